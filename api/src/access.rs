@@ -4,18 +4,22 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use model::blob::LinkUse;
 use model::{
-    BrowserSession, JobId, PlainToken, Scope, SessionCookie, SessionId, Token, TokenHash, TokenKind,
+    BlobLink, BrowserSession, JobId, PlainToken, Scope, SessionCookie, SessionId, Token, TokenHash,
+    TokenKind,
 };
 use reconciler::{Handle, RunnerSession, Worker};
 use state::AuditEntry;
 use wire::ErrorCode;
 
 use crate::failure::{Failure, shorten, unauthorized};
+use crate::handlers::{LINKED_BLOBS, no_such_link};
 use crate::limits::AUDITED_CHARS;
 use crate::request::Arrival;
 use crate::routes::{
-    Access, LocalRoute, PublicRoute, Route, RunnerRoute, SessionRoute, UserRoute, WorkerRoute,
+    Access, LinkRoute, LocalRoute, PublicRoute, Route, RunnerRoute, SessionRoute, UserRoute,
+    WorkerRoute,
 };
 use crate::service::{Head, Service};
 use crate::session;
@@ -30,9 +34,17 @@ pub(crate) enum Caller {
     User(UserRoute, Box<Visible>),
     /// A browser that is signed in, or the holder of a personal access token.
     Session(SessionRoute, Box<Visible>),
+    /// Whoever has a link to a blob.
+    Link(LinkRoute, Box<Linked>),
     /// A runner, with its session token.
     Runner(RunnerRoute, RunnerSession),
     Worker(WorkerRoute, Box<Worker>),
+}
+
+/// A link to a blob, and the daemon as the token that made it sees it.
+pub(crate) struct Linked {
+    pub(crate) me: Visible,
+    pub(crate) link: Arc<BlobLink>,
 }
 
 /// Authenticates a call to `route`, before its body is read.
@@ -57,6 +69,11 @@ pub(crate) async fn authenticate(
         Access::Session(route) => {
             let me = user(service, None, true, head)?;
             Ok(Caller::Session(route, Box::new(me)))
+        }
+        Access::Link(route) => {
+            let secret = parameters.first().map_or("", String::as_str);
+            let linked = linked(service, route, secret, head).ok_or_else(no_such_link)?;
+            Ok(Caller::Link(route, Box::new(linked)))
         }
         Access::Runner(route) => {
             let token = PlainToken::parse_session(bearer(headers)?).map_err(|_| unauthorized())?;
@@ -167,6 +184,35 @@ pub(crate) fn audit_entry(
         path: arrival.path.chars().take(AUDITED_CHARS).collect(),
         request: arrival.id,
     }
+}
+
+/// A link is good as long as its token could do the same.
+fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Option<Linked> {
+    let handle = &service.handle;
+    let secret = PlainToken::parse(TokenKind::BlobLink, secret).ok()?.hash();
+    let use_for = match route {
+        LinkRoute::Download | LinkRoute::Inspect => LinkUse::Get,
+        LinkRoute::Upload => LinkUse::Put,
+    };
+    let (link, token) = handle.state().read(|world| {
+        let now = handle.time(world);
+        let link = world.blob_link_of(&secret)?;
+        let token = world.token(link.token)?;
+        let is_good = link.use_for == use_for
+            && !link.is_over(now)
+            && token.is_valid(now)
+            && token.scopes.allow(use_for.scope());
+        is_good.then(|| (link.clone(), token.clone()))
+    })?;
+    let hash = token.hash;
+    // The path has the secret of the link.
+    let arrival = Arrival {
+        path: LINKED_BLOBS.to_owned(),
+        ..head.arrival.clone()
+    };
+    let handle = handle.audited(audit_entry(&token, None, &arrival));
+    let me = Visible::new(&handle, &service.events, token, hash, None);
+    Some(Linked { me, link })
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Failure> {

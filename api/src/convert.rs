@@ -1,5 +1,6 @@
 //! Converts the domain's types to the wire's by hand, so that renaming a field inside cannot change the contract.
 
+use model::blob::LinkUse;
 use model::{
     Artifact, Condition, Edit, EndState, Inputs, Job, JobState, NamedBy, ProjectId, Projects,
     Reason, RevisionRecord, RevisionRef, Runner, Seen, Slots, Source, StaleFile, Step, StepOutcome,
@@ -532,5 +533,29 @@ pub(crate) fn runner_job(job: &Job) -> wire::RunnerJob {
         scan: job.scan.to_string(),
         state: state(&job.state),
         started_at: job.state.run().map(|run| run.started_at),
+    }
+}
+
+pub(crate) fn blob(blob: &model::Blob) -> wire::Blob {
+    wire::Blob {
+        path: blob.path.to_string(),
+        size: blob.size,
+        sha256: blob.sha256.clone(),
+        modified_at: blob.modified_at,
+        modified_by: blob.by.to_string(),
+        expires_at: blob.expires_at,
+    }
+}
+
+pub(crate) fn blob_link(link: &model::BlobLink) -> wire::BlobLink {
+    wire::BlobLink {
+        id: link.id.uuid(),
+        path: link.path.to_string(),
+        use_for: match link.use_for {
+            LinkUse::Get => wire::BlobLinkUse::Get,
+            LinkUse::Put => wire::BlobLinkUse::Put,
+        },
+        created_at: link.created_at,
+        expires_at: link.expires_at,
     }
 }

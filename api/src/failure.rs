@@ -9,7 +9,8 @@ use http::header::{HeaderName, RETRY_AFTER};
 use model::decide::{Refusal, Remedy};
 use model::{JobId, error_chain};
 use reconciler::{
-    DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError, WorkerError,
+    BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError,
+    WorkerError,
 };
 use state::{LogError, ReadError, SubmitError, WriteError};
 use wire::{ErrorCode, FieldError, Problem};
@@ -141,10 +142,10 @@ impl Failure {
 const fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
-        ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::Forbidden | ErrorCode::QuotaExceeded => StatusCode::FORBIDDEN,
         ErrorCode::NoSuchRoute | ErrorCode::NotFound => StatusCode::NOT_FOUND,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-        ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+        ErrorCode::InvalidRequest | ErrorCode::DigestMismatch => StatusCode::BAD_REQUEST,
         ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
         ErrorCode::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -165,7 +166,10 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::PollReplaced
         | ErrorCode::TooManyTokens
         | ErrorCode::LastAdmin
+        | ErrorCode::PathConflict
+        | ErrorCode::FolderFull
         | ErrorCode::NoSecretKey => StatusCode::CONFLICT,
+        ErrorCode::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         ErrorCode::TooManyJobs | ErrorCode::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::Gone => StatusCode::GONE,
         ErrorCode::RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
@@ -188,6 +192,22 @@ impl From<Refusal> for Failure {
             | Refusal::NoSuchProject { .. }
             | Refusal::NoSuchVar { .. }
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
+            Refusal::NoSuchBlob { .. } => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan blob ls` shows what there is"),
+            Refusal::NoSuchBlobLink => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan blob links` shows what there is"),
+            Refusal::TooManyBlobLinks { .. } => Self::new(ErrorCode::Unavailable, text)
+                .hint("revoke some with `everscan blob unlink`; each ends after 7 days"),
+            Refusal::BlobChanged { .. } => Self::new(ErrorCode::PreconditionFailed, text)
+                .hint("read the blob again, and repeat the change with its present ETag"),
+            Refusal::BlobIsFolder { .. } => Self::new(ErrorCode::PathConflict, text)
+                .hint("give the blob another name, or one in that folder"),
+            Refusal::BlobIsNoFolder { .. } => Self::new(ErrorCode::PathConflict, text)
+                .hint("choose another folder, or move that blob away"),
+            Refusal::BlobFolderFull { .. } => Self::new(ErrorCode::FolderFull, text)
+                .hint("make folders in it, by date or by the first letters of a name for example"),
+            Refusal::QuotaExceeded { .. } => Self::new(ErrorCode::QuotaExceeded, text)
+                .hint("remove blobs that are not needed with `everscan blob rm`; the operator sets `blob_quota`"),
             Refusal::NoSuchToken => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan token list` shows those that you may manage"),
             Refusal::LastAdmin => Self::new(ErrorCode::LastAdmin, text)
@@ -290,7 +310,7 @@ impl From<WriteError> for Failure {
         match error {
             WriteError::DiskFull => Self::new(ErrorCode::DiskFull, error.to_string()),
             WriteError::Interrupted => Self::new(ErrorCode::Unavailable, error.to_string()),
-            WriteError::File { .. } => Self::internal(&error),
+            WriteError::File { .. } | WriteError::Missing { .. } => Self::internal(&error),
         }
     }
 }
@@ -368,6 +388,19 @@ impl From<RemovalError> for Failure {
             RemovalError::NoSuchJob { job } => Self::no_such_job(job),
             RemovalError::Submit(error) => error.into(),
             RemovalError::Read(error) => error.into(),
+        }
+    }
+}
+
+impl From<BlobError> for Failure {
+    fn from(error: BlobError) -> Self {
+        let text = error.to_string();
+        match error {
+            BlobError::Digest { .. } => Self::new(ErrorCode::DigestMismatch, text)
+                .hint("the content changed on its way; send it again"),
+            BlobError::Submit(error) => error.into(),
+            BlobError::Read(error) => error.into(),
+            BlobError::Write(error) => error.into(),
         }
     }
 }

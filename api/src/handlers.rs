@@ -2,6 +2,9 @@
 
 mod artifacts;
 mod audit;
+mod blob_links;
+mod blobs;
+mod content;
 mod dispatch;
 mod entries;
 mod events;
@@ -23,6 +26,7 @@ mod why;
 mod worker;
 mod workflows;
 
+pub(crate) use blob_links::{LINKED_BLOBS, no_such_link};
 use reconciler::{Handle, RunnerSession, Worker};
 use warp::reply::Response;
 
@@ -45,6 +49,7 @@ pub(crate) async fn handle(
         Caller::Public(route) => public(handle, route, request).await,
         Caller::Session(route, me) => session(&me, route, &request).await,
         Caller::User(route, me) => user(&me, route, request).await,
+        Caller::Link(route, linked) => blob_links::follow(&linked, route, request).await,
         Caller::Runner(route, runner) => of_runner(handle, route, runner, request).await,
         Caller::Worker(route, worker) => of_worker(handle, route, &worker, request).await,
     }
@@ -118,6 +123,16 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::ListEntries => entries::list(me, &request).await,
         UserRoute::DiffArtifact => entries::diff(me, &request).await,
         UserRoute::DeleteArtifact => artifacts::delete(me, &request).await,
+        UserRoute::ListBlobs => blobs::list(me, &request).await,
+        UserRoute::DownloadBlob => blobs::download(me, &request).await,
+        UserRoute::InspectBlob => blobs::inspect(me, &request).await,
+        UserRoute::UploadBlob => blobs::upload(me, request).await,
+        UserRoute::DeleteBlob => blobs::delete(me, &request).await,
+        UserRoute::CopyBlob => blobs::copy(me, request).await,
+        UserRoute::MoveBlob => blobs::rename(me, request).await,
+        UserRoute::ListBlobLinks => blob_links::list(me, &request),
+        UserRoute::CreateBlobLink => blob_links::create(me, request).await,
+        UserRoute::RevokeBlobLink => blob_links::revoke(me, &request).await,
         UserRoute::Events => events::listen(me, &request).await,
         UserRoute::ListTokens => tokens::list(me, &request),
         UserRoute::CreateToken => tokens::create(me, request).await,

@@ -104,6 +104,9 @@ pub(crate) const REPORT_BODY: u64 = 4 * 1024 * 1024;
 /// Body of an artifact.
 pub(crate) const ARTIFACT_BODY: u64 = 64 * 1024 * 1024 * 1024;
 
+/// A blob: the largest image or dump that somebody keeps.
+pub(crate) const BLOB_BODY: u64 = 64 * 1024 * 1024 * 1024;
+
 /// Items of one page: the maximum, and the default.
 pub(crate) const PAGE: usize = 200;
 pub(crate) const DEFAULT_PAGE: usize = 50;
@@ -132,8 +135,8 @@ pub(crate) const SEARCHED_CHARS: usize = 1_000;
 /// Longest idempotency key. A UUID or a digest fits.
 pub(crate) const IDEMPOTENCY_KEY_BYTES: usize = 200;
 
-/// Bytes of an artifact read from disk at once.
-pub(crate) const ARTIFACT_PIECE: usize = 256 * 1024;
+/// Bytes of an artifact or blob read from disk at once.
+pub(crate) const CONTENT_PIECE: usize = 512 * 1024;
 
 /// Pieces of a streamed answer that wait for a slow reader.
 pub(crate) const STREAM_PIECES: usize = 4;

@@ -4,8 +4,8 @@ use http::Method;
 use model::Scope;
 
 use crate::limits::{
-    ARTIFACT_BODY, DISPATCH_BODY, LOG_BODY, POLL_BODY, REPORT_BODY, SMALL_BODY, VALIDATE_BODY,
-    VALUE_BODY,
+    ARTIFACT_BODY, BLOB_BODY, DISPATCH_BODY, LOG_BODY, POLL_BODY, REPORT_BODY, SMALL_BODY,
+    VALIDATE_BODY, VALUE_BODY,
 };
 
 /// Who may call a route, and its name in code.
@@ -19,6 +19,8 @@ pub enum Access {
     User(UserRoute, Scope),
     /// A browser that is signed in, or a personal access token of any scope.
     Session(SessionRoute),
+    /// Whoever has a link to a blob, whose secret is in the path.
+    Link(LinkRoute),
     /// A runner session token.
     Runner(RunnerRoute),
     /// The worker session token of the job in the path.
@@ -29,7 +31,7 @@ pub enum Access {
 pub struct Route {
     pub access: Access,
     pub method: Method,
-    /// The path. Segments in braces are parameters.
+    /// The path. Segments in braces are parameters; the last one may stand for all that follow, with a star.
     pub path: &'static str,
     /// The query parameters. Others are refused.
     pub query: &'static [&'static str],
@@ -114,6 +116,16 @@ routes! {
         ListEntries GET "/v0/jobs/{job}/artifacts/{artifact}/entries", JobRead; ["limit" "cursor"], 0;
         DiffArtifact GET "/v0/jobs/{job}/artifacts/{artifact}/diff", JobRead; ["against" "limit" "cursor"], 0;
         DeleteArtifact DELETE "/v0/jobs/{job}/artifacts/{artifact}", JobWrite; [], 0;
+        ListBlobs GET "/v0/blobs", BlobRead; ["project" "prefix" "delimiter" "limit" "cursor"], 0;
+        DownloadBlob GET "/v0/blobs/{*path}", BlobRead; ["project"], 0;
+        InspectBlob HEAD "/v0/blobs/{*path}", BlobRead; ["project"], 0;
+        UploadBlob PUT "/v0/blobs/{*path}", BlobWrite; ["project" "expires_in"], BLOB_BODY;
+        DeleteBlob DELETE "/v0/blobs/{*path}", BlobWrite; ["project"], 0;
+        CopyBlob POST "/v0/blob-copies", BlobWrite; ["project"], SMALL_BODY;
+        MoveBlob POST "/v0/blob-moves", BlobWrite; ["project"], SMALL_BODY;
+        ListBlobLinks GET "/v0/blob-links", BlobRead; ["project" "limit" "cursor"], 0;
+        CreateBlobLink POST "/v0/blob-links", BlobRead; ["project"], SMALL_BODY;
+        RevokeBlobLink DELETE "/v0/blob-links/{link}", BlobRead; [], 0;
         Events GET "/v0/events", JobRead; ["project" "workflow" "job"], 0;
         ListTokens GET "/v0/tokens", TokenWrite; ["limit" "cursor"], 0;
         CreateToken POST "/v0/tokens", TokenWrite; [], SMALL_BODY;
@@ -129,6 +141,11 @@ routes! {
         ListSessions GET "/v0/sessions"; [], 0;
         EndSession DELETE "/v0/sessions/{session}"; [], 0;
         EndSessions DELETE "/v0/sessions"; ["tokens"], 0;
+    }
+    Link LinkRoute {
+        Download GET "/v0/linked-blobs/{secret}"; [], 0;
+        Inspect HEAD "/v0/linked-blobs/{secret}"; [], 0;
+        Upload PUT "/v0/linked-blobs/{secret}"; [], BLOB_BODY;
     }
     Runner RunnerRoute {
         Hello POST "/v0/runners/hello"; [], SMALL_BODY;
@@ -186,16 +203,23 @@ pub(crate) fn find(method: &Method, path: &str) -> Matched {
 fn parameters(pattern: &str, path: &str) -> Option<Vec<String>> {
     let mut found = Vec::new();
     let mut segments = path.split('/');
+    let decode = |segment: &str| {
+        let decoded = percent_encoding::percent_decode_str(segment);
+        Some(decoded.decode_utf8().ok()?.into_owned())
+    };
     for wanted in pattern.split('/') {
         let segment = segments.next()?;
-        if wanted.starts_with('{') {
-            let decoded = percent_encoding::percent_decode_str(segment)
-                .decode_utf8()
-                .ok()?;
+        if wanted.starts_with("{*") {
+            found.push(decode(segment)?);
+            for segment in segments.by_ref() {
+                found.push(decode(segment)?);
+            }
+        } else if wanted.starts_with('{') {
+            let decoded = decode(segment)?;
             if decoded.is_empty() {
                 return None;
             }
-            found.push(decoded.into_owned());
+            found.push(decoded);
         } else if wanted != segment {
             return None;
         }
@@ -227,6 +251,17 @@ mod tests {
         assert!(
             matches!(find(&Method::PUT, "/v0/jobs"), Matched::OtherMethods(methods) if methods == [&Method::GET])
         );
+    }
+
+    #[test]
+    fn the_rest_of_a_path_is_decoded_segment_by_segment() {
+        let names = |path: &str| match find(&Method::GET, path) {
+            Matched::Route(_, parameters) => parameters,
+            other => panic!("{path}: {other:?}"),
+        };
+        assert_eq!(names("/v0/blobs/a%20b/c%2Fd"), ["a b", "c/d"]);
+        assert_eq!(names("/v0/blobs//a/"), ["", "a", ""]);
+        assert_eq!(names("/v0/blobs"), [] as [&str; 0]);
     }
 
     #[test]

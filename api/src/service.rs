@@ -21,7 +21,7 @@ use crate::access::authenticate;
 use crate::body::Body;
 use crate::events::Hub;
 use crate::failure::{Failure, shorten};
-use crate::handlers;
+use crate::handlers::{self, LINKED_BLOBS};
 use crate::limits::REFUSALS;
 use crate::metrics::{Metrics, NO_ROUTE};
 use crate::peer::Peer;
@@ -115,6 +115,7 @@ async fn answer<B: Buf>(
     service
         .metrics
         .answered(&method, route, status, begun.elapsed());
+    let path = logged(&path);
     tracing::debug!(request_id, %method, path, peer = %peer.address, status = status.as_u16(), "answered");
     reply::set(&mut response, REQUEST_ID.clone(), &request_id);
     // Logs and artifacts hold whatever a job wrote. A browser must not take them for a page.
@@ -142,6 +143,14 @@ impl Service {
                 .map_err(|wait| Failure::rate_limited("too many requests with this token", wait)),
             Some(_) | None => Ok(()),
         }
+    }
+}
+
+/// A path as the log has it: without the secret of a link.
+fn logged(path: &str) -> &str {
+    match path.starts_with(LINKED_BLOBS) {
+        true => LINKED_BLOBS,
+        false => path,
     }
 }
 

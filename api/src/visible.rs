@@ -5,19 +5,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
+use chrono::TimeDelta;
+use model::blob::LinkUse;
+use model::decide::{CreateBlobLink, NewBlobLink, Refusal, RevokeBlobLink};
 use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
 use model::decide::{DeleteSecret, RegenerateToken, RevokeToken, SignOut, SignOutEverywhere};
 use model::limits::ID_PART_DIGITS;
 use model::retention::{Position, RetentionPolicy};
 use model::{
-    ActiveWorkflow, Actor, IdempotencyKey, Job, JobId, JobIdPart, NoJobIdPart, ProjectId, Reason,
-    RevisionRecord, RevisionRef, Runner, RunnerId, ScanKey, SecretValue, Seen, SessionId, Source,
-    SourceName, StoredSecret, Timestamp, Token, TokenHash, TokenId, Var, Viewer, WorkflowId,
-    WorkflowRef, World, waiting,
+    ActiveWorkflow, Actor, Blob, BlobCondition, BlobLinkId, BlobPath, IdempotencyKey, Job, JobId,
+    JobIdPart, NoJobIdPart, ProjectId, Reason, RevisionRecord, RevisionRef, Runner, RunnerId,
+    ScanKey, SecretValue, Seen, SessionId, Source, SourceName, StoredSecret, Timestamp, Token,
+    TokenHash, TokenId, Var, Viewer, WorkflowId, WorkflowRef, World, waiting,
 };
-use reconciler::{Handle, Retained, Why};
+use reconciler::{BlobUpload, Handle, NewBlob, Retained, Stored, Why};
 use serde_json::Value;
 use state::Seq;
+use state::blobs::{BlobPage, BlobQuery};
 use state::{
     AuditFilter, AuditPage, AuditPlace, Download, HistoryPage, JobFilter, JobPage, Ledger,
     LogFilter, LogMatches, LogSearch, LogStream, ReadError, StoredRevision, SubmitError, ZipEntry,
@@ -390,6 +394,40 @@ impl Visible {
         Ok(state.artifact_entries(job.id, name).await?)
     }
 
+    /// What is recorded of a blob.
+    pub(crate) async fn blob(
+        &self,
+        project: &Shown<ProjectId>,
+        path: &BlobPath,
+    ) -> Result<Blob, Failure> {
+        let found = self.handle.state().blob(**project, path).await?;
+        found
+            .filter(|blob| !blob.is_over(self.steady()))
+            .ok_or_else(|| no_such_blob(path))
+    }
+
+    /// A blob with its content.
+    pub(crate) async fn open_blob(
+        &self,
+        project: &Shown<ProjectId>,
+        path: &BlobPath,
+    ) -> Result<(Blob, Download), Failure> {
+        let found = self.handle.state().open_blob(**project, path).await?;
+        found
+            .filter(|(blob, _)| !blob.is_over(self.steady()))
+            .ok_or_else(|| no_such_blob(path))
+    }
+
+    /// Lists the blobs of a project.
+    pub(crate) async fn list_blobs(
+        &self,
+        project: &Shown<ProjectId>,
+        query: &BlobQuery,
+    ) -> Result<BlobPage, Failure> {
+        debug_assert_eq!(**project, query.project);
+        Ok(self.handle.state().list_blobs(query).await?)
+    }
+
     /// Why a scan ran or did not.
     pub(crate) async fn why(
         &self,
@@ -625,6 +663,77 @@ impl Visible {
         Ok(())
     }
 
+    /// Begins to receive a blob.
+    pub(crate) async fn begin_blob(
+        &self,
+        new: &Shown<NewBlob>,
+        announced: Option<u64>,
+    ) -> Result<BlobUpload, Failure> {
+        let new = NewBlob::clone(new);
+        Ok(self.acting()?.begin_blob(new, announced).await?)
+    }
+
+    pub(crate) async fn finish_blob(
+        &self,
+        upload: BlobUpload,
+        wanted: Option<&str>,
+    ) -> Result<Stored, Failure> {
+        // The content may have taken hours.
+        self.acting()?;
+        Ok(upload.finish(wanted).await?)
+    }
+
+    pub(crate) async fn copy_blob(
+        &self,
+        from: BlobPath,
+        new: &Shown<NewBlob>,
+    ) -> Result<Stored, Failure> {
+        Ok(self.acting()?.copy_blob(from, NewBlob::clone(new)).await?)
+    }
+
+    pub(crate) async fn move_blob(
+        &self,
+        project: &Shown<ProjectId>,
+        from: BlobPath,
+        to: BlobPath,
+        condition: BlobCondition,
+    ) -> Result<Stored, Failure> {
+        let handle = self.acting()?;
+        Ok(handle.move_blob(**project, from, to, condition).await?)
+    }
+
+    pub(crate) async fn delete_blob(
+        &self,
+        project: &Shown<ProjectId>,
+        path: BlobPath,
+        condition: BlobCondition,
+    ) -> Result<(), Failure> {
+        let handle = self.acting()?;
+        Ok(handle.delete_blob(**project, path, condition).await?)
+    }
+
+    pub(crate) async fn create_blob_link(
+        &self,
+        project: &Shown<ProjectId>,
+        path: BlobPath,
+        use_for: LinkUse,
+        life: TimeDelta,
+    ) -> Result<NewBlobLink, Failure> {
+        let create = CreateBlobLink {
+            project: **project,
+            path,
+            use_for,
+            life,
+            token: self.token.id,
+        };
+        Ok(self.acting()?.state().submit(create).await?)
+    }
+
+    pub(crate) async fn revoke_blob_link(&self, link: &Shown<BlobLinkId>) -> Result<(), Failure> {
+        let revoke = RevokeBlobLink { link: **link };
+        Ok(self.acting()?.state().submit(revoke).await?)
+    }
+
     pub(crate) async fn create_token(
         &self,
         create: impl FnOnce(Viewer) -> CreateToken,
@@ -690,4 +799,9 @@ fn ambiguous(part: &str, jobs: &[ShownJob]) -> Failure {
     );
     Failure::new(ErrorCode::AmbiguousName, text)
         .hint(format!("give more of it: {}{more}", shown.join(", ")))
+}
+
+fn no_such_blob(path: &BlobPath) -> Failure {
+    let path = path.to_string();
+    Failure::from(Refusal::NoSuchBlob { path })
 }

@@ -1,6 +1,7 @@
 //! The commands. Files and folders mirror what a person types.
 
 mod audit;
+mod blob;
 mod cron;
 mod expr;
 mod job;
@@ -57,6 +58,9 @@ pub(crate) enum Command {
     /// Secrets: such values that nobody can read, and that logs do not show
     #[command(subcommand)]
     Secret(secret::Command),
+    /// Blobs: files that a project keeps, in folders
+    #[command(subcommand)]
+    Blob(blob::Command),
     /// Access tokens
     #[command(subcommand)]
     Token(token::Command),
@@ -82,6 +86,7 @@ impl Command {
             Self::Project(command) => command.run(session).await,
             Self::Var(command) => command.run(session).await,
             Self::Secret(command) => command.run(session).await,
+            Self::Blob(command) => command.run(session).await,
             Self::Token(command) => command.run(session).await,
             Self::Audit(command) => command.run(session).await,
         }

@@ -25,6 +25,7 @@ mod limits;
 mod log_lines;
 mod progress;
 mod reading;
+mod receiving;
 mod selected_job;
 mod session;
 mod table;

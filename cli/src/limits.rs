@@ -49,3 +49,6 @@ pub(crate) const CONTEXT_FILE: u64 = 1024 * 1024;
 
 /// Most times of a schedule in one list: more than two years of days.
 pub(crate) const CRON_TIMES: i64 = 1_000;
+
+/// A piece of a file that is hashed at once.
+pub(crate) const HASHED_PIECE: usize = 256 * 1024;

@@ -79,6 +79,10 @@ impl Client {
 }
 
 impl Download {
+    pub(crate) fn of(answer: Answer) -> Self {
+        Self { answer }
+    }
+
     /// The zip's length in bytes, if the answer has it.
     pub fn size(&self) -> Option<u64> {
         self.answer.content_length()

@@ -136,11 +136,14 @@ impl Call<'_> {
         self,
     ) -> Result<(HeaderMap, T), Error> {
         let (headers, body) = self.send().await?;
-        let answer = serde_json::from_slice(&body).map_err(|error| Error::Protocol {
+        Ok((headers, self.parse(&body)?))
+    }
+
+    fn parse<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, Error> {
+        serde_json::from_slice(body).map_err(|error| Error::Protocol {
             operation: self.operation.clone(),
             reason: error.to_string(),
-        })?;
-        Ok((headers, answer))
+        })
     }
 
     /// Sends, and ignores the answer's body.
@@ -175,10 +178,22 @@ impl Call<'_> {
         }
     }
 
-    /// Sends once, with a body that is made meanwhile.
+    /// Sends once, with a body that is made meanwhile, and ignores the answer's body.
     pub(crate) async fn send_streamed(self, body: RequestBody) -> Result<(), Error> {
+        self.stream(body).await.map(drop)
+    }
+
+    /// The same, and reads the answer as JSON.
+    pub(crate) async fn answer_to_streamed<T: DeserializeOwned>(
+        self,
+        body: RequestBody,
+    ) -> Result<T, Error> {
+        self.parse(&self.stream(body).await?)
+    }
+
+    async fn stream(&self, body: RequestBody) -> Result<Bytes, Error> {
         let attempt = timeout(self.limit, async {
-            self.open_once(Some(body)).await?.whole().await.map(drop)
+            self.open_once(Some(body)).await?.whole().await
         });
         attempt.await.unwrap_or_else(|_| Err(self.timed_out()))
     }

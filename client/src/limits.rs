@@ -37,7 +37,13 @@ pub const ANSWER_BYTES: usize = 32 * 1024 * 1024;
 pub const LOG_LINE_BYTES: usize = 1024 * 1024;
 
 /// Bytes read from a file at once during an upload.
-pub const UPLOAD_PIECE: usize = 64 * 1024;
+pub const UPLOAD_PIECE: usize = 256 * 1024;
+
+/// What an upload without a known length may be, for how long it is waited for.
+pub const UNKNOWN_SIZE: u64 = 16 * 1024 * 1024 * 1024;
+
+/// Blobs of one page of a list: the most that the daemon answers.
+pub const BLOBS: usize = 200;
 
 /// Pages of one list, at 200 items each. A daemon that sends more goes in circles.
 pub const PAGES: usize = 1_000;

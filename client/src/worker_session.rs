@@ -2,20 +2,15 @@
 //! spooled and decides.
 
 use std::fs::File;
-use std::io::SeekFrom;
 
-use bytes::{Bytes, BytesMut};
-use futures_util::stream;
+use bytes::Bytes;
 use http::Method;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
-use http_body_util::{BodyExt, StreamBody};
-use hyper::body::Frame;
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use uuid::Uuid;
 use wire::{Assignment, CompleteJob, Completed, LogReceipt, Timeline};
 
-use crate::connector::RequestBody;
 use crate::job::job_route;
+use crate::upload::pieces;
 use crate::{Client, Error, limits};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static(wire::CONTENT_DIGEST_HEADER);
@@ -85,7 +80,7 @@ impl Client {
             .header(CONTENT_TYPE, "application/zip")?
             // The daemon decides by the length whether to take the body at all.
             .header(CONTENT_LENGTH, &upload.size.to_string())?
-            .send_streamed(pieces(upload.file, upload.size))
+            .send_streamed(pieces(upload.file, Some(upload.size)))
             .await
     }
 
@@ -96,25 +91,4 @@ impl Client {
             .answer()
             .await
     }
-}
-
-/// The first `size` bytes of a file as a request body.
-fn pieces(file: File, size: u64) -> RequestBody {
-    let start = (tokio::fs::File::from_std(file), size, true);
-    let pieces = stream::try_unfold(start, async |(mut file, left, rewind)| {
-        if rewind {
-            file.seek(SeekFrom::Start(0)).await?;
-        }
-        if left == 0 {
-            return Ok(None);
-        }
-        let mut piece = BytesMut::with_capacity(limits::UPLOAD_PIECE);
-        let read = (&mut file).take(left).read_buf(&mut piece).await?;
-        if read == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        let left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
-        Ok(Some((Frame::data(piece.freeze()), (file, left, false))))
-    });
-    StreamBody::new(pieces).boxed_unsync()
 }

@@ -38,6 +38,7 @@ pub(crate) struct Settings {
     pub(crate) secret_key: Option<SealingKey>,
     pub(crate) retention: RetentionSettings,
     pub(crate) log_limit: u64,
+    pub(crate) blob_quota: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -65,6 +66,8 @@ struct File {
     retention: FileRetention,
     #[serde(default)]
     log_limit: Option<Size>,
+    #[serde(default)]
+    blob_quota: Option<Size>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -127,6 +130,8 @@ pub(crate) enum ConfigurationError {
     Retention { problem: String },
     #[error("log_limit: {problem}")]
     LogLimit { problem: String },
+    #[error("blob_quota: {problem}")]
+    BlobQuota { problem: String },
     #[error("two sources are named `{name}`")]
     TwoSources { name: SourceName },
     #[error(transparent)]
@@ -187,6 +192,8 @@ impl Settings {
             read => read,
         };
         let log_limit = log_limit.map_err(|problem| ConfigurationError::LogLimit { problem })?;
+        let blob_quota = file.blob_quota.map(Size::bytes).transpose();
+        let blob_quota = blob_quota.map_err(|problem| ConfigurationError::BlobQuota { problem })?;
         let key_file = options
             .secret_key_file
             .or_else(|| file.secret_key_file.map(|path| base.join(path)));
@@ -218,6 +225,7 @@ impl Settings {
             sources,
             retention,
             log_limit,
+            blob_quota,
         })
     }
 }
@@ -389,6 +397,14 @@ mod tests {
     }
 
     #[test]
+    fn blobs_have_no_quota_unless_one_is_set() {
+        for (line, bytes) in [("", None), ("blob_quota: 1GiB\n", Some(1 << 30))] {
+            let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
+            assert_eq!(settings.blob_quota, bytes);
+        }
+    }
+
+    #[test]
     fn a_folder_is_a_path_of_names() {
         for (text, expected) in [
             ("workflows", "workflows"),
@@ -451,6 +467,7 @@ mod tests {
             ("state: s\nlog_limit: 0\n", &[], "log_limit: must be more"),
             ("state: s\nlog_limit: 500KB\n", &[], "log_limit: `500KB`"),
             ("state: s\nlog_limit: [1]\n", &[], "must be a size"),
+            ("state: s\nblob_quota: 5MB\n", &[], "blob_quota: `5MB`"),
             ("state: s\nretention: {job: 3}\n", &[], "job"),
             ("state: s\nretention: {age: soon}\n", &[], "retention: age"),
             ("state: s\nretention: {bytes: 1 GB}\n", &[], "10GiB"),

@@ -32,7 +32,7 @@ struct FilePolicy {
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
-    expecting = "`bytes` and `log_limit` must be a size, such as 10GiB, or a number of bytes"
+    expecting = "`bytes`, `log_limit` and `blob_quota` must be a size, such as 10GiB, or a number of bytes"
 )]
 pub(crate) enum Size {
     Bytes(u64),

@@ -37,6 +37,8 @@ pub(crate) struct Site {
     pub(crate) retention: RetentionSettings,
     /// The longest log of a job, in bytes.
     pub(crate) log_limit: u64,
+    /// What the blobs of a project may take, in bytes.
+    pub(crate) blob_quota: Option<u64>,
 }
 
 /// A daemon that serves.
@@ -67,6 +69,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
         secret_key: settings.secret_key,
         retention: settings.retention,
         log_limit: settings.log_limit,
+        blob_quota: settings.blob_quota,
     };
     serve(site, |serving| async move {
         let mut signals = StopSignals::receive().map_err(Error::Runtime)?;
@@ -133,6 +136,7 @@ where
         secret_key,
         retention,
         log_limit,
+        blob_quota,
     } = site;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Runtime)?;
     let address = listener.local_addr().map_err(Error::Runtime)?;
@@ -154,6 +158,7 @@ where
         secret_key,
         retention,
         log_limit,
+        blob_quota,
     })
     .await?;
     let handle = reconciler.handle();

@@ -18,7 +18,7 @@ use api::Front;
 use chrono::Local;
 use model::decide::CreateToken;
 use model::retention::RetentionSettings;
-use model::{Scope, SealingKey};
+use model::{Scope, Scopes, SealingKey, TokenHash};
 use reconciler::{LOG_LIMIT, Location, SourceConfig};
 
 use crate::arguments::UpOptions;
@@ -39,8 +39,14 @@ pub(crate) use error::UpError;
 /// The name of the one source. Ids of workflows derive from it, so it stays the same if the folder moves.
 const SOURCE: &str = "local";
 
-/// The scopes of the token for steps: read what other jobs made, and start scans.
-const STEP_SCOPES: [Scope; 3] = [Scope::WorkflowRead, Scope::JobRead, Scope::Dispatch];
+/// The scopes of the token for steps: read what other jobs made, start scans, and keep files.
+const STEP_SCOPES: [Scope; 5] = [
+    Scope::WorkflowRead,
+    Scope::JobRead,
+    Scope::Dispatch,
+    Scope::BlobRead,
+    Scope::BlobWrite,
+];
 
 /// Runs until Ctrl-C.
 pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
@@ -62,6 +68,7 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
         secret_key: Some(secret_key(&home)?),
         retention: RetentionSettings::default(),
         log_limit: LOG_LIMIT,
+        blob_quota: None,
     };
     serve(site, |serving| async move {
         Ok(Running::start(home, workflows, serving)
@@ -152,8 +159,8 @@ impl Running {
             source,
         })?;
         let step_token = match home.step_token() {
-            Some(token) => token,
-            None => make_step_token(&home, &serving).await?,
+            Some(token) if !is_outdated(&serving, &token) => token,
+            Some(_) | None => make_step_token(&home, &serving).await?,
         };
         let runner = LocalRunner::start(&home, &serving, &step_token).await?;
         introduce(&home, &workflows, &serving.url);
@@ -242,6 +249,16 @@ impl Running {
         let now = self.serving.handle.now().with_timezone(&Local);
         print(&format!("{}  {}", now.format("%H:%M:%S"), cli::clean(line)));
     }
+}
+
+/// Whether an earlier release made the token for steps, with fewer scopes.
+fn is_outdated(serving: &Serving, token: &str) -> bool {
+    let wanted: Scopes = STEP_SCOPES.into_iter().collect();
+    let hash = TokenHash::of(token.trim());
+    serving.handle.state().read(|world| {
+        let known = world.token_of(&hash);
+        known.is_some_and(|token| !token.scopes.cover(&wanted))
+    })
 }
 
 /// Makes the token for steps and keeps it for later starts.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 
+use crate::blob::{Blob, BlobLink, BlobPath, BlobUsage};
 use crate::history::HistoryLine;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
@@ -16,7 +17,7 @@ use crate::runner::{Registration, Runner};
 use crate::scan_head::{Digests, ScanHead};
 use crate::source::{Source, TipRecord};
 use crate::token::Token;
-use crate::{JobId, RegistrationId, RunnerId, ScanKey, TokenId};
+use crate::{BlobLinkId, JobId, ProjectId, RegistrationId, RunnerId, ScanKey, TokenId};
 
 /// One change of a decision. It carries the whole new record, so that it can be applied twice without harm.
 #[derive(Debug, Clone)]
@@ -76,6 +77,16 @@ pub enum Change {
     Vars(Arc<ProjectVars>),
     /// The new secrets of a project.
     Secrets(Arc<ProjectSecrets>),
+    /// The new record of a blob.
+    Blob(Arc<Blob>),
+    /// A blob is removed with its content.
+    BlobRemoved(ProjectId, BlobPath),
+    /// A new link to a blob.
+    BlobLink(Arc<BlobLink>),
+    /// A link to a blob was revoked, or its time is over.
+    BlobLinkRemoved(BlobLinkId),
+    /// How much the blobs of a project are now.
+    BlobUsage(Arc<BlobUsage>),
     /// The expiry times of live records are moved by a jump of the wall clock. It is not stored.
     ClockFollowed(TimeDelta),
 }

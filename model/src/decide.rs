@@ -5,6 +5,8 @@
 
 mod append;
 mod artifact;
+mod blob_links;
+mod blobs;
 mod claim;
 mod clock;
 mod complete;
@@ -28,6 +30,8 @@ mod workflows;
 
 pub use crate::view::PreparedExpression;
 pub use artifact::{StoreArtifact, declared_artifact};
+pub use blob_links::{CreateBlobLink, NewBlobLink, RevokeBlobLink};
+pub use blobs::{MoveBlob, RemoveBlob, StoreBlob};
 pub use claim::{Claim, ClaimOutcome, Claimed};
 pub use clock::{FollowClock, KeepEnd};
 pub use complete::{Complete, Failure};

@@ -78,6 +78,8 @@ ids! {
     TokenId;
     /// A browser that is signed in.
     SessionId;
+    /// A link to a blob.
+    BlobLinkId;
     /// A registration token that is not used yet.
     RegistrationId;
 }
@@ -132,6 +134,12 @@ impl SessionId {
 }
 
 impl TokenId {
+    pub fn random(entropy: &mut dyn Entropy) -> Self {
+        Self(entropy.uuid_v4())
+    }
+}
+
+impl BlobLinkId {
     pub fn random(entropy: &mut dyn Entropy) -> Self {
         Self(entropy.uuid_v4())
     }

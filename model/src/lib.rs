@@ -6,6 +6,7 @@
 
 mod actor;
 mod armed;
+pub mod blob;
 mod change;
 mod clause;
 pub mod decide;
@@ -48,13 +49,14 @@ mod world;
 
 pub use actor::Actor;
 pub use armed::{Armed, ArmedCron, ArmedExpr};
+pub use blob::{Blob, BlobCondition, BlobLink, BlobPath, BlobPathError, BlobUsage};
 pub use change::{Change, HistoryEntry, LedgerEntry};
 pub use clause::Clause;
 pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use id::{
-    ArtifactId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId,
-    ScanKey, SessionId, SourceName, SourceNameError, TokenId, WorkflowId,
+    ArtifactId, BlobLinkId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId,
+    RunnerId, ScanKey, SessionId, SourceName, SourceNameError, TokenId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey};
 pub use job::{

@@ -48,6 +48,25 @@ pub const REMOVAL_OPERATIONS: usize = 90;
 /// Pages of a history that one commit removes beside jobs. Lines of 100 jobs are in no more, unless pages were lost.
 pub(crate) const PAGES_REMOVED: usize = 4;
 
+/// Longest path of a blob, and most names in one. A client can show it, and its percent-encoded form is a path on disk.
+pub const BLOB_PATH_BYTES: usize = 1_024;
+pub const BLOB_PATH_SEGMENTS: usize = 32;
+
+/// Blobs and folders in one folder. Each new one reads the folder.
+pub const BLOB_FOLDER_ENTRIES: usize = 10_000;
+
+/// Longest life of a link to a blob: who needs one for longer needs a token.
+pub const BLOB_LINK_LIFE: TimeDelta = TimeDelta::days(7);
+
+/// Links to blobs that may be open at once. Each is a live record.
+pub const BLOB_LINKS: usize = 10_000;
+
+/// Links whose time is over that one commit removes.
+pub(crate) const BLOB_LINK_SWEEP: usize = 50;
+
+/// Longest time until a blob expires: more is as good as never, and dates stay in range.
+pub const BLOB_LIFE: TimeDelta = TimeDelta::days(3_650);
+
 /// Lifetime of a registration token (design section 7).
 pub const REGISTRATION: TimeDelta = TimeDelta::minutes(15);
 

@@ -41,6 +41,10 @@ scopes! {
     JobWrite = "job:write",
     /// Start jobs.
     Dispatch = "dispatch",
+    /// See and read blobs.
+    BlobRead = "blob:read",
+    /// Store, move and remove blobs.
+    BlobWrite = "blob:write",
     /// Set and delete secrets, whose values nobody can read.
     SecretWrite = "secret:write",
     /// See runners.
@@ -67,12 +71,17 @@ impl Scope {
             | Self::JobRead
             | Self::JobWrite
             | Self::Dispatch
+            | Self::BlobRead
+            | Self::BlobWrite
             | Self::SecretWrite
             | Self::RunnerRead
             | Self::TokenWrite => false,
         }
     }
 }
+
+/// Names that stand for several scopes.
+const ALIASES: &[(&str, &[Scope])] = &[("blob", &[Scope::BlobRead, Scope::BlobWrite])];
 
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,6 +130,18 @@ impl Scopes {
         other.0.iter().all(|scope| self.allow(*scope))
     }
 
+    /// The scopes with these names. An alias such as `blob` stands for several.
+    pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, ParseScopeError> {
+        let mut scopes = BTreeSet::new();
+        for name in names {
+            match ALIASES.iter().find(|(alias, _)| *alias == name) {
+                Some((_, several)) => scopes.extend(several.iter().copied()),
+                None => drop(scopes.insert(name.parse()?)),
+            }
+        }
+        Ok(Self(scopes))
+    }
+
     /// The permissions in their fixed order.
     pub fn iter(&self) -> impl Iterator<Item = Scope> {
         self.0.iter().copied()
@@ -149,6 +170,14 @@ mod tests {
             assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
         }
         assert!("job".parse::<Scope>().is_err());
+    }
+
+    #[test]
+    fn an_alias_stands_for_its_scopes() {
+        let parsed = Scopes::parse(["dispatch", "blob"]).unwrap();
+        let wanted = [Scope::Dispatch, Scope::BlobRead, Scope::BlobWrite];
+        assert_eq!(parsed, Scopes::from_iter(wanted));
+        assert!(Scopes::parse(["blobs"]).is_err());
     }
 
     #[test]

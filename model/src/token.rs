@@ -132,6 +132,8 @@ pub enum TokenKind {
     Personal,
     /// A runner registration token.
     Registration,
+    /// The secret in a link to a blob.
+    BlobLink,
 }
 
 impl TokenKind {
@@ -139,6 +141,7 @@ impl TokenKind {
         match self {
             Self::Personal => "evs_",
             Self::Registration => "evr_",
+            Self::BlobLink => "evl_",
         }
     }
 }

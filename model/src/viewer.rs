@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::blob::BlobLink;
 use crate::decide::{Refusal, readable_workflow};
 use crate::job::Job;
 use crate::project::{ProjectSecrets, ProjectVars};
@@ -21,7 +22,7 @@ use crate::source::{Source, StaleFile};
 use crate::token::Token;
 use crate::waiting::Slots;
 use crate::world::World;
-use crate::{JobId, ProjectId, RunnerId, ScanKey, SourceName, Timestamp, WorkflowId};
+use crate::{BlobLinkId, JobId, ProjectId, RunnerId, ScanKey, SourceName, Timestamp, WorkflowId};
 
 /// The projects that a credential is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,6 +138,18 @@ impl<'w> Seen<'w> {
     pub fn secrets(self, project: ProjectId) -> Option<&'w Arc<ProjectSecrets>> {
         let secrets = self.world.secrets(project);
         secrets.filter(|_| self.viewer.sees(project))
+    }
+
+    /// The links to blobs of a project, also those whose time is over.
+    pub fn blob_links(self, project: ProjectId) -> impl Iterator<Item = &'w Arc<BlobLink>> {
+        let sees = self.viewer.sees(project);
+        let links = self.world.blob_links();
+        links.filter(move |link| sees && link.project == project)
+    }
+
+    pub fn blob_link(self, id: BlobLinkId) -> Option<&'w Arc<BlobLink>> {
+        let link = self.world.blob_link(id)?;
+        self.viewer.sees(link.project).then_some(link)
     }
 
     /// The records of all workflows, also of retired ones.

@@ -4,6 +4,7 @@
 //! Finished jobs and old revisions are only on disk, and no decision reads them. Records are shared, so a second copy
 //! of the world costs only its pointers.
 
+mod blobs;
 mod due;
 mod ends;
 mod jobs;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 
+use self::blobs::Blobs;
 use self::jobs::Jobs;
 use self::queue::Place;
 use self::triggers::Triggers;
@@ -60,6 +62,7 @@ pub struct World {
     registrations: BTreeMap<RegistrationId, Arc<Registration>>,
     vars: BTreeMap<ProjectId, Arc<ProjectVars>>,
     secrets: BTreeMap<ProjectId, Arc<ProjectSecrets>>,
+    blobs: Blobs,
     idempotency: HashMap<String, Arc<Idempotency>>,
     idempotency_by_age: BTreeSet<(Timestamp, String)>,
 }
@@ -134,6 +137,11 @@ impl World {
             Change::Secrets(secrets) => {
                 self.secrets.insert(secrets.project, secrets.clone());
             }
+            Change::Blob(blob) => self.blobs.put(blob),
+            Change::BlobRemoved(project, path) => self.blobs.remove(*project, path),
+            Change::BlobUsage(usage) => self.blobs.count(usage),
+            Change::BlobLink(link) => self.blobs.link(link),
+            Change::BlobLinkRemoved(id) => self.blobs.unlink(*id),
             Change::Idempotency(request) => {
                 self.loaded
                     .remove(&Holder::Idempotency(request.key.clone()));

@@ -102,6 +102,27 @@ pub enum RemovalError {
     Read(#[from] ReadError),
 }
 
+/// Why a blob was not stored, copied, moved or removed.
+#[derive(Debug, Error)]
+pub enum BlobError {
+    /// The content is not what the caller says it is. Nothing was stored.
+    #[error("the content has the SHA-256 {sha256}, and not {wanted}")]
+    Digest { sha256: String, wanted: String },
+    /// It was refused.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl BlobError {
+    pub(crate) fn refused(refusal: Refusal) -> Self {
+        Self::Submit(SubmitError::Refused(refusal))
+    }
+}
+
 /// Why a secret was not set.
 #[derive(Debug, Error)]
 pub enum SecretError {

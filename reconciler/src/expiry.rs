@@ -15,11 +15,14 @@ use crate::handle::Handle;
 use crate::limits::EXPIRY_LOOK;
 
 impl Handle {
-    /// Removes expired artifacts, at the start and every hour.
+    /// Removes expired artifacts and blobs, at the start and every hour.
     pub(crate) async fn let_expire(self) {
         loop {
             if let Err(error) = self.remove_expired().await {
                 tracing::error!(%error, "artifacts that have run out cannot be removed; this is tried again");
+            }
+            if let Err(error) = self.remove_expired_blobs().await {
+                tracing::error!(%error, "blobs that have run out cannot be removed; this is tried again");
             }
             tokio::time::sleep(until_next_hour(self.now())).await;
         }

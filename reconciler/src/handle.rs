@@ -20,6 +20,7 @@ use state::{AuditEntry, PayloadError, State, SubmitError};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use crate::blobs::Blobs;
 use crate::board::Board;
 use crate::error::{DispatchError, SourceError};
 use crate::jumps::Jumps;
@@ -46,9 +47,18 @@ struct Shared {
     removals: Arc<tokio::sync::Mutex<()>>,
     retention: RetentionSettings,
     log_limit: u64,
+    blobs: Blobs,
     sources: HashMap<SourceName, SourceHandle>,
     secret_key: Option<SealingKey>,
     stopping: watch::Sender<bool>,
+}
+
+/// What jobs and projects may have at most.
+pub(crate) struct Limits {
+    /// The longest log of a job, in bytes.
+    pub(crate) log: u64,
+    /// What the blobs of a project may take, in bytes.
+    pub(crate) blobs: Option<u64>,
 }
 
 /// Requests of users.
@@ -254,7 +264,7 @@ impl Handle {
         sources: &[SourceHandle],
         secret_key: Option<SealingKey>,
         retention: RetentionSettings,
-        log_limit: u64,
+        limits: Limits,
     ) -> Self {
         let sources = sources
             .iter()
@@ -272,7 +282,8 @@ impl Handle {
                 ended: Mutex::default(),
                 removals: Arc::default(),
                 retention,
-                log_limit,
+                log_limit: limits.log,
+                blobs: Blobs::with_quota(limits.blobs),
                 sources,
                 secret_key,
                 stopping: watch::Sender::new(false),
@@ -292,6 +303,10 @@ impl Handle {
     /// The longest log of a job, in bytes.
     pub(crate) fn log_limit(&self) -> u64 {
         self.shared.log_limit
+    }
+
+    pub(crate) fn blobs(&self) -> &Blobs {
+        &self.shared.blobs
     }
 
     /// The key for secrets, if the daemon has one.

@@ -11,6 +11,7 @@
     )
 )]
 
+mod blobs;
 mod board;
 mod clock;
 mod cursors;
@@ -36,9 +37,12 @@ mod uninterrupted;
 mod watch;
 mod worker;
 
+pub use blobs::{BlobUpload, NewBlob, Stored};
 pub use board::Message;
 pub use clock::{ClockTrouble, jump};
-pub use error::{DispatchError, RemovalError, RunnerError, SecretError, SourceError, WorkerError};
+pub use error::{
+    BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WorkerError,
+};
 pub use git::{Location, LocationError, Reference};
 pub use handle::Handle;
 pub use limits::LOG_LIMIT;

@@ -50,6 +50,9 @@ pub(crate) const DISPATCH_TRIES: usize = 5;
 /// Expired artifacts are looked for at least this often, because the wall clock may be set.
 pub(crate) const EXPIRY_LOOK: Duration = Duration::from_secs(3_600);
 
+/// Blobs whose time is over that are removed before the next ones are looked for.
+pub(crate) const EXPIRED_BLOBS: usize = 100;
+
 /// Pause between two rounds of retention. Jobs that end in the meantime share one.
 pub(crate) const RETENTION_REST: Duration = Duration::from_secs(1);
 

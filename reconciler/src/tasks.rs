@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::deadlines::due;
 use crate::git::{Calls, LAST_CALLS};
-use crate::handle::Handle;
+use crate::handle::{Handle, Limits};
 use crate::limits::{AT_ONCE, DEADLINE_LOOK};
 use crate::source::{self, SourceConfig, SourceHandle};
 use crate::supervise::supervise;
@@ -39,6 +39,8 @@ pub struct Start {
     pub retention: RetentionSettings,
     /// The longest log of a job, in bytes.
     pub log_limit: u64,
+    /// What the blobs of a project may take, in bytes.
+    pub blob_quota: Option<u64>,
 }
 
 /// The running tasks.
@@ -61,6 +63,7 @@ impl Reconciler {
             secret_key,
             retention,
             log_limit,
+            blob_quota,
         } = start;
         let secret = PlainToken::random(TokenKind::Personal, &mut *entropy);
         unless_full(state.make_first_token(secret).await)?;
@@ -70,8 +73,12 @@ impl Reconciler {
             .into_iter()
             .map(|config| SourceHandle::new(config, &mirrors, git.clone()))
             .collect();
+        let limits = Limits {
+            log: log_limit,
+            blobs: blob_quota,
+        };
         let handle = Handle::new(
-            state, clock, entropy, &sources, secret_key, retention, log_limit,
+            state, clock, entropy, &sources, secret_key, retention, limits,
         );
         handle.tell_of_sealed_secrets();
         let mut tasks = JoinSet::new();

@@ -276,6 +276,7 @@ impl House {
             secret_key: Some(SealingKey::random(&mut Seeded(3))),
             retention,
             log_limit: LOG_LIMIT,
+            blob_quota: None,
         })
         .await
         .unwrap();

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use model::{Change, ProjectId, ProjectSecrets, ProjectVars, WorkflowId, World};
 use store::{Batch, Engine, Key, Seq};
 
+use crate::blobs;
 use crate::envelope::EnvelopeError;
 use crate::error::{OpenError, ReadError};
 use crate::layout::Layout;
@@ -62,7 +63,16 @@ impl Damaged {
                 let restored = restored.and_then(|id| world.workflow_record(id).cloned());
                 restored.map(Change::Workflow)
             }
-            ["projects", id, file] => id.parse().ok().map(|id| nothing_of(id, file, last)),
+            ["projects", id, file @ ("vars.json" | "secrets.json")] => {
+                id.parse().ok().map(|id| nothing_of(id, file, last))
+            }
+            ["projects", id, "blobs.json"] => match id.parse() {
+                Ok(project) => {
+                    let usage = blobs::counted(reader, project).await?;
+                    Some(Change::BlobUsage(Arc::new(usage)))
+                }
+                Err(_) => None,
+            },
             ["workflows", _, "scans", _, "head.json"] => {
                 self.head_of_history(reader, world).await?
             }
@@ -174,6 +184,9 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         ["sources", _, "source.json"] => "the next look treats every file of the source as new",
         ["projects", _, "vars.json"] => "the vars of the project are gone; set them again",
         ["projects", _, "secrets.json"] => "the secrets of the project are gone; set them again",
+        ["projects", _, "blobs.json"] => "the blobs of the project are counted anew",
+        ["blob-links", _] => "the link is void; make another one",
+        ["blob-records", _, _, ..] => "the blob is gone; store it again",
         ["workflows", _, "workflow.json"] => "it is rebuilt from the newest revision",
         ["workflows", _, "scans", _, file] => match *file {
             "head.json" | "retention.json" => "it is rebuilt from the history of the scan",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::JobId;
 use sha2::{Digest, Sha256};
+use store::Key;
 use store::volume::{ReadAt, Volume};
 use workflow::hex;
 
@@ -38,7 +39,10 @@ impl State {
         job: JobId,
         name: &str,
     ) -> Result<Option<Download>, ReadError> {
-        let key = Layout::artifact(job, name);
+        self.open_object(Layout::artifact(job, name)).await
+    }
+
+    pub(crate) async fn open_object(&self, key: Key) -> Result<Option<Download>, ReadError> {
         let path = key.to_string();
         let opened = on_volume(self.volume(), move |volume| {
             let opened = volume.open_object(&key);

@@ -102,6 +102,14 @@ impl Encoding<'_> {
             Change::RegistrationRemoved(id) => self.delete(Layout::registration(*id)),
             Change::Vars(vars) => self.record(&**vars),
             Change::Secrets(secrets) => self.record(&**secrets),
+            Change::Blob(blob) => self.record(&**blob),
+            Change::BlobRemoved(project, path) => {
+                self.delete(Layout::blob_record(*project, path));
+                self.delete(Layout::blob(*project, path));
+            }
+            Change::BlobLink(link) => self.record(&**link),
+            Change::BlobLinkRemoved(id) => self.delete(Layout::blob_link(*id)),
+            Change::BlobUsage(usage) => self.record(&**usage),
             Change::Idempotency(request) => self.record(&**request),
             Change::IdempotencyRemoved(key) => self.delete(Layout::idempotency(key)),
             Change::Recent(..) | Change::ClockFollowed(_) => {}

@@ -156,6 +156,9 @@ pub enum WriteError {
     DiskFull,
     #[error("cannot write {path}")]
     File { path: String, source: Fault },
+    /// Somebody removed what was to be written once more.
+    #[error("{path} is missing; restore it from a backup")]
+    Missing { path: String },
     #[error("the write was interrupted because the daemon is stopping")]
     Interrupted,
 }

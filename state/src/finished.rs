@@ -59,11 +59,15 @@ impl State {
         job: JobId,
         command: C,
     ) -> Result<C::Answer, SubmitError> {
-        let key = Layout::job(job);
-        let bytes = self.reader().get(&key).await.unwrap_or_default();
-        let revision = bytes.and_then(|bytes| Some(envelope::read(&bytes).ok()?.stamp.revision));
-        let rewritten = revision.map(|revision| Rewritten { key, revision });
+        let rewritten = self.rewritten(Layout::job(job)).await;
         self.submit_with(command, rewritten, |_, _| ()).await
+    }
+
+    /// How often a settled record was written.
+    pub(crate) async fn rewritten(&self, key: Key) -> Option<Rewritten> {
+        let bytes = self.reader().get(&key).await.unwrap_or_default()?;
+        let revision = envelope::read(&bytes).ok()?.stamp.revision;
+        Some(Rewritten { key, revision })
     }
 
     /// Some artifacts that have expired in past hours, the earliest first; empty when there are none. Only the folders of

@@ -4,6 +4,7 @@
 //! finding in one part counts only if nothing was committed while the part was read; otherwise the part is read again.
 //! Memory is bounded by the live records and some forty bytes for each finished job.
 
+mod blobs;
 mod check;
 mod damaged_lines;
 mod facts;
@@ -141,6 +142,8 @@ impl Fsck<'_> {
             match top.as_str() {
                 "jobs" => self.jobs(top)?,
                 "workflows" => {}
+                "blobs" => self.each_folder(top, blobs::check_contents)?,
+                "blob-records" => self.each_folder(top, blobs::check_records)?,
                 _ => {
                     self.part(|check| folders::check(check, top))?;
                 }
@@ -158,6 +161,15 @@ impl Fsck<'_> {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Checks a folder and all in it, each as a part.
+    fn each_folder(&mut self, top: &str, check: fn(&mut Check<'_>, &str)) -> Result<(), OpenError> {
+        let mut waiting = vec![top.to_owned()];
+        while let Some(folder) = waiting.pop() {
+            waiting.extend(self.part(|one| check(one, &folder))?.folders);
         }
         Ok(())
     }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use chrono::{Datelike, NaiveDate, Timelike};
 use model::retention::Expiry;
 use model::{
-    JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey, SourceName, Timestamp,
-    TokenId, WorkflowId,
+    BlobLinkId, BlobPath, JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey,
+    SourceName, Timestamp, TokenId, WorkflowId,
 };
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use store::{Key, KeyError, Prefix};
 use workflow::sha256;
 
@@ -52,6 +52,16 @@ keys! {
         { thousand: number / TIPS_PER_FOLDER, commit: short(commit) };
     vars(project: ProjectId) "projects/{project}/vars.json";
     secrets(project: ProjectId) "projects/{project}/secrets.json";
+    /// How much the blobs of a project are.
+    blob_usage(project: ProjectId) "projects/{project}/blobs.json";
+    /// A link to a blob.
+    blob_link(link: BlobLinkId) "blob-links/{link}.json";
+    /// The content of a blob, in the folders of its path.
+    blob(project: ProjectId, path: &BlobPath)
+        "blobs/{project}/{path}" { path: blob_place(path.names()) };
+    /// What is recorded of a blob, in folders of the same names.
+    blob_record(project: ProjectId, path: &BlobPath)
+        "blob-records/{project}/{path}~.json" { path: blob_place(path.names()) };
     workflow(workflow: WorkflowId) "workflows/{workflow}/workflow.json";
     revision(workflow: WorkflowId, revision: &RevisionRef)
         "workflows/{workflow}/revisions/{number}-{commit}/revision.json"
@@ -110,6 +120,13 @@ keys! {
     audit(day: NaiveDate) "audit/{day}.jsonl";
 }
 
+impl Layout {
+    /// The record of a blob, by its name in a folder.
+    pub(crate) fn in_blob_folder(above: &Prefix, name: &str) -> Key {
+        key(format!("{}/{name}", above.as_str()))
+    }
+}
+
 /// Makes the folders that a start, or a look for what has expired, lists.
 pub(crate) struct Folders;
 
@@ -135,6 +152,19 @@ impl Folders {
     /// The folders of a workflow's revisions.
     pub(super) fn revisions(workflow: WorkflowId) -> Prefix {
         folder(&format!("workflows/{workflow}/revisions"))
+    }
+
+    /// The records of the blobs in a folder of a project.
+    pub(super) fn blob_records(project: ProjectId, names: &[String]) -> Prefix {
+        match blob_place(names).as_str() {
+            "" => folder(&format!("blob-records/{project}")),
+            place => folder(&format!("blob-records/{project}/{place}")),
+        }
+    }
+
+    /// A folder in a folder of blobs, by its name on disk.
+    pub(super) fn in_blob_folder(above: &Prefix, name: &str) -> Prefix {
+        folder(&format!("{}/{name}", above.as_str()))
     }
 
     /// What expires, by day, then by hour, then by shard; `below` is empty or names these, each after a slash.
@@ -191,14 +221,44 @@ fn encoded(name: &str) -> String {
     if is_a_name && plain.len() <= NAME_BYTES {
         return plain;
     }
+    cut(plain.trim_start_matches('.'), name)
+}
+
+/// The beginning of an encoded name, and a hash of the name.
+fn cut(plain: &str, name: &str) -> String {
     let mut hash = sha256(name.as_bytes());
     hash.truncate(32);
-    let prefix: String = plain
-        .trim_start_matches('.')
-        .chars()
-        .take(NAME_BYTES - hash.len() - 1)
-        .collect();
+    let prefix: String = plain.chars().take(NAME_BYTES - hash.len() - 1).collect();
     format!("{prefix}~{hash}")
+}
+
+/// Names of folders and of a blob, as a path.
+fn blob_place(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| blob_name(name)).collect();
+    names.join("/")
+}
+
+/// The name of a blob or of a folder of blobs on disk.
+pub(crate) fn blob_name(name: &str) -> String {
+    let plain = utf8_percent_encode(name, PLAIN).to_string();
+    let plain = match plain.strip_prefix('.') {
+        Some(rest) => format!("%2E{rest}"),
+        None => plain,
+    };
+    if plain.len() <= NAME_BYTES {
+        plain
+    } else {
+        cut(&plain, name)
+    }
+}
+
+/// The name that is so on disk. None for one that was cut.
+pub(crate) fn blob_name_of(on_disk: &str) -> Option<String> {
+    if on_disk.contains('~') {
+        return None;
+    }
+    let name = percent_decode_str(on_disk).decode_utf8().ok()?;
+    Some(name.into_owned())
 }
 
 /// Every path above is built from ids and encoded words, so it is a key by construction.

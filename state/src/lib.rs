@@ -15,6 +15,7 @@ mod alarm;
 mod audit;
 mod backup;
 mod backwards;
+pub mod blobs;
 mod blocking;
 mod committer;
 mod damaged;

@@ -40,7 +40,7 @@ pub(crate) struct Loading {
     changes: Vec<Change>,
     /// What belongs to heads.
     beside: HashMap<ScanKey, Beside>,
-    /// Tokens, runners and registrations, with the keys of their records.
+    /// Tokens, runners, registrations and links, with the keys of their records.
     credentials: Vec<(Key, Change)>,
     needed: Vec<(WorkflowId, RevisionRef)>,
     damaged: Vec<Damaged>,
@@ -51,9 +51,12 @@ pub(crate) struct Loading {
 impl Loading {
     pub(crate) fn take(&mut self, key: &Key, bytes: &Bytes) {
         match self.decode(key, bytes) {
-            Ok(Some(change @ (Change::Token(_) | Change::Runner(_) | Change::Registration(_)))) => {
-                self.credentials.push((key.clone(), change))
-            }
+            Ok(Some(
+                change @ (Change::Token(_)
+                | Change::Runner(_)
+                | Change::Registration(_)
+                | Change::BlobLink(_)),
+            )) => self.credentials.push((key.clone(), change)),
             Ok(Some(Change::Digests(digests))) => {
                 let beside = self.beside.entry(digests.key()).or_default();
                 beside.digests = Some(digests);

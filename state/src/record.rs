@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use model::retention::{Expiry, Retention};
 use model::{
-    Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars, Registration, Repeats,
-    RevisionRecord, Runner, ScanHead, ScanKey, Source, TipRecord, Token, WorkflowRecord,
+    Blob, BlobLink, BlobUsage, Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars,
+    Registration, Repeats, RevisionRecord, Runner, ScanHead, ScanKey, Source, TipRecord, Token,
+    WorkflowRecord,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -213,6 +214,24 @@ records! {
         id: it.project,
         live: always,
         change: shared(Change::Secrets),
+    }
+    Blob(Blob): |it| {
+        place: Layout::blob_record(it.project, &it.path),
+        id: it.path,
+        live: |it: &Self| it.expires_at.is_some(),
+        change: shared(Change::Blob),
+    }
+    BlobLink(BlobLink): |it| {
+        place: Layout::blob_link(it.id),
+        id: it.id,
+        live: always,
+        change: shared(Change::BlobLink),
+    }
+    BlobUsage(BlobUsage): |it| {
+        place: Layout::blob_usage(it.project),
+        id: it.project,
+        live: always,
+        change: shared(Change::BlobUsage),
     }
     Idempotency(Idempotency): |it| {
         place: Layout::idempotency(&it.key),

@@ -1,6 +1,7 @@
 //! The promises of the state, kept on real folders.
 
 mod backup;
+mod blobs;
 mod corruption;
 mod crash;
 mod damaged;

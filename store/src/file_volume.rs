@@ -10,13 +10,13 @@ use crate::disk::{DiskError, DiskFile};
 use crate::failpoint;
 use crate::fault::Fault;
 use crate::key::Key;
-use crate::limits::LARGE_WRITE;
+use crate::limits::{COPY_BYTES, LARGE_WRITE};
 use crate::manifest;
 use crate::parallel;
 use crate::pending::Pending;
 use crate::space::{Gauge, Room};
 use crate::staged::{Object, OwnedFile, Staged, StagedName};
-use crate::tree::Tree;
+use crate::tree::{Tree, absent};
 use crate::volume::{GrowingFile, ObjectWriter, ReadAt, Volume};
 
 pub(crate) struct FileVolume {
@@ -48,6 +48,28 @@ impl Volume for FileVolume {
         Ok(file.map(reading))
     }
 
+    fn share_object(&self, key: &Key, object: Object) -> Result<Option<Staged>, Fault> {
+        let Tree { disk, tmp, .. } = &self.tree;
+        let name = StagedName::random(disk)?;
+        let shared = self.tree.staged(&name);
+        // It goes from `tmp/` to its key, so it is looked for in that order.
+        let adopted = self.pending.adopted(key);
+        let before = adopted.map(|staged| self.tree.staged(staged.name()));
+        for path in before.into_iter().chain([self.tree.path(key)]) {
+            match absent(disk.link(&path, &shared)) {
+                Ok(None) => {}
+                Ok(Some(())) => {
+                    let owned = OwnedFile::new(disk.clone(), shared);
+                    disk.sync_folder(tmp)?;
+                    return Ok(Some(Staged::written(owned, name, object)));
+                }
+                Err(error) if error.is_unsupported() => return self.copy_object(key),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
     fn open_growing(&self, key: &Key) -> Result<Box<dyn GrowingFile>, Fault> {
         let file = AppendFile::open(self.tree.clone(), key)?;
         Ok(Box::new(file))
@@ -64,6 +86,26 @@ impl Volume for FileVolume {
     fn forget_restored(&self) -> Result<(), Fault> {
         let (disk, root) = (&self.tree.disk, self.tree.root());
         Ok(manifest::forget_restored(disk, root)?)
+    }
+}
+
+impl FileVolume {
+    /// A copy of an object, where no file can have two names.
+    fn copy_object(&self, key: &Key) -> Result<Option<Staged>, Fault> {
+        let staged = self.pending.adopted(key);
+        let Some(file) = self.tree.open_adopted(key, staged.as_ref())? else {
+            return Ok(None);
+        };
+        let mut copy = self.create_object()?;
+        let mut at = 0;
+        loop {
+            let piece = Bytes::from(file.read_at(at, COPY_BYTES)?);
+            if piece.is_empty() {
+                return copy.finish().map(Some);
+            }
+            at += piece.len() as u64;
+            copy.write(&[piece])?;
+        }
     }
 }
 

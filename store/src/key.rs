@@ -18,6 +18,9 @@ pub(crate) const RESERVED: [&str; 7] = [
     "index",
 ];
 
+/// Keys that begin with this are files of users, whatever their names say.
+const USER_FILES: &str = "blobs/";
+
 /// A relative path of one file: segments of `A-Za-z0-9._%~-`, separated by `/`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<str>);
@@ -61,9 +64,10 @@ impl Key {
         Prefix(Arc::from(&self.0[..end]))
     }
 
-    /// Whether this key names a JSON record, the only kind of file that can be live.
+    /// Whether this key names a JSON record, the only kind of file that can be live. A file of a user never is one: it
+    /// could say of itself whatever it wants.
     pub fn is_record(&self) -> bool {
-        self.name().ends_with(".json")
+        self.name().ends_with(".json") && !self.0.starts_with(USER_FILES)
     }
 
     /// The folders this key lies in, as the keys they would be, nearest first.
@@ -193,9 +197,16 @@ mod tests {
     }
 
     #[test]
+    fn files_of_users_are_no_records() {
+        let is_record = |text: &str| Key::new(text).unwrap().is_record();
+        assert!(is_record("tokens/a.json") && is_record("blob-records/p/a~.json"));
+        assert!(!is_record("blobs/p/a.json") && !is_record("a.txt"));
+    }
+
+    #[test]
     fn refuses_what_could_leave_the_tree_or_collide() {
         let long_segment = "n".repeat(201);
-        let long_key = ["n".repeat(200).as_str(); 6].join("/");
+        let long_key = ["n".repeat(200).as_str(); 16].join("/");
         for text in [
             "",
             "/a",

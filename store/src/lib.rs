@@ -67,4 +67,4 @@ pub use fault::{Failure, Fault, FaultKind};
 pub use key::{Key, KeyError, Prefix};
 pub use lock::{Owner, user};
 pub use space::{Room, Watermark, Watermarks};
-pub use staged::Staged;
+pub use staged::{Object, Staged};

@@ -13,7 +13,7 @@ use crate::engine::{CloseError, CommitError, Engine, Length, OpenError, Piece, R
 use crate::fault::{Fault, FaultKind};
 use crate::key::{Key, Prefix};
 use crate::space::Room;
-use crate::staged::{Staged, StagedName};
+use crate::staged::{Object, Staged, StagedName};
 use crate::volume::{GrowingFile, ObjectWriter, ReadAt, Volume};
 
 /// What stays when an engine is gone. Clones are the same store.
@@ -308,6 +308,14 @@ impl Volume for MemoryStore {
     fn open_object(&self, key: &Key) -> Result<Option<Box<dyn ReadAt>>, Fault> {
         let content = self.lock().files.get(key).cloned();
         Ok(content.map(|content| Box::new(content) as Box<dyn ReadAt>))
+    }
+
+    fn share_object(&self, key: &Key, _: Object) -> Result<Option<Staged>, Fault> {
+        let mut contents = self.lock();
+        contents.objects += 1;
+        let name = StagedName::numbered(contents.objects);
+        let content = contents.files.get(key).cloned();
+        Ok(content.map(|content| Staged::in_memory(name, content)))
     }
 
     fn open_growing(&self, key: &Key) -> Result<Box<dyn GrowingFile>, Fault> {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::fault::Fault;
 use crate::key::Key;
 use crate::space::Room;
-use crate::staged::Staged;
+use crate::staged::{Object, Staged};
 
 /// The large objects and growing files of an open store, and the room it has. All of it may block.
 ///
@@ -23,6 +23,10 @@ pub trait Volume: Send + Sync {
 
     /// The object at `key`. One that a batch has given its key is there at once.
     fn open_object(&self, key: &Key) -> Result<Option<Box<dyn ReadAt>>, Fault>;
+
+    /// The object at `key` once more, for a batch to give it a second key. No content is copied where the disk can give
+    /// a file two names.
+    fn share_object(&self, key: &Key, object: Object) -> Result<Option<Staged>, Fault>;
 
     /// The one writer of the growing file at `key`, which is made if there is none. What it holds stays as it is.
     fn open_growing(&self, key: &Key) -> Result<Box<dyn GrowingFile>, Fault>;

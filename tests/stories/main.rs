@@ -9,6 +9,7 @@
 mod architecture;
 mod backup;
 mod bad_input;
+mod blobs;
 mod cancelled;
 mod chance;
 mod clock;

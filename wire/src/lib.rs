@@ -5,6 +5,7 @@
 //! snake_case. Readers of answers ignore members they do not know, so an older client can talk to a newer daemon.
 
 mod audit;
+mod blob;
 mod context;
 mod entry;
 mod event;
@@ -28,6 +29,9 @@ mod worker;
 mod workflow;
 
 pub use audit::{AuditRecord, AuditToken};
+pub use blob::{
+    Blob, BlobLink, BlobLinkUse, BlobList, CopyBlob, CreateBlobLink, CreatedBlobLink, MoveBlob,
+};
 pub use context::JobContext;
 pub use entry::{ArtifactDiff, ArtifactEntry, FileChange};
 pub use event::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent};
@@ -73,7 +77,8 @@ pub const VERSION_PREFIX: &str = "/v0";
 /// The response header with a renewed runner session token. The old token stays valid for ten more minutes.
 pub const REFRESH_HEADER: &str = "x-authorization-refresh";
 
-/// The request header of an artifact upload with the digest over entry names and contents.
+/// The header with the digest of what is uploaded or downloaded: over entry names and contents for an artifact, over the
+/// bytes for a blob.
 pub const CONTENT_DIGEST_HEADER: &str = "x-content-digest";
 
 /// The media type of every error body (RFC 9457).

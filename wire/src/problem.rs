@@ -119,6 +119,16 @@ pub enum ErrorCode {
     RateLimited,
     /// 409: the daemon has no key for secrets.
     NoSecretKey,
+    /// 412: the blob is not as the request demands; `If-Match` or `If-None-Match` says how.
+    PreconditionFailed,
+    /// 409: a folder or a blob has the name that the other one would need.
+    PathConflict,
+    /// 409: a folder has as many entries as it may have.
+    FolderFull,
+    /// 403: the project may not store so much.
+    QuotaExceeded,
+    /// 400: the body has another digest than the request says.
+    DigestMismatch,
     /// 410: the artifact has expired or was removed.
     Gone,
     /// 416: a byte range outside the object.

@@ -119,6 +119,11 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::IdempotencyRemoved(_)
         | Change::Vars(_)
         | Change::Secrets(_)
+        | Change::Blob(_)
+        | Change::BlobRemoved(..)
+        | Change::BlobUsage(_)
+        | Change::BlobLink(_)
+        | Change::BlobLinkRemoved(_)
         | Change::ClockFollowed(_) => None,
     }
 }

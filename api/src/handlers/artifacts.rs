@@ -1,23 +1,16 @@
 //! `/v0/jobs/{job}/artifacts`
 
-use std::ops::Range;
-
 use chrono::SecondsFormat;
-use http::StatusCode;
-use http::header::{
-    ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, IF_RANGE,
-    RANGE,
-};
+use http::header::HeaderName;
 use model::Removed;
 use model::{Artifact, Job, Timestamp};
 use reconciler::{Handle, Worker};
-use state::{Download, ReadError};
 use warp::reply::Response;
 use wire::{CONTENT_DIGEST_HEADER, ErrorCode, Page};
 
+use super::content::Content;
 use crate::convert;
 use crate::failure::Failure;
-use crate::limits::ARTIFACT_PIECE;
 use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
@@ -44,28 +37,15 @@ pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response
     let Some(stored) = opened else {
         return Err(missing(&artifact.name));
     };
-    // If the file is shorter than the promised length, the download breaks off.
-    let size = artifact.size;
-    let etag = format!("\"{}\"", artifact.sha256);
-    if request.has_already(&etag) {
-        return Ok(reply::not_modified(&etag));
-    }
-    // With another tag, a range belongs to other content, and the reader must not join the two.
-    let is_same = request.header(IF_RANGE).is_none_or(|tag| tag == etag);
-    let range = match request
-        .header(RANGE)
-        .filter(|_| is_same)
-        .map(|range| wanted_range(range, size))
-    {
-        None | Some(Wanted::All) => None,
-        Some(Wanted::Part(range)) => Some(range),
-        Some(Wanted::Outside) => {
-            let text = format!("the artifact has {size} bytes");
-            return Err(Failure::new(ErrorCode::RangeNotSatisfiable, text)
-                .header(CONTENT_RANGE, format!("bytes */{size}")));
-        }
+    let file_name = artifact.name.strip_suffix(".zip").unwrap_or(&artifact.name);
+    let content = Content {
+        media_type: "application/zip",
+        size: artifact.size,
+        sha256: &artifact.sha256,
+        disposition: format!("attachment; filename=\"{file_name}.zip\""),
+        is_checked: true,
     };
-    Ok(answer(me.clone(), artifact, &etag, stored, range))
+    content.answer(me, request, stored)
 }
 
 /// Finds an artifact of the job by id or name.
@@ -124,110 +104,6 @@ pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, 
     Ok(reply::empty())
 }
 
-fn answer(
-    me: Visible,
-    artifact: &Artifact,
-    etag: &str,
-    stored: Download,
-    range: Option<Range<u64>>,
-) -> Response {
-    let size = artifact.size;
-    let part = range.clone().unwrap_or(0..size);
-    let stored = if part == (0..size) {
-        stored.checked(&artifact.sha256, size)
-    } else {
-        stored
-    };
-    let length = part.end - part.start;
-    let mut response = reply::streamed("application/zip", move |pieces| async move {
-        tokio::select! {
-            sent = send(stored, part, &pieces) => {
-                if let Err(error) = sent {
-                    tracing::warn!(%error, "an artifact cannot be read; its download is broken off");
-                    pieces.cut_off();
-                }
-            }
-            () = me.token_ended() => pieces.cut_off(),
-        }
-    });
-    if let Some(range) = range {
-        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-        reply::set(
-            &mut response,
-            CONTENT_RANGE,
-            &format!("bytes {}-{}/{size}", range.start, range.end - 1),
-        );
-    }
-    reply::set(&mut response, CONTENT_LENGTH, &length.to_string());
-    reply::set(&mut response, ACCEPT_RANGES, "bytes");
-    reply::set(&mut response, ETAG, etag);
-    let file_name = artifact.name.strip_suffix(".zip").unwrap_or(&artifact.name);
-    reply::set(
-        &mut response,
-        CONTENT_DISPOSITION,
-        &format!("attachment; filename=\"{file_name}.zip\""),
-    );
-    response
-}
-
-/// Sends a part of the artifact piece by piece, until the reader goes away. A slow reader costs one piece of memory and
-/// no thread.
-async fn send(
-    mut stored: Download,
-    part: Range<u64>,
-    pieces: &reply::Pieces,
-) -> Result<(), ReadError> {
-    let mut at = part.start;
-    while at < part.end {
-        let wanted = usize::try_from(part.end - at)
-            .unwrap_or(usize::MAX)
-            .min(ARTIFACT_PIECE);
-        let piece;
-        (stored, piece) = stored.read(at, wanted).await?;
-        at += wanted as u64;
-        if pieces.send(piece).await.is_err() {
-            return Ok(());
-        }
-    }
-    Ok(())
-}
-
-enum Wanted {
-    All,
-    Part(Range<u64>),
-    Outside,
-}
-
-/// Reads a `Range` header. Several ranges, and units other than bytes, are answered with the whole.
-fn wanted_range(header: &str, size: u64) -> Wanted {
-    let Some(range) = header
-        .strip_prefix("bytes=")
-        .filter(|range| !range.contains(','))
-    else {
-        return Wanted::All;
-    };
-    let Some((first, last)) = range.split_once('-') else {
-        return Wanted::All;
-    };
-    let range = match (first.trim().parse::<u64>(), last.trim()) {
-        (Ok(first), "") => first..size,
-        (Ok(first), last) => match last.parse::<u64>() {
-            Ok(last) if last >= first => first..last.saturating_add(1).min(size),
-            Ok(_) | Err(_) => return Wanted::All,
-        },
-        (Err(_), last) if first.trim().is_empty() => match last.parse::<u64>() {
-            Ok(length) => size.saturating_sub(length)..size,
-            Err(_) => return Wanted::All,
-        },
-        (Err(_), _) => return Wanted::All,
-    };
-    if range.start < range.end {
-        Wanted::Part(range)
-    } else {
-        Wanted::Outside
-    }
-}
-
 /// Stores an artifact that the job's worker uploads. It is streamed to disk, hashed on the way and made durable; then
 /// it is recorded.
 pub(super) async fn upload(
@@ -253,41 +129,11 @@ pub(super) async fn upload(
     Ok(reply::ok(&convert::artifact(&artifact)))
 }
 
-fn is_digest(text: &str) -> bool {
+pub(super) fn is_digest(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|hex| {
         hex.len() == 64
             && hex
                 .bytes()
                 .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_read_as_rfc_9110_says() {
-        let part = |header| match wanted_range(header, 100) {
-            Wanted::All => "all".to_owned(),
-            Wanted::Part(range) => format!("{}..{}", range.start, range.end),
-            Wanted::Outside => "outside".to_owned(),
-        };
-        for (header, wanted) in [
-            ("bytes=0-9", "0..10"),
-            ("bytes=90-", "90..100"),
-            ("bytes=-10", "90..100"),
-            ("bytes=-1000", "0..100"),
-            ("bytes=50-1000", "50..100"),
-            ("bytes=100-", "outside"),
-            ("bytes=-0", "outside"),
-            ("bytes=9-0", "all"),
-            ("bytes=0-1,5-6", "all"),
-            ("lines=1-2", "all"),
-            ("bytes=x-y", "all"),
-            ("bytes=18446744073709551615-18446744073709551615", "outside"),
-        ] {
-            assert_eq!(part(header), wanted, "{header}");
-        }
-    }
 }

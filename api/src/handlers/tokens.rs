@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::TimeDelta;
 use http::StatusCode;
 use model::decide::{self, NewToken};
-use model::{Projects, Scope, Scopes, Seen, TokenId};
+use model::{Projects, Scopes, Seen, TokenId};
 use warp::reply::Response;
 use wire::{CreateToken, CreatedToken, RegenerateToken};
 
@@ -32,11 +32,7 @@ pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure>
 /// Makes a token. It may do no more than the token of this request.
 pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let asked: CreateToken = request.body.json(&request.headers).await?;
-    let scopes: Result<Scopes, _> = asked
-        .scopes
-        .iter()
-        .map(|name| name.parse::<Scope>())
-        .collect();
+    let scopes = Scopes::parse(asked.scopes.iter().map(String::as_str));
     let scopes = scopes.map_err(|error| Failure::invalid("scopes", error.to_string()))?;
     let projects = match asked.projects {
         // Those of the token that asks, which are all in most cases.

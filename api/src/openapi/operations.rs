@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 
 use crate::limits::PAGE;
 use crate::routes::{
-    Access, LocalRoute, PublicRoute, RunnerRoute, SessionRoute, UserRoute, WorkerRoute,
+    Access, LinkRoute, LocalRoute, PublicRoute, RunnerRoute, SessionRoute, UserRoute, WorkerRoute,
 };
 
 /// A route, for readers of the document.
 pub(super) struct Operation {
     pub(super) summary: &'static str,
     pub(super) body: RequestBody,
-    /// The status of a success.
-    pub(super) status: u16,
+    /// The statuses of a success.
+    pub(super) statuses: &'static [u16],
     pub(super) answer: Answer,
 }
 
@@ -40,7 +40,7 @@ impl Describer<'_> {
         Operation {
             summary,
             body: RequestBody::None,
-            status: 200,
+            statuses: &[200],
             answer: Answer::Json(self.0.subschema_for::<T>()),
         }
     }
@@ -70,14 +70,14 @@ fn does(summary: &'static str) -> Operation {
     Operation {
         summary,
         body: RequestBody::None,
-        status: 204,
+        statuses: &[204],
         answer: Answer::Nothing,
     }
 }
 
 fn text(summary: &'static str, kinds: &'static [&'static str]) -> Operation {
     Operation {
-        status: 200,
+        statuses: &[200],
         answer: Answer::Text(kinds),
         ..does(summary)
     }
@@ -85,15 +85,37 @@ fn text(summary: &'static str, kinds: &'static [&'static str]) -> Operation {
 
 fn bytes(summary: &'static str, kind: &'static str) -> Operation {
     Operation {
-        status: 200,
+        statuses: &[200],
         answer: Answer::Bytes(kind),
         ..does(summary)
     }
 }
 
+fn inspects(summary: &'static str) -> Operation {
+    Operation {
+        statuses: &[200],
+        ..does(summary)
+    }
+}
+
+/// Answers 201 for a new one, and 200 for one that was replaced.
+fn stored(operation: Operation) -> Operation {
+    Operation {
+        statuses: &[200, 201],
+        ..operation
+    }
+}
+
+fn uploads(operation: Operation) -> Operation {
+    Operation {
+        body: RequestBody::Bytes,
+        ..stored(operation)
+    }
+}
+
 fn created(operation: Operation) -> Operation {
     Operation {
-        status: 201,
+        statuses: &[201],
         ..operation
     }
 }
@@ -105,6 +127,7 @@ pub(super) fn name(access: Access) -> String {
         Access::Local(route, _) => format!("{route:?}"),
         Access::User(route, _) => format!("{route:?}"),
         Access::Session(route) => format!("{route:?}"),
+        Access::Link(route) => format!("{route:?}LinkedBlob"),
         Access::Runner(route) => format!("{route:?}"),
         Access::Worker(route) => format!("{route:?}"),
     }
@@ -119,6 +142,7 @@ pub(super) fn operation(access: Access, schemas: &mut SchemaGenerator) -> Operat
         }
         Access::User(route, _) => user(route, describer),
         Access::Session(route) => session(route, describer),
+        Access::Link(route) => link(route, describer),
         Access::Runner(route) => runner(route, describer),
         Access::Worker(route) => worker(route, describer),
     }
@@ -170,7 +194,7 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
             it.takes::<wire::PruneRequest, wire::Pruned>("Remove old jobs of a workflow")
         }
         R::Dispatch => Operation {
-            status: 202,
+            statuses: &[202],
             ..it.takes::<wire::DispatchRequest, wire::DispatchResponse>("Start a job of a scan")
         },
         R::ListScans => it.lists::<wire::ScanStatus>("List the scans"),
@@ -198,6 +222,18 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
             it.answers::<wire::ArtifactDiff>("Compare an artifact with that of another job")
         }
         R::DeleteArtifact => does("Remove an artifact"),
+        R::ListBlobs => it.answers::<wire::BlobList>("List the blobs of a project"),
+        R::DownloadBlob => bytes("Download a blob", "application/octet-stream"),
+        R::InspectBlob => inspects("Ask what a blob is, without its content"),
+        R::UploadBlob => uploads(it.answers::<wire::Blob>("Upload a blob, or replace it")),
+        R::DeleteBlob => does("Delete a blob"),
+        R::CopyBlob => stored(it.takes::<wire::CopyBlob, wire::Blob>("Copy a blob")),
+        R::MoveBlob => stored(it.takes::<wire::MoveBlob, wire::Blob>("Give a blob another path")),
+        R::ListBlobLinks => it.lists::<wire::BlobLink>("List the links to blobs"),
+        R::CreateBlobLink => created(
+            it.takes::<wire::CreateBlobLink, wire::CreatedBlobLink>("Make a link to a blob"),
+        ),
+        R::RevokeBlobLink => does("Revoke a link"),
         R::Events => text("Listen to what changes", &["text/event-stream"]),
         R::ListTokens => it.lists::<wire::Token>("List the access tokens, without secrets"),
         R::CreateToken => {
@@ -222,6 +258,14 @@ fn session(route: SessionRoute, it: &mut Describer<'_>) -> Operation {
         SessionRoute::ListSessions => it.lists::<wire::Session>("List the browsers signed in"),
         SessionRoute::EndSession => does("Sign a browser out"),
         SessionRoute::EndSessions => does("Sign all browsers out"),
+    }
+}
+
+fn link(route: LinkRoute, it: &mut Describer<'_>) -> Operation {
+    match route {
+        LinkRoute::Download => bytes("Download by a link", "application/octet-stream"),
+        LinkRoute::Inspect => inspects("Ask what a link leads to"),
+        LinkRoute::Upload => uploads(it.answers::<wire::Blob>("Upload by a link")),
     }
 }
 
@@ -275,6 +319,7 @@ pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static st
         Access::Public(_)
         | Access::Local(..)
         | Access::Session(_)
+        | Access::Link(_)
         | Access::Runner(_)
         | Access::Worker(_) => None,
     };
@@ -289,9 +334,15 @@ pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static st
         ("path", "revision", _) => ("The number of the revision.", word()),
         ("path", "project", _) => ("The project: its name or id.", word()),
         ("path", "source", _) => ("The name of the source.", word()),
+        ("path", "secret", None) => ("The secret of the link.", word()),
         ("path", "var" | "secret", _) => ("Its name.", word()),
         ("path", "artifact", _) => ("The artifact: its id or name.", word()),
         ("path", "token" | "runner", _) => ("Its id, or a name that only one has.", word()),
+        ("path", "path", _) => (
+            "The path of the blob. Its slashes stay as they are.",
+            word(),
+        ),
+        ("path", "link", _) => ("The id of the link.", word()),
         ("path", "session", _) => ("The id of the session.", word()),
         (_, "limit", Some(UserRoute::ReadLog)) => {
             ("At most so many records.", count(usize::MAX >> 11))
@@ -326,6 +377,15 @@ pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static st
         ),
         (_, "timestamps" | "follow" | "case", _) => ("`true` or `false`.", flag()),
         (_, "tokens", _) => ("Whether to revoke the token, too.", flag()),
+        (_, "prefix", _) => (
+            "Only paths that begin with this.",
+            json!({ "type": "string" }),
+        ),
+        (_, "delimiter", _) => (
+            "`/` lists one folder; what is deeper is one prefix.",
+            one_of(&["/"]),
+        ),
+        (_, "expires_in", _) => ("How long the blob is kept, as in 7d.", word()),
         (_, "q", _) => ("The text to find.", word()),
         (_, "since" | "at", _) => ("At this time or later; with `at`, at this time.", time()),
         (_, "until", _) => ("Before this time.", time()),

@@ -134,7 +134,7 @@ async fn every_route_that_shows_something_shows_it_like_this() {
     shown.extend([
         format!("/v0/jobs/{finished}/logs"),
         format!("/v0/jobs/{finished}/artifacts/out"),
-        // Compared in `events`.
+        // Compared in `events` and in `blobs`.
         "/v0/events".to_owned(),
         // Its numbers differ from run to run; see `metrics`.
         "/metrics".to_owned(),
@@ -160,6 +160,10 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         format!("/v0/workflows/{workflow}/revisions"),
         format!("/v0/workflows/{workflow}/revisions/2"),
         format!("/v0/workflows/{workflow}/revisions/2/diff"),
+        "/v0/blobs".to_owned(),
+        "/v0/blobs/a".to_owned(),
+        "/v0/blob-links".to_owned(),
+        "/v0/linked-blobs/a".to_owned(),
     ]);
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
         let is_shown = shown.iter().any(|path| fits(route.path, path));

@@ -25,7 +25,8 @@ pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
     let Some(route) = routes.find(|route| fits(route.path, path)) else {
         return;
     };
-    let operation = &OPENAPI["paths"][route.path][method.as_str().to_lowercase()];
+    let operation =
+        &OPENAPI["paths"][route.path.replace("{*", "{")][method.as_str().to_lowercase()];
     let what = format!("{method} {} answered {answer:?}", route.path);
     // A part of a file, and that the caller has the newest version already, are what HTTP itself says.
     if matches!(answer.status, 206 | 304) {

@@ -15,6 +15,7 @@
 mod access;
 mod answers;
 mod artifacts;
+mod blobs;
 mod bodies;
 mod callers;
 mod client;

@@ -11,7 +11,7 @@ use wire::ErrorCode;
 
 use crate::answers::check;
 use crate::client::{Answer, Call};
-use crate::service::{PLAIN, Service};
+use crate::service::{BLOB_QUOTA, PLAIN, Service};
 
 /// Codes that no request can produce, and why.
 const UNREACHABLE: &[(ErrorCode, &str)] = &[
@@ -34,6 +34,10 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
     (
         ErrorCode::RateLimited,
         "needs calls from another machine; see `callers`",
+    ),
+    (
+        ErrorCode::FolderFull,
+        "needs ten thousand blobs; the state's tests hold the bound",
     ),
     (
         ErrorCode::DiskFull,
@@ -83,7 +87,12 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::LastAdmin => Some(ErrorCode::TooManyJobs),
         ErrorCode::TooManyJobs => Some(ErrorCode::RateLimited),
         ErrorCode::RateLimited => Some(ErrorCode::NoSecretKey),
-        ErrorCode::NoSecretKey => Some(ErrorCode::Gone),
+        ErrorCode::NoSecretKey => Some(ErrorCode::PreconditionFailed),
+        ErrorCode::PreconditionFailed => Some(ErrorCode::PathConflict),
+        ErrorCode::PathConflict => Some(ErrorCode::FolderFull),
+        ErrorCode::FolderFull => Some(ErrorCode::QuotaExceeded),
+        ErrorCode::QuotaExceeded => Some(ErrorCode::DigestMismatch),
+        ErrorCode::DigestMismatch => Some(ErrorCode::Gone),
         ErrorCode::Gone => Some(ErrorCode::RangeNotSatisfiable),
         ErrorCode::RangeNotSatisfiable => Some(ErrorCode::DiskFull),
         ErrorCode::DiskFull => Some(ErrorCode::Unavailable),
@@ -165,6 +174,22 @@ async fn every_code_is_answered_like_this() {
     seen.take(422, ErrorCode::IdempotencyMismatch, &answer);
     let answer = service.get("/v0/workflows/pipeline").await;
     seen.take(409, ErrorCode::AmbiguousName, &answer);
+
+    let blob = |path: &str| {
+        let call = Call::new(Method::PUT, format!("/v0/blobs/{path}?project=main"));
+        call.bytes("a blob")
+    };
+    service.admin(blob("a")).await.expect(201);
+    let answer = service.admin(blob("a/b")).await;
+    seen.take(409, ErrorCode::PathConflict, &answer);
+    let answer = service.admin(blob("a").header("if-none-match", "*")).await;
+    seen.take(412, ErrorCode::PreconditionFailed, &answer);
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let answer = service.admin(blob("b").header("x-content-digest", &digest));
+    seen.take(400, ErrorCode::DigestMismatch, &answer.await);
+    let large = vec![b'x'; usize::try_from(BLOB_QUOTA).unwrap()];
+    let answer = service.admin(blob("b").bytes(large)).await;
+    seen.take(403, ErrorCode::QuotaExceeded, &answer);
 
     let runner = service.register("one", &[], 1).await;
     let body = json!({

@@ -59,6 +59,9 @@ scans:
 pub(crate) const PLAIN: &str =
     "scans: { only: { on: { dispatch: {} }, steps: [ { run: echo } ] } }\n";
 
+/// What the blobs of a project may take.
+pub(crate) const BLOB_QUOTA: u64 = 4 * 1024 * 1024;
+
 /// The clock of a test. It stands still unless the test moves it.
 pub(crate) struct TestClock(Mutex<Timestamp>);
 
@@ -218,6 +221,7 @@ impl Service {
             entropy: Box::new(Seeded(2)),
             retention: RetentionSettings::default(),
             log_limit: LOG_LIMIT,
+            blob_quota: Some(BLOB_QUOTA),
             secret_key: keyed.then(|| SealingKey::random(&mut Seeded(3))),
         })
         .await

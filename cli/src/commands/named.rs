@@ -30,11 +30,16 @@ pub(crate) struct ProjectOption {
 }
 
 impl ProjectOption {
-    /// The named project, else the project of the step, else the only one.
-    pub(crate) async fn choose(self, client: &Client) -> Result<String, Error> {
+    /// The named project, else the project of the step.
+    pub(crate) fn named(self) -> Option<String> {
         let of_step = || std::env::var(PROJECT_ID).ok();
         let named = self.project.or_else(of_step);
-        if let Some(named) = named.filter(|named| !named.is_empty()) {
+        named.filter(|named| !named.is_empty())
+    }
+
+    /// The named project, else the project of the step, else the only one.
+    pub(crate) async fn choose(self, client: &Client) -> Result<String, Error> {
+        if let Some(named) = self.named() {
             return Ok(named);
         }
         let projects = client.projects().await?.into_iter();

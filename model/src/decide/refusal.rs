@@ -128,6 +128,36 @@ pub enum Refusal {
     NoSuchVar { project: String, name: String },
     #[error("project `{project}` has no secret `{name}`")]
     NoSuchSecret { project: String, name: String },
+    #[error("there is no blob `{path}`")]
+    NoSuchBlob { path: String },
+    #[error("there is no such link")]
+    NoSuchBlobLink,
+    #[error("there are {links} links to blobs, and more are not kept")]
+    TooManyBlobLinks { links: usize },
+    /// The blob at the path is not as the caller said.
+    #[error("the blob `{path}` {}", match sha256 {
+        Some(sha256) => format!("has the SHA-256 {sha256}"),
+        None => "does not exist".to_owned(),
+    })]
+    BlobChanged {
+        path: String,
+        /// Of the blob that is there.
+        sha256: Option<String>,
+    },
+    /// A blob would have the name of a folder.
+    #[error("`{path}` is a folder")]
+    BlobIsFolder { path: String },
+    /// A blob would be in a folder with the name of a blob.
+    #[error("`{path}` is a blob, so nothing can be in it")]
+    BlobIsNoFolder { path: String },
+    #[error("the folder `{folder}` has {entries} entries, which is the limit")]
+    BlobFolderFull { folder: String, entries: usize },
+    #[error("the project has {used} of {maximum} bytes in use, and {wanted} more do not fit")]
+    QuotaExceeded {
+        used: u64,
+        maximum: u64,
+        wanted: u64,
+    },
 }
 
 /// How to repair a newest revision that cannot be read. Restoring its file from a backup always works.

@@ -1,5 +1,6 @@
 //! What is promised of every decision, one file for each family; `properties` drives all of them at random.
 
+mod blobs;
 mod claim;
 mod clock;
 mod complete;

@@ -177,6 +177,9 @@ codes! {
     ArtifactMissing "artifact_missing" Warning Together Nothing
         "none, if you removed it; otherwise bring it back from a backup";
     ArtifactDiffers "artifact_differs" Error Together SetAside RESTORE;
+    BlobMissing "blob_missing" Error Together Nothing
+        "bring the file back from a backup, or store the blob again";
+    BlobDiffers "blob_differs" Error Together SetAside RESTORE;
     InputsMissing "inputs_missing" Warning Together Nothing
         "none, if you removed them; otherwise bring the file back from a backup";
     InputsDiffer "inputs_differ" Error Together SetAside RESTORE;

@@ -87,6 +87,7 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
     for entry in check.entries("") {
         match (&entry.role, entry.name.as_str()) {
             (Role::Folder, "jobs" | "workflows" | "sources" | "projects" | "expiries")
+            | (Role::Folder, "blobs" | "blob-records" | "blob-links")
             | (Role::Folder, "idempotency" | "runners" | "registrations" | "tokens") => {
                 check.facts.folders.push(entry.name);
             }

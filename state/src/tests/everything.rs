@@ -1,6 +1,7 @@
 //! A state with one of everything in it.
 
-use model::decide::{CreateRegistration, Dispatch, RecordTip};
+use model::blob::LinkUse;
+use model::decide::{CreateBlobLink, CreateRegistration, Dispatch, RecordTip};
 use model::{IdempotencyKey, TokenId};
 use uuid::Uuid;
 
@@ -61,6 +62,15 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
         ..fleet
     };
     finished(opened, expiring, &["cache"]).await;
+    let blob = opened.store_blob("notes.json", "{}").await;
+    let link = CreateBlobLink {
+        project: blob.project,
+        path: blob.path,
+        use_for: LinkUse::Get,
+        life: chrono::TimeDelta::days(1),
+        token: caller,
+    };
+    state.submit(link).await.unwrap();
     let deleted = finished(opened, expiring, &[]).await;
     opened.delete(deleted).await;
 }

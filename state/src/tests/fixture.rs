@@ -126,13 +126,22 @@ impl Folder {
         }
     }
 
-    /// A folder with what is stored at `fixture`. Git keeps neither modes nor empty folders.
+    /// A folder with what is stored at `fixture`. Git keeps neither modes nor empty folders, and the zeros at the end of
+    /// segments are left out of it.
     pub(crate) fn holding(fixture: &Path) -> Self {
         let mut folder = Self::new();
         folder.openings = 1_000;
         copy(fixture, &folder.root);
         for empty in ["index", "journal", "quarantine", "tmp"] {
             std::fs::create_dir_all(folder.root.join(empty)).unwrap();
+        }
+        for entry in std::fs::read_dir(folder.root.join("journal")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "jnl") {
+                let file = std::fs::File::options().write(true).open(path).unwrap();
+                file.set_len(store::file::Options::default().first_segment_bytes)
+                    .unwrap();
+            }
         }
         let found = folder.walk().into_iter();
         let found = found.map(|(path, found)| (path, found.private()));

@@ -76,7 +76,7 @@ fn every_format_has_its_fixture() {
     let folder = Folder::holding(&state);
     let mut kinds = BTreeSet::new();
     for path in files(&folder) {
-        if path.ends_with(".json") {
+        if path.ends_with(".json") && !path.starts_with("blobs/") {
             let bytes = std::fs::read(folder.root().join(&path)).unwrap();
             envelope::read(&bytes).unwrap();
             let record: Value = serde_json::from_slice(&bytes).unwrap();

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use adoption::{
-    an_object_appears_with_the_batch_that_adopts_it, an_object_that_no_batch_took_is_gone,
+    an_object_appears_with_the_batch_that_adopts_it, an_object_may_have_two_keys,
+    an_object_that_no_batch_took_is_gone,
 };
 use growing::{
     a_batch_may_end_a_growing_file, a_file_grows_and_goes_on_where_it_ended, a_torn_end_is_cut_off,
@@ -94,6 +95,7 @@ promises!(
     a_closed_store_opens_again,
     an_object_appears_with_the_batch_that_adopts_it,
     an_object_that_no_batch_took_is_gone,
+    an_object_may_have_two_keys,
     a_file_grows_and_goes_on_where_it_ended,
     a_torn_end_is_cut_off,
     a_batch_may_end_a_growing_file,

@@ -70,3 +70,27 @@ pub(super) async fn an_object_that_no_batch_took_is_gone<S: Store>() {
     assert_eq!(opened.store.waiting_objects(), Vec::<String>::new());
     assert_eq!(opened.text("a").await, None);
 }
+
+pub(super) async fn an_object_may_have_two_keys<S: Store>() {
+    let mut opened = Opened::<S>::fresh().await;
+    let volume = opened.engine.volume();
+    let first = staged(&volume, "one");
+    let object = first.object();
+    let share = |name: &str| volume.share_object(&key(name), object).unwrap();
+    assert!(share("a/one").is_none());
+    opened.commit([adopt("a/one", first)]).await.unwrap();
+    let copy = share("a/one").unwrap();
+    assert_eq!(copy.object(), object);
+    opened.commit([adopt("b/copy", copy)]).await.unwrap();
+    let moved = share("a/one").unwrap();
+    let batch = [adopt("c/moved", moved), delete("a/one")];
+    opened.commit(batch).await.unwrap();
+    drop(share("b/copy").unwrap());
+    let second = staged(&volume, "two");
+    opened.commit([adopt("b/copy", second)]).await.unwrap();
+    let opened = opened.reopen().await;
+    assert_eq!(opened.text("a/one").await, None);
+    assert_eq!(opened.text("b/copy").await.unwrap(), "two");
+    assert_eq!(opened.text("c/moved").await.unwrap(), "one");
+    assert_eq!(opened.store.waiting_objects(), Vec::<String>::new());
+}

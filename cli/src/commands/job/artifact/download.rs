@@ -1,20 +1,17 @@
 //! `everscan job artifact download`. Files appear complete and checked, or not at all. Only the exit code can report
 //! damage in what was written to standard output.
 
-use std::fs::Permissions;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use client::Download as Transfer;
-use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use super::unpack::{make_folder, most_bytes, unpack};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::progress::Progress;
+use crate::receiving::{new_file_beside, receive};
 use crate::selected_job::SelectedJob;
 use crate::session::Session;
 use crate::table::bytes;
@@ -135,47 +132,4 @@ fn default_path(artifact: &str) -> Result<PathBuf, Error> {
     } else {
         format!("{artifact}.zip")
     }))
-}
-
-/// A temporary file in the same folder, so that one rename puts the finished file in its place.
-fn new_file_beside(path: &Path) -> Result<NamedTempFile, Error> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        Some(_) | None => Path::new("."),
-    };
-    tempfile::Builder::new()
-        .prefix(".everscan-")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)
-        .map_err(|source| Error::Write {
-            path: path.to_owned(),
-            source,
-        })
-}
-
-/// Passes every piece to `write` and checks the whole.
-async fn receive(
-    session: &mut Session<'_>,
-    transfer: &mut Transfer,
-    artifact: &str,
-    mut write: impl FnMut(&mut Terminal, &[u8]) -> Result<(), Error>,
-) -> Result<u64, Error> {
-    let mut progress = Progress::new(transfer.size());
-    let mut digest = Sha256::new();
-    let mut size = 0_u64;
-    while let Some(piece) = transfer.piece().await? {
-        write(session.terminal, &piece)?;
-        digest.update(&piece);
-        size = size.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
-        progress.add(piece.len(), session.terminal);
-    }
-    let found = workflow::hex(&digest.finalize());
-    match transfer.sha256() {
-        Some(expected) if expected != found => Err(Error::Damaged {
-            artifact: artifact.to_owned(),
-            expected,
-            found,
-        }),
-        Some(_) | None => Ok(size),
-    }
 }

@@ -1,0 +1,112 @@
+//! `/v0/blob-links`, and the blobs behind links.
+
+use http::header::{CACHE_CONTROL, HeaderName};
+use http::{StatusCode, header};
+use model::blob::LinkUse;
+use model::{BlobLink, BlobLinkId, ProjectId, Scope};
+use warp::reply::Response;
+use wire::{BlobLinkUse, CreateBlobLink, CreatedBlobLink, ErrorCode};
+
+use super::blobs::{self, project};
+use crate::access::Linked;
+use crate::convert;
+use crate::failure::Failure;
+use crate::page::Window;
+use crate::reply;
+use crate::request::Request;
+use crate::routes::LinkRoute;
+use crate::visible::{Shown, Visible};
+
+/// Where the blob behind a link is.
+pub(crate) const LINKED_BLOBS: &str = "/v0/linked-blobs/";
+
+const REFERRER_POLICY: HeaderName = header::REFERRER_POLICY;
+
+/// The links of a project, without their secrets.
+pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let (window, now) = (Window::of(&request.query)?, me.steady());
+    let project = project(me, &request.query)?;
+    Ok(reply::ok(&me.read(|seen| {
+        let open = seen.blob_links(*project).filter(|link| !link.is_over(now));
+        window.cut(
+            open,
+            |link| link.id.to_string(),
+            |link| convert::blob_link(link),
+        )
+    })))
+}
+
+/// Makes a link.
+pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(me, &request.query)?;
+    let asked: CreateBlobLink = request.body.json(&request.headers).await?;
+    let path = blobs::member("path", &asked.path)?;
+    let use_for = match asked.use_for {
+        BlobLinkUse::Get => LinkUse::Get,
+        BlobLinkUse::Put if me.token().scopes.allow(Scope::BlobWrite) => LinkUse::Put,
+        BlobLinkUse::Put => {
+            let text = format!("this needs a token with the scope `{}`", Scope::BlobWrite);
+            return Err(Failure::new(ErrorCode::Forbidden, text));
+        }
+    };
+    let life = workflow::parse_duration(&asked.expires_in)
+        .map_err(|error| Failure::invalid("expires_in", error.to_string()))?;
+    if use_for == LinkUse::Get {
+        // A link to nothing is a mistake in its path.
+        me.blob(&project, &path).await?;
+    }
+    let made = me.create_blob_link(&project, path, use_for, life).await?;
+    let body = CreatedBlobLink {
+        link: convert::blob_link(&made.link),
+        url_path: format!("{LINKED_BLOBS}{}", made.secret.reveal()),
+    };
+    Ok(reply::json(StatusCode::CREATED, &body))
+}
+
+/// Revokes a link. What is being read through it goes on.
+pub(super) async fn revoke(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let text = request.parameter(0);
+    let missing = || Failure::not_found("link", text);
+    let id: BlobLinkId = text.parse().map_err(|_| missing())?;
+    let link = me.find(|seen| {
+        let link = seen.blob_link(id).ok_or_else(missing)?;
+        let is_allowed = link.use_for == LinkUse::Get || me.token().scopes.allow(Scope::BlobWrite);
+        is_allowed.then_some(link.id).ok_or_else(missing)
+    })?;
+    me.revoke_blob_link(&link).await?;
+    Ok(reply::empty())
+}
+
+/// Reads or stores the blob behind a link.
+pub(super) async fn follow(
+    linked: &Linked,
+    route: LinkRoute,
+    request: Request,
+) -> Result<Response, Failure> {
+    let Linked { me, link } = linked;
+    let project: Shown<ProjectId> = me.find(|seen| {
+        let source = seen.source_of(link.project);
+        source.map(|source| source.project).ok_or_else(no_such_link)
+    })?;
+    let path = BlobLink::clone(link).path;
+    let mut response = match route {
+        LinkRoute::Download => blobs::content_of(me, &project, &path, &request).await?,
+        LinkRoute::Inspect => blobs::head_of(me, &project, &path, &request).await?,
+        LinkRoute::Upload => {
+            let new = blobs::new_blob(me, &project, path, &request)?;
+            blobs::receive(me, &new, request).await?
+        }
+    };
+    reply::set(&mut response, CACHE_CONTROL, "private, no-store");
+    reply::set(&mut response, REFERRER_POLICY, "no-referrer");
+    Ok(response)
+}
+
+/// The one answer about a link that is none, whatever is wrong with it.
+pub(crate) fn no_such_link() -> Failure {
+    Failure::new(
+        ErrorCode::NotFound,
+        "there is no such link, or it has ended",
+    )
+    .hint("ask whoever gave it to you for another one")
+}

@@ -1,0 +1,319 @@
+//! `/v0/blobs`, and what copies and moves blobs.
+
+use chrono::TimeDelta;
+use http::StatusCode;
+use http::header::{
+    CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HeaderName, IF_MATCH, IF_NONE_MATCH, LAST_MODIFIED,
+};
+use model::blob::joined;
+use model::limits::BLOB_LIFE;
+use model::{Blob, BlobCondition, BlobPath, ProjectId};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reconciler::{NewBlob, Stored};
+use state::blobs::{BlobEntry, BlobQuery, split_prefix};
+use warp::reply::Response;
+use wire::{BlobList, CONTENT_DIGEST_HEADER, CopyBlob, ErrorCode, MoveBlob};
+
+use super::content::Content;
+use super::projects;
+use crate::convert;
+use crate::failure::{Failure, shorten};
+use crate::limits::PAGE;
+use crate::reply;
+use crate::request::{Query, Request};
+use crate::visible::{Shown, Visible};
+
+const CONTENT_DIGEST: HeaderName = HeaderName::from_static(CONTENT_DIGEST_HEADER);
+
+/// Blobs in order of their folders. With a delimiter, one folder alone.
+pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let query = &request.query;
+    let project = project(me, query)?;
+    let (folder, begin) = split_prefix(query.get("prefix").unwrap_or(""));
+    let is_flat = match query.get("delimiter") {
+        None | Some("") => false,
+        Some("/") => true,
+        Some(_) => return Err(Failure::invalid("delimiter", "must be `/`")),
+    };
+    let after = query.get("cursor").map(str::parse).transpose();
+    let wanted = BlobQuery {
+        project: *project,
+        folder: match folder.is_empty() {
+            true => folder,
+            false => BlobPath::new(folder)
+                .map_err(|error| Failure::invalid("prefix", error.to_string()))?
+                .names()
+                .to_vec(),
+        },
+        begin,
+        is_flat,
+        after: after.map_err(|_| Failure::invalid("cursor", "is of no page of this list"))?,
+        limit: query.limit_of(PAGE)?,
+        now: me.steady(),
+    };
+    let page = me.list_blobs(&project, &wanted).await?;
+    let next = page.entries.last().map(|last| last.path().to_string());
+    let mut list = BlobList {
+        items: Vec::new(),
+        folders: Vec::new(),
+        next_cursor: next.filter(|_| !page.is_last),
+    };
+    for entry in &page.entries {
+        match entry {
+            BlobEntry::Blob(blob) => list.items.push(convert::blob(blob)),
+            BlobEntry::Folder(path) => list.folders.push(format!("{path}/")),
+        }
+    }
+    Ok(reply::ok(&list))
+}
+
+/// The content of a blob: the whole, or one range.
+pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let (project, path) = (project(me, &request.query)?, path(request)?);
+    content_of(me, &project, &path, request).await
+}
+
+pub(super) async fn content_of(
+    me: &Visible,
+    project: &Shown<ProjectId>,
+    path: &BlobPath,
+    request: &Request,
+) -> Result<Response, Failure> {
+    let (blob, stored) = me.open_blob(project, path).await?;
+    demand(&condition(request)?, &blob)?;
+    let mut response = content(&blob).answer(me, request, stored)?;
+    describe(&mut response, &blob);
+    Ok(response)
+}
+
+/// What a download would answer, without the content.
+pub(super) async fn inspect(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let (project, path) = (project(me, &request.query)?, path(request)?);
+    head_of(me, &project, &path, request).await
+}
+
+pub(super) async fn head_of(
+    me: &Visible,
+    project: &Shown<ProjectId>,
+    path: &BlobPath,
+    request: &Request,
+) -> Result<Response, Failure> {
+    let blob = me.blob(project, path).await?;
+    demand(&condition(request)?, &blob)?;
+    let mut response = content(&blob).head(request);
+    describe(&mut response, &blob);
+    Ok(response)
+}
+
+/// Stores a blob.
+pub(super) async fn upload(me: &Visible, request: Request) -> Result<Response, Failure> {
+    let project = project(me, &request.query)?;
+    let expires_in = life(request.query.get("expires_in"))?;
+    let new = new_blob(me, &project, path(&request)?, &request)?;
+    let new = new.map(|new| NewBlob {
+        expires_in,
+        ..new.clone()
+    });
+    receive(me, &new, request).await
+}
+
+/// What the headers of a request say about a blob that is to be stored.
+pub(super) fn new_blob(
+    me: &Visible,
+    project: &Shown<ProjectId>,
+    path: BlobPath,
+    request: &Request,
+) -> Result<Shown<NewBlob>, Failure> {
+    let condition = replacement(request)?;
+    Ok(project.map(|project| NewBlob {
+        project: *project,
+        path,
+        expires_in: None,
+        condition,
+        actor: me.actor(),
+    }))
+}
+
+/// Receives a blob. It is streamed to disk, hashed on the way and made durable; then it is in its place.
+pub(super) async fn receive(
+    me: &Visible,
+    new: &Shown<NewBlob>,
+    mut request: Request,
+) -> Result<Response, Failure> {
+    let digest = request.header(CONTENT_DIGEST).map(|digest| {
+        let is_digest = super::artifacts::is_digest(digest);
+        let hex = digest.strip_prefix("sha256:").filter(|_| is_digest);
+        hex.map(str::to_owned).ok_or_else(|| {
+            Failure::invalid(
+                CONTENT_DIGEST_HEADER,
+                "must be `sha256:` and 64 lower-case hexadecimal digits",
+            )
+        })
+    });
+    let digest = digest.transpose()?;
+    let announced = request
+        .header(CONTENT_LENGTH)
+        .and_then(|length| length.parse().ok());
+    let mut upload = me.begin_blob(new, announced).await?;
+    while let Some(piece) = request.body.next().await? {
+        upload = upload.write(piece).await?;
+    }
+    let stored = me.finish_blob(upload, digest.as_deref()).await?;
+    Ok(answer(&stored))
+}
+
+/// Removes a blob.
+pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let (project, path) = (project(me, &request.query)?, path(request)?);
+    me.delete_blob(&project, path, replacement(request)?)
+        .await?;
+    Ok(reply::empty())
+}
+
+/// Copies a blob within its project.
+pub(super) async fn copy(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(me, &request.query)?;
+    let condition = replacement(&request)?;
+    let asked: CopyBlob = request.body.json(&request.headers).await?;
+    let (from, to) = (member("from", &asked.from)?, member("to", &asked.to)?);
+    let expires_in = life(asked.expires_in.as_deref())?;
+    let new = project.map(|project| NewBlob {
+        project: *project,
+        path: to,
+        expires_in,
+        condition,
+        actor: me.actor(),
+    });
+    let stored = me.copy_blob(from, &new).await?;
+    Ok(answer(&stored))
+}
+
+/// Moves a blob within its project.
+pub(super) async fn rename(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(me, &request.query)?;
+    let condition = replacement(&request)?;
+    let asked: MoveBlob = request.body.json(&request.headers).await?;
+    let (from, to) = (member("from", &asked.from)?, member("to", &asked.to)?);
+    let stored = me.move_blob(&project, from, to, condition).await?;
+    Ok(answer(&stored))
+}
+
+/// The project of the request: the one that it names, or the only one that the token sees.
+pub(super) fn project(me: &Visible, query: &Query) -> Result<Shown<ProjectId>, Failure> {
+    me.find(|seen| {
+        if let Some(name) = query.get("project") {
+            return projects::find(seen, name).map(|source| source.project);
+        }
+        let mut sources = seen.sources();
+        match (sources.next(), sources.next()) {
+            (Some(only), None) => Ok(only.project),
+            (Some(_), Some(_)) | (None, _) => Err(Failure::invalid(
+                "project",
+                "must be named, since this token does not see exactly one project",
+            )),
+        }
+    })
+}
+
+fn path(request: &Request) -> Result<BlobPath, Failure> {
+    let names = match request.parameters.as_slice() {
+        // One slash in front means nothing.
+        [empty, names @ ..] if empty.is_empty() && !names.is_empty() => names,
+        names => names,
+    };
+    BlobPath::new(names.to_vec()).map_err(|error| {
+        let text = format!(
+            "`{}` is no path of a blob: it {error}",
+            shorten(&joined(names))
+        );
+        Failure::new(ErrorCode::InvalidRequest, text)
+    })
+}
+
+pub(super) fn member(field: &str, text: &str) -> Result<BlobPath, Failure> {
+    text.parse()
+        .map_err(|error: model::BlobPathError| Failure::invalid(field, error.to_string()))
+}
+
+fn life(text: Option<&str>) -> Result<Option<TimeDelta>, Failure> {
+    text.map(|text| {
+        let life = workflow::parse_duration(text)
+            .map_err(|error| Failure::invalid("expires_in", error.to_string()))?;
+        if life > BLOB_LIFE {
+            let most = BLOB_LIFE.num_days();
+            return Err(Failure::invalid(
+                "expires_in",
+                format!("must be at most {most}d; without it the blob is kept until it is removed"),
+            ));
+        }
+        Ok(life)
+    })
+    .transpose()
+}
+
+/// What a write demands of the blob that is there.
+fn replacement(request: &Request) -> Result<BlobCondition, Failure> {
+    let condition = condition(request)?;
+    match (request.header(IF_NONE_MATCH).map(str::trim), condition) {
+        (None, condition) => Ok(condition),
+        (Some("*"), BlobCondition::None) => Ok(BlobCondition::Absent),
+        (Some(_), _) => Err(Failure::invalid(
+            "If-None-Match",
+            "takes `*` here, and not together with If-Match",
+        )),
+    }
+}
+
+fn condition(request: &Request) -> Result<BlobCondition, Failure> {
+    let Some(tags) = request.header(IF_MATCH).map(str::trim) else {
+        return Ok(BlobCondition::None);
+    };
+    if tags == "*" {
+        return Ok(BlobCondition::Exists);
+    }
+    let digest = |tag: &str| Some(tag.trim().strip_prefix('"')?.strip_suffix('"')?.to_owned());
+    let digests: Option<Vec<String>> = tags.split(',').map(digest).collect();
+    digests
+        .map(BlobCondition::Sha256)
+        .ok_or_else(|| Failure::invalid("If-Match", "must be `*` or ETags in quotes"))
+}
+
+fn demand(condition: &BlobCondition, blob: &Blob) -> Result<(), Failure> {
+    if condition.holds(Some(blob)) {
+        return Ok(());
+    }
+    let text = format!("the blob `{}` has another ETag", blob.path);
+    Err(Failure::new(ErrorCode::PreconditionFailed, text))
+}
+
+fn content(blob: &Blob) -> Content<'_> {
+    let name = utf8_percent_encode(blob.path.name(), NON_ALPHANUMERIC);
+    Content {
+        media_type: "application/octet-stream",
+        size: blob.size,
+        sha256: &blob.sha256,
+        disposition: format!("attachment; filename*=UTF-8''{name}"),
+        // The digest is in a header, and hashing would halve the speed of a large download.
+        is_checked: false,
+    }
+}
+
+fn describe(response: &mut Response, blob: &Blob) {
+    let digest = format!("sha256:{}", blob.sha256);
+    reply::set(response, CONTENT_DIGEST, &digest);
+    let modified = blob.modified_at.format("%a, %d %b %Y %H:%M:%S GMT");
+    reply::set(response, LAST_MODIFIED, &modified.to_string());
+    reply::set(response, CONTENT_SECURITY_POLICY, "sandbox");
+}
+
+fn answer(stored: &Stored) -> Response {
+    let status = match stored.is_new {
+        true => StatusCode::CREATED,
+        false => StatusCode::OK,
+    };
+    let blob = &stored.blob;
+    let mut response = reply::json(status, &convert::blob(blob));
+    let etag = format!("\"{}\"", blob.sha256);
+    reply::set(&mut response, http::header::ETAG, &etag);
+    response
+}

@@ -1,0 +1,159 @@
+//! `everscan blob`.
+
+mod change;
+mod link;
+mod list;
+mod sync;
+mod transfer;
+
+use clap::{Args, Subcommand};
+use client::Client;
+use model::BlobPath;
+
+use crate::commands::named::ProjectOption;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::session::Session;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Store a file as a blob, which replaces one that is there
+    Upload(transfer::Upload),
+    /// Fetch a blob into a file
+    ///
+    /// The file appears once all of it has arrived undamaged; an older one of that name is replaced. What goes to
+    /// standard output is judged at its end, by the exit code.
+    Download(transfer::Download),
+    /// Print the content of a blob
+    Cat(transfer::Cat),
+    /// List the blobs and folders in a folder
+    #[command(visible_alias = "list")]
+    Ls(list::List),
+    /// Show what is recorded of a blob
+    Stat(list::Stat),
+    /// Copy a blob, or a folder with all in it
+    Cp(change::Copy),
+    /// Move a blob, or a folder with all in it
+    Mv(change::Move),
+    /// Remove a blob, or a folder with all in it
+    #[command(visible_alias = "delete")]
+    Rm(change::Remove),
+    /// Print a link with which anybody can read a blob, or store it
+    ///
+    /// It ends with the token that makes it.
+    Link(link::Link),
+    /// List the links that are good
+    Links(link::List),
+    /// Revoke a link
+    Unlink(link::Revoke),
+    /// Make a folder of blobs like one of this machine, or the other way round
+    ///
+    /// One of both is `blob:` and the folder of blobs, as in `everscan blob sync reports blob:reports/2026`. What is the
+    /// same already is not sent again.
+    Sync(sync::Sync),
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        match self {
+            Self::Upload(command) => command.run(session).await,
+            Self::Download(command) => command.run(session).await,
+            Self::Cat(command) => command.run(session).await,
+            Self::Ls(command) => command.run(session).await,
+            Self::Stat(command) => command.run(session).await,
+            Self::Cp(command) => command.run(session).await,
+            Self::Mv(command) => command.run(session).await,
+            Self::Rm(command) => command.run(session).await,
+            Self::Link(command) => command.run(session).await,
+            Self::Links(command) => command.run(session).await,
+            Self::Unlink(command) => command.run(session).await,
+            Self::Sync(command) => command.run(session).await,
+        }
+    }
+}
+
+/// Which project the blobs belong to. The daemon knows the only one of a token.
+#[derive(Debug, Args)]
+struct Place {
+    #[command(flatten)]
+    project: ProjectOption,
+}
+
+/// The blobs of a project.
+struct Blobs {
+    client: Client,
+    project: Option<String>,
+}
+
+impl Place {
+    fn blobs(self, session: &Session<'_>) -> Result<Blobs, Error> {
+        Ok(Blobs {
+            client: session.client()?,
+            project: self.project.named(),
+        })
+    }
+}
+
+impl Blobs {
+    fn project(&self) -> Option<&str> {
+        self.project.as_deref()
+    }
+
+    /// What is recorded of a blob.
+    async fn one(&self, names: &[String]) -> Result<wire::Blob, client::Error> {
+        let path = model::blob::joined(names);
+        self.client.blob(self.project(), &path, names).await
+    }
+
+    /// All blobs in a folder and deeper; in all folders for an empty one.
+    async fn inside(&self, folder: &[String]) -> Result<Vec<wire::Blob>, Error> {
+        let prefix = folder_prefix(folder);
+        let list = self.client.blobs(self.project(), &prefix, false).await?;
+        Ok(list.items)
+    }
+}
+
+/// What the paths of all blobs in a folder begin with.
+fn folder_prefix(folder: &[String]) -> String {
+    match folder {
+        [] => String::new(),
+        names => format!("{}/", model::blob::joined(names)),
+    }
+}
+
+/// The path of a blob as it was typed.
+fn path(text: &str) -> Result<BlobPath, Error> {
+    text.parse()
+        .map_err(|problem: model::BlobPathError| Error::Usage {
+            what: format!("{text:?} is no path of a blob: it {problem}"),
+            hint: "a path is names with slashes between them, as in reports/2026/june.pdf",
+        })
+}
+
+/// A folder as it was typed, with or without a slash at its end. An empty one holds everything.
+fn folder(text: &str) -> Result<Vec<String>, Error> {
+    match text.trim_end_matches('/') {
+        "" => Ok(Vec::new()),
+        text => Ok(path(text)?.names().to_vec()),
+    }
+}
+
+/// Where something called `name` goes that is sent to `to`: into it if that ends with a slash.
+fn destination(to: &str, name: &str) -> Result<Vec<String>, Error> {
+    let mut names = folder(to)?;
+    if to.is_empty() || to.ends_with('/') {
+        names.push(name.to_owned());
+    }
+    Ok(names)
+}
+
+/// A number of blobs for people.
+fn counted(count: usize) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} blob{s}")
+}
+
+/// Whether the daemon says that there is no such blob.
+fn is_missing(error: &client::Error) -> bool {
+    error.code() == Some(wire::ErrorCode::NotFound)
+}

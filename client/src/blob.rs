@@ -1,0 +1,194 @@
+//! Blobs: files of users in a project. Without a project the daemon takes the only one that the token sees.
+
+use http::Method;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, IF_NONE_MATCH};
+use uuid::Uuid;
+use wire::{Blob, BlobLink, BlobList, CopyBlob, CreateBlobLink, CreatedBlobLink, MoveBlob};
+
+use crate::artifact::Download;
+use crate::route::Route;
+use crate::upload::pieces;
+use crate::{Client, Error, limits};
+
+const CONTENT_DIGEST: HeaderName = HeaderName::from_static(wire::CONTENT_DIGEST_HEADER);
+
+/// What is uploaded as a blob.
+#[derive(Debug)]
+pub struct BlobUpload<'a> {
+    /// Read from its start.
+    pub file: std::fs::File,
+    /// The length of the file in bytes, if it has one.
+    pub size: Option<u64>,
+    /// SHA-256, hexadecimal. The daemon refuses another content.
+    pub sha256: Option<&'a str>,
+    /// How long the blob is kept, such as `1h`.
+    pub expires_in: Option<&'a str>,
+    /// Whether a blob that is there must not be replaced.
+    pub is_new: bool,
+}
+
+impl Client {
+    /// All blobs whose paths begin with `prefix`: `GET /blobs`. With `is_flat`, what is in deeper folders is left out,
+    /// and the folders themselves are listed.
+    pub async fn blobs(
+        &self,
+        project: Option<&str>,
+        prefix: &str,
+        is_flat: bool,
+    ) -> Result<BlobList, Error> {
+        let mut pages = Pages::of(project, prefix, is_flat);
+        let mut all = BlobList {
+            items: Vec::new(),
+            folders: Vec::new(),
+            next_cursor: None,
+        };
+        while let Some(page) = pages.next(self).await? {
+            all.items.extend(page.items);
+            all.folders.extend(page.folders);
+        }
+        Ok(all)
+    }
+
+    /// What is recorded of the blob at `path`, which has these names. One that is not there is refused with
+    /// [`wire::ErrorCode::NotFound`].
+    pub async fn blob(
+        &self,
+        project: Option<&str>,
+        path: &str,
+        names: &[String],
+    ) -> Result<Blob, Error> {
+        let mut pages = Pages::of(project, path, true);
+        // Nearly always it is the first of all that begin like it.
+        while let Some(page) = pages.next(self).await? {
+            let found = page.items.into_iter().find(|blob| blob.path == path);
+            if let Some(found) = found {
+                return Ok(found);
+            }
+        }
+        // The daemon says best that it is not there.
+        let call = self.get(&blob_route(project, names)?);
+        Err(Error::Protocol {
+            operation: call.open().await?.operation().clone(),
+            reason: "this blob is in no list".to_owned(),
+        })
+    }
+
+    /// Begins the download of a blob: `GET /blobs/{path}`.
+    pub async fn download_blob(
+        &self,
+        project: Option<&str>,
+        path: &[String],
+    ) -> Result<Download, Error> {
+        let answer = self.get(&blob_route(project, path)?).open().await?;
+        Ok(Download::of(answer))
+    }
+
+    /// Stores a blob, read from its file piece by piece: `PUT /blobs/{path}`.
+    pub async fn upload_blob(
+        &self,
+        project: Option<&str>,
+        path: &[String],
+        upload: BlobUpload<'_>,
+    ) -> Result<Blob, Error> {
+        let route = blob_route(project, path)?.with_some("expires_in", upload.expires_in);
+        let mut call = self
+            .call(Method::PUT, &route)
+            .limit(limits::upload(upload.size.unwrap_or(limits::UNKNOWN_SIZE)))
+            .header(CONTENT_TYPE, "application/octet-stream")?;
+        if let Some(sha256) = upload.sha256 {
+            call = call.header(CONTENT_DIGEST, &format!("sha256:{sha256}"))?;
+        }
+        if upload.is_new {
+            call = call.header(IF_NONE_MATCH, "*")?;
+        }
+        if let Some(size) = upload.size {
+            // The daemon decides by the length whether to take the body at all.
+            call = call.header(CONTENT_LENGTH, &size.to_string())?;
+        }
+        let body = pieces(upload.file, upload.size);
+        call.answer_to_streamed(body).await
+    }
+
+    /// Removes a blob: `DELETE /blobs/{path}`.
+    pub async fn delete_blob(&self, project: Option<&str>, path: &[String]) -> Result<(), Error> {
+        let route = blob_route(project, path)?;
+        self.call(Method::DELETE, &route).done().await
+    }
+
+    /// Copies a blob within its project: `POST /blob-copies`.
+    pub async fn copy_blob(&self, project: Option<&str>, copy: &CopyBlob) -> Result<Blob, Error> {
+        let route = Route::v0("blob-copies").with_some("project", project);
+        self.call(Method::POST, &route).json(copy)?.answer().await
+    }
+
+    /// The links to blobs of a project: `GET /blob-links`.
+    pub async fn blob_links(&self, project: Option<&str>) -> Result<Vec<BlobLink>, Error> {
+        let route = Route::v0("blob-links").with_some("project", project);
+        self.all(&route).await
+    }
+
+    /// Makes a link to a blob: `POST /blob-links`.
+    pub async fn create_blob_link(
+        &self,
+        project: Option<&str>,
+        create: &CreateBlobLink,
+    ) -> Result<CreatedBlobLink, Error> {
+        let route = Route::v0("blob-links").with_some("project", project);
+        self.call(Method::POST, &route).json(create)?.answer().await
+    }
+
+    /// Revokes a link to a blob: `DELETE /blob-links/{link}`.
+    pub async fn revoke_blob_link(&self, link: Uuid) -> Result<(), Error> {
+        let route = Route::v0("blob-links").id(link);
+        self.call(Method::DELETE, &route).done().await
+    }
+
+    /// The whole address of a path of the daemon.
+    pub fn url_of(&self, path: &str) -> String {
+        self.base.join(&Route::outside(path))
+    }
+
+    /// Moves a blob within its project: `POST /blob-moves`.
+    pub async fn move_blob(&self, project: Option<&str>, rename: &MoveBlob) -> Result<Blob, Error> {
+        let route = Route::v0("blob-moves").with_some("project", project);
+        self.call(Method::POST, &route).json(rename)?.answer().await
+    }
+}
+
+/// The pages of a list.
+struct Pages {
+    route: Route,
+    next: Option<Route>,
+}
+
+impl Pages {
+    fn of(project: Option<&str>, prefix: &str, is_flat: bool) -> Self {
+        let route = Route::v0("blobs")
+            .with_some("project", project)
+            .with("prefix", prefix)
+            .with_some("delimiter", is_flat.then_some("/"))
+            .with("limit", limits::BLOBS);
+        Self {
+            next: Some(route.clone()),
+            route,
+        }
+    }
+
+    async fn next(&mut self, client: &Client) -> Result<Option<BlobList>, Error> {
+        let Some(next) = self.next.take() else {
+            return Ok(None);
+        };
+        let page: BlobList = client.get(&next).answer().await?;
+        let cursor = page.next_cursor.clone();
+        self.next = cursor.map(|cursor| self.route.clone().with("cursor", cursor));
+        Ok(Some(page))
+    }
+}
+
+fn blob_route(project: Option<&str>, path: &[String]) -> Result<Route, Error> {
+    let mut route = Route::v0("blobs");
+    for name in path {
+        route = route.name(name)?;
+    }
+    Ok(route.with_some("project", project))
+}

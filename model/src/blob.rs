@@ -1,0 +1,352 @@
+//! Blobs: files that users keep in a project, in folders of their own choice. Which paths there are, what is recorded of
+//! a blob, and when one may be replaced.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::limits::{BLOB_PATH_BYTES, BLOB_PATH_SEGMENTS};
+use crate::{Actor, BlobLinkId, ProjectId, Scope, Timestamp, TokenHash, TokenId};
+
+/// The path of a blob: the names of its folders and its own, outermost first. A name may have any characters but control
+/// characters, and is not `.` or `..`.
+///
+/// As text, names are joined by `/`. A `/` in a name is written `%2F`, and a `%` that would be read as the beginning of
+/// such an escape `%25`. A slash in front means nothing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct BlobPath(Vec<String>);
+
+/// Why a text is no path of a blob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum BlobPathError {
+    #[error("is empty")]
+    Empty,
+    #[error("has an empty name between two slashes or at its end")]
+    EmptyName,
+    #[error("has the name `.` or `..`, which no folder or blob can have")]
+    Dots,
+    #[error("has a control character, such as a line end")]
+    Control,
+    #[error("has {0} names, and at most {BLOB_PATH_SEGMENTS} are allowed")]
+    Deep(usize),
+    #[error("has {0} bytes, and at most {BLOB_PATH_BYTES} are allowed")]
+    Long(usize),
+}
+
+impl BlobPath {
+    /// A path of these names.
+    pub fn new(names: Vec<String>) -> Result<Self, BlobPathError> {
+        if names.is_empty() {
+            return Err(BlobPathError::Empty);
+        }
+        if names.len() > BLOB_PATH_SEGMENTS {
+            return Err(BlobPathError::Deep(names.len()));
+        }
+        let bytes = names.iter().map(|name| name.len() + 1).sum::<usize>() - 1;
+        if bytes > BLOB_PATH_BYTES {
+            return Err(BlobPathError::Long(bytes));
+        }
+        names.iter().try_for_each(|name| check_name(name))?;
+        Ok(Self(names))
+    }
+
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+
+    /// Its own name.
+    pub fn name(&self) -> &str {
+        self.0.last().map_or("", String::as_str)
+    }
+
+    /// The names of the folders that it lies in.
+    pub fn folders(&self) -> &[String] {
+        self.0.split_last().map_or(&[], |(_, folders)| folders)
+    }
+
+    /// Whether it lies in `folder`, or deeper.
+    pub fn is_below(&self, folder: &Self) -> bool {
+        self.0.len() > folder.0.len() && self.0.starts_with(&folder.0)
+    }
+
+    /// The same place below `to` as this path has below `from`. None if it is not below `from`.
+    pub fn rebased(&self, from: &[String], to: &[String]) -> Option<Result<Self, BlobPathError>> {
+        let rest = self.0.strip_prefix(from)?;
+        Some(Self::new([to, rest].concat()))
+    }
+}
+
+fn check_name(name: &str) -> Result<(), BlobPathError> {
+    match name {
+        "" => Err(BlobPathError::EmptyName),
+        "." | ".." => Err(BlobPathError::Dots),
+        name if name.contains(char::is_control) => Err(BlobPathError::Control),
+        _ => Ok(()),
+    }
+}
+
+/// Names as text, joined by `/`.
+pub fn joined(names: &[String]) -> String {
+    let escaped: Vec<String> = names.iter().map(|name| escaped(name)).collect();
+    escaped.join("/")
+}
+
+/// The names in a text that may be no whole path, such as one with a slash at its end.
+pub fn split(text: &str) -> Vec<String> {
+    text.split('/').map(unescaped).collect()
+}
+
+fn escaped(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for (at, character) in name.char_indices() {
+        match character {
+            '/' => text.push_str("%2F"),
+            '%' if escape_at(&name[at..]).is_some() => text.push_str("%25"),
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+fn unescaped(text: &str) -> String {
+    let mut name = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let (character, length) = match escape_at(rest) {
+            Some(escape) => (escape, 3),
+            None => (character, character.len_utf8()),
+        };
+        name.push(character);
+        rest = &rest[length..];
+    }
+    name
+}
+
+/// The character that an escape at the beginning of the text stands for.
+fn escape_at(text: &str) -> Option<char> {
+    match text.get(..3)? {
+        "%2F" | "%2f" => Some('/'),
+        "%25" => Some('%'),
+        _ => None,
+    }
+}
+
+impl FromStr for BlobPath {
+    type Err = BlobPathError;
+
+    fn from_str(text: &str) -> Result<Self, BlobPathError> {
+        match text.strip_prefix('/').unwrap_or(text) {
+            "" => Err(BlobPathError::Empty),
+            text => Self::new(split(text)),
+        }
+    }
+}
+
+impl TryFrom<String> for BlobPath {
+    type Error = BlobPathError;
+
+    fn try_from(text: String) -> Result<Self, BlobPathError> {
+        text.parse()
+    }
+}
+
+impl From<BlobPath> for String {
+    fn from(path: BlobPath) -> Self {
+        path.to_string()
+    }
+}
+
+impl fmt::Display for BlobPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&joined(&self.0))
+    }
+}
+
+/// What is recorded of a blob.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blob {
+    pub project: ProjectId,
+    pub path: BlobPath,
+    /// In bytes.
+    pub size: u64,
+    /// Hexadecimal.
+    pub sha256: String,
+    /// When this content was stored here.
+    pub modified_at: Timestamp,
+    /// Who stored it.
+    pub by: Actor,
+    /// When it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Blob {
+    /// Whether its time is over. Then it is no longer there for readers, even if its file still is.
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
+}
+
+/// How much the blobs of a project are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobUsage {
+    pub project: ProjectId,
+    pub blobs: u64,
+    pub bytes: u64,
+}
+
+impl BlobUsage {
+    pub const fn none(project: ProjectId) -> Self {
+        Self {
+            project,
+            blobs: 0,
+            bytes: 0,
+        }
+    }
+
+    /// The same once `before` is replaced by `after`.
+    #[must_use]
+    pub fn with(&self, before: Option<&Blob>, after: Option<&Blob>) -> Self {
+        let count = |blob: Option<&Blob>| u64::from(blob.is_some());
+        let size = |blob: Option<&Blob>| blob.map_or(0, |blob| blob.size);
+        Self {
+            project: self.project,
+            blobs: (self.blobs + count(after)).saturating_sub(count(before)),
+            bytes: (self.bytes + size(after)).saturating_sub(size(before)),
+        }
+    }
+}
+
+/// A link to a blob, with which anybody reads or stores it without a token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlobLink {
+    pub id: BlobLinkId,
+    /// Hash of the secret in the link.
+    pub hash: TokenHash,
+    pub project: ProjectId,
+    pub path: BlobPath,
+    pub use_for: LinkUse,
+    /// The token that made it. The link ends with it.
+    pub token: TokenId,
+    pub created_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+/// What a link is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkUse {
+    /// Reading the blob.
+    Get,
+    /// Storing it.
+    Put,
+}
+
+impl LinkUse {
+    /// The scope that the token behind a link needs.
+    pub const fn scope(self) -> Scope {
+        match self {
+            Self::Get => Scope::BlobRead,
+            Self::Put => Scope::BlobWrite,
+        }
+    }
+}
+
+impl BlobLink {
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.expires_at <= now
+    }
+}
+
+/// What must be true of the blob at a path for a change of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum BlobCondition {
+    #[default]
+    None,
+    /// There is one.
+    Exists,
+    /// There is none.
+    Absent,
+    /// Its SHA-256 is one of these.
+    Sha256(Vec<String>),
+}
+
+impl BlobCondition {
+    pub fn holds(&self, found: Option<&Blob>) -> bool {
+        match self {
+            Self::None => true,
+            Self::Exists => found.is_some(),
+            Self::Absent => found.is_none(),
+            Self::Sha256(wanted) => found.is_some_and(|blob| wanted.contains(&blob.sha256)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        text.parse::<BlobPath>().unwrap().0
+    }
+
+    #[test]
+    fn texts_are_split_at_slashes_and_one_in_front_means_nothing() {
+        assert_eq!(names("a/b c/d.txt"), ["a", "b c", "d.txt"]);
+        assert_eq!(names("/a/b"), ["a", "b"]);
+        assert_eq!(names("a%2Fb/100%.txt"), ["a/b", "100%.txt"]);
+        assert_eq!(names("a%252Fb"), ["a%2Fb"]);
+        assert_eq!(names(".hidden/ä/…/日本"), [".hidden", "ä", "…", "日本"]);
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        let deep = ["a"; 33].join("/");
+        let long = "a".repeat(1_025);
+        for (text, problem) in [
+            ("", BlobPathError::Empty),
+            ("/", BlobPathError::Empty),
+            ("//a", BlobPathError::EmptyName),
+            ("a//b", BlobPathError::EmptyName),
+            ("a/", BlobPathError::EmptyName),
+            (".", BlobPathError::Dots),
+            ("a/../b", BlobPathError::Dots),
+            ("a\nb", BlobPathError::Control),
+            ("a\u{7f}", BlobPathError::Control),
+            ("a\0", BlobPathError::Control),
+            (&deep, BlobPathError::Deep(33)),
+            (&long, BlobPathError::Long(1_025)),
+        ] {
+            assert_eq!(text.parse::<BlobPath>(), Err(problem), "{text:?}");
+        }
+        assert!(["a"; 32].join("/").parse::<BlobPath>().is_ok());
+        assert!("a".repeat(1_024).parse::<BlobPath>().is_ok());
+    }
+
+    #[test]
+    fn a_path_below_a_folder_moves_with_it() {
+        let path: BlobPath = "a/b/c".parse().unwrap();
+        let folder: BlobPath = "a/b".parse().unwrap();
+        assert!(path.is_below(&folder) && !folder.is_below(&folder));
+        let to = ["x".to_owned()];
+        let moved = path.rebased(folder.names(), &to).unwrap().unwrap();
+        assert_eq!(moved.to_string(), "x/c");
+        assert_eq!(folder.rebased(path.names(), &to), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_path_is_the_same_after_it_was_written_and_read(
+            names in prop::collection::vec("[a%/25F.]{1,8}", 1..5)
+        ) {
+            if let Ok(path) = BlobPath::new(names) {
+                prop_assert_eq!(path.to_string().parse::<BlobPath>(), Ok(path));
+            }
+        }
+    }
+}

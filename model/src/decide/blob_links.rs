@@ -1,0 +1,98 @@
+//! Making and revoking links to blobs.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+
+use super::values::project_name;
+use super::{Command, Decision, Refusal, Urgency};
+use crate::blob::{BlobLink, BlobPath, LinkUse};
+use crate::change::Change;
+use crate::limits::{BLOB_LINK_LIFE, BLOB_LINK_SWEEP, BLOB_LINKS};
+use crate::moment::Moment;
+use crate::token::{PlainToken, TokenKind};
+use crate::world::World;
+use crate::{BlobLinkId, ProjectId, TokenId};
+
+/// Make a link, with which a blob is read or stored without a token.
+#[derive(Debug, Clone)]
+pub struct CreateBlobLink {
+    pub project: ProjectId,
+    pub path: BlobPath,
+    pub use_for: LinkUse,
+    pub life: TimeDelta,
+    /// The token that makes it. The link is good for no more than this token.
+    pub token: TokenId,
+}
+
+/// A new link.
+#[derive(Debug, Clone)]
+pub struct NewBlobLink {
+    pub link: Arc<BlobLink>,
+    /// Shown once.
+    pub secret: PlainToken,
+}
+
+impl Command for CreateBlobLink {
+    type Answer = NewBlobLink;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<NewBlobLink>, Refusal> {
+        project_name(world, self.project)?;
+        if self.life <= TimeDelta::zero() || self.life > BLOB_LINK_LIFE {
+            return Err(Refusal::InvalidField {
+                field: "expires_in",
+                problem: format!("must be at most {}d", BLOB_LINK_LIFE.num_days()),
+            });
+        }
+        let now = moment.steady;
+        let (over, open): (Vec<&Arc<BlobLink>>, Vec<_>) =
+            world.blob_links().partition(|link| link.is_over(now));
+        if open.len() >= BLOB_LINKS {
+            return Err(Refusal::TooManyBlobLinks { links: open.len() });
+        }
+        let secret = PlainToken::random(TokenKind::BlobLink, moment.entropy);
+        let link = Arc::new(BlobLink {
+            id: BlobLinkId::random(moment.entropy),
+            hash: secret.hash(),
+            project: self.project,
+            path: self.path,
+            use_for: self.use_for,
+            token: self.token,
+            created_at: moment.now,
+            expires_at: moment.now.max(now) + self.life,
+        });
+        let over = over.into_iter().take(BLOB_LINK_SWEEP);
+        let mut changes: Vec<Change> = over.map(|link| Change::BlobLinkRemoved(link.id)).collect();
+        changes.push(Change::BlobLink(link.clone()));
+        Ok(Decision {
+            changes,
+            answer: NewBlobLink { link, secret },
+        })
+    }
+}
+
+/// Revoke a link.
+#[derive(Debug, Clone, Copy)]
+pub struct RevokeBlobLink {
+    pub link: BlobLinkId,
+}
+
+impl Command for RevokeBlobLink {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        if world.blob_link(self.link).is_none() {
+            return Err(Refusal::NoSuchBlobLink);
+        }
+        Ok(Decision {
+            changes: vec![Change::BlobLinkRemoved(self.link)],
+            answer: (),
+        })
+    }
+}

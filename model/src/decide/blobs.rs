@@ -1,0 +1,153 @@
+//! Storing, moving and removing blobs. The world holds no blobs but those that expire, so these commands carry the records
+//! that they change. Whoever submits them sees to it that nobody else changes the same project meanwhile.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+
+use super::values::project_name;
+use super::{Command, Decision, Refusal, Urgency};
+use crate::blob::{Blob, BlobCondition, BlobPath};
+use crate::change::Change;
+use crate::moment::Moment;
+use crate::world::World;
+use crate::{Actor, ProjectId};
+
+/// Store a blob. Its bytes are received already.
+#[derive(Debug, Clone)]
+pub struct StoreBlob {
+    pub project: ProjectId,
+    pub path: BlobPath,
+    pub size: u64,
+    /// Hexadecimal.
+    pub sha256: String,
+    pub expires_in: Option<TimeDelta>,
+    /// The blob that is there now.
+    pub before: Option<Blob>,
+    pub condition: BlobCondition,
+    /// What the blobs of the project may take, in bytes.
+    pub quota: Option<u64>,
+    pub actor: Actor,
+}
+
+impl Command for StoreBlob {
+    type Answer = Blob;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Blob>, Refusal> {
+        project_name(world, self.project)?;
+        let before = self.before.as_ref();
+        check(&self.condition, &self.path, before, moment)?;
+        let blob = Blob {
+            project: self.project,
+            path: self.path,
+            size: self.size,
+            sha256: self.sha256,
+            modified_at: moment.now,
+            by: self.actor,
+            // The later clock decides, as for artifacts.
+            expires_at: self
+                .expires_in
+                .map(|life| moment.now.max(moment.steady) + life),
+        };
+        let used = world.blob_usage(self.project);
+        let usage = used.with(before, Some(&blob));
+        // A project above a quota that was lowered may still store less than before.
+        if let Some(maximum) = self.quota
+            && usage.bytes > maximum.max(used.bytes)
+        {
+            return Err(Refusal::QuotaExceeded {
+                used: used.bytes,
+                maximum,
+                wanted: blob.size,
+            });
+        }
+        Ok(Decision {
+            changes: vec![
+                Change::Blob(Arc::new(blob.clone())),
+                Change::BlobUsage(Arc::new(usage)),
+            ],
+            answer: blob,
+        })
+    }
+}
+
+/// Move a blob to another path, with its content, its time and who stored it.
+#[derive(Debug, Clone)]
+pub struct MoveBlob {
+    pub blob: Blob,
+    pub to: BlobPath,
+    /// The blob that is there now.
+    pub before: Option<Blob>,
+    /// For that one.
+    pub condition: BlobCondition,
+}
+
+impl Command for MoveBlob {
+    type Answer = Blob;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Blob>, Refusal> {
+        let Self {
+            blob,
+            to,
+            before,
+            condition,
+        } = self;
+        project_name(world, blob.project)?;
+        check(&condition, &to, before.as_ref(), moment)?;
+        let from = blob.path.clone();
+        let moved = Blob { path: to, ..blob };
+        let usage = world.blob_usage(moved.project).with(before.as_ref(), None);
+        Ok(Decision {
+            changes: vec![
+                Change::BlobRemoved(moved.project, from),
+                Change::Blob(Arc::new(moved.clone())),
+                Change::BlobUsage(Arc::new(usage)),
+            ],
+            answer: moved,
+        })
+    }
+}
+
+/// Remove a blob.
+#[derive(Debug, Clone)]
+pub struct RemoveBlob {
+    pub blob: Blob,
+    pub condition: BlobCondition,
+}
+
+impl Command for RemoveBlob {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let Self { blob, condition } = self;
+        check(&condition, &blob.path, Some(&blob), moment)?;
+        let usage = world.blob_usage(blob.project).with(Some(&blob), None);
+        Ok(Decision {
+            changes: vec![
+                Change::BlobRemoved(blob.project, blob.path),
+                Change::BlobUsage(Arc::new(usage)),
+            ],
+            answer: (),
+        })
+    }
+}
+
+/// A blob whose time is over counts as absent.
+fn check(
+    condition: &BlobCondition,
+    path: &BlobPath,
+    found: Option<&Blob>,
+    moment: &Moment<'_>,
+) -> Result<(), Refusal> {
+    let found = found.filter(|blob| !blob.is_over(moment.steady));
+    if condition.holds(found) {
+        return Ok(());
+    }
+    Err(Refusal::BlobChanged {
+        path: path.to_string(),
+        sha256: found.map(|blob| blob.sha256.clone()),
+    })
+}

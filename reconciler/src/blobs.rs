@@ -1,0 +1,374 @@
+//! Storing, copying, moving and removing blobs.
+//!
+//! The world does not hold blobs, so their commands carry the records that they change. One lock for each project is held
+//! from reading a record until its change is committed. What a project may store is reserved while content arrives, so
+//! that two uploads cannot share the last byte.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use chrono::TimeDelta;
+use model::decide::{MoveBlob, Refusal, RemoveBlob, StoreBlob};
+use model::{Actor, Blob, BlobCondition, BlobPath, ProjectId, World};
+use state::{ReadError, Upload};
+use workflow::hex;
+
+use crate::error::BlobError;
+use crate::handle::Handle;
+use crate::limits::EXPIRED_BLOBS;
+use crate::uninterrupted::uninterrupted;
+
+/// What concerns the blobs of all projects.
+#[derive(Default)]
+pub(crate) struct Blobs {
+    /// The most bytes that a project may store.
+    pub(crate) quota: Option<u64>,
+    locks: Mutex<HashMap<ProjectId, Arc<tokio::sync::Mutex<()>>>>,
+    /// Bytes that are promised to uploads.
+    reserved: Mutex<HashMap<ProjectId, u64>>,
+}
+
+impl Blobs {
+    pub(crate) fn with_quota(quota: Option<u64>) -> Self {
+        Self {
+            quota,
+            ..Self::default()
+        }
+    }
+
+    fn lock(&self, project: ProjectId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.entry(project).or_default().clone()
+    }
+}
+
+/// A blob to be stored.
+#[derive(Debug, Clone)]
+pub struct NewBlob {
+    pub project: ProjectId,
+    pub path: BlobPath,
+    pub expires_in: Option<TimeDelta>,
+    /// For what is there before.
+    pub condition: BlobCondition,
+    pub actor: Actor,
+}
+
+/// A blob that was stored.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    pub blob: Blob,
+    /// Whether there was none before.
+    pub is_new: bool,
+}
+
+/// A blob whose content is being received. Dropped unfinished, nothing of it stays.
+pub struct BlobUpload {
+    handle: Handle,
+    new: NewBlob,
+    upload: Upload,
+    received: u64,
+    reservation: Reservation,
+}
+
+/// Bytes of a project that are promised to an upload until this is dropped.
+struct Reservation {
+    handle: Handle,
+    project: ProjectId,
+    /// Bytes of the blob that the upload replaces.
+    replaced: u64,
+    bytes: u64,
+}
+
+impl Handle {
+    /// Begins to receive a blob. What can be refused is refused now, and not after the content has come.
+    pub async fn begin_blob(
+        &self,
+        new: NewBlob,
+        announced: Option<u64>,
+    ) -> Result<BlobUpload, BlobError> {
+        let before = self.state().blob(new.project, &new.path).await?;
+        let present = before.as_ref().filter(|blob| !blob.is_over(self.steady()));
+        if !new.condition.holds(present) {
+            return Err(BlobError::refused(Refusal::BlobChanged {
+                path: new.path.to_string(),
+                sha256: present.map(|blob| blob.sha256.clone()),
+            }));
+        }
+        self.check_place(new.project, &new.path, before.as_ref())
+            .await?;
+        let mut reservation = Reservation {
+            handle: self.clone(),
+            project: new.project,
+            replaced: before.map_or(0, |blob| blob.size),
+            bytes: 0,
+        };
+        reservation.reach(announced.unwrap_or(0))?;
+        Ok(BlobUpload {
+            handle: self.clone(),
+            new,
+            upload: self.state().begin_upload().await?,
+            received: 0,
+            reservation,
+        })
+    }
+
+    /// Copies a blob within its project. No content is copied where the disk can give a file two names.
+    pub async fn copy_blob(&self, from: BlobPath, new: NewBlob) -> Result<Stored, BlobError> {
+        refuse_same(&from, &new.path)?;
+        self.with_blobs(new.project, async move |handle: Self| {
+            let blob = handle.present(new.project, &from).await?;
+            let before = handle.state().blob(new.project, &new.path).await?;
+            handle
+                .check_place(new.project, &new.path, before.as_ref())
+                .await?;
+            // A second name for the file that has this name already is none.
+            let is_same = before.as_ref().is_some_and(|it| it.sha256 == blob.sha256);
+            let content = match is_same {
+                true => None,
+                false => Some(handle.state().share_blob(&blob).await?),
+            };
+            let is_new = before.is_none();
+            let store = handle.store(new, before, blob.size, blob.sha256);
+            let blob = handle.state().store_blob(store, content).await?;
+            Ok(Stored { blob, is_new })
+        })
+        .await
+    }
+
+    /// Moves a blob within its project.
+    pub async fn move_blob(
+        &self,
+        project: ProjectId,
+        from: BlobPath,
+        to: BlobPath,
+        condition: BlobCondition,
+    ) -> Result<Stored, BlobError> {
+        refuse_same(&from, &to)?;
+        self.with_blobs(project, async move |handle: Self| {
+            let blob = handle.present(project, &from).await?;
+            let before = handle.state().blob(project, &to).await?;
+            handle.check_place(project, &to, before.as_ref()).await?;
+            let is_same = before.as_ref().is_some_and(|it| it.sha256 == blob.sha256);
+            let content = match is_same {
+                true => None,
+                false => Some(handle.state().share_blob(&blob).await?),
+            };
+            let is_new = before.is_none();
+            let command = MoveBlob {
+                blob,
+                to,
+                before,
+                condition,
+            };
+            let blob = handle.state().move_blob(command, content).await?;
+            Ok(Stored { blob, is_new })
+        })
+        .await
+    }
+
+    /// Removes a blob.
+    pub async fn delete_blob(
+        &self,
+        project: ProjectId,
+        path: BlobPath,
+        condition: BlobCondition,
+    ) -> Result<(), BlobError> {
+        self.with_blobs(project, async move |handle: Self| {
+            let blob = handle.present(project, &path).await?;
+            let remove = RemoveBlob { blob, condition };
+            Ok(handle.state().submit(remove).await?)
+        })
+        .await
+    }
+
+    /// Removes the blobs whose time is over.
+    pub(crate) async fn remove_expired_blobs(&self) -> Result<(), BlobError> {
+        loop {
+            // While the clock is not trusted, nothing is expired.
+            let Some(now) = self.ages() else {
+                return Ok(());
+            };
+            let over = self
+                .state()
+                .read(|world| world.expired_blobs(now, EXPIRED_BLOBS));
+            if over.is_empty() {
+                return Ok(());
+            }
+            for known in over {
+                let project = known.project;
+                let removal = async move |handle: Self| {
+                    let found = handle.state().blob(project, &known.path).await?;
+                    // Somebody may have removed its files by hand.
+                    let blob = found.unwrap_or_else(|| Blob::clone(&known));
+                    let is_over = |world: &World| world.is_blob_over(project, &known.path, now);
+                    if !handle.state().read(is_over) {
+                        // It was stored again meanwhile.
+                        return Ok(());
+                    }
+                    tracing::info!(path = %blob.path, bytes = blob.size, "a blob has run out and is removed");
+                    let condition = BlobCondition::None;
+                    let remove = RemoveBlob { blob, condition };
+                    Ok(handle.state().submit(remove).await?)
+                };
+                self.with_blobs(project, removal).await?;
+            }
+        }
+    }
+
+    /// The blob at a path, unless its time is over.
+    async fn present(&self, project: ProjectId, path: &BlobPath) -> Result<Blob, BlobError> {
+        let found = self.state().blob(project, path).await?;
+        found
+            .filter(|blob| !blob.is_over(self.steady()))
+            .ok_or_else(|| {
+                let path = path.to_string();
+                BlobError::refused(Refusal::NoSuchBlob { path })
+            })
+    }
+
+    /// Fails when something else than a blob is in the place of a new one.
+    async fn check_place(
+        &self,
+        project: ProjectId,
+        path: &BlobPath,
+        before: Option<&Blob>,
+    ) -> Result<(), BlobError> {
+        if before.is_some() {
+            return Ok(());
+        }
+        match self.state().in_the_way_of_blob(project, path).await? {
+            Some(refusal) => Err(BlobError::refused(refusal)),
+            None => Ok(()),
+        }
+    }
+
+    fn store(&self, new: NewBlob, before: Option<Blob>, size: u64, sha256: String) -> StoreBlob {
+        let NewBlob {
+            project,
+            path,
+            expires_in,
+            condition,
+            actor,
+        } = new;
+        StoreBlob {
+            project,
+            path,
+            size,
+            sha256,
+            expires_in,
+            before,
+            condition,
+            quota: self.blobs().quota,
+            actor,
+        }
+    }
+
+    /// Runs `work` under the lock for the blobs of a project.
+    async fn with_blobs<T, W, F>(&self, project: ProjectId, work: W) -> Result<T, BlobError>
+    where
+        T: Send + 'static,
+        W: FnOnce(Self) -> F,
+        F: Future<Output = Result<T, BlobError>> + Send + 'static,
+    {
+        let (lock, work) = (self.blobs().lock(project), work(self.clone()));
+        let done = uninterrupted(async move {
+            let _alone = lock.lock().await;
+            work.await
+        });
+        let interrupted = || Err(BlobError::Read(ReadError::Interrupted));
+        done.await.unwrap_or_else(interrupted)
+    }
+}
+
+impl BlobUpload {
+    /// Adds a piece.
+    pub async fn write(mut self, piece: Bytes) -> Result<Self, BlobError> {
+        self.received += piece.len() as u64;
+        self.reservation.reach(self.received)?;
+        let upload = self.upload.write(piece).await?;
+        Ok(Self { upload, ..self })
+    }
+
+    /// Stores the blob. It is durable when this returns. With another digest than `wanted` it is not stored.
+    pub async fn finish(self, wanted: Option<&str>) -> Result<Stored, BlobError> {
+        let Self {
+            handle,
+            new,
+            upload,
+            received,
+            reservation,
+        } = self;
+        let content = upload.finish().await?;
+        let sha256 = hex(&content.sha256());
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != sha256) {
+            let wanted = wanted.to_owned();
+            return Err(BlobError::Digest { sha256, wanted });
+        }
+        let stored = handle.with_blobs(new.project, async move |handle: Handle| {
+            let before = handle.state().blob(new.project, &new.path).await?;
+            handle
+                .check_place(new.project, &new.path, before.as_ref())
+                .await?;
+            let is_new = before.is_none();
+            let store = handle.store(new, before, received, sha256);
+            let blob = handle.state().store_blob(store, Some(content)).await?;
+            drop(reservation);
+            Ok(Stored { blob, is_new })
+        });
+        stored.await
+    }
+}
+
+impl Reservation {
+    /// Reserves so much altogether, if the quota allows it.
+    fn reach(&mut self, bytes: u64) -> Result<(), BlobError> {
+        let more = bytes.saturating_sub(self.bytes);
+        let Some(maximum) = self.handle.blobs().quota.filter(|_| more > 0) else {
+            return Ok(());
+        };
+        let state = self.handle.state();
+        let used = state.read(|world| world.blob_usage(self.project).bytes);
+        let mut reserved = self.reserved();
+        let promised = reserved.entry(self.project).or_default();
+        let kept = used.saturating_sub(self.replaced) + *promised;
+        if kept + more > maximum {
+            return Err(BlobError::refused(Refusal::QuotaExceeded {
+                used: used + *promised,
+                maximum,
+                wanted: bytes,
+            }));
+        }
+        *promised += more;
+        drop(reserved);
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    fn reserved(&self) -> std::sync::MutexGuard<'_, HashMap<ProjectId, u64>> {
+        let reserved = &self.handle.blobs().reserved;
+        reserved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut reserved = self.reserved();
+        if let Some(promised) = reserved.get_mut(&self.project) {
+            *promised = promised.saturating_sub(self.bytes);
+        }
+    }
+}
+
+fn refuse_same(from: &BlobPath, to: &BlobPath) -> Result<(), BlobError> {
+    if from != to {
+        return Ok(());
+    }
+    Err(BlobError::refused(Refusal::InvalidField {
+        field: "to",
+        problem: "is the path that it has already".to_owned(),
+    }))
+}
+
+#[cfg(test)]
+mod tests;

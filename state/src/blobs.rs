@@ -1,0 +1,182 @@
+//! Blobs: a record for each, and its content as an object in real folders of the same names.
+//!
+//! A commit changes a record together with the content, so that readers and crashes find both as they were or both as
+//! they are now. Only one command at a time may change the blobs of a project; the caller sees to that.
+
+mod list;
+
+use model::decide::{Command, MoveBlob, Refusal, StoreBlob};
+use model::limits::BLOB_FOLDER_ENTRIES;
+use model::{Blob, BlobPath, BlobUsage, ProjectId, blob};
+use store::{Key, Object, Staged};
+use workflow::unhex;
+
+pub use self::list::{BlobEntry, BlobPage, BlobQuery, split_prefix};
+use crate::blocking::on_volume;
+use crate::download::Download;
+use crate::encode::adopt;
+use crate::envelope;
+use crate::error::{ReadError, SubmitError, WriteError};
+use crate::layout::{Folders, Layout, blob_name};
+use crate::reader::StoreReader;
+use crate::state::State;
+
+/// How much the blobs of a project are by their records.
+pub(crate) async fn counted(
+    reader: &StoreReader,
+    project: ProjectId,
+) -> Result<BlobUsage, ReadError> {
+    let mut usage = BlobUsage::none(project);
+    let mut waiting = vec![Folders::blob_records(project, &[])];
+    while let Some(folder) = waiting.pop() {
+        for name in reader.children(&folder).await? {
+            if !name.ends_with(list::RECORD) {
+                waiting.push(Folders::in_blob_folder(&folder, &name));
+                continue;
+            }
+            let bytes = reader.get(&Layout::in_blob_folder(&folder, &name)).await?;
+            let blob: Option<Blob> = bytes.and_then(|bytes| envelope::open(&bytes).ok());
+            usage = usage.with(None, blob.as_ref());
+        }
+    }
+    Ok(usage)
+}
+
+/// The key of the record that belongs to a content.
+pub(crate) fn record_of(content: &Key) -> Option<Key> {
+    let place = content.as_str().strip_prefix("blobs/")?;
+    Key::new(format!("blob-records/{place}{}", list::RECORD)).ok()
+}
+
+impl State {
+    /// The record of a blob, also of one whose time is over.
+    pub async fn blob(
+        &self,
+        project: ProjectId,
+        path: &BlobPath,
+    ) -> Result<Option<Blob>, ReadError> {
+        let key = Layout::blob_record(project, path);
+        self.reader().record(&key).await
+    }
+
+    /// A blob with its content, which stays readable when it is removed or replaced meanwhile.
+    pub async fn open_blob(
+        &self,
+        project: ProjectId,
+        path: &BlobPath,
+    ) -> Result<Option<(Blob, Download)>, ReadError> {
+        let key = Layout::blob(project, path);
+        let mut found = self.blob(project, path).await?;
+        loop {
+            let Some(blob) = found else {
+                return Ok(None);
+            };
+            let content = self.open_object(key.clone()).await?;
+            found = self.blob(project, path).await?;
+            // Otherwise it has been replaced between the two reads.
+            if found.as_ref() == Some(&blob) {
+                let content = content.ok_or_else(|| ReadError::damaged(key, "it is missing"))?;
+                return Ok(Some((blob, content)));
+            }
+        }
+    }
+
+    /// Why no new blob can be at a path: a folder has that name, a blob has the name of its folder, or the folder is full.
+    pub async fn in_the_way_of_blob(
+        &self,
+        project: ProjectId,
+        path: &BlobPath,
+    ) -> Result<Option<Refusal>, ReadError> {
+        let folders = path.folders();
+        for depth in (0..=folders.len()).rev() {
+            let folder = &folders[..depth];
+            let entries = self
+                .reader()
+                .children(&Folders::blob_records(project, folder))
+                .await?;
+            if entries.is_empty() {
+                continue;
+            }
+            let name = blob_name(&path.names()[depth]);
+            if depth == folders.len() && entries.contains(&name) {
+                let path = path.to_string();
+                return Ok(Some(Refusal::BlobIsFolder { path }));
+            }
+            // Below the first folder that is there, a blob may have the name of the next one.
+            if depth < folders.len() && entries.contains(&list::record_name(&name)) {
+                let path = blob::joined(&folders[..=depth]);
+                return Ok(Some(Refusal::BlobIsNoFolder { path }));
+            }
+            let full = entries.len() >= BLOB_FOLDER_ENTRIES;
+            return Ok(full.then(|| Refusal::BlobFolderFull {
+                folder: blob::joined(folder),
+                entries: entries.len(),
+            }));
+        }
+        Ok(None)
+    }
+
+    /// The content of a blob once more, for another blob to have it.
+    pub async fn share_blob(&self, blob: &Blob) -> Result<Staged, WriteError> {
+        let key = Layout::blob(blob.project, &blob.path);
+        let sha256 = unhex(&blob.sha256).and_then(|bytes| bytes.try_into().ok());
+        let object = Object {
+            sha256: sha256.unwrap_or_default(),
+            size: blob.size,
+        };
+        on_volume(self.volume(), move |volume| {
+            let shared = volume.share_object(&key, object);
+            match shared.map_err(|error| WriteError::new(&key, error))? {
+                Some(shared) => Ok(shared),
+                None => Err(WriteError::Missing {
+                    path: key.to_string(),
+                }),
+            }
+        })
+        .await
+    }
+
+    /// Stores a blob with the content that was received for it; none where it has that content already.
+    pub async fn store_blob(
+        &self,
+        store: StoreBlob,
+        content: Option<Staged>,
+    ) -> Result<Blob, SubmitError> {
+        let is_there = store.before.is_some();
+        let (project, path) = (store.project, store.path.clone());
+        self.submit_blob(store, project, path, is_there, content)
+            .await
+    }
+
+    /// Moves a blob, whose content was shared for that; none where the content is there already.
+    pub async fn move_blob(
+        &self,
+        command: MoveBlob,
+        content: Option<Staged>,
+    ) -> Result<Blob, SubmitError> {
+        let is_there = command.before.is_some();
+        let (project, path) = (command.blob.project, command.to.clone());
+        self.submit_blob(command, project, path, is_there, content)
+            .await
+    }
+
+    async fn submit_blob<C: Command>(
+        &self,
+        command: C,
+        project: ProjectId,
+        path: BlobPath,
+        is_there: bool,
+        content: Option<Staged>,
+    ) -> Result<C::Answer, SubmitError> {
+        let rewritten = match is_there {
+            true => self.rewritten(Layout::blob_record(project, &path)).await,
+            false => None,
+        };
+        self.submit_with(command, rewritten, move |_, batch| {
+            if let Some(content) = content {
+                adopt(batch, Layout::blob(project, &path), content);
+            }
+        })
+        .await
+    }
+}

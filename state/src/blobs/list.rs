@@ -1,0 +1,262 @@
+//! Lists of blobs: folders in the order of their names on disk, each before what comes after it.
+
+use std::collections::VecDeque;
+
+use model::{Blob, BlobPath, ProjectId, Timestamp, blob};
+use store::{Key, Prefix};
+
+use crate::envelope;
+use crate::error::ReadError;
+use crate::layout::{Folders, Layout, blob_name, blob_name_of};
+use crate::reader::StoreReader;
+use crate::state::State;
+
+/// The record of a blob has the blob's name with this behind it, which no other name has.
+pub(super) const RECORD: &str = "~.json";
+
+pub(super) fn record_name(name: &str) -> String {
+    format!("{name}{RECORD}")
+}
+
+/// Which blobs to list.
+#[derive(Debug, Clone)]
+pub struct BlobQuery {
+    pub project: ProjectId,
+    /// Only in this folder.
+    pub folder: Vec<String>,
+    /// Only those whose next name begins like this.
+    pub begin: String,
+    /// Not what is in deeper folders, but these themselves.
+    pub is_flat: bool,
+    /// Only what comes after this blob or folder.
+    pub after: Option<BlobPath>,
+    pub limit: usize,
+    /// Blobs whose time is over by now are left out.
+    pub now: Timestamp,
+}
+
+/// A blob, or a folder of a flat list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlobEntry {
+    Blob(Blob),
+    Folder(BlobPath),
+}
+
+/// What was found, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobPage {
+    pub entries: Vec<BlobEntry>,
+    /// Whether there is no more.
+    pub is_last: bool,
+}
+
+impl BlobEntry {
+    pub fn path(&self) -> &BlobPath {
+        match self {
+            Self::Blob(blob) => &blob.path,
+            Self::Folder(path) => path,
+        }
+    }
+}
+
+/// A name in a folder: as it is on disk, and whether it is a blob.
+struct Name {
+    encoded: String,
+    is_blob: bool,
+}
+
+/// A folder that is being listed.
+struct Open {
+    prefix: Prefix,
+    names: VecDeque<Name>,
+    /// Names to go on after, in this folder and the next ones.
+    after: VecDeque<String>,
+}
+
+impl State {
+    /// Lists blobs. Folders are read one after another, and no more of them than the page needs.
+    pub async fn list_blobs(&self, query: &BlobQuery) -> Result<BlobPage, ReadError> {
+        let mut listing = Listing {
+            reader: self.reader(),
+            query,
+            entries: Vec::new(),
+        };
+        let is_last = listing.fill().await?;
+        Ok(BlobPage {
+            entries: listing.entries,
+            is_last,
+        })
+    }
+}
+
+struct Listing<'a> {
+    reader: &'a StoreReader,
+    query: &'a BlobQuery,
+    entries: Vec<BlobEntry>,
+}
+
+impl Listing<'_> {
+    /// Fills the page. True when there is no more.
+    async fn fill(&mut self) -> Result<bool, ReadError> {
+        let BlobQuery {
+            project,
+            folder,
+            after,
+            ..
+        } = self.query;
+        let after = after.iter().flat_map(BlobPath::names);
+        let after = after.skip(folder.len()).map(|name| blob_name(name));
+        let root = Folders::blob_records(*project, folder);
+        let mut open = vec![self.open(root, after.collect()).await?];
+        let top = &mut open[0].names;
+        if !self.query.begin.is_empty() {
+            let mut kept = VecDeque::new();
+            for name in std::mem::take(top) {
+                if self.begins(&open[0].prefix, &name).await? {
+                    kept.push_back(name);
+                }
+            }
+            open[0].names = kept;
+        }
+        while let Some(mut inner) = open.pop() {
+            let Some(name) = inner.names.pop_front() else {
+                continue;
+            };
+            if self.entries.len() == self.query.limit {
+                return Ok(false);
+            }
+            if name.is_blob {
+                let left = self.query.limit - self.entries.len();
+                let mut run = vec![name.encoded];
+                while run.len() < left && inner.names.front().is_some_and(|next| next.is_blob) {
+                    run.extend(inner.names.pop_front().map(|next| next.encoded));
+                }
+                self.add_blobs(&inner.prefix, run).await?;
+                open.push(inner);
+                continue;
+            }
+            let folder = child(&inner.prefix, &name.encoded);
+            let is_resumed = inner.after.front() == Some(&name.encoded);
+            let rest = match is_resumed {
+                true => inner.after.drain(..).skip(1).collect(),
+                false => VecDeque::new(),
+            };
+            open.push(inner);
+            if self.query.is_flat {
+                let path = self.path_of(&folder).await?;
+                self.entries.extend(path.map(BlobEntry::Folder));
+            } else {
+                let deeper = self.open(folder, rest).await?;
+                open.push(deeper);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads a folder, without what comes before.
+    async fn open(&self, prefix: Prefix, after: VecDeque<String>) -> Result<Open, ReadError> {
+        let names = self.reader.children(&prefix).await?;
+        let mut names: Vec<Name> = names
+            .into_iter()
+            .map(|name| match name.strip_suffix(RECORD) {
+                Some(blob) => Name {
+                    encoded: blob.to_owned(),
+                    is_blob: true,
+                },
+                None => Name {
+                    encoded: name,
+                    is_blob: false,
+                },
+            })
+            .collect();
+        names.sort_unstable_by(|one, other| one.encoded.cmp(&other.encoded));
+        if let Some(last) = after.front() {
+            // The rest of the folder that the last page ended in is still to come.
+            let is_inside = after.len() > 1 && !self.query.is_flat;
+            names.retain(|name| match name.encoded.cmp(last) {
+                std::cmp::Ordering::Less => false,
+                std::cmp::Ordering::Equal => is_inside && !name.is_blob,
+                std::cmp::Ordering::Greater => true,
+            });
+        }
+        Ok(Open {
+            prefix,
+            names: names.into(),
+            after,
+        })
+    }
+
+    async fn add_blobs(&mut self, folder: &Prefix, names: Vec<String>) -> Result<(), ReadError> {
+        let key = |name: &String| Layout::in_blob_folder(folder, &record_name(name));
+        let keys: Vec<Key> = names.iter().map(key).collect();
+        let found = self.reader.get_many(keys.clone()).await?;
+        let found = keys.iter().zip(found);
+        let found = found.filter_map(|(key, bytes)| read(key, &bytes?));
+        let present = found.filter(|blob| !blob.is_over(self.query.now));
+        self.entries.extend(present.map(BlobEntry::Blob));
+        Ok(())
+    }
+
+    async fn blob(&self, folder: &Prefix, name: &str) -> Result<Option<Blob>, ReadError> {
+        let key = Layout::in_blob_folder(folder, &record_name(name));
+        let bytes = self.reader.get(&key).await?;
+        Ok(bytes.and_then(|bytes| read(&key, &bytes)))
+    }
+
+    /// Whether a name begins as asked for.
+    async fn begins(&self, folder: &Prefix, name: &Name) -> Result<bool, ReadError> {
+        let begin = &self.query.begin;
+        if let Some(plain) = blob_name_of(&name.encoded) {
+            return Ok(plain.starts_with(begin));
+        }
+        let path = if name.is_blob {
+            let blob = self.blob(folder, &name.encoded).await?;
+            blob.map(|blob| blob.path)
+        } else {
+            self.path_of(&child(folder, &name.encoded)).await?
+        };
+        Ok(path.is_some_and(|path| path.name().starts_with(begin)))
+    }
+
+    /// The path of a folder. Names that were cut are known by what is in them. None if it is empty by now.
+    async fn path_of(&self, folder: &Prefix) -> Result<Option<BlobPath>, ReadError> {
+        let names = folder.as_str().split('/').skip(2).map(blob_name_of);
+        if let Some(names) = names.collect::<Option<Vec<String>>>() {
+            return Ok(BlobPath::new(names).ok());
+        }
+        let depth = folder.as_str().split('/').count() - 2;
+        let mut inside = folder.clone();
+        loop {
+            let open = self.open(inside.clone(), VecDeque::new()).await?;
+            let Some(first) = open.names.front() else {
+                return Ok(None);
+            };
+            if first.is_blob {
+                let blob = self.blob(&inside, &first.encoded).await?;
+                let names = blob.and_then(|blob| Some(blob.path.names().get(..depth)?.to_vec()));
+                return Ok(names.and_then(|names| BlobPath::new(names).ok()));
+            }
+            inside = child(&inside, &first.encoded);
+        }
+    }
+}
+
+/// The record of a blob. One that cannot be read is left out.
+fn read(key: &Key, bytes: &[u8]) -> Option<Blob> {
+    envelope::open_at(key, bytes)
+        .inspect_err(|error| tracing::error!(%key, %error, "a record cannot be read"))
+        .ok()
+}
+
+/// A folder in a folder.
+fn child(folder: &Prefix, name: &str) -> Prefix {
+    Folders::in_blob_folder(folder, name)
+}
+
+/// The folder and the beginning of a name that a prefix as text stands for. A slash in front means nothing.
+pub fn split_prefix(prefix: &str) -> (Vec<String>, String) {
+    let prefix = prefix.strip_prefix('/').unwrap_or(prefix);
+    let mut folder = blob::split(prefix);
+    let begin = folder.pop().unwrap_or_default();
+    (folder, begin)
+}

@@ -1,7 +1,8 @@
 //! Blobs on disk: a content is there with its record, or neither is.
 
 use bytes::Bytes;
-use model::decide::{MoveBlob, RemoveBlob, StoreBlob};
+use model::decide::{MoveBlob, Refusal, RemoveBlob, StoreBlob};
+use model::limits::BLOB_FOLDER_ENTRIES;
 use model::{Actor, Blob, BlobCondition, BlobPath, ProjectId};
 
 use super::fixture::{Folder, Opened};
@@ -268,6 +269,25 @@ async fn what_is_in_the_way_of_a_blob_is_named() {
         let found = found.unwrap().map(|refusal| refusal.to_string());
         assert_eq!(found.as_deref(), problem, "{at}");
     }
+}
+
+#[tokio::test]
+async fn a_full_folder_takes_no_new_blob() {
+    let (folder, opened, _) = Folder::prepared().await;
+    opened.store_blob("full/first", "x").await;
+    opened.state.settled().await.unwrap();
+    let record = folder.path(&Layout::blob_record(project(), &path("full/first")));
+    for number in 1..BLOB_FOLDER_ENTRIES {
+        std::fs::write(record.with_file_name(format!("{number}~.json")), "").unwrap();
+    }
+    let asked = opened.state.in_the_way_of_blob(project(), &path("full/new"));
+    let refusal = asked.await.unwrap();
+    assert!(
+        matches!(&refusal, Some(Refusal::BlobFolderFull { entries, .. }) if *entries == BLOB_FOLDER_ENTRIES),
+        "{refusal:?}"
+    );
+    let below = opened.state.in_the_way_of_blob(project(), &path("other/new"));
+    assert_eq!(below.await.unwrap(), None);
 }
 
 #[tokio::test]

@@ -377,7 +377,7 @@ impl From<SecretError> for Failure {
         let text = error.to_string();
         match error {
             SecretError::NoKey => Self::new(ErrorCode::NoSecretKey, text).hint(
-                "make one with `everscand secret-key PATH`, and start the daemon with `--secret-key-file PATH`",
+                "make one with `everscand secret-key make PATH`, and start the daemon with `--secret-key-file PATH`",
             ),
             SecretError::Submit(error) => error.into(),
         }

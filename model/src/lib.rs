@@ -35,6 +35,7 @@ mod scan_head;
 mod schedule;
 mod scope;
 mod sealing;
+mod sealing_keys;
 mod session;
 mod source;
 #[cfg(test)]
@@ -80,6 +81,7 @@ pub use scan_head::{Digests, ScanHead, Success, Tail, Totals, digests_of};
 pub use schedule::{Upcoming, upcoming};
 pub use scope::{ParseScopeError, Scope, Scopes};
 pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey, SecretValue};
+pub use sealing_keys::{KeyState, SealingKeys};
 pub use session::{BrowserSession, SessionCookie};
 pub use source::{
     Condition, ConditionKind, FileOutcome, FileVerdict, Source, StaleFile, Status, TipRecord,

@@ -50,6 +50,10 @@ pub(crate) const DISPATCH_TRIES: usize = 5;
 /// Expired artifacts are looked for at least this often, because the wall clock may be set.
 pub(crate) const EXPIRY_LOOK: Duration = Duration::from_secs(3_600);
 
+/// Pause before secrets are sealed anew after that failed, usually because of a full disk. Nobody waits: their old key
+/// still opens them.
+pub(crate) const SEALING_RETRY: Duration = Duration::from_secs(60);
+
 /// Pause between two rounds of retention. Jobs that end in the meantime share one.
 pub(crate) const RETENTION_REST: Duration = Duration::from_secs(1);
 

@@ -62,7 +62,7 @@ fn keyed() -> World {
     world.init_repository();
     world.push(&[("use.yaml", Some(USE))]);
     let key = world.path("secret-key").display().to_string();
-    let made = world.output("everscand", &["secret-key", &key]);
+    let made = world.output("everscand", &["secret-key", "make", &key]);
     assert!(made.status.success(), "{}", said(&made));
     world.daemon_key = Some("secret-key".to_owned());
     world.start_daemon();
@@ -165,7 +165,7 @@ fn another_key_and_no_key_are_told() {
     world.stop_daemon();
 
     let other = world.path("other-key").display().to_string();
-    world.output("everscand", &["secret-key", &other]);
+    world.output("everscand", &["secret-key", "make", &other]);
     world.daemon_key = Some("other-key".to_owned());
     world.start_daemon();
     assert!(

@@ -218,7 +218,7 @@ impl Service {
             entropy: Box::new(Seeded(2)),
             retention: RetentionSettings::default(),
             log_limit: LOG_LIMIT,
-            secret_key: keyed.then(|| SealingKey::random(&mut Seeded(3))),
+            secret_keys: keyed.then(|| SealingKey::random(&mut Seeded(3)).into()),
         })
         .await
         .unwrap();

@@ -438,7 +438,8 @@ mod tests {
             secret_key::make(key).unwrap();
         }
         let [new, old, older] = keys.map(|key| key.display().to_string());
-        let text = format!("state: s\nsecret_key_file: {new}\nold_secret_key_files: [{old}, {older}]\n");
+        let text =
+            format!("state: s\nsecret_key_file: {new}\nold_secret_key_files: [{old}, {older}]\n");
         let read = resolve(&text, &[]).unwrap().secret_keys.unwrap();
         let state = Path::new("s");
         let key = |path: &str| secret_key::read(Path::new(path), state).unwrap();

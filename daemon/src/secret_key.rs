@@ -179,7 +179,11 @@ mod tests {
             ("secret.key", false),
             ("/srv/key", false),
         ] {
-            assert_eq!(command_like(Path::new(path)).is_some(), is_command, "{path}");
+            assert_eq!(
+                command_like(Path::new(path)).is_some(),
+                is_command,
+                "{path}"
+            );
         }
         let refused = run(SecretKeyOptions {
             command: None,

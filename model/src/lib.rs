@@ -65,7 +65,7 @@ pub use job::{
 pub use job_id_part::{JobIdPart, NoJobIdPart};
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};
-pub use masker::{MaskStream, Masker, MaskerError};
+pub use masker::{EncodingCheck, MaskStream, Masker, MaskerError, Missed, check_encodings};
 pub use matching::{Turns, next_job};
 pub use moment::{Clock, Entropy, Moment, Order};
 pub use named_values::NamedValues;

@@ -3,9 +3,7 @@
 //! The key for secrets never enters the state. Without the right key, everything except secrets still works.
 
 use model::decide::{DeleteSecret, DeleteVar, SetSecret, SetVar};
-use model::{
-    Actor, Job, NamedValues, ProjectId, Revision, SecretValue, StoredSecret, Var,
-};
+use model::{Actor, Job, NamedValues, ProjectId, Revision, SecretValue, StoredSecret, Var};
 use state::SubmitError;
 
 use crate::error::SecretError;

@@ -5,8 +5,11 @@
 use std::collections::BTreeMap;
 
 use model::decide::{SealAnew, SealedAnew};
-use model::{KeyId, KeyState, ProjectId, ProjectSecrets, SealingKeys, World};
+use model::{
+    EncodingCheck, KeyId, KeyState, ProjectId, ProjectSecrets, SealingKeys, World, check_encodings,
+};
 
+use crate::error::SecretError;
 use crate::handle::Handle;
 use crate::limits::SEALING_RETRY;
 
@@ -14,6 +17,23 @@ impl Handle {
     /// Whether the daemon has the key that seals a secret.
     pub fn key_state(&self, key: &KeyId) -> KeyState {
         state_of(self.secret_keys(), key)
+    }
+
+    /// Which encodings of a secret the masker hides. None if there is no such secret. The value stays here.
+    pub async fn check_masking(
+        &self,
+        secrets: &ProjectSecrets,
+        name: &str,
+    ) -> Result<Option<Vec<EncodingCheck>>, SecretError> {
+        let keys = self.secret_keys().ok_or(SecretError::NoKey)?;
+        let Some(opened) = secrets.open(name, keys) else {
+            return Ok(None);
+        };
+        let value = opened?;
+        // A masker of a large value takes a moment to make.
+        let checking = tokio::task::spawn_blocking(move || check_encodings(&value));
+        let checks = checking.await.map_err(|_| SecretError::Stopping)?;
+        Ok(Some(checks?))
     }
 
     /// Logs at the start which secrets cannot be decrypted.
@@ -154,7 +174,8 @@ mod tests {
             .secrets(ProjectId::of_source(&source_name()))
             .unwrap();
         let alone = |key: &SealingKey| SealingKeys::from(key.clone());
-        let count = |keys: Option<&SealingKeys>| missing(secrets, keys).into_values().sum::<usize>();
+        let count =
+            |keys: Option<&SealingKeys>| missing(secrets, keys).into_values().sum::<usize>();
         assert_eq!(count(Some(&alone(&key))), 1);
         assert_eq!(count(Some(&alone(&other))), 2);
         assert_eq!(count(None), 3);

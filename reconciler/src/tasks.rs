@@ -71,7 +71,13 @@ impl Reconciler {
             .map(|config| SourceHandle::new(config, &mirrors, git.clone()))
             .collect();
         let handle = Handle::new(
-            state, clock, entropy, &sources, secret_keys, retention, log_limit,
+            state,
+            clock,
+            entropy,
+            &sources,
+            secret_keys,
+            retention,
+            log_limit,
         );
         handle.tell_of_sealed_secrets();
         let mut tasks = JoinSet::new();

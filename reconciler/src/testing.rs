@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use model::decide::{
-    Activate, Command, ConfigureSource, CreateRegistration, Dispatch, Refusal, RegisterRunner, Retire,
-    check_dispatch, decide,
+    Activate, Command, ConfigureSource, CreateRegistration, Dispatch, Refusal, RegisterRunner,
+    Retire, check_dispatch, decide,
 };
 use model::retention::RetentionSettings;
 use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, PlainToken, Reason, RunnerId,
-    SealingKey, SealingKeys, SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId, World,
+    SealingKey, SealingKeys, SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId,
+    World,
 };
 use state::{Closing, OpenError, Options, State, mirrors_folder};
 use tempfile::TempDir;

@@ -134,9 +134,8 @@ impl Command for SealAnew {
             }
             let place = record.place(name, secret);
             let opened = self.keys.open(&secret.sealed, place);
-            let sealed = opened.and_then(|value| {
-                Sealed::seal(self.keys.present(), place, &value, moment.entropy)
-            });
+            let sealed = opened
+                .and_then(|value| Sealed::seal(self.keys.present(), place, &value, moment.entropy));
             match sealed {
                 Ok(sealed) => {
                     secret.sealed = sealed;

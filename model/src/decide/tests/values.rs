@@ -7,7 +7,8 @@ use crate::limits::{PROJECT_VALUES, SECRETS_BYTES, VALUE_BYTES, VARS_BYTES};
 use crate::moment::SeededEntropy;
 use crate::testing::{House, complete, source, succeeded};
 use crate::{
-    Actor, Change, Job, JobState, KeyState, NamedValues, ProjectId, SealingKey, SealingKeys, SecretValue,
+    Actor, Change, Job, JobState, KeyState, NamedValues, ProjectId, SealingKey, SealingKeys,
+    SecretValue,
 };
 
 const NAMES_VALUES: &str = "
@@ -353,7 +354,10 @@ fn a_damaged_secret_is_named_and_stays_as_it_is() {
         keys: SealingKeys::new(present, vec![key()]),
     };
     let answer = house.run(seal).unwrap();
-    assert_eq!((answer.secrets, answer.damaged), (1, vec!["COPY".to_owned()]));
+    assert_eq!(
+        (answer.secrets, answer.damaged),
+        (1, vec!["COPY".to_owned()])
+    );
     let after = house.world.secrets(project()).unwrap();
     assert_eq!(after.secrets["COPY"], copied);
 }

@@ -109,7 +109,7 @@ fn main() -> Result<(), Failure> {
 /// A daemon and a runner with a scan that prints and reads the secrets.
 fn prepare(world: &mut World) -> Result<(), Failure> {
     let key = world.path("secret-key").display().to_string();
-    let made = world.output("everscand", &["secret-key", &key]);
+    let made = world.output("everscand", &["secret-key", "make", &key]);
     if !made.status.success() {
         return Err("no secret key was made".into());
     }

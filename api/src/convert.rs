@@ -2,10 +2,10 @@
 
 use model::blob::LinkUse;
 use model::{
-    Artifact, Condition, Edit, EndState, Inputs, Job, JobState, NamedBy, ProjectId, Projects,
-    Reason, RevisionRecord, RevisionRef, Runner, Seen, Slots, Source, StaleFile, Step, StepOutcome,
-    StepStatus, Timestamp, TipRef, Token, Trigger, Var, WorkflowRecord, WorkflowRef,
-    WorkflowStatus,
+    Artifact, Condition, Edit, EncodingCheck, EndState, Inputs, Job, JobState, KeyState, Missed,
+    NamedBy, ProjectId, Projects, Reason, RevisionRecord, RevisionRef, Runner, Seen, Slots, Source,
+    StaleFile, Step, StepOutcome, StepStatus, StoredSecret, Timestamp, TipRef, Token, Trigger, Var,
+    WorkflowRecord, WorkflowRef, WorkflowStatus,
 };
 use state::{DamagedLines, LogRecord};
 use std::collections::{BTreeMap, BTreeSet};
@@ -302,6 +302,39 @@ pub(crate) fn var(source: &Source, name: &str, var: &Var, uses: &UsedBy) -> wire
     wire::Var {
         named: named(source, name, &var.edit, uses),
         value: var.value.clone(),
+    }
+}
+
+pub(crate) fn secret(
+    source: &Source,
+    name: &str,
+    secret: &StoredSecret,
+    key_state: KeyState,
+    uses: &UsedBy,
+) -> wire::Secret {
+    wire::Secret {
+        named: named(source, name, &secret.edit, uses),
+        key: secret.sealed.key.to_string(),
+        key_state: match key_state {
+            KeyState::Present => wire::KeyState::Present,
+            KeyState::Old => wire::KeyState::Old,
+            KeyState::Missing => wire::KeyState::Missing,
+        },
+    }
+}
+
+pub(crate) fn masking(name: &str, checks: Vec<EncodingCheck>) -> wire::Masking {
+    let encoding = |check: EncodingCheck| wire::EncodingMasking {
+        encoding: check.encoding.to_owned(),
+        masked: check.missed.is_none(),
+        reason: check.missed.map(|missed| match missed {
+            Missed::TooShort => wire::NotMasked::TooShort,
+            Missed::NotRecognised => wire::NotMasked::NotRecognised,
+        }),
+    };
+    wire::Masking {
+        name: name.to_owned(),
+        encodings: checks.into_iter().map(encoding).collect(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{HeaderName, RETRY_AFTER};
 use model::decide::{Refusal, Remedy};
-use model::{JobId, error_chain};
+use model::{JobId, SealingError, error_chain};
 use reconciler::{
     BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError,
     WorkerError,
@@ -410,8 +410,13 @@ impl From<SecretError> for Failure {
         let text = error.to_string();
         match error {
             SecretError::NoKey => Self::new(ErrorCode::NoSecretKey, text).hint(
-                "make one with `everscand secret-key PATH`, and start the daemon with `--secret-key-file PATH`",
+                "make one with `everscand secret-key make PATH`, and start the daemon with `--secret-key-file PATH`",
             ),
+            SecretError::Sealed(SealingError::OtherKey { .. }) => Self::new(ErrorCode::NoSecretKey, text)
+                .hint("start the daemon with `--old-secret-key-file PATH`, or set the secret again"),
+            SecretError::Sealed(SealingError::Damaged | SealingError::TooLong)
+            | SecretError::Masker(_) => Self::new(ErrorCode::Internal, text).hint("set the secret again"),
+            SecretError::Stopping => Self::new(ErrorCode::Unavailable, text),
             SecretError::Submit(error) => error.into(),
         }
     }

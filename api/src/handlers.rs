@@ -96,6 +96,7 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::DeleteVar => projects::delete_var(me, &request).await,
         UserRoute::ListSecrets => projects::list_secrets(me, &request),
         UserRoute::SetSecret => projects::set_secret(me, request).await,
+        UserRoute::SecretMasking => projects::masking(me, &request).await,
         UserRoute::DeleteSecret => projects::delete_secret(me, &request).await,
         UserRoute::ListWorkflows => workflows::list(me, &request),
         UserRoute::ShowWorkflow => workflows::show(me, &request),

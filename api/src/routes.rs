@@ -88,6 +88,7 @@ routes! {
         ListSecrets GET "/v0/projects/{project}/secrets", ProjectRead; ["limit" "cursor"], 0;
         SetSecret PUT "/v0/projects/{project}/secrets/{secret}", SecretWrite; [], VALUE_BODY;
         DeleteSecret DELETE "/v0/projects/{project}/secrets/{secret}", SecretWrite; [], 0;
+        SecretMasking GET "/v0/projects/{project}/secrets/{secret}/masking", SecretWrite; [], 0;
         ListWorkflows GET "/v0/workflows", WorkflowRead; ["state" "limit" "cursor"], 0;
         ShowWorkflow GET "/v0/workflows/{workflow}", WorkflowRead; [], 0;
         ListRevisions GET "/v0/workflows/{workflow}/revisions", WorkflowRead; ["limit" "cursor"], 0;

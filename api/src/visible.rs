@@ -13,10 +13,11 @@ use model::decide::{DeleteSecret, RegenerateToken, RevokeToken, SignOut, SignOut
 use model::limits::ID_PART_DIGITS;
 use model::retention::{Position, RetentionPolicy};
 use model::{
-    ActiveWorkflow, Actor, Blob, BlobCondition, BlobLinkId, BlobPath, IdempotencyKey, Job, JobId,
-    JobIdPart, NoJobIdPart, ProjectId, Reason, RevisionRecord, RevisionRef, Runner, RunnerId,
-    ScanKey, SecretValue, Seen, SessionId, Source, SourceName, StoredSecret, Timestamp, Token,
-    TokenHash, TokenId, Var, Viewer, WorkflowId, WorkflowRef, World, waiting,
+    ActiveWorkflow, Actor, Blob, BlobCondition, BlobLinkId, BlobPath, EncodingCheck,
+    IdempotencyKey, Job, JobId, JobIdPart, KeyId, KeyState, NoJobIdPart, ProjectId, ProjectSecrets,
+    Reason, RevisionRecord, RevisionRef, Runner, RunnerId, ScanKey, SecretValue, Seen, SessionId,
+    Source, SourceName, StoredSecret, Timestamp, Token, TokenHash, TokenId, Var, Viewer,
+    WorkflowId, WorkflowRef, World, waiting,
 };
 use reconciler::{BlobUpload, Handle, NewBlob, Retained, Stored, Why};
 use serde_json::Value;
@@ -607,6 +608,19 @@ impl Visible {
         let handle = self.acting()?;
         let set = handle.set_secret(**project, name, value, self.actor());
         Ok(set.await?)
+    }
+
+    /// Whether the daemon has the key of a secret.
+    pub(crate) fn key_state(&self, key: &KeyId) -> KeyState {
+        self.handle.key_state(key)
+    }
+
+    pub(crate) async fn check_masking(
+        &self,
+        secrets: &ProjectSecrets,
+        name: &str,
+    ) -> Result<Option<Vec<EncodingCheck>>, Failure> {
+        Ok(self.handle.check_masking(secrets, name).await?)
     }
 
     pub(crate) async fn delete_secret(

@@ -1,7 +1,7 @@
 //! Projects, their vars and their secrets. `project` is always the name or the id.
 
 use http::Method;
-use wire::{Named, Project, SetValue, Var};
+use wire::{Masking, Named, Project, Secret, SetValue, Var};
 
 use crate::route::Route;
 use crate::{Client, Error};
@@ -43,7 +43,7 @@ impl Client {
     }
 
     /// The secrets of a project: `GET /projects/{project}/secrets`.
-    pub async fn secrets(&self, project: &str) -> Result<Vec<Named>, Error> {
+    pub async fn secrets(&self, project: &str) -> Result<Vec<Secret>, Error> {
         self.all(&below(project, "secrets")?).await
     }
 
@@ -53,9 +53,15 @@ impl Client {
         project: &str,
         name: &str,
         set: &SetValue,
-    ) -> Result<Named, Error> {
+    ) -> Result<Secret, Error> {
         let route = below(project, "secrets")?.name(name)?;
         self.call(Method::PUT, &route).json(set)?.answer().await
+    }
+
+    /// Which encodings of a secret are masked: `GET /projects/{project}/secrets/{name}/masking`.
+    pub async fn masking(&self, project: &str, name: &str) -> Result<Masking, Error> {
+        let route = below(project, "secrets")?.name(name)?.then("masking");
+        self.get(&route).answer().await
     }
 
     /// Removes a secret: `DELETE /projects/{project}/secrets/{name}`.

@@ -27,7 +27,7 @@ check or repair.";
 pub(crate) enum Command {
     /// Run the daemon.
     Run(RunOptions),
-    /// Make a key that seals secrets, in a file of its own.
+    /// Make a key that seals secrets, in a file of its own, or show the id of one.
     SecretKey(SecretKeyOptions),
     /// Run everything for this machine in one folder: daemon, runner, state. Ctrl-C stops it.
     Up(UpOptions),
@@ -86,9 +86,17 @@ pub(crate) struct RunOptions {
         value_delimiter = ','
     )]
     pub(crate) trust_proxy: Vec<IpAddr>,
-    /// The file with the key that seals secrets, outside the state folder; `everscand secret-key` makes one.
+    /// The file with the key that seals secrets, outside the state folder; `everscand secret-key make` makes one.
     #[arg(long, env = "SERVICE_SECRET_KEY_FILE", value_name = "FILE")]
     pub(crate) secret_key_file: Option<PathBuf>,
+    /// A file with an old key. Secrets that it seals are sealed with the present key while the daemon runs.
+    #[arg(
+        long = "old-secret-key-file",
+        env = "SERVICE_OLD_SECRET_KEY_FILE",
+        value_name = "FILE",
+        value_delimiter = ','
+    )]
+    pub(crate) old_secret_key_files: Vec<PathBuf>,
     /// The form of the log on standard error.
     #[arg(
         long,
@@ -108,9 +116,29 @@ pub(crate) struct RunOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub(crate) struct SecretKeyOptions {
-    /// The file to make; one that exists is left as it is.
-    pub(crate) path: PathBuf,
+    #[command(subcommand)]
+    pub(crate) command: Option<SecretKeyCommand>,
+    /// The earlier form of `make FILE`. A word alone is refused, because it looks like a command.
+    #[arg(value_name = "FILE", hide = true)]
+    pub(crate) path: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretKeyCommand {
+    /// Make a file with a new key.
+    Make {
+        /// The file to make; one that exists is left as it is.
+        #[arg(value_name = "FILE")]
+        path: PathBuf,
+    },
+    /// Print the id of a key, as `everscan secret list` shows it.
+    Id {
+        /// The file with the key.
+        #[arg(value_name = "FILE")]
+        path: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use api::Rate;
 use model::retention::RetentionSettings;
-use model::{SealingKey, SourceName};
+use model::{SealingKeys, SourceName};
 use reconciler::{LOG_LIMIT, Location, LocationError, Reference, SourceConfig};
 use serde::Deserialize;
 use thiserror::Error;
@@ -35,7 +35,7 @@ pub(crate) struct Settings {
     /// How many requests may be made with one token.
     pub(crate) requests: Option<Rate>,
     pub(crate) sources: Vec<SourceConfig>,
-    pub(crate) secret_key: Option<SealingKey>,
+    pub(crate) secret_keys: Option<SealingKeys>,
     pub(crate) retention: RetentionSettings,
     pub(crate) log_limit: u64,
     pub(crate) blob_quota: Option<u64>,
@@ -60,6 +60,8 @@ struct File {
     rate_limit: Option<FileRate>,
     #[serde(default)]
     secret_key_file: Option<PathBuf>,
+    #[serde(default)]
+    old_secret_key_files: Vec<PathBuf>,
     #[serde(default)]
     sources: Vec<FileSource>,
     #[serde(default)]
@@ -136,6 +138,16 @@ pub(crate) enum ConfigurationError {
     TwoSources { name: SourceName },
     #[error(transparent)]
     SecretKey(#[from] KeyFileError),
+    #[error(
+        "old secret key files are named, and no present one\nhint: name the present one with `--secret-key-file FILE`"
+    )]
+    OldKeysAlone,
+    #[error(
+        "the old secret key file {} holds the present key\nhint: name the new key with `--secret-key-file`, and the old one \
+         with `--old-secret-key-file`",
+        path.display()
+    )]
+    OldKeyIsPresent { path: PathBuf },
 }
 
 impl Settings {
@@ -197,9 +209,14 @@ impl Settings {
         let key_file = options
             .secret_key_file
             .or_else(|| file.secret_key_file.map(|path| base.join(path)));
-        let secret_key = key_file
-            .map(|path| secret_key::read(&path, &state))
-            .transpose()?;
+        let old_key_files = match options.old_secret_key_files {
+            none if none.is_empty() => {
+                let paths = file.old_secret_key_files.iter();
+                paths.map(|path| base.join(path)).collect()
+            }
+            given => given,
+        };
+        let secret_keys = secret_keys(key_file, old_key_files, &state)?;
         let tls = match (options.tls_cert, options.tls_key) {
             (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
             // Each of the flags requires the other.
@@ -219,7 +236,7 @@ impl Settings {
             requests: file.rate_limit.map_or(Some(REQUESTS), FileRate::rate),
             state,
             allow_network_state: options.allow_network_state || file.allow_network_state,
-            secret_key,
+            secret_keys,
             listen: options.listen.or(listen).unwrap_or(LISTEN),
             insecure_http: options.insecure_http || file.insecure_http,
             sources,
@@ -228,6 +245,30 @@ impl Settings {
             blob_quota,
         })
     }
+}
+
+/// Reads the key files. Each key is checked, so that a wrong file is found at the start and not when a secret is opened.
+fn secret_keys(
+    present: Option<PathBuf>,
+    old: Vec<PathBuf>,
+    state: &Path,
+) -> Result<Option<SealingKeys>, ConfigurationError> {
+    let Some(present) = present else {
+        return match old.is_empty() {
+            true => Ok(None),
+            false => Err(ConfigurationError::OldKeysAlone),
+        };
+    };
+    let present = secret_key::read(&present, state)?;
+    let mut old_keys = Vec::new();
+    for path in old {
+        let key = secret_key::read(&path, state)?;
+        if key == present {
+            return Err(ConfigurationError::OldKeyIsPresent { path });
+        }
+        old_keys.push(key);
+    }
+    Ok(Some(SealingKeys::new(present, old_keys)))
 }
 
 fn read(path: &Path) -> Result<File, ConfigurationError> {
@@ -334,6 +375,7 @@ mod tests {
             tls_key: None,
             trust_proxy: Vec::new(),
             secret_key_file: None,
+            old_secret_key_files: Vec::new(),
             log_form: LogForm::Text,
             sources: sources.iter().map(|&source| source.to_owned()).collect(),
         }
@@ -405,6 +447,37 @@ mod tests {
     }
 
     #[test]
+    fn a_new_key_and_old_ones_are_read_and_are_not_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = ["new", "old", "older"].map(|name| folder.path().join(name));
+        for key in &keys {
+            secret_key::make(key).unwrap();
+        }
+        let [new, old, older] = keys.map(|key| key.display().to_string());
+        let text =
+            format!("state: s\nsecret_key_file: {new}\nold_secret_key_files: [{old}, {older}]\n");
+        let read = resolve(&text, &[]).unwrap().secret_keys.unwrap();
+        let state = Path::new("s");
+        let key = |path: &str| secret_key::read(Path::new(path), state).unwrap();
+        assert_eq!(*read.present(), key(&new));
+        assert_eq!(read.old(), [key(&old), key(&older)]);
+        for (text, wanted) in [
+            (format!("old_secret_key_files: [{old}]"), "no present one"),
+            (
+                format!("secret_key_file: {old}\nold_secret_key_files: [{old}]"),
+                "holds the present key",
+            ),
+            (
+                format!("secret_key_file: {old}\nold_secret_key_files: [lost]"),
+                "there is no secret key file",
+            ),
+        ] {
+            let error = resolve(&format!("state: s\n{text}\n"), &[]).unwrap_err();
+            assert!(error.to_string().contains(wanted), "{error}");
+        }
+    }
+
+    #[test]
     fn a_folder_is_a_path_of_names() {
         for (text, expected) in [
             ("workflows", "workflows"),
@@ -446,7 +519,7 @@ mod tests {
             (
                 "state: s\nsecret_key_file: missing\n",
                 &[],
-                "everscand secret-key",
+                "everscand secret-key make",
             ),
             (
                 "state: s\nsources: [{name: a, url: x, path: ../y}]\n",

@@ -81,7 +81,7 @@ fn daemon(args: Vec<OsString>) -> ExitCode {
             .map_err(Error::from)
             .and_then(run::run)
             .map(|()| exit::STOPPED),
-        Command::SecretKey(options) => secret_key::make(&options.path)
+        Command::SecretKey(options) => secret_key::run(options)
             .map_err(|error| Error::from(configuration::ConfigurationError::from(error)))
             .map(|()| exit::STOPPED),
         Command::Up(options) => up::up(&options).map(|()| exit::STOPPED),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use api::Front;
-use model::SealingKey;
+use model::SealingKeys;
 use model::retention::RetentionSettings;
 use reconciler::{Handle, Reconciler, SourceConfig, Start};
 use state::{Closing, Options, State, mirrors_folder};
@@ -33,7 +33,7 @@ pub(crate) struct Site {
     /// Whether the state folder may be on a network file system.
     pub(crate) allow_network_state: bool,
     pub(crate) sources: Vec<SourceConfig>,
-    pub(crate) secret_key: Option<SealingKey>,
+    pub(crate) secret_keys: Option<SealingKeys>,
     pub(crate) retention: RetentionSettings,
     /// The longest log of a job, in bytes.
     pub(crate) log_limit: u64,
@@ -66,7 +66,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
         state: settings.state,
         allow_network_state: settings.allow_network_state,
         sources: settings.sources,
-        secret_key: settings.secret_key,
+        secret_keys: settings.secret_keys,
         retention: settings.retention,
         log_limit: settings.log_limit,
         blob_quota: settings.blob_quota,
@@ -133,7 +133,7 @@ where
         state: root,
         allow_network_state,
         sources,
-        secret_key,
+        secret_keys,
         retention,
         log_limit,
         blob_quota,
@@ -155,7 +155,7 @@ where
         sources,
         clock,
         entropy: Box::new(SystemEntropy),
-        secret_key,
+        secret_keys,
         retention,
         log_limit,
         blob_quota,

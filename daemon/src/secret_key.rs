@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use model::{ParseKeyError, SealingKey};
 use thiserror::Error;
 
+use crate::arguments::{SecretKeyCommand, SecretKeyOptions};
 use crate::limits::KEY_FILE_BYTES;
 use crate::system::SystemEntropy;
 
@@ -20,7 +21,7 @@ const OTHERS: u32 = 0o077;
 #[derive(Debug, Error)]
 pub(crate) enum KeyFileError {
     #[error(
-        "there is no secret key file {}\nhint: `everscand secret-key {}` makes one; where secrets are stored already, bring their key back instead",
+        "there is no secret key file {}\nhint: `everscand secret-key make {}` makes one; where secrets are stored already, bring their key back instead",
         path.display(),
         path.display()
     )]
@@ -43,14 +44,61 @@ pub(crate) enum KeyFileError {
         path.display()
     )]
     InState { path: PathBuf },
+    #[error(
+        "`{word}` is no command of `everscand secret-key`\nhint: `everscand secret-key make ./{word}` makes a key in a file of this \
+         name; to rotate keys, make a new one and name the old one with `--old-secret-key-file`"
+    )]
+    NoCommand { word: String },
     #[error("{} exists already and is left as it is", path.display())]
     Exists { path: PathBuf },
     #[error("cannot write the secret key file {}: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
 }
 
+/// `everscand secret-key`.
+pub(crate) fn run(options: SecretKeyOptions) -> Result<(), KeyFileError> {
+    match (options.command, options.path) {
+        (Some(SecretKeyCommand::Make { path }), _) => make(&path),
+        (Some(SecretKeyCommand::Id { path }), _) => {
+            let key = read_anywhere(&path)?;
+            // If nobody reads the id, nothing is lost.
+            drop(writeln!(io::stdout(), "{}", key.id()));
+            Ok(())
+        }
+        (None, Some(path)) => match command_like(&path) {
+            Some(word) => Err(KeyFileError::NoCommand { word }),
+            None => make(&path),
+        },
+        // The parser asks for one of them.
+        (None, None) => Ok(()),
+    }
+}
+
+/// The path, if it is a word that somebody may have meant as a command.
+fn command_like(path: &Path) -> Option<String> {
+    let word = path.to_str()?;
+    let is_letter = |letter: char| letter.is_ascii_alphabetic() || letter == '-' || letter == '_';
+    word.chars().all(is_letter).then(|| word.to_owned())
+}
+
 /// Reads a key and checks where it lies and who can read it.
 pub(crate) fn read(path: &Path, state: &Path) -> Result<SealingKey, KeyFileError> {
+    let key = read_anywhere(path)?;
+    let place = fs::canonicalize(path).map_err(|source| KeyFileError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    // A state folder that does not exist yet holds nothing.
+    if fs::canonicalize(state).is_ok_and(|state| place.starts_with(state)) {
+        return Err(KeyFileError::InState {
+            path: path.to_owned(),
+        });
+    }
+    Ok(key)
+}
+
+/// Reads a key and checks who can read it.
+fn read_anywhere(path: &Path) -> Result<SealingKey, KeyFileError> {
     let unreadable = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => KeyFileError::Missing {
             path: path.to_owned(),
@@ -66,13 +114,6 @@ pub(crate) fn read(path: &Path, state: &Path) -> Result<SealingKey, KeyFileError
         return Err(KeyFileError::Open {
             path: path.to_owned(),
             mode,
-        });
-    }
-    let place = fs::canonicalize(path).map_err(unreadable)?;
-    // A state folder that does not exist yet holds nothing.
-    if fs::canonicalize(state).is_ok_and(|state| place.starts_with(state)) {
-        return Err(KeyFileError::InState {
-            path: path.to_owned(),
         });
     }
     let mut text = String::new();
@@ -127,6 +168,30 @@ mod tests {
         assert_eq!(read(&path, &state).unwrap(), key);
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_word_that_looks_like_a_command_makes_no_file() {
+        for (path, is_command) in [
+            ("rotate", true),
+            ("show-id", true),
+            ("./rotate", false),
+            ("secret.key", false),
+            ("/srv/key", false),
+        ] {
+            assert_eq!(
+                command_like(Path::new(path)).is_some(),
+                is_command,
+                "{path}"
+            );
+        }
+        let refused = run(SecretKeyOptions {
+            command: None,
+            path: Some(PathBuf::from("rotate")),
+        });
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("secret-key make ./rotate"), "{refused}");
+        assert!(!Path::new("rotate").exists());
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
         state: home.state(),
         allow_network_state: options.allow_network_state,
         sources: vec![source(&workflows)],
-        secret_key: Some(secret_key(&home)?),
+        secret_keys: Some(secret_key(&home)?.into()),
         retention: RetentionSettings::default(),
         log_limit: LOG_LIMIT,
         blob_quota: None,

@@ -45,7 +45,7 @@ pub use runners::{
     CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, RegisterRunner,
     RemoveRunner, RenewSession,
 };
-pub use secrets::{DeleteSecret, SetSecret};
+pub use secrets::{DeleteSecret, SealAnew, SealedAnew, SetSecret};
 pub use sessions::{SeeSession, SignIn, SignOut, SignOutEverywhere, SignedIn};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
 pub use tokens::{CreateToken, InitialToken, NewToken, NoteUse, RegenerateToken, RevokeToken};

@@ -36,6 +36,7 @@ mod scan_head;
 mod schedule;
 mod scope;
 mod sealing;
+mod sealing_keys;
 mod session;
 mod source;
 #[cfg(test)]
@@ -66,7 +67,7 @@ pub use job::{
 pub use job_id_part::{JobIdPart, NoJobIdPart};
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};
-pub use masker::{MaskStream, Masker, MaskerError};
+pub use masker::{EncodingCheck, MaskStream, Masker, MaskerError, Missed, check_encodings};
 pub use matching::{Turns, next_job};
 pub use moment::{Clock, Entropy, Moment, Order};
 pub use named_values::NamedValues;
@@ -82,6 +83,7 @@ pub use scan_head::{Digests, ScanHead, Success, Tail, Totals, digests_of};
 pub use schedule::{Upcoming, upcoming};
 pub use scope::{ParseScopeError, Scope, Scopes};
 pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey, SecretValue};
+pub use sealing_keys::{KeyState, SealingKeys};
 pub use session::{BrowserSession, SessionCookie};
 pub use source::{
     Condition, ConditionKind, FileOutcome, FileVerdict, Source, StaleFile, Status, TipRecord,

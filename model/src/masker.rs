@@ -5,6 +5,7 @@
 //! stream is cut into pieces, because a stream keeps back what may be the beginning of a secret.
 
 mod beginnings;
+mod encodings;
 mod patterns;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use aho_corasick::{Anchored, MatchKind};
 use thiserror::Error;
 
 use beginnings::Beginnings;
+pub use encodings::{EncodingCheck, Missed, check_encodings};
 
 /// What replaces a secret.
 const MASK: &[u8] = b"***";

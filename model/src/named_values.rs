@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use workflow::Scan;
 
-use crate::sealing::{SealingKey, SecretValue};
+use crate::sealing::SecretValue;
+use crate::sealing_keys::SealingKeys;
 use crate::{Job, World};
 
 /// Only for the runner that executes the job.
@@ -20,7 +21,7 @@ pub struct NamedValues {
 impl NamedValues {
     /// Of a running job. A secret that was set again since the claim has its newest value, because old values are not
     /// kept.
-    pub fn of(world: &World, job: &Job, scan: &Scan, key: Option<&SealingKey>) -> Self {
+    pub fn of(world: &World, job: &Job, scan: &Scan, keys: Option<&SealingKeys>) -> Self {
         let mut found = Self::default();
         let Some(run) = job.state.run() else {
             return found;
@@ -35,7 +36,7 @@ impl NamedValues {
             );
         }
         for name in &references.secrets {
-            match open(world, job, name, key) {
+            match open(world, job, name, keys) {
                 Ok(value) => {
                     found.secrets.insert(name.clone(), value);
                 }
@@ -52,7 +53,7 @@ fn open(
     world: &World,
     job: &Job,
     name: &str,
-    key: Option<&SealingKey>,
+    keys: Option<&SealingKeys>,
 ) -> Result<SecretValue, String> {
     let project = &job.workflow.source;
     let frozen = job.state.run().and_then(|run| run.secrets.get(name));
@@ -61,10 +62,10 @@ fn open(
             "is not set in project {project} (everscan secret set {name})"
         ));
     };
-    let Some(key) = key else {
+    let Some(keys) = keys else {
         return Err("cannot be opened: the daemon runs without `--secret-key-file`".to_owned());
     };
-    match record.open(name, key) {
+    match record.open(name, keys) {
         Some(opened) => opened.map_err(|error| {
             format!("cannot be opened: {error} (everscan secret set {name} sets it anew)")
         }),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sealing::{Place, Sealed, SealingError, SealingKey, SecretValue};
+use crate::sealing::{KeyId, Place, Sealed, SealingError, SecretValue};
+use crate::sealing_keys::SealingKeys;
 use crate::{Actor, ProjectId, Timestamp};
 
 /// The vars of a project.
@@ -73,13 +74,28 @@ impl ProjectSecrets {
     }
 
     /// Decrypts a secret. None if there is no secret of this name.
-    pub fn open(&self, name: &str, key: &SealingKey) -> Option<Result<SecretValue, SealingError>> {
+    pub fn open(
+        &self,
+        name: &str,
+        keys: &SealingKeys,
+    ) -> Option<Result<SecretValue, SealingError>> {
         let secret = self.secrets.get(name)?;
-        let place = Place {
+        let place = self.place(name, secret);
+        Some(keys.open(&secret.sealed, place))
+    }
+
+    /// Where one of these secrets belongs.
+    pub(crate) fn place<'a>(&self, name: &'a str, secret: &StoredSecret) -> Place<'a> {
+        Place {
             project: self.project,
             name,
             version: secret.edit.version,
-        };
-        Some(secret.sealed.open(key, place))
+        }
+    }
+
+    /// How many of these secrets a key seals.
+    pub fn sealed_with(&self, key: &KeyId) -> usize {
+        let keys = self.secrets.values().map(|secret| &secret.sealed.key);
+        keys.filter(|sealed| *sealed == key).count()
     }
 }

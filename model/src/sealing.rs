@@ -141,7 +141,9 @@ pub struct Sealed {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SealingError {
     /// It was sealed with another key.
-    #[error("it is sealed with the key {sealed}, and the daemon has the key {present}")]
+    #[error(
+        "it is sealed with the key {sealed}, which the daemon does not have; its present key is {present}"
+    )]
     OtherKey {
         /// The key that opens it.
         sealed: KeyId,

@@ -1,7 +1,7 @@
 //! Errors of commands.
 
 use model::decide::Refusal;
-use model::{JobId, SourceName};
+use model::{JobId, MaskerError, SealingError, SourceName};
 use state::{CompleteError, LogError, PayloadError, ReadError, SubmitError, WriteError};
 use thiserror::Error;
 
@@ -129,6 +129,15 @@ pub enum SecretError {
     /// The daemon has no key for secrets.
     #[error("the daemon has no key to seal secrets with")]
     NoKey,
+    /// It cannot be opened.
+    #[error("the secret cannot be opened: {0}")]
+    Sealed(#[from] SealingError),
+    /// The masker refuses it.
+    #[error(transparent)]
+    Masker(#[from] MaskerError),
+    /// The daemon is stopping.
+    #[error("the daemon is stopping")]
+    Stopping,
     /// The decision refused it.
     #[error(transparent)]
     Submit(#[from] SubmitError),

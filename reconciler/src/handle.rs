@@ -13,7 +13,7 @@ use model::limits::{SESSION_SEEN, WORKER_LAST_WORDS};
 use model::retention::RetentionSettings;
 use model::{
     Actor, BrowserSession, Clock, Entropy, IdempotencyKey, Inputs, Job, JobId, RunnerId,
-    SealingKey, SourceName, Timestamp, Token, TokenId, WorkflowId,
+    SealingKeys, SourceName, Timestamp, Token, TokenId, WorkflowId,
 };
 use serde_json::Value;
 use state::{AuditEntry, PayloadError, State, SubmitError};
@@ -49,7 +49,7 @@ struct Shared {
     log_limit: u64,
     blobs: Blobs,
     sources: HashMap<SourceName, SourceHandle>,
-    secret_key: Option<SealingKey>,
+    secret_keys: Option<SealingKeys>,
     stopping: watch::Sender<bool>,
 }
 
@@ -262,7 +262,7 @@ impl Handle {
         clock: Arc<dyn Clock>,
         entropy: Box<dyn Entropy>,
         sources: &[SourceHandle],
-        secret_key: Option<SealingKey>,
+        secret_keys: Option<SealingKeys>,
         retention: RetentionSettings,
         limits: Limits,
     ) -> Self {
@@ -285,7 +285,7 @@ impl Handle {
                 log_limit: limits.log,
                 blobs: Blobs::with_quota(limits.blobs),
                 sources,
-                secret_key,
+                secret_keys,
                 stopping: watch::Sender::new(false),
             }),
         }
@@ -309,9 +309,9 @@ impl Handle {
         &self.shared.blobs
     }
 
-    /// The key for secrets, if the daemon has one.
-    pub(crate) fn secret_key(&self) -> Option<&SealingKey> {
-        self.shared.secret_key.as_ref()
+    /// The keys for secrets, if the daemon has them.
+    pub(crate) fn secret_keys(&self) -> Option<&SealingKeys> {
+        self.shared.secret_keys.as_ref()
     }
 
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {

@@ -27,6 +27,7 @@ mod projects;
 mod removal;
 mod retention;
 mod runners;
+mod sealing;
 mod source;
 mod supervise;
 mod tasks;

@@ -53,6 +53,10 @@ pub(crate) const EXPIRY_LOOK: Duration = Duration::from_secs(3_600);
 /// Blobs whose time is over that are removed before the next ones are looked for.
 pub(crate) const EXPIRED_BLOBS: usize = 100;
 
+/// Pause before secrets are sealed anew after that failed, usually because of a full disk. Nobody waits: their old key
+/// still opens them.
+pub(crate) const SEALING_RETRY: Duration = Duration::from_secs(60);
+
 /// Pause between two rounds of retention. Jobs that end in the meantime share one.
 pub(crate) const RETENTION_REST: Duration = Duration::from_secs(1);
 

@@ -3,10 +3,7 @@
 //! The key for secrets never enters the state. Without the right key, everything except secrets still works.
 
 use model::decide::{DeleteSecret, DeleteVar, SetSecret, SetVar};
-use model::{
-    Actor, Job, NamedValues, ProjectId, ProjectSecrets, Revision, SealingKey, SecretValue,
-    StoredSecret, Var,
-};
+use model::{Actor, Job, NamedValues, ProjectId, Revision, SecretValue, StoredSecret, Var};
 use state::SubmitError;
 
 use crate::error::SecretError;
@@ -31,12 +28,12 @@ impl Handle {
         value: SecretValue,
         actor: Actor,
     ) -> Result<StoredSecret, SecretError> {
-        let key = self.secret_key().ok_or(SecretError::NoKey)?.clone();
+        let keys = self.secret_keys().ok_or(SecretError::NoKey)?;
         let set = SetSecret {
             project,
             name,
             value,
-            key,
+            key: keys.present().clone(),
             actor,
         };
         Ok(self.state().submit(set).await?)
@@ -53,51 +50,17 @@ impl Handle {
             return NamedValues::default();
         };
         self.state()
-            .read(|world| NamedValues::of(world, job, scan, self.secret_key()))
+            .read(|world| NamedValues::of(world, job, scan, self.secret_keys()))
     }
-
-    /// Logs at the start which secrets cannot be decrypted.
-    pub(crate) fn tell_of_sealed_secrets(&self) {
-        let key = self.secret_key();
-        let sealed: Vec<(ProjectId, usize)> = self.state().read(|world| {
-            let unopened = world.all_secrets().map(|secrets| {
-                let count = unopened(secrets, key);
-                (secrets.project, count)
-            });
-            unopened.filter(|(_, count)| *count > 0).collect()
-        });
-        for (project, secrets) in sealed {
-            match key {
-                None => tracing::warn!(
-                    %project, secrets,
-                    "secrets cannot be opened, because `--secret-key-file` is not given; jobs that name them fail"
-                ),
-                Some(key) => tracing::error!(
-                    %project, secrets, key = %key.id(),
-                    "secrets are sealed with another key than the one in the secret key file; jobs that name them fail"
-                ),
-            }
-        }
-    }
-}
-
-/// How many of these secrets were encrypted with another key.
-fn unopened(secrets: &ProjectSecrets, key: Option<&SealingKey>) -> usize {
-    let present = key.map(SealingKey::id);
-    let sealed = secrets.secrets.values().map(|secret| &secret.sealed.key);
-    sealed
-        .filter(|sealed| Some(*sealed) != present.as_ref())
-        .count()
 }
 
 #[cfg(test)]
 mod tests {
     use model::WorkflowId;
-    use model::decide::ConfigureSource;
     use tempfile::TempDir;
 
     use super::*;
-    use crate::testing::{House, Lab, Seeded, activate, source_name};
+    use crate::testing::{House, activate, configure, source_name};
 
     const USE: &str = "
 scans:
@@ -105,16 +68,6 @@ scans:
     on: {dispatch: {}}
     steps: [{run: '${{ secrets.KEY }}${{ vars.URL }}'}]
 ";
-
-    fn configure() -> ConfigureSource {
-        ConfigureSource {
-            name: source_name(),
-            url: "/srv/recon.git".to_owned(),
-            reference: None,
-            folder: "workflows".to_owned(),
-            interval_seconds: 60,
-        }
-    }
 
     #[tokio::test]
     async fn a_worker_gets_the_secrets_its_job_names_each_time_it_asks() {
@@ -137,28 +90,5 @@ scans:
         assert!(resolved.values.missing["vars.URL"].contains("is not set in project recon"));
         assert!(!format!("{resolved:?}").contains("hunter2"));
         house.close().await;
-    }
-
-    #[test]
-    fn secrets_of_another_key_are_counted() {
-        let key = SealingKey::random(&mut Seeded(1));
-        let other = SealingKey::random(&mut Seeded(2));
-        let mut lab = Lab::new(1);
-        let project = ProjectId::of_source(&source_name());
-        lab.decide(configure()).unwrap();
-        for (name, key) in [("A", &key), ("B", &key), ("C", &other)] {
-            lab.decide(SetSecret {
-                project,
-                name: name.to_owned(),
-                value: SecretValue::new("hunter2".to_owned()),
-                key: key.clone(),
-                actor: Actor::Daemon,
-            })
-            .unwrap();
-        }
-        let secrets = lab.world.secrets(project).unwrap();
-        assert_eq!(unopened(secrets, Some(&key)), 1);
-        assert_eq!(unopened(secrets, Some(&other)), 2);
-        assert_eq!(unopened(secrets, None), 3);
     }
 }

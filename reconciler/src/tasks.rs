@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use model::decide::Loss;
 use model::retention::RetentionSettings;
-use model::{Clock, Entropy, JobId, PlainToken, SealingKey, TokenKind};
+use model::{Clock, Entropy, JobId, PlainToken, SealingKeys, TokenKind};
 use state::{PayloadError, State, SubmitError, WriteError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -33,8 +33,8 @@ pub struct Start {
     pub clock: Arc<dyn Clock>,
     /// Randomness for worker tokens.
     pub entropy: Box<dyn Entropy>,
-    /// The key for secrets. Without it no secret can be set or read.
-    pub secret_key: Option<SealingKey>,
+    /// The keys for secrets. Without them no secret can be set or read.
+    pub secret_keys: Option<SealingKeys>,
     /// How much of the past is kept.
     pub retention: RetentionSettings,
     /// The longest log of a job, in bytes.
@@ -60,7 +60,7 @@ impl Reconciler {
             sources,
             clock,
             mut entropy,
-            secret_key,
+            secret_keys,
             retention,
             log_limit,
             blob_quota,
@@ -78,7 +78,13 @@ impl Reconciler {
             blobs: blob_quota,
         };
         let handle = Handle::new(
-            state, clock, entropy, &sources, secret_key, retention, limits,
+            state,
+            clock,
+            entropy,
+            &sources,
+            secret_keys,
+            retention,
+            limits,
         );
         handle.tell_of_sealed_secrets();
         let mut tasks = JoinSet::new();
@@ -103,6 +109,10 @@ impl Reconciler {
         let of_expiry = handle.clone();
         tasks.spawn(supervise("expiry".to_owned(), move || {
             of_expiry.clone().let_expire()
+        }));
+        let of_sealing = handle.clone();
+        tasks.spawn(supervise("sealing".to_owned(), move || {
+            of_sealing.clone().seal_anew()
         }));
         let of_retention = handle.clone();
         tasks.spawn(supervise("retention".to_owned(), move || {

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use model::decide::{
-    Activate, Command, CreateRegistration, Dispatch, Refusal, RegisterRunner, Retire,
-    check_dispatch, decide,
+    Activate, Command, ConfigureSource, CreateRegistration, Dispatch, Refusal, RegisterRunner,
+    Retire, check_dispatch, decide,
 };
 use model::retention::RetentionSettings;
 use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, PlainToken, Reason, RunnerId,
-    SealingKey, SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId, World,
+    SealingKey, SealingKeys, SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId,
+    World,
 };
 use state::{Closing, OpenError, Options, State, mirrors_folder};
 use tempfile::TempDir;
@@ -52,6 +53,16 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 /// The id of an imagined runner.
 pub(crate) fn runner(number: u128) -> RunnerId {
     RunnerId::from_uuid(Uuid::from_u128(number))
+}
+
+pub(crate) fn configure() -> ConfigureSource {
+    ConfigureSource {
+        name: source_name(),
+        url: "/srv/recon.git".to_owned(),
+        reference: None,
+        folder: "workflows".to_owned(),
+        interval_seconds: 60,
+    }
 }
 
 pub(crate) fn source_name() -> SourceName {
@@ -265,6 +276,22 @@ impl House {
         sources: Vec<SourceConfig>,
         retention: RetentionSettings,
     ) -> Self {
+        let key = SealingKey::random(&mut Seeded(3));
+        Self::start(folder, seconds, sources, retention, key.into()).await
+    }
+
+    /// One with these keys for secrets.
+    pub(crate) async fn sealing(folder: &TempDir, keys: SealingKeys) -> Self {
+        Self::start(folder, 0, Vec::new(), RetentionSettings::default(), keys).await
+    }
+
+    async fn start(
+        folder: &TempDir,
+        seconds: i64,
+        sources: Vec<SourceConfig>,
+        retention: RetentionSettings,
+        keys: SealingKeys,
+    ) -> Self {
         let clock = HandClock::at(seconds);
         let (state, closing) = open_state(folder, clock.clone()).await;
         let reconciler = Reconciler::start(Start {
@@ -273,7 +300,7 @@ impl House {
             sources,
             clock: clock.clone(),
             entropy: Box::new(Seeded(2)),
-            secret_key: Some(SealingKey::random(&mut Seeded(3))),
+            secret_keys: Some(keys),
             retention,
             log_limit: LOG_LIMIT,
             blob_quota: None,

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use crate::support::World;
+use crate::support::{World, eventually};
 use crate::tree;
 
 const SECRET: &str = "correct horse: battery/staple";
@@ -62,7 +62,7 @@ fn keyed() -> World {
     world.init_repository();
     world.push(&[("use.yaml", Some(USE))]);
     let key = world.path("secret-key").display().to_string();
-    let made = world.output("everscand", &["secret-key", &key]);
+    let made = world.output("everscand", &["secret-key", "make", &key]);
     assert!(made.status.success(), "{}", said(&made));
     world.daemon_key = Some("secret-key".to_owned());
     world.start_daemon();
@@ -165,7 +165,7 @@ fn another_key_and_no_key_are_told() {
     world.stop_daemon();
 
     let other = world.path("other-key").display().to_string();
-    world.output("everscand", &["secret-key", &other]);
+    world.output("everscand", &["secret-key", "make", &other]);
     world.daemon_key = Some("other-key".to_owned());
     world.start_daemon();
     assert!(
@@ -192,4 +192,76 @@ fn another_key_and_no_key_are_told() {
         "{}",
         said(&refused)
     );
+}
+
+#[test]
+fn a_new_key_takes_over_the_secrets_of_the_old_one() {
+    let mut world = keyed();
+    let out = world.path("out").display().to_string();
+    world.everscan(&["var", "set", "OUT", &out]);
+    world.everscan(&["var", "set", "URL", "https://localhost"]);
+    let set = with_input(&world, &["secret", "set", "KEY", "--file", "-"], SECRET);
+    assert!(set.status.success(), "{}", said(&set));
+    let before = world.json(&["secret", "list"]);
+    world.stop_daemon();
+
+    let new = world.path("new-key").display().to_string();
+    let rotate = world.output("everscand", &["secret-key", "rotate"]);
+    assert_eq!(rotate.status.code(), Some(2), "{}", said(&rotate));
+    assert!(said(&rotate).contains("`rotate` is no command"));
+    world.output("everscand", &["secret-key", "make", &new]);
+    world.daemon_key = Some("new-key".to_owned());
+    world.daemon_config = Some("old_secret_key_files: [secret-key]\n".to_owned());
+    world.start_daemon();
+    eventually("the end of the old key", || {
+        world
+            .daemon_log()
+            .contains("no secret is sealed with this old key any more")
+    });
+    let after = world.json(&["secret", "list"]);
+    let id = world.output("everscand", &["secret-key", "id", &new]);
+    assert_eq!(
+        after["items"][0]["key"],
+        String::from_utf8_lossy(&id.stdout).trim()
+    );
+    assert_eq!(after["items"][0]["key_state"], "present");
+    assert_ne!(after["items"][0]["key"], before["items"][0]["key"]);
+    for unchanged in ["version", "updated_at", "updated_by"] {
+        assert_eq!(after["items"][0][unchanged], before["items"][0][unchanged]);
+    }
+    world.stop_daemon();
+
+    world.daemon_config = None;
+    std::fs::remove_file(world.path("secret-key")).unwrap();
+    world.start_daemon();
+    let job = world.dispatch("use", "use", &[]);
+    assert_eq!(world.finished(&job)["state"], "succeeded");
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), SECRET);
+}
+
+#[test]
+fn an_error_that_quotes_a_secret_reaches_the_daemon_masked() {
+    let world = keyed();
+    // The message names the path that is missing, which is the secret.
+    let text = format!(
+        "
+scans:
+  quote:
+    on: {{dispatch: {{}}}}
+    env: {{KEY: '${{{{ secrets.KEY }}}}'}}
+    steps: [{{run: 'true'}}]
+    artifacts: [{{name: out, paths: ['{SECRET}']}}]
+"
+    );
+    world.push(&[("quote.yaml", Some(&text))]);
+    world.sync();
+    let set = with_input(&world, &["secret", "set", "KEY", "--file", "-"], SECRET);
+    assert!(set.status.success(), "{}", said(&set));
+    let job = world.dispatch("quote", "quote", &[]);
+    let shown = world.finished(&job);
+    let message = shown["reason"]["message"].as_str().unwrap();
+    assert!(message.contains("***"), "{shown}");
+    assert!(!shown.to_string().contains("horse"), "{shown}");
+    let listed = world.everscan(&["job", "list", "--output", "json"]);
+    assert!(!listed.contains("horse") && !world.daemon_log().contains("horse"));
 }

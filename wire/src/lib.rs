@@ -46,7 +46,10 @@ pub use log::{LogMatches, LogReceipt, LogRecord, NewLogRecord, RecordHead, Strea
 pub use log_text::LogText;
 pub use page::{DamagedLines, Page};
 pub use problem::{ErrorCode, FieldError, Problem};
-pub use project::{MissingName, Named, Project, ScanName, SetValue, Var};
+pub use project::{
+    EncodingMasking, KeyState, Masking, MissingName, Named, NotMasked, Project, ScanName, Secret,
+    SetValue, Var,
+};
 pub use prune::{Amount, PruneRequest, Pruned, PrunedScan, RetentionPolicy};
 pub use revision::{
     Change, Difference, Edit, Fate, Part, RevisionDiff, RevisionText, ScanDifference,

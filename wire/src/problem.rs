@@ -117,7 +117,7 @@ pub enum ErrorCode {
     /// 429: too many requests of one caller, or too many refused credentials. Nothing was done; `Retry-After` says how
     /// many seconds to wait.
     RateLimited,
-    /// 409: the daemon has no key for secrets.
+    /// 409: the daemon has no key for secrets, or not the key of this one.
     NoSecretKey,
     /// 412: the blob is not as the request demands; `If-Match` or `If-None-Match` says how.
     PreconditionFailed,

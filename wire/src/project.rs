@@ -81,3 +81,61 @@ pub struct Var {
     pub named: Named,
     pub value: String,
 }
+
+/// A secret without its value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Secret {
+    #[serde(flatten)]
+    pub named: Named,
+    /// The id of the key that seals it.
+    pub key: String,
+    /// Whether the daemon has that key.
+    pub key_state: KeyState,
+}
+
+/// Whether the daemon has the key of a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyState {
+    /// It is the present key.
+    Present,
+    /// It is an old key, which is needed until the secret is sealed anew.
+    Old,
+    /// The daemon does not have it: jobs that name the secret fail.
+    Missing,
+    /// A state from a newer daemon.
+    #[serde(other)]
+    Other,
+}
+
+/// Which encodings of a secret are masked in logs. Nothing of its value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Masking {
+    /// The name of the secret.
+    pub name: String,
+    pub encodings: Vec<EncodingMasking>,
+}
+
+/// Whether an encoding of a secret is masked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EncodingMasking {
+    /// The name of the encoding, for example `base64`.
+    pub encoding: String,
+    pub masked: bool,
+    /// Why it is not masked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<NotMasked>,
+}
+
+/// Why an encoding of a secret is not masked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NotMasked {
+    /// A line of it is so short that it occurs in other text.
+    TooShort,
+    /// The masker does not recognise the encoding.
+    NotRecognised,
+    /// A reason from a newer daemon.
+    #[serde(other)]
+    Other,
+}

@@ -3,16 +3,21 @@
 use std::sync::Arc;
 
 use model::{ProjectId, SecretValue, Seen, Source, Uses};
+use tokio::sync::Semaphore;
 use warp::reply::Response;
 use wire::SetValue;
 
 use crate::body;
 use crate::convert;
 use crate::failure::Failure;
+use crate::limits::MASKING_AT_ONCE;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
 use crate::visible::{Shown, Visible};
+
+/// Each holds a thread for a while.
+static MASKING: Semaphore = Semaphore::const_new(MASKING_AT_ONCE);
 
 /// The projects by name.
 pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
@@ -94,7 +99,10 @@ pub(super) fn list_secrets(me: &Visible, request: &Request) -> Result<Response, 
     Ok(reply::ok(&window.cut(
         secrets,
         |(name, _)| (*name).clone(),
-        |(name, secret)| convert::named(&found.source, name, &secret.edit, &found.uses.secrets),
+        |(name, secret)| {
+            let key_state = me.key_state(&secret.sealed.key);
+            convert::secret(&found.source, name, secret, key_state, &found.uses.secrets)
+        },
     )))
 }
 
@@ -148,8 +156,27 @@ pub(super) async fn set_secret(me: &Visible, mut request: Request) -> Result<Res
     let name = request.parameter(1);
     let secret = me.set_secret(&project, name, value).await?;
     let found = named(me, &request, |_, _| Some(()))?;
-    let shown = convert::named(&found.source, name, &secret.edit, &found.uses.secrets);
+    let key_state = me.key_state(&secret.sealed.key);
+    let shown = convert::secret(&found.source, name, &secret, key_state, &found.uses.secrets);
     Ok(reply::ok(&shown))
+}
+
+/// Which encodings of a secret are masked. Nothing of its value.
+pub(super) async fn masking(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let name = request.parameter(1);
+    let no_secret = || Failure::not_found("secret", name);
+    let secrets = me.read(|seen| {
+        let source = find(seen, request.parameter(0))?;
+        let secrets = seen.secrets(source.project).cloned();
+        let secrets = secrets.filter(|record| record.secrets.contains_key(name));
+        secrets.ok_or_else(no_secret)
+    })?;
+    let _room = MASKING.acquire().await;
+    let checks = me.check_masking(&secrets, name).await?;
+    Ok(reply::ok(&convert::masking(
+        name,
+        checks.ok_or_else(no_secret)?,
+    )))
 }
 
 /// Removes a secret.

@@ -179,8 +179,11 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::ShowVar => it.answers::<wire::Var>("Show a var"),
         R::SetVar => it.takes::<wire::SetValue, wire::Var>("Set a var"),
         R::DeleteVar => does("Delete a var"),
-        R::ListSecrets => it.lists::<wire::Named>("List the secrets of a project, without values"),
-        R::SetSecret => it.takes::<wire::SetValue, wire::Named>("Set a secret"),
+        R::ListSecrets => it.lists::<wire::Secret>("List the secrets of a project, without values"),
+        R::SecretMasking => {
+            it.answers::<wire::Masking>("Ask which encodings of a secret logs do not show")
+        }
+        R::SetSecret => it.takes::<wire::SetValue, wire::Secret>("Set a secret"),
         R::DeleteSecret => does("Delete a secret"),
         R::ListWorkflows => it.lists::<wire::Workflow>("List the workflows"),
         R::ShowWorkflow => it.answers::<wire::Workflow>("Show a workflow with its scans"),

@@ -89,6 +89,10 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         ("vars", "/v0/projects/main/vars".to_owned()),
         ("var", "/v0/projects/main/vars/URL".to_owned()),
         ("secrets", "/v0/projects/main/secrets".to_owned()),
+        (
+            "secret_masking",
+            "/v0/projects/main/secrets/KEY/masking".to_owned(),
+        ),
         ("workflows", "/v0/workflows".to_owned()),
         ("workflow", format!("/v0/workflows/{workflow}")),
         (

@@ -158,3 +158,30 @@ async fn names_tell_which_scans_use_them_and_a_project_which_are_missing() {
     let project = service.get("/v0/projects/main").await.expect(200);
     assert_eq!(project.get("missing_secrets"), None);
 }
+
+#[tokio::test]
+async fn a_test_of_a_secret_tells_what_is_masked_and_nothing_of_the_value() {
+    let service = Service::start().await;
+    let value = "first line\nab\nlast line";
+    service.set("secrets/KEY", value).await.expect(200);
+    let path = "/v0/projects/main/secrets/KEY/masking";
+    let answer = service.get(path).await;
+    let shown = answer.expect(200);
+    let encodings = shown["encodings"].as_array().unwrap();
+    let of = |name: &str| {
+        let found = encodings.iter().find(|it| it["encoding"] == name);
+        found.unwrap().clone()
+    };
+    assert_eq!(of("base64"), json!({"encoding": "base64", "masked": true}));
+    assert_eq!(
+        of("lines"),
+        json!({"encoding": "lines", "masked": false, "reason": "too_short"})
+    );
+    assert_eq!(
+        of("reversed"),
+        json!({"encoding": "reversed", "masked": false, "reason": "not_recognised"})
+    );
+    assert!(!answer.text().contains("first") && !answer.text().contains("last"));
+    let missing = service.get("/v0/projects/main/secrets/GONE/masking").await;
+    missing.problem(404, "not_found");
+}

@@ -222,7 +222,7 @@ impl Service {
             retention: RetentionSettings::default(),
             log_limit: LOG_LIMIT,
             blob_quota: Some(BLOB_QUOTA),
-            secret_key: keyed.then(|| SealingKey::random(&mut Seeded(3))),
+            secret_keys: keyed.then(|| SealingKey::random(&mut Seeded(3)).into()),
         })
         .await
         .unwrap();

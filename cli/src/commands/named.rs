@@ -2,7 +2,7 @@
 
 use clap::Args;
 use client::Client;
-use wire::{Named, Page, ScanName};
+use wire::{KeyState, Named, Page, ScanName, Secret};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -71,17 +71,15 @@ impl List {
     pub(crate) async fn run(self, kind: Kind, session: &mut Session<'_>) -> Result<Exit, Error> {
         let client = session.client()?;
         let project = self.project.choose(&client).await?;
-        let items = match kind {
-            Kind::Var => client.vars(&project).await?,
-            Kind::Secret => client.secrets(&project).await?,
-        };
-        session.show(&Page::all(items), table)?;
+        match kind {
+            Kind::Var => session.show(&Page::all(client.vars(&project).await?), vars)?,
+            Kind::Secret => session.show(&Page::all(client.secrets(&project).await?), secrets)?,
+        }
         Ok(Exit::Succeeded)
     }
 }
 
-/// Names without values.
-fn table(page: &Page<Named>) -> String {
+fn vars(page: &Page<Named>) -> String {
     let mut table = Table::new(&["NAME", "VERSION", "UPDATED", "BY", "USED BY"]);
     for named in &page.items {
         table.row([
@@ -93,6 +91,31 @@ fn table(page: &Page<Named>) -> String {
         ]);
     }
     table.text()
+}
+
+fn secrets(page: &Page<Secret>) -> String {
+    let mut table = Table::new(&["NAME", "VERSION", "UPDATED", "BY", "KEY", "USED BY"]);
+    for secret in &page.items {
+        let named = &secret.named;
+        table.row([
+            named.name.clone(),
+            named.version.to_string(),
+            time(&named.updated_at),
+            named.updated_by.clone(),
+            key(secret),
+            used_by(&named.used_by),
+        ]);
+    }
+    table.text()
+}
+
+/// The key that seals a secret, with what is special about it.
+fn key(secret: &Secret) -> String {
+    match secret.key_state {
+        KeyState::Present | KeyState::Other => secret.key.clone(),
+        KeyState::Old => format!("{} (old)", secret.key),
+        KeyState::Missing => format!("{} (missing)", secret.key),
+    }
 }
 
 /// The scans that use a name. A long list is cut; JSON has all of it.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use wire::SetValue;
+use wire::{Masking, NotMasked, SetValue};
 
 use crate::commands::named::{Delete, Kind, List, ProjectOption};
 use crate::error::Error;
@@ -12,6 +12,7 @@ use crate::hidden_input;
 use crate::limits;
 use crate::reading::read_value;
 use crate::session::Session;
+use crate::table::Table;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -19,6 +20,8 @@ pub(crate) enum Command {
     Set(Set),
     /// List the secrets of a project without their values
     List(List),
+    /// Tell which encodings of a secret logs do not show
+    Test(Test),
     /// Remove a secret
     Delete(Delete),
 }
@@ -28,6 +31,7 @@ impl Command {
         match self {
             Self::Set(command) => command.run(session).await,
             Self::List(command) => command.run(Kind::Secret, session).await,
+            Self::Test(command) => command.run(session).await,
             Self::Delete(command) => command.run(Kind::Secret, session).await,
         }
     }
@@ -64,7 +68,7 @@ impl Set {
         let is_short = value.trim().chars().count() < limits::SECRET_CHARS;
         let set = SetValue { value };
         let secret = client.set_secret(&project, &self.name, &set).await?;
-        let (name, version) = (secret.name, secret.version);
+        let (name, version) = (secret.named.name, secret.named.version);
         session
             .terminal
             .say(&format!("secret {name} is set in version {version}"));
@@ -77,4 +81,41 @@ impl Set {
         }
         Ok(Exit::Succeeded)
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Test {
+    /// The name it was set under
+    name: String,
+    #[command(flatten)]
+    project: ProjectOption,
+}
+
+impl Test {
+    async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let client = session.client()?;
+        let project = self.project.choose(&client).await?;
+        let masking = client.masking(&project, &self.name).await?;
+        session.show(&masking, encodings)?;
+        Ok(Exit::Succeeded)
+    }
+}
+
+fn encodings(masking: &Masking) -> String {
+    let mut table = Table::new(&["ENCODING", "MASKED", "WHY NOT"]);
+    for encoding in &masking.encodings {
+        let reason = match encoding.reason {
+            None => "-",
+            Some(NotMasked::TooShort) => "a line of it is so short that it occurs in other text",
+            Some(NotMasked::NotRecognised) => "the masker does not recognise it",
+            Some(NotMasked::Other) => "a reason that a newer daemon knows",
+        };
+        let masked = if encoding.masked { "yes" } else { "no" };
+        table.row([
+            encoding.encoding.clone(),
+            masked.to_owned(),
+            reason.to_owned(),
+        ]);
+    }
+    table.text()
 }

@@ -5,7 +5,9 @@ use std::process::Stdio;
 
 use serde_json::json;
 use uuid::Uuid;
-use wire::{Named, Page, Project, ScanName, Var};
+use wire::{
+    EncodingMasking, KeyState, Masking, Named, NotMasked, Page, Project, ScanName, Secret, Var,
+};
 
 use crate::everscan::{Run, command, finished, run_at};
 use crate::server::{Reply, Server};
@@ -35,6 +37,14 @@ fn named(name: &str) -> Named {
                 scan: format!("scan{number}"),
             })
             .collect(),
+    }
+}
+
+fn secret(name: &str, key_state: KeyState) -> Secret {
+    Secret {
+        named: named(name),
+        key: "0011223344556677".to_owned(),
+        key_state,
     }
 }
 
@@ -98,16 +108,45 @@ fn the_project_is_the_one_named_or_that_of_the_step_or_the_only_one() {
 
 #[test]
 fn lists_show_everything_but_values() {
-    let check = |kind: &str| {
-        let server = Server::start([Reply::json(&Page::all(vec![named("A"), named("LONGER")]))]);
+    let check = |kind: &str, reply: Reply| {
+        let server = Server::start([reply]);
         let output = run_at(&server.url, &format!("{kind} list --project main"));
         assert_eq!(output.code, 0, "{}", output.stderr);
         assert_eq!(server.lines(), [format!("GET /v0/projects/main/{kind}s")]);
         let path = snapshot::folder("listings").join(format!("{kind}-list.txt"));
         snapshot::check(&path, &output.stdout);
     };
-    check("var");
-    check("secret");
+    let vars = vec![named("A"), named("LONGER")];
+    check("var", Reply::json(&Page::all(vars)));
+    let secrets = vec![
+        secret("A", KeyState::Present),
+        secret("LONGER", KeyState::Old),
+        secret("LOST", KeyState::Missing),
+    ];
+    check("secret", Reply::json(&Page::all(secrets)));
+}
+
+#[test]
+fn a_test_of_a_secret_shows_what_is_masked() {
+    let encoding = |encoding: &str, reason: Option<NotMasked>| EncodingMasking {
+        encoding: encoding.to_owned(),
+        masked: reason.is_none(),
+        reason,
+    };
+    let masking = Masking {
+        name: "A".to_owned(),
+        encodings: vec![
+            encoding("plain", None),
+            encoding("lines", Some(NotMasked::TooShort)),
+            encoding("reversed", Some(NotMasked::NotRecognised)),
+        ],
+    };
+    let server = Server::start([Reply::json(&masking)]);
+    let output = run_at(&server.url, "secret test A --project main");
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(server.lines(), ["GET /v0/projects/main/secrets/A/masking"]);
+    let path = snapshot::folder("listings").join("secret-test.txt");
+    snapshot::check(&path, &output.stdout);
 }
 
 #[test]
@@ -136,7 +175,7 @@ fn a_var_is_set_from_the_command_line_and_printed_as_it_is() {
 
 #[test]
 fn a_secret_comes_from_a_file_or_a_pipe_and_never_from_an_argument() {
-    let server = Server::start([Reply::json(&named("A"))]);
+    let server = Server::start([Reply::json(&secret("A", KeyState::Present))]);
     let output = with_input(
         &server.url,
         "secret set A --file - --project main",
@@ -177,7 +216,7 @@ fn a_secret_comes_from_a_file_or_a_pipe_and_never_from_an_argument() {
 #[test]
 fn a_short_secret_is_set_with_a_warning() {
     for (value, is_short) in [("hunter2\n", true), ("hunter22\n", false)] {
-        let server = Server::start([Reply::json(&named("A"))]);
+        let server = Server::start([Reply::json(&secret("A", KeyState::Present))]);
         let line = "secret set A --file - --project main";
         let output = with_input(&server.url, line, value);
         assert_eq!(output.code, 0, "{}", output.stderr);

@@ -1,4 +1,4 @@
-//! Setting and deleting the secrets of a project.
+//! Setting and deleting the secrets of a project, and sealing them with a new key.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use crate::limits::{PROJECT_VALUES, SECRET_CHARS, SECRETS_BYTES};
 use crate::moment::Moment;
 use crate::project::{ProjectSecrets, StoredSecret};
 use crate::sealing::{Place, Sealed, SealingKey, SecretValue};
+use crate::sealing_keys::{KeyState, SealingKeys};
 use crate::world::World;
 use crate::{Actor, ProjectId};
 
@@ -89,6 +90,68 @@ impl Command for DeleteSecret {
                 name: self.name,
             }),
         }
+    }
+}
+
+/// Seal the secrets of a project with the present key if an old one sealed them.
+#[derive(Debug, Clone)]
+pub struct SealAnew {
+    pub project: ProjectId,
+    pub keys: SealingKeys,
+}
+
+/// What was sealed anew.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SealedAnew {
+    /// The number of secrets that the present key seals now.
+    pub secrets: usize,
+    /// Secrets whose stored form is damaged. They stay as they are.
+    pub damaged: Vec<String>,
+}
+
+impl Command for SealAnew {
+    type Answer = SealedAnew;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    /// The values and their versions stay the same, so this is no edit. A repeat finds nothing to do.
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<SealedAnew>, Refusal> {
+        let mut answer = SealedAnew::default();
+        let Some(record) = world.secrets(self.project) else {
+            return Ok(Decision {
+                changes: Vec::new(),
+                answer,
+            });
+        };
+        let mut anew = ProjectSecrets::clone(record);
+        for (name, secret) in &mut anew.secrets {
+            match self.keys.state_of(&secret.sealed.key) {
+                KeyState::Old => {}
+                KeyState::Present | KeyState::Missing => continue,
+            }
+            let place = record.place(name, secret);
+            let opened = self.keys.open(&secret.sealed, place);
+            let sealed = opened
+                .and_then(|value| Sealed::seal(self.keys.present(), place, &value, moment.entropy));
+            match sealed {
+                Ok(sealed) => {
+                    secret.sealed = sealed;
+                    answer.secrets += 1;
+                }
+                Err(_) => answer.damaged.push(name.clone()),
+            }
+        }
+        let is_changed = answer.secrets > 0;
+        Ok(Decision {
+            changes: is_changed
+                .then(|| Change::Secrets(Arc::new(anew)))
+                .into_iter()
+                .collect(),
+            answer,
+        })
     }
 }
 

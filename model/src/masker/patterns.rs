@@ -34,7 +34,7 @@ pub(super) fn add(secret: &str, patterns: &mut BTreeSet<Vec<u8>>) {
 }
 
 /// As a part of a JSON string, with other characters than ASCII as they are or as `\u`.
-fn json(text: &str) -> [String; 2] {
+pub(super) fn json(text: &str) -> [String; 2] {
     let quoted = serde_json::to_string(text).unwrap_or_default();
     let plain = quoted.trim_start_matches('"');
     let plain = plain.strip_suffix('"').unwrap_or(plain).to_owned();
@@ -120,7 +120,7 @@ fn broken(form: &str, line: usize) -> Vec<String> {
 }
 
 /// Base64 without padding.
-fn base64(bytes: &[u8]) -> String {
+pub(super) fn base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
         let padded = [0, 1, 2].map(|at| u32::from(group.get(at).copied().unwrap_or(0)));

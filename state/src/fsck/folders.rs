@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use chrono::NaiveDate;
 use store::look::{Part, Role};
 
 use super::check::{Check, join};
@@ -91,8 +92,21 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
             | (Role::Folder, "idempotency" | "runners" | "registrations" | "tokens") => {
                 check.facts.folders.push(entry.name);
             }
+            (Role::Folder, "audit") => check_audit(check),
             (Role::File(key), _) if *key == Layout::initial_admin_token() => {}
             (_, name) => check.unknown(name),
+        }
+    }
+}
+
+/// Checks that the audit log has a file for each day and nothing else.
+fn check_audit(check: &mut Check<'_>) {
+    for entry in check.entries("audit") {
+        let day = entry.name.strip_suffix(".jsonl");
+        let is_day = day.is_some_and(|day| day.parse::<NaiveDate>().is_ok());
+        match entry.role {
+            Role::File(_) if is_day => {}
+            _ => check.unknown(&join("audit", &entry.name)),
         }
     }
 }

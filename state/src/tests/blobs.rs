@@ -280,13 +280,17 @@ async fn a_full_folder_takes_no_new_blob() {
     for number in 1..BLOB_FOLDER_ENTRIES {
         std::fs::write(record.with_file_name(format!("{number}~.json")), "").unwrap();
     }
-    let asked = opened.state.in_the_way_of_blob(project(), &path("full/new"));
+    let asked = opened
+        .state
+        .in_the_way_of_blob(project(), &path("full/new"));
     let refusal = asked.await.unwrap();
     assert!(
         matches!(&refusal, Some(Refusal::BlobFolderFull { entries, .. }) if *entries == BLOB_FOLDER_ENTRIES),
         "{refusal:?}"
     );
-    let below = opened.state.in_the_way_of_blob(project(), &path("other/new"));
+    let below = opened
+        .state
+        .in_the_way_of_blob(project(), &path("other/new"));
     assert_eq!(below.await.unwrap(), None);
 }
 

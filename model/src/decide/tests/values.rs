@@ -2,11 +2,14 @@
 
 use serde_json::json;
 
-use crate::decide::{Complete, DeleteSecret, DeleteVar, Refusal, SetSecret, SetVar};
+use crate::decide::{Complete, DeleteSecret, DeleteVar, Refusal, SealAnew, SetSecret, SetVar};
 use crate::limits::{PROJECT_VALUES, SECRETS_BYTES, VALUE_BYTES, VARS_BYTES};
 use crate::moment::SeededEntropy;
 use crate::testing::{House, complete, source, succeeded};
-use crate::{Actor, Change, Job, JobState, NamedValues, ProjectId, SealingKey, SecretValue};
+use crate::{
+    Actor, Change, Job, JobState, KeyState, NamedValues, ProjectId, SealingKey, SealingKeys,
+    SecretValue,
+};
 
 const NAMES_VALUES: &str = "
 scans:
@@ -98,11 +101,11 @@ fn a_secret_is_sealed_for_its_version_and_opens_with_its_key_alone() {
     assert_eq!(again.edit.version, 2, "every setting is a new version");
     let record = house.world.secrets(project()).unwrap();
     assert_eq!(
-        record.open("KEY", &key()).unwrap().unwrap().reveal(),
+        record.open("KEY", &key().into()).unwrap().unwrap().reveal(),
         "hunter2"
     );
     let other = SealingKey::random(&mut SeededEntropy::new(10));
-    assert!(record.open("KEY", &other).unwrap().is_err());
+    assert!(record.open("KEY", &other.into()).unwrap().is_err());
     assert!(
         !serde_json::to_string(&**record)
             .unwrap()
@@ -190,9 +193,10 @@ fn claimed(house: &mut House) -> Job {
 }
 
 fn named(house: &House, job: &Job, key: Option<&SealingKey>) -> NamedValues {
+    let keys = key.map(|key| SealingKeys::from(key.clone()));
     let revision = house.world.revision(job.revision.id).unwrap();
     let scan = revision.definition.scan("use").unwrap();
-    NamedValues::of(&house.world, job, scan, key)
+    NamedValues::of(&house.world, job, scan, keys.as_ref())
 }
 
 #[test]
@@ -292,4 +296,68 @@ scans:
         let waits = house.world.jobs().any(|job| job.scan.as_str() == "then");
         assert_eq!(waits, follows, "{mode}");
     }
+}
+
+#[test]
+fn an_old_key_opens_and_the_present_one_seals_anew() {
+    let mut house = House::new();
+    house.run(set_secret("A", "hunter2")).unwrap();
+    house.run(set_secret("B", "hunter3")).unwrap();
+    let lost = SealingKey::random(&mut SeededEntropy::new(11));
+    let elsewhere = SetSecret {
+        key: lost.clone(),
+        ..set_secret("LOST", "hunter4")
+    };
+    house.run(elsewhere).unwrap();
+    let before = house.world.secrets(project()).unwrap().clone();
+    let present = SealingKey::random(&mut SeededEntropy::new(10));
+    let keys = SealingKeys::new(present.clone(), vec![key()]);
+    assert_eq!(keys.state_of(&key().id()), KeyState::Old);
+    assert_eq!(
+        before.open("A", &keys).unwrap().unwrap().reveal(),
+        "hunter2"
+    );
+
+    let seal = SealAnew {
+        project: project(),
+        keys,
+    };
+    let answer = house.run(seal.clone()).unwrap();
+    assert_eq!((answer.secrets, answer.damaged.as_slice()), (2, &[][..]));
+    let after = house.world.secrets(project()).unwrap().clone();
+    assert_eq!(after.latest_version, before.latest_version);
+    let alone = SealingKeys::from(present.clone());
+    for (name, value) in [("A", "hunter2"), ("B", "hunter3")] {
+        assert_eq!(after.open(name, &alone).unwrap().unwrap().reveal(), value);
+        assert_eq!(after.secrets[name].edit, before.secrets[name].edit);
+    }
+    assert_eq!(after.secrets["LOST"], before.secrets["LOST"]);
+    assert_eq!(after.sealed_with(&present.id()), 2);
+    assert_eq!(alone.state_of(&lost.id()), KeyState::Missing);
+
+    let (changes, again) = house.changes(seal).unwrap();
+    assert!(changes.is_empty() && again.secrets == 0, "nothing is left");
+}
+
+#[test]
+fn a_damaged_secret_is_named_and_stays_as_it_is() {
+    let mut house = House::new();
+    house.run(set_secret("A", "hunter2")).unwrap();
+    // A value that was copied from another place does not open.
+    let mut record = crate::ProjectSecrets::clone(house.world.secrets(project()).unwrap());
+    let copied = record.secrets["A"].clone();
+    record.secrets.insert("COPY".to_owned(), copied.clone());
+    house.world.apply(&Change::Secrets(record.into()));
+    let present = SealingKey::random(&mut SeededEntropy::new(10));
+    let seal = SealAnew {
+        project: project(),
+        keys: SealingKeys::new(present, vec![key()]),
+    };
+    let answer = house.run(seal).unwrap();
+    assert_eq!(
+        (answer.secrets, answer.damaged),
+        (1, vec!["COPY".to_owned()])
+    );
+    let after = house.world.secrets(project()).unwrap();
+    assert_eq!(after.secrets["COPY"], copied);
 }

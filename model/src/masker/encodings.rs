@@ -1,0 +1,226 @@
+//! Which encodings of a secret a masker hides. The masker itself is asked, so that the answer cannot differ from what a
+//! log shows.
+
+use std::ops::Range;
+
+use workflow::hex;
+
+use super::patterns::{base64, json};
+use super::{MASK, Masker, MaskerError};
+use crate::limits::BASE64_LINES;
+use crate::sealing::SecretValue;
+
+/// An encoding of a secret, and whether it is hidden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EncodingCheck {
+    pub encoding: &'static str,
+    /// Why it is not hidden. None if it is.
+    pub missed: Option<Missed>,
+}
+
+/// Why an encoding of a secret is not hidden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missed {
+    /// A line of it is so short that it occurs in other text.
+    TooShort,
+    /// The masker does not recognise this encoding.
+    NotRecognised,
+}
+
+/// A text with the bytes that show the secret.
+struct Sample {
+    text: String,
+    secret: Range<usize>,
+}
+
+impl Sample {
+    fn whole(text: String) -> Self {
+        let secret = 0..text.len();
+        Self { text, secret }
+    }
+}
+
+/// Makes samples of an encoding.
+type Encode = fn(&str) -> Vec<Sample>;
+
+/// Encodings that the masker recognises. Only a line that is too short escapes it.
+const RECOGNISED: [(&str, Encode); 13] = [
+    ("plain", |text| one(text.to_owned())),
+    ("lines", lines),
+    ("base64", |text| one(padded_base64(text.as_bytes()))),
+    ("base64_inside", base64_inside),
+    ("base64_lines", base64_lines),
+    ("base64_url", |text| {
+        one(padded_base64(text.as_bytes())
+            .replace('+', "-")
+            .replace('/', "_"))
+    }),
+    ("percent", |text| one(percent(text, "-_.~"))),
+    (
+        "form",
+        |text| one(percent(text, "-_.*").replace("%20", "+")),
+    ),
+    ("json", |text| one(json(text)[0].clone())),
+    ("json_ascii", |text| one(json(text)[1].clone())),
+    ("shell_quotes", |text| one(text.replace('\'', r"'\''"))),
+    ("hex", |text| one(hex(text.as_bytes()))),
+    ("hex_upper", |text| one(hex(text.as_bytes()).to_uppercase())),
+];
+
+/// Common encodings that it does not know. A value that they leave as it is is hidden all the same.
+const OTHERS: [(&str, Encode); 4] = [
+    ("html", |text| one(html(text))),
+    ("hex_spaced", |text| {
+        let digits: Vec<String> = text.bytes().map(|byte| hex(&[byte])).collect();
+        one(digits.join(" "))
+    }),
+    ("base64_twice", |text| {
+        let once = padded_base64(text.as_bytes());
+        one(padded_base64(once.as_bytes()))
+    }),
+    ("reversed", |text| one(text.chars().rev().collect())),
+];
+
+/// Asks a masker of this secret alone about each encoding. Nothing of the value is in the answer.
+pub fn check_encodings(value: &SecretValue) -> Result<Vec<EncodingCheck>, MaskerError> {
+    let masker = Masker::new([value.reveal()])?;
+    // A line end around a secret is not secret.
+    let text = value.reveal().trim_matches(['\n', '\r']);
+    let check = |(encoding, encode): (&'static str, Encode), why| {
+        let is_hidden = encode(text).iter().all(|sample| masker.hides(sample));
+        let missed = (!is_hidden).then_some(why);
+        EncodingCheck { encoding, missed }
+    };
+    let recognised = RECOGNISED.map(|it| check(it, Missed::TooShort));
+    let others = OTHERS.map(|it| check(it, Missed::NotRecognised));
+    Ok(recognised.into_iter().chain(others).collect())
+}
+
+impl Masker {
+    /// Whether nothing of the secret in a sample is left, except characters that it shares with its surroundings.
+    fn hides(&self, sample: &Sample) -> bool {
+        let Sample { text, secret } = sample;
+        let masked = self.mask(text).into_bytes();
+        let bytes = text.as_bytes();
+        (0..=secret.start).any(|start| {
+            (secret.end..=bytes.len())
+                .any(|end| masked == [&bytes[..start], MASK, &bytes[end..]].concat())
+        })
+    }
+}
+
+fn one(text: String) -> Vec<Sample> {
+    vec![Sample::whole(text)]
+}
+
+/// Each line for itself.
+fn lines(text: &str) -> Vec<Sample> {
+    text.split(['\n', '\r'])
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| Sample::whole(line.to_owned()))
+        .collect()
+}
+
+fn padded_base64(bytes: &[u8]) -> String {
+    let text = base64(bytes);
+    let padding = text.len().next_multiple_of(4) - text.len();
+    text + &"=".repeat(padding)
+}
+
+/// Base64 of a longer text, with the secret at each of the three places within a group.
+fn base64_inside(text: &str) -> Vec<Sample> {
+    let before = ["", "u", "u:"].into_iter();
+    before
+        .map(|before| {
+            let end = before.len() + text.len();
+            Sample {
+                text: padded_base64(format!("{before}{text}@host").as_bytes()),
+                // The characters at the edges hold bits of the neighbours, too.
+                secret: (before.len() * 8).div_ceil(6)..end * 8 / 6,
+            }
+        })
+        .collect()
+}
+
+fn base64_lines(text: &str) -> Vec<Sample> {
+    let whole = padded_base64(text.as_bytes());
+    let of_length = |line| {
+        let lines = whole.as_bytes().chunks(line);
+        lines.map(|line| Sample::whole(String::from_utf8_lossy(line).into_owned()))
+    };
+    BASE64_LINES.into_iter().flat_map(of_length).collect()
+}
+
+/// Percent-encoding that leaves letters, digits and `plain` as they are.
+fn percent(text: &str, plain: &str) -> String {
+    let encode = |byte: u8| match char::from(byte) {
+        same if same.is_ascii_alphanumeric() || plain.contains(same) => same.to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn missed(value: &str) -> Vec<(&'static str, Missed)> {
+        let checks = check_encodings(&SecretValue::new(value.to_owned())).unwrap();
+        let missed = checks.into_iter();
+        missed
+            .filter_map(|check| Some((check.encoding, check.missed?)))
+            .collect()
+    }
+
+    const ALWAYS: [(&str, Missed); 3] = [
+        ("hex_spaced", Missed::NotRecognised),
+        ("base64_twice", Missed::NotRecognised),
+        ("reversed", Missed::NotRecognised),
+    ];
+
+    #[test]
+    fn an_ordinary_secret_is_hidden_in_every_encoding_that_is_recognised() {
+        assert_eq!(missed("correct horse: battery/staple\n"), ALWAYS);
+        let html = ("html", Missed::NotRecognised);
+        assert_eq!(missed("it's <a> \"b\" & ✓")[0], html);
+        assert_eq!(missed("it's <a> \"b\" & ✓")[1..], ALWAYS);
+    }
+
+    #[test]
+    fn short_lines_are_told() {
+        let short = |encoding| (encoding, Missed::TooShort);
+        assert_eq!(missed("{\n  \"key\": 1\n}")[0], short("lines"));
+        // 80 characters of base64: a line of 76, and a rest that is too short.
+        assert_eq!(missed(&"k3y".repeat(20))[0], short("base64_lines"));
+    }
+
+    #[test]
+    fn an_encoding_that_changes_nothing_is_hidden() {
+        assert!(!missed("abcba").contains(&("reversed", Missed::NotRecognised)));
+    }
+
+    proptest! {
+        /// Whatever a line holds, the masker hides each encoding that it recognises.
+        #[test]
+        fn a_line_is_hidden_in_every_recognised_encoding(value in "[ -~äß✓😀]{3,30}") {
+            prop_assume!(value.trim().chars().count() >= 3);
+            let missed = missed(&value);
+            // The last line of base64 may be too short.
+            let is_expected = |(encoding, why): &(&str, Missed)| {
+                *why == Missed::NotRecognised || *encoding == "base64_lines"
+            };
+            prop_assert!(missed.iter().all(is_expected), "{:?}", missed);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Sealing secrets with the present key when an old key sealed them, project by project.
+//!
+//! The records tell which key seals each secret. So a start after a crash goes on where the last one stopped.
+
+use std::collections::BTreeMap;
+
+use model::decide::{SealAnew, SealedAnew};
+use model::{
+    EncodingCheck, KeyId, KeyState, ProjectId, ProjectSecrets, SealingKeys, World, check_encodings,
+};
+
+use crate::error::SecretError;
+use crate::handle::Handle;
+use crate::limits::SEALING_RETRY;
+
+impl Handle {
+    /// Whether the daemon has the key that seals a secret.
+    pub fn key_state(&self, key: &KeyId) -> KeyState {
+        state_of(self.secret_keys(), key)
+    }
+
+    /// Which encodings of a secret the masker hides. None if there is no such secret. The value stays here.
+    pub async fn check_masking(
+        &self,
+        secrets: &ProjectSecrets,
+        name: &str,
+    ) -> Result<Option<Vec<EncodingCheck>>, SecretError> {
+        let keys = self.secret_keys().ok_or(SecretError::NoKey)?;
+        let Some(opened) = secrets.open(name, keys) else {
+            return Ok(None);
+        };
+        let value = opened?;
+        // A masker of a large value takes a moment to make.
+        let checking = tokio::task::spawn_blocking(move || check_encodings(&value));
+        let checks = checking.await.map_err(|_| SecretError::Stopping)?;
+        Ok(Some(checks?))
+    }
+
+    /// Logs at the start which secrets cannot be decrypted.
+    pub(crate) fn tell_of_sealed_secrets(&self) {
+        let keys = self.secret_keys();
+        let missing: Vec<_> = self.state().read(|world| {
+            let of_projects = world.all_secrets();
+            of_projects
+                .map(|secrets| (secrets.project, missing(secrets, keys)))
+                .collect()
+        });
+        for (project, keys_missing) in missing {
+            for (key, secrets) in keys_missing {
+                match keys {
+                    None => tracing::warn!(
+                        %project, secrets, %key,
+                        "secrets cannot be opened, because `--secret-key-file` is not given; jobs that name them fail"
+                    ),
+                    Some(_) => tracing::error!(
+                        %project, secrets, %key,
+                        "secrets are sealed with another key, which the daemon does not have; jobs that name them fail; \
+                         name the file of that key with `--old-secret-key-file`"
+                    ),
+                }
+            }
+        }
+    }
+
+    /// Moves all secrets from old keys to the present one, and tells which old keys are no longer needed. Nothing is
+    /// sealed with an old key after that, so the task ends.
+    pub(crate) async fn seal_anew(self) {
+        let Some(keys) = self.secret_keys().cloned() else {
+            return;
+        };
+        while !self.seal_round(&keys).await {
+            tokio::time::sleep(SEALING_RETRY).await;
+        }
+        for key in keys.old() {
+            let key = key.id();
+            let left: usize = self
+                .state()
+                .read(|world| world.all_secrets().map(|it| it.sealed_with(&key)).sum());
+            if left == 0 {
+                tracing::info!(
+                    %key,
+                    "no secret is sealed with this old key any more; its file need not be named, and opens old backups only"
+                );
+            }
+        }
+    }
+
+    /// One try for each project. Whether none has to be tried again.
+    async fn seal_round(&self, keys: &SealingKeys) -> bool {
+        let mut is_done = true;
+        let projects = self.state().read(|world| sealed_with_old(world, keys));
+        for project in projects {
+            let keys = keys.clone();
+            match self.state().submit(SealAnew { project, keys }).await {
+                Ok(SealedAnew { secrets, damaged }) => {
+                    if secrets > 0 {
+                        tracing::info!(%project, secrets, "secrets are sealed with the present key");
+                    }
+                    if !damaged.is_empty() {
+                        tracing::error!(
+                            %project, ?damaged,
+                            "the stored form of these secrets is damaged, so they stay as they are; set them again"
+                        );
+                    }
+                }
+                // A full disk is retried. A failed disk ends the process.
+                Err(error) => {
+                    tracing::warn!(%project, %error, "secrets cannot be sealed with the present key yet");
+                    is_done = false;
+                }
+            }
+        }
+        is_done
+    }
+}
+
+fn state_of(keys: Option<&SealingKeys>, key: &KeyId) -> KeyState {
+    keys.map_or(KeyState::Missing, |keys| keys.state_of(key))
+}
+
+/// The projects with a secret that an old key seals.
+fn sealed_with_old(world: &World, keys: &SealingKeys) -> Vec<ProjectId> {
+    let has_old = |secrets: &ProjectSecrets| {
+        let old = keys.old().iter().map(model::SealingKey::id);
+        old.map(|key| secrets.sealed_with(&key)).sum::<usize>() > 0
+    };
+    let projects = world.all_secrets().filter(|secrets| has_old(secrets));
+    projects.map(|secrets| secrets.project).collect()
+}
+
+/// The keys that are not at hand, with the number of secrets that each seals.
+fn missing(secrets: &ProjectSecrets, keys: Option<&SealingKeys>) -> BTreeMap<KeyId, usize> {
+    let mut missing = BTreeMap::new();
+    for secret in secrets.secrets.values() {
+        let key = &secret.sealed.key;
+        match state_of(keys, key) {
+            KeyState::Missing => *missing.entry(key.clone()).or_default() += 1,
+            KeyState::Present | KeyState::Old => {}
+        }
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use model::decide::SetSecret;
+    use model::{Actor, SealingKey, SecretValue};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::testing::{House, Lab, Seeded, configure, source_name};
+
+    fn set(name: &str, key: &SealingKey) -> SetSecret {
+        SetSecret {
+            project: ProjectId::of_source(&source_name()),
+            name: name.to_owned(),
+            value: SecretValue::new("hunter2".to_owned()),
+            key: key.clone(),
+            actor: Actor::Daemon,
+        }
+    }
+
+    #[test]
+    fn secrets_of_a_missing_key_are_counted() {
+        let key = SealingKey::random(&mut Seeded(1));
+        let other = SealingKey::random(&mut Seeded(2));
+        let mut lab = Lab::new(1);
+        lab.decide(configure()).unwrap();
+        for (name, key) in [("A", &key), ("B", &key), ("C", &other)] {
+            lab.decide(set(name, key)).unwrap();
+        }
+        let secrets = lab
+            .world
+            .secrets(ProjectId::of_source(&source_name()))
+            .unwrap();
+        let alone = |key: &SealingKey| SealingKeys::from(key.clone());
+        let count =
+            |keys: Option<&SealingKeys>| missing(secrets, keys).into_values().sum::<usize>();
+        assert_eq!(count(Some(&alone(&key))), 1);
+        assert_eq!(count(Some(&alone(&other))), 2);
+        assert_eq!(count(None), 3);
+        let both = SealingKeys::new(key, vec![other]);
+        assert_eq!(count(Some(&both)), 0);
+    }
+
+    #[tokio::test]
+    async fn a_start_with_a_new_key_seals_the_secrets_anew() {
+        let folder = TempDir::new().unwrap();
+        let old = SealingKey::random(&mut Seeded(4));
+        let house = House::open(&folder, 0, Vec::new()).await;
+        let present = house.handle.secret_keys().unwrap().present().clone();
+        house.handle.state().submit(configure()).await.unwrap();
+        house.handle.state().submit(set("KEY", &old)).await.unwrap();
+        house.close().await;
+
+        let keys = SealingKeys::new(present.clone(), vec![old]);
+        let house = House::sealing(&folder, keys).await;
+        let mut changes = house.handle.state().changed();
+        let sealed = |world: &World| {
+            let secrets = world.all_secrets().next().unwrap();
+            secrets.sealed_with(&present.id()) == 1
+        };
+        while !house.handle.state().read(sealed) {
+            changes.changed().await.unwrap();
+        }
+        house.close().await;
+
+        // The old key is not needed now.
+        let house = House::sealing(&folder, present.clone().into()).await;
+        let opened = house.handle.state().read(|world| {
+            let secrets = world.all_secrets().next().unwrap();
+            secrets.open("KEY", &present.clone().into()).unwrap()
+        });
+        assert_eq!(opened.unwrap().reveal(), "hunter2");
+        house.close().await;
+    }
+}

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use http::header::{HeaderName, RETRY_AFTER};
+use http::header::{ETAG, HeaderName, RETRY_AFTER};
 use model::decide::{Refusal, Remedy};
 use model::{JobId, error_chain};
 use reconciler::{
@@ -15,6 +15,7 @@ use state::{LogError, ReadError, SubmitError, WriteError};
 use wire::{ErrorCode, FieldError, Problem};
 
 use crate::limits::ECHO_CHARS;
+use crate::precondition::etag;
 
 /// The hint for a record that cannot be read.
 pub(crate) const RESTORE: &str =
@@ -167,6 +168,7 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::LastAdmin
         | ErrorCode::NoSecretKey => StatusCode::CONFLICT,
         ErrorCode::TooManyJobs | ErrorCode::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         ErrorCode::Gone => StatusCode::GONE,
         ErrorCode::RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
         ErrorCode::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
@@ -188,6 +190,17 @@ impl From<Refusal> for Failure {
             | Refusal::NoSuchProject { .. }
             | Refusal::NoSuchVar { .. }
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
+            Refusal::PreconditionFailed { present, .. } => {
+                let failure = Self::new(ErrorCode::PreconditionFailed, text);
+                match present {
+                    Some(version) => failure
+                        .hint(format!(
+                            "somebody changed it: look at version {version}, then repeat the edit for that version"
+                        ))
+                        .header(ETAG, etag(version)),
+                    None => failure.hint("repeat the edit without a version, which makes it"),
+                }
+            }
             Refusal::NoSuchToken => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan token list` shows those that you may manage"),
             Refusal::LastAdmin => Self::new(ErrorCode::LastAdmin, text)

@@ -17,6 +17,7 @@ mod limits;
 mod metrics;
 mod page;
 mod peer;
+mod precondition;
 mod rate;
 mod reply;
 mod request;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
+use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, Precondition, SetVar};
 use model::decide::{DeleteSecret, RegenerateToken, RevokeToken, SignOut, SignOutEverywhere};
 use model::limits::ID_PART_DIGITS;
 use model::retention::{Position, RetentionPolicy};
@@ -537,12 +537,14 @@ impl Visible {
         project: &Shown<ProjectId>,
         name: &str,
         value: String,
+        expects: Precondition,
     ) -> Result<Var, Failure> {
         let set = SetVar {
             project: **project,
             name: name.to_owned(),
             value,
             actor: self.actor(),
+            expects,
         };
         Ok(self.acting()?.set_var(set).await?)
     }
@@ -551,12 +553,15 @@ impl Visible {
         &self,
         project: &Shown<ProjectId>,
         name: &str,
+        expects: Precondition,
     ) -> Result<(), Failure> {
         let (project, name) = (**project, name.to_owned());
-        Ok(self
-            .acting()?
-            .delete_var(DeleteVar { project, name })
-            .await?)
+        let delete = DeleteVar {
+            project,
+            name,
+            expects,
+        };
+        Ok(self.acting()?.delete_var(delete).await?)
     }
 
     pub(crate) async fn set_secret(
@@ -564,10 +569,11 @@ impl Visible {
         project: &Shown<ProjectId>,
         name: &str,
         value: SecretValue,
+        expects: Precondition,
     ) -> Result<StoredSecret, Failure> {
         let name = name.to_owned();
         let handle = self.acting()?;
-        let set = handle.set_secret(**project, name, value, self.actor());
+        let set = handle.set_secret(**project, name, value, self.actor(), expects);
         Ok(set.await?)
     }
 
@@ -575,9 +581,14 @@ impl Visible {
         &self,
         project: &Shown<ProjectId>,
         name: &str,
+        expects: Precondition,
     ) -> Result<(), Failure> {
         let (project, name) = (**project, name.to_owned());
-        let delete = DeleteSecret { project, name };
+        let delete = DeleteSecret {
+            project,
+            name,
+            expects,
+        };
         Ok(self.acting()?.delete_secret(delete).await?)
     }
 

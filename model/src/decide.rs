@@ -46,6 +46,7 @@ pub use sessions::{SeeSession, SignIn, SignOut, SignOutEverywhere, SignedIn};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
 pub use tokens::{CreateToken, InitialToken, NewToken, NoteUse, RegenerateToken, RevokeToken};
 pub use triggers::{Consider, ExplainedTrigger, Fire, Rewind};
+pub use values::Precondition;
 pub use vars::{DeleteVar, SetVar};
 pub use workflows::{Activate, Retire};
 

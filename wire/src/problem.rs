@@ -118,6 +118,8 @@ pub enum ErrorCode {
     RateLimited,
     /// 409: the daemon has no key for secrets.
     NoSecretKey,
+    /// 412: the edit is for another version than there is; the hint says which there is.
+    PreconditionFailed,
     /// 410: the artifact has expired or was removed.
     Gone,
     /// 416: a byte range outside the object.

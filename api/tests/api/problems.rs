@@ -83,7 +83,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::LastAdmin => Some(ErrorCode::TooManyJobs),
         ErrorCode::TooManyJobs => Some(ErrorCode::RateLimited),
         ErrorCode::RateLimited => Some(ErrorCode::NoSecretKey),
-        ErrorCode::NoSecretKey => Some(ErrorCode::Gone),
+        ErrorCode::NoSecretKey => Some(ErrorCode::PreconditionFailed),
+        ErrorCode::PreconditionFailed => Some(ErrorCode::Gone),
         ErrorCode::Gone => Some(ErrorCode::RangeNotSatisfiable),
         ErrorCode::RangeNotSatisfiable => Some(ErrorCode::DiskFull),
         ErrorCode::DiskFull => Some(ErrorCode::Unavailable),
@@ -173,6 +174,11 @@ async fn every_code_is_answered_like_this() {
     let answer = Call::post("/v0/runners/register").json(&body);
     let answer = answer.send(address).await;
     seen.take(409, ErrorCode::NameTaken, &answer);
+
+    service.set("vars/URL", "1").await.expect(200);
+    let call = Call::new(Method::DELETE, "/v0/projects/main/vars/URL");
+    let answer = service.admin(call.header("if-match", "\"7\"")).await;
+    seen.take(412, ErrorCode::PreconditionFailed, &answer);
 
     let keyless = Service::without_key().await;
     let answer = keyless.set("secrets/KEY", "hunter2").await;

@@ -128,6 +128,18 @@ pub enum Refusal {
     NoSuchVar { project: String, name: String },
     #[error("project `{project}` has no secret `{name}`")]
     NoSuchSecret { project: String, name: String },
+    /// The edit is for another version of a var or secret than there is.
+    #[error("{what} `{name}` {}", match present {
+        Some(version) => format!("has version {version}, and not what the request expects"),
+        None => "does not exist, and the request expects it".to_owned(),
+    })]
+    PreconditionFailed {
+        /// `var` or `secret`.
+        what: &'static str,
+        name: String,
+        /// The version now; none if it does not exist.
+        present: Option<u64>,
+    },
 }
 
 /// How to repair a newest revision that cannot be read. Restoring its file from a backup always works.

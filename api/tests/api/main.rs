@@ -23,6 +23,7 @@ mod entries;
 mod events;
 mod job_ids;
 mod jobs;
+mod lists;
 mod logs;
 mod metrics;
 mod polls;

@@ -7,11 +7,12 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{ETAG, HeaderName, RETRY_AFTER};
 use model::decide::{Refusal, Remedy};
-use model::{JobId, error_chain};
+use model::{JobId, Made, error_chain};
 use reconciler::{
     DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError, WorkerError,
 };
 use state::{LogError, ReadError, SubmitError, WriteError};
+use uuid::Uuid;
 use wire::{ErrorCode, FieldError, Problem};
 
 use crate::limits::ECHO_CHARS;
@@ -36,6 +37,7 @@ struct More {
     hint: Option<String>,
     errors: Vec<FieldError>,
     next: Option<u64>,
+    made: Option<Uuid>,
     inward: Option<String>,
     headers: Vec<(HeaderName, String)>,
 }
@@ -120,6 +122,7 @@ impl Failure {
             hint,
             errors,
             next,
+            made,
             inward: _,
             headers,
         } = *self.more;
@@ -133,6 +136,7 @@ impl Failure {
             errors,
             diagnostics: Vec::new(),
             next,
+            made,
         };
         (problem, headers)
     }
@@ -153,6 +157,7 @@ const fn status(code: ErrorCode) -> StatusCode {
             StatusCode::UNPROCESSABLE_ENTITY
         }
         ErrorCode::AmbiguousName
+        | ErrorCode::AlreadyDone
         | ErrorCode::Retired
         | ErrorCode::WorkflowUnreadable
         | ErrorCode::IllegalTransition
@@ -237,6 +242,21 @@ impl From<Refusal> for Failure {
             }
             Refusal::IdempotencyMismatch => Self::new(ErrorCode::IdempotencyMismatch, text)
                 .hint("use a fresh key for a new request"),
+            Refusal::AlreadyDone { made } => {
+                let mut failure = Self::new(ErrorCode::AlreadyDone, text).hint(match made {
+                    Made::Job(_) => "use a fresh key for a new request".to_owned(),
+                    Made::Token(id) => format!(
+                        "if that answer is lost, `everscan token regenerate {id}` gives it another secret, and \
+                         `everscan token revoke {id}` removes it"
+                    ),
+                    Made::Registration(_) => {
+                        "if that answer is lost, make another one with a fresh key; this one ends by itself"
+                            .to_owned()
+                    }
+                });
+                failure.more.made = Some(made.uuid());
+                failure
+            }
             Refusal::JobOver { .. } => Self::new(ErrorCode::JobOver, text),
             Refusal::IllegalTransition(_) => Self::new(ErrorCode::IllegalTransition, text),
             Refusal::JobNotOver { .. } => {

@@ -13,6 +13,7 @@ mod convert_why;
 mod events;
 mod failure;
 mod handlers;
+mod idempotency;
 mod limits;
 mod metrics;
 mod page;

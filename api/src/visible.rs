@@ -639,17 +639,19 @@ impl Visible {
     pub(crate) async fn create_token(
         &self,
         create: impl FnOnce(Viewer) -> CreateToken,
+        key: Option<IdempotencyKey>,
     ) -> Result<NewToken, Failure> {
         let create = create(Viewer::clone(&self.viewer));
-        Ok(self.managing()?.create_token(create).await?)
+        Ok(self.managing()?.create_token(create, key).await?)
     }
 
     pub(crate) async fn regenerate_token(
         &self,
         regenerate: impl FnOnce(Viewer) -> RegenerateToken,
+        key: Option<IdempotencyKey>,
     ) -> Result<NewToken, Failure> {
         let regenerate = regenerate(Viewer::clone(&self.viewer));
-        Ok(self.managing()?.regenerate_token(regenerate).await?)
+        Ok(self.managing()?.regenerate_token(regenerate, key).await?)
     }
 
     pub(crate) async fn revoke_token(&self, token: TokenId) -> Result<(), Failure> {
@@ -678,8 +680,11 @@ impl Visible {
         Ok(self.acting()?.remove_runner(**runner).await?)
     }
 
-    pub(crate) async fn create_registration(&self) -> Result<NewRegistration, Failure> {
-        Ok(self.acting()?.create_registration().await?)
+    pub(crate) async fn create_registration(
+        &self,
+        key: Option<IdempotencyKey>,
+    ) -> Result<NewRegistration, Failure> {
+        Ok(self.acting()?.create_registration(key).await?)
     }
 }
 

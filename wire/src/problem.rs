@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::Diagnostic;
 
@@ -32,6 +33,9 @@ pub struct Problem {
     /// For [`ErrorCode::LogMismatch`]: the number of the record that the daemon expects next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
+    /// For [`ErrorCode::AlreadyDone`]: the id of the token or registration that the first request made or changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Uuid>,
 }
 
 impl Problem {
@@ -83,6 +87,8 @@ pub enum ErrorCode {
     InvalidInputs,
     /// 422: the idempotency key was used for another request.
     IdempotencyMismatch,
+    /// 409: a request with this idempotency key has made a secret before, which is not shown again.
+    AlreadyDone,
     /// 409: several workflows have this name.
     AmbiguousName,
     /// 409: the active revision no longer has the scan.

@@ -21,6 +21,7 @@ mod client;
 mod dispatch;
 mod entries;
 mod events;
+mod idempotency;
 mod job_ids;
 mod jobs;
 mod lists;

@@ -66,7 +66,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::BodyTooLarge => Some(ErrorCode::UnsupportedMediaType),
         ErrorCode::UnsupportedMediaType => Some(ErrorCode::InvalidInputs),
         ErrorCode::InvalidInputs => Some(ErrorCode::IdempotencyMismatch),
-        ErrorCode::IdempotencyMismatch => Some(ErrorCode::AmbiguousName),
+        ErrorCode::IdempotencyMismatch => Some(ErrorCode::AlreadyDone),
+        ErrorCode::AlreadyDone => Some(ErrorCode::AmbiguousName),
         ErrorCode::AmbiguousName => Some(ErrorCode::Retired),
         ErrorCode::Retired => Some(ErrorCode::WorkflowUnreadable),
         ErrorCode::WorkflowUnreadable => Some(ErrorCode::IllegalTransition),
@@ -164,6 +165,10 @@ async fn every_code_is_answered_like_this() {
     keyed("a").await.expect(202);
     let answer = keyed("b").await;
     seen.take(422, ErrorCode::IdempotencyMismatch, &answer);
+    let registration = || Call::post("/v0/runner-registrations").header("idempotency-key", "k");
+    service.admin(registration()).await.expect(201);
+    let answer = service.admin(registration()).await;
+    seen.take(409, ErrorCode::AlreadyDone, &answer);
     let answer = service.get("/v0/workflows/pipeline").await;
     seen.take(409, ErrorCode::AmbiguousName, &answer);
 

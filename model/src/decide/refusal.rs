@@ -3,6 +3,7 @@
 use thiserror::Error;
 use workflow::InputError;
 
+use crate::idempotency::Made;
 use crate::life_cycle::IllegalTransition;
 use crate::{JobId, Timestamp};
 
@@ -46,6 +47,11 @@ pub enum Refusal {
     },
     #[error("the idempotency key was used for another request within the last 24 hours")]
     IdempotencyMismatch,
+    /// The answer to the first of these requests had a secret, which is not stored.
+    #[error(
+        "this request has taken effect before, on {made}; its secret was in the first answer alone"
+    )]
+    AlreadyDone { made: Made },
     /// The job has finished, or does not exist.
     #[error("job {job} is over or does not exist")]
     JobOver { job: JobId },

@@ -5,17 +5,19 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use http::header::{HeaderName, RETRY_AFTER};
+use http::header::{ETAG, HeaderName, RETRY_AFTER};
 use model::decide::{Refusal, Remedy};
-use model::{JobId, SealingError, error_chain};
+use model::{JobId, Made, SealingError, error_chain};
 use reconciler::{
     BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError,
     WorkerError,
 };
 use state::{LogError, ReadError, SubmitError, WriteError};
+use uuid::Uuid;
 use wire::{ErrorCode, FieldError, Problem};
 
 use crate::limits::ECHO_CHARS;
+use crate::precondition::etag;
 
 /// The hint for a record that cannot be read.
 pub(crate) const RESTORE: &str =
@@ -36,6 +38,7 @@ struct More {
     hint: Option<String>,
     errors: Vec<FieldError>,
     next: Option<u64>,
+    made: Option<Uuid>,
     inward: Option<String>,
     headers: Vec<(HeaderName, String)>,
 }
@@ -120,6 +123,7 @@ impl Failure {
             hint,
             errors,
             next,
+            made,
             inward: _,
             headers,
         } = *self.more;
@@ -133,6 +137,7 @@ impl Failure {
             errors,
             diagnostics: Vec::new(),
             next,
+            made,
         };
         (problem, headers)
     }
@@ -153,6 +158,7 @@ const fn status(code: ErrorCode) -> StatusCode {
             StatusCode::UNPROCESSABLE_ENTITY
         }
         ErrorCode::AmbiguousName
+        | ErrorCode::AlreadyDone
         | ErrorCode::Retired
         | ErrorCode::WorkflowUnreadable
         | ErrorCode::IllegalTransition
@@ -169,8 +175,8 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::PathConflict
         | ErrorCode::FolderFull
         | ErrorCode::NoSecretKey => StatusCode::CONFLICT,
-        ErrorCode::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         ErrorCode::TooManyJobs | ErrorCode::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         ErrorCode::Gone => StatusCode::GONE,
         ErrorCode::RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
         ErrorCode::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
@@ -208,6 +214,17 @@ impl From<Refusal> for Failure {
                 .hint("make folders in it, by date or by the first letters of a name for example"),
             Refusal::QuotaExceeded { .. } => Self::new(ErrorCode::QuotaExceeded, text)
                 .hint("remove blobs that are not needed with `everscan blob rm`; the operator sets `blob_quota`"),
+            Refusal::PreconditionFailed { present, .. } => {
+                let failure = Self::new(ErrorCode::PreconditionFailed, text);
+                match present {
+                    Some(version) => failure
+                        .hint(format!(
+                            "somebody changed it: look at version {version}, then repeat the edit for that version"
+                        ))
+                        .header(ETAG, etag(version)),
+                    None => failure.hint("repeat the edit without a version, which makes it"),
+                }
+            }
             Refusal::NoSuchToken => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan token list` shows those that you may manage"),
             Refusal::LastAdmin => Self::new(ErrorCode::LastAdmin, text)
@@ -244,6 +261,21 @@ impl From<Refusal> for Failure {
             }
             Refusal::IdempotencyMismatch => Self::new(ErrorCode::IdempotencyMismatch, text)
                 .hint("use a fresh key for a new request"),
+            Refusal::AlreadyDone { made } => {
+                let mut failure = Self::new(ErrorCode::AlreadyDone, text).hint(match made {
+                    Made::Job(_) => "use a fresh key for a new request".to_owned(),
+                    Made::Token(id) => format!(
+                        "if that answer is lost, `everscan token regenerate {id}` gives it another secret, and \
+                         `everscan token revoke {id}` removes it"
+                    ),
+                    Made::Registration(_) => {
+                        "if that answer is lost, make another one with a fresh key; this one ends by itself"
+                            .to_owned()
+                    }
+                });
+                failure.more.made = Some(made.uuid());
+                failure
+            }
             Refusal::JobOver { .. } => Self::new(ErrorCode::JobOver, text),
             Refusal::IllegalTransition(_) => Self::new(ErrorCode::IllegalTransition, text),
             Refusal::JobNotOver { .. } => {

@@ -143,7 +143,7 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::ListRunners => runners::list(me, &request),
         UserRoute::ShowRunner => runners::show(me, &request).await,
         UserRoute::DeleteRunner => runners::delete(me, &request).await,
-        UserRoute::CreateRegistration => runners::create_registration(me).await,
+        UserRoute::CreateRegistration => runners::create_registration(me, request).await,
     }
 }
 

@@ -16,6 +16,7 @@ use warp::reply::Response;
 
 use crate::failure::Failure;
 use crate::limits::{READER_PAUSE, STREAM_PIECES};
+use crate::precondition::etag;
 
 /// A JSON document.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
@@ -37,6 +38,13 @@ pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
 /// A JSON document with status 200.
 pub(crate) fn ok<T: Serialize>(body: &T) -> Response {
     json(StatusCode::OK, body)
+}
+
+/// A JSON document that people edit, with the tag of its version.
+pub(crate) fn versioned<T: Serialize>(body: &T, version: u64) -> Response {
+    let mut response = ok(body);
+    set(&mut response, ETAG, &etag(version));
+    response
 }
 
 /// A response without a body.

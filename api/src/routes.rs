@@ -112,7 +112,7 @@ routes! {
             ["from" "tail" "limit" "step" "stream" "since" "timestamps" "follow"], 0;
         SearchLog GET "/v0/jobs/{job}/logs/search", JobRead;
             ["q" "case" "step" "stream" "since" "limit" "cursor"], 0;
-        ListArtifacts GET "/v0/jobs/{job}/artifacts", JobRead; [], 0;
+        ListArtifacts GET "/v0/jobs/{job}/artifacts", JobRead; ["limit" "cursor"], 0;
         DownloadArtifact GET "/v0/jobs/{job}/artifacts/{artifact}", JobRead; [], 0;
         ListEntries GET "/v0/jobs/{job}/artifacts/{artifact}/entries", JobRead; ["limit" "cursor"], 0;
         DiffArtifact GET "/v0/jobs/{job}/artifacts/{artifact}/diff", JobRead; ["against" "limit" "cursor"], 0;

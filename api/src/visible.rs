@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use model::blob::LinkUse;
 use model::decide::{CreateBlobLink, NewBlobLink, Refusal, RevokeBlobLink};
-use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, SetVar};
+use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, Precondition, SetVar};
 use model::decide::{DeleteSecret, RegenerateToken, RevokeToken, SignOut, SignOutEverywhere};
 use model::limits::ID_PART_DIGITS;
 use model::retention::{Position, RetentionPolicy};
@@ -576,12 +576,14 @@ impl Visible {
         project: &Shown<ProjectId>,
         name: &str,
         value: String,
+        expects: Precondition,
     ) -> Result<Var, Failure> {
         let set = SetVar {
             project: **project,
             name: name.to_owned(),
             value,
             actor: self.actor(),
+            expects,
         };
         Ok(self.acting()?.set_var(set).await?)
     }
@@ -590,12 +592,15 @@ impl Visible {
         &self,
         project: &Shown<ProjectId>,
         name: &str,
+        expects: Precondition,
     ) -> Result<(), Failure> {
         let (project, name) = (**project, name.to_owned());
-        Ok(self
-            .acting()?
-            .delete_var(DeleteVar { project, name })
-            .await?)
+        let delete = DeleteVar {
+            project,
+            name,
+            expects,
+        };
+        Ok(self.acting()?.delete_var(delete).await?)
     }
 
     pub(crate) async fn set_secret(
@@ -603,10 +608,11 @@ impl Visible {
         project: &Shown<ProjectId>,
         name: &str,
         value: SecretValue,
+        expects: Precondition,
     ) -> Result<StoredSecret, Failure> {
         let name = name.to_owned();
         let handle = self.acting()?;
-        let set = handle.set_secret(**project, name, value, self.actor());
+        let set = handle.set_secret(**project, name, value, self.actor(), expects);
         Ok(set.await?)
     }
 
@@ -627,9 +633,14 @@ impl Visible {
         &self,
         project: &Shown<ProjectId>,
         name: &str,
+        expects: Precondition,
     ) -> Result<(), Failure> {
         let (project, name) = (**project, name.to_owned());
-        let delete = DeleteSecret { project, name };
+        let delete = DeleteSecret {
+            project,
+            name,
+            expects,
+        };
         Ok(self.acting()?.delete_secret(delete).await?)
     }
 
@@ -751,17 +762,19 @@ impl Visible {
     pub(crate) async fn create_token(
         &self,
         create: impl FnOnce(Viewer) -> CreateToken,
+        key: Option<IdempotencyKey>,
     ) -> Result<NewToken, Failure> {
         let create = create(Viewer::clone(&self.viewer));
-        Ok(self.managing()?.create_token(create).await?)
+        Ok(self.managing()?.create_token(create, key).await?)
     }
 
     pub(crate) async fn regenerate_token(
         &self,
         regenerate: impl FnOnce(Viewer) -> RegenerateToken,
+        key: Option<IdempotencyKey>,
     ) -> Result<NewToken, Failure> {
         let regenerate = regenerate(Viewer::clone(&self.viewer));
-        Ok(self.managing()?.regenerate_token(regenerate).await?)
+        Ok(self.managing()?.regenerate_token(regenerate, key).await?)
     }
 
     pub(crate) async fn revoke_token(&self, token: TokenId) -> Result<(), Failure> {
@@ -790,8 +803,11 @@ impl Visible {
         Ok(self.acting()?.remove_runner(**runner).await?)
     }
 
-    pub(crate) async fn create_registration(&self) -> Result<NewRegistration, Failure> {
-        Ok(self.acting()?.create_registration().await?)
+    pub(crate) async fn create_registration(
+        &self,
+        key: Option<IdempotencyKey>,
+    ) -> Result<NewRegistration, Failure> {
+        Ok(self.acting()?.create_registration(key).await?)
     }
 }
 

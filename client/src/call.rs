@@ -13,6 +13,7 @@ use hyper::body::{Body, Incoming};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
+use uuid::Uuid;
 use wire::{ErrorCode, Page, Problem};
 
 use crate::connector::RequestBody;
@@ -109,7 +110,13 @@ impl Call<'_> {
         Ok(self)
     }
 
-    /// Makes the call repeatable: the daemon gives the same answer to the same key.
+    /// Makes the call repeatable under a fresh key. The repeat of a call that made a secret is refused, and the refusal
+    /// says what was made.
+    pub(crate) fn once(self) -> Result<Self, Error> {
+        self.idempotent(&Uuid::new_v4().to_string())
+    }
+
+    /// Makes the call repeatable: the daemon carries out the same key once.
     pub(crate) fn idempotent(self, key: &str) -> Result<Self, Error> {
         Ok(self.header(IDEMPOTENCY_KEY, key)?.patience(Patience::Call))
     }
@@ -322,6 +329,7 @@ impl Answer {
             errors: Vec::new(),
             diagnostics: Vec::new(),
             next: None,
+            made: None,
         });
         Error::Refused {
             operation,

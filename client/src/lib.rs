@@ -40,6 +40,7 @@ pub use client::Client;
 pub use error::{Error, Operation};
 pub use job::JobFilter;
 pub use log_stream::{LogFilter, LogQuery, LogStream};
+pub use project::Expected;
 pub use runner_session::PollAnswer;
 pub use secret::Secret;
 pub use worker_session::ArtifactUpload;

@@ -1,10 +1,34 @@
 //! Projects, their vars and their secrets. `project` is always the name or the id.
 
 use http::Method;
+use http::header::{IF_MATCH, IF_NONE_MATCH};
 use wire::{Masking, Named, Project, Secret, SetValue, Var};
 
+use crate::call::Call;
 use crate::route::Route;
 use crate::{Client, Error};
+
+/// What an edit expects of the value that it replaces or removes. The daemon refuses an edit that expects something else
+/// with [`wire::ErrorCode::PreconditionFailed`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Whatever is there.
+    Anything,
+    /// There is no value.
+    Nothing,
+    /// The value has this version.
+    Version(u64),
+}
+
+impl Expected {
+    fn header(self, call: Call<'_>) -> Result<Call<'_>, Error> {
+        match self {
+            Self::Anything => Ok(call),
+            Self::Nothing => call.header(IF_NONE_MATCH, "*"),
+            Self::Version(version) => call.header(IF_MATCH, &format!("\"{version}\"")),
+        }
+    }
+}
 
 impl Client {
     /// All projects: `GET /projects`.
@@ -31,15 +55,28 @@ impl Client {
     }
 
     /// Sets a var: `PUT /projects/{project}/vars/{name}`.
-    pub async fn set_var(&self, project: &str, name: &str, set: &SetValue) -> Result<Var, Error> {
+    pub async fn set_var(
+        &self,
+        project: &str,
+        name: &str,
+        set: &SetValue,
+        expected: Expected,
+    ) -> Result<Var, Error> {
         let route = below(project, "vars")?.name(name)?;
-        self.call(Method::PUT, &route).json(set)?.answer().await
+        let call = expected.header(self.call(Method::PUT, &route))?;
+        call.json(set)?.answer().await
     }
 
     /// Removes a var: `DELETE /projects/{project}/vars/{name}`.
-    pub async fn delete_var(&self, project: &str, name: &str) -> Result<(), Error> {
+    pub async fn delete_var(
+        &self,
+        project: &str,
+        name: &str,
+        expected: Expected,
+    ) -> Result<(), Error> {
         let route = below(project, "vars")?.name(name)?;
-        self.call(Method::DELETE, &route).done().await
+        let call = expected.header(self.call(Method::DELETE, &route))?;
+        call.done().await
     }
 
     /// The secrets of a project: `GET /projects/{project}/secrets`.
@@ -53,9 +90,11 @@ impl Client {
         project: &str,
         name: &str,
         set: &SetValue,
+        expected: Expected,
     ) -> Result<Secret, Error> {
         let route = below(project, "secrets")?.name(name)?;
-        self.call(Method::PUT, &route).json(set)?.answer().await
+        let call = expected.header(self.call(Method::PUT, &route))?;
+        call.json(set)?.answer().await
     }
 
     /// Which encodings of a secret are masked: `GET /projects/{project}/secrets/{name}/masking`.
@@ -65,9 +104,15 @@ impl Client {
     }
 
     /// Removes a secret: `DELETE /projects/{project}/secrets/{name}`.
-    pub async fn delete_secret(&self, project: &str, name: &str) -> Result<(), Error> {
+    pub async fn delete_secret(
+        &self,
+        project: &str,
+        name: &str,
+        expected: Expected,
+    ) -> Result<(), Error> {
         let route = below(project, "secrets")?.name(name)?;
-        self.call(Method::DELETE, &route).done().await
+        let call = expected.header(self.call(Method::DELETE, &route))?;
+        call.done().await
     }
 }
 

@@ -27,6 +27,7 @@ impl Client {
     /// Makes a token for the registration of one runner: `POST /runner-registrations`.
     pub async fn create_registration(&self) -> Result<Registration, Error> {
         self.call(Method::POST, &Route::v0("runner-registrations"))
+            .once()?
             .answer()
             .await
     }

@@ -15,6 +15,7 @@ impl Client {
     /// Makes a token: `POST /tokens`. Only this answer has its secret.
     pub async fn create_token(&self, token: &CreateToken) -> Result<CreatedToken, Error> {
         self.call(Method::POST, &Route::v0("tokens"))
+            .once()?
             .json(token)?
             .answer()
             .await
@@ -28,6 +29,7 @@ impl Client {
     ) -> Result<CreatedToken, Error> {
         let route = Route::v0("tokens").name(token)?.then("regenerate");
         self.call(Method::POST, &route)
+            .once()?
             .json(request)?
             .answer()
             .await

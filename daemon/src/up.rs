@@ -270,7 +270,7 @@ async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpErr
         projects: model::Projects::All,
         granted_by: model::Viewer::admin(),
     };
-    let token = serving.handle.create_token(create).await?;
+    let token = serving.handle.create_token(create, None).await?;
     let secret = token.secret.reveal();
     home.keep_step_token(secret)
         .map_err(|source| UpError::Folder {

@@ -1,12 +1,15 @@
 //! Stored requests, so that a repeated request gets the answer of the first.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 use workflow::{hex, sha256};
 
-use crate::{JobId, Timestamp, TokenId};
+use crate::{JobId, RegistrationId, Timestamp, TokenId};
 
-/// The key that a client sends, so that a repeated request makes no second job.
+/// The key that a client sends, so that a repeated request makes nothing twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
     /// Digest of token, route and the client's key.
@@ -34,13 +37,44 @@ impl IdempotencyKey {
     }
 }
 
-/// A dispatch that carried a key, and the job it made.
+/// A request that carried a key, and what it made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idempotency {
     /// Digest of token, route and the client's key.
     pub key: String,
     /// Digest of the request.
     pub request: String,
-    pub job: JobId,
+    #[serde(flatten)]
+    pub made: Made,
     pub expires_at: Timestamp,
+}
+
+/// What a request made, or gave a new secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Made {
+    Job(JobId),
+    Token(TokenId),
+    Registration(RegistrationId),
+}
+
+impl Made {
+    pub const fn uuid(self) -> Uuid {
+        match self {
+            Self::Job(id) => id.uuid(),
+            Self::Token(id) => id.uuid(),
+            Self::Registration(id) => id.uuid(),
+        }
+    }
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self {
+            Self::Job(_) => "job",
+            Self::Token(_) => "token",
+            Self::Registration(_) => "registration",
+        };
+        write!(f, "{kind} {}", self.uuid())
+    }
 }

@@ -59,7 +59,7 @@ pub use id::{
     ArtifactId, BlobLinkId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId,
     RunnerId, ScanKey, SessionId, SourceName, SourceNameError, TokenId, WorkflowId,
 };
-pub use idempotency::{Idempotency, IdempotencyKey};
+pub use idempotency::{Idempotency, IdempotencyKey, Made};
 pub use job::{
     Artifact, End, EndState, Inputs, Job, JobState, LogCut, Removed, Run, RunnerRef, StateKind,
     Step, StepOutcome, StepStatus, Trigger, large_payload,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::TimeDelta;
 use model::decide::{
     Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration, NewToken, NoteUse,
-    Refusal, RegenerateToken, RemoveRunner, RevokeToken, SeeSession, check_dispatch,
+    Once, Refusal, RegenerateToken, RemoveRunner, RevokeToken, SeeSession, check_dispatch,
     repeated_dispatch,
 };
 use model::limits::{SESSION_SEEN, WORKER_LAST_WORDS};
@@ -161,21 +161,32 @@ impl Handle {
     }
 
     /// Makes a registration token.
-    pub async fn create_registration(&self) -> Result<NewRegistration, SubmitError> {
-        self.state().submit(CreateRegistration).await
+    pub async fn create_registration(
+        &self,
+        key: Option<IdempotencyKey>,
+    ) -> Result<NewRegistration, SubmitError> {
+        let command = CreateRegistration;
+        self.state().submit(Once { command, key }).await
     }
 
     /// Makes a personal access token.
-    pub async fn create_token(&self, create: CreateToken) -> Result<NewToken, SubmitError> {
-        self.state().submit(create).await
+    pub async fn create_token(
+        &self,
+        command: CreateToken,
+        key: Option<IdempotencyKey>,
+    ) -> Result<NewToken, SubmitError> {
+        self.state().submit(Once { command, key }).await
     }
 
     /// Gives a token a new secret.
     pub async fn regenerate_token(
         &self,
-        regenerate: RegenerateToken,
+        command: RegenerateToken,
+        key: Option<IdempotencyKey>,
     ) -> Result<NewToken, SubmitError> {
-        self.state().end_secret(regenerate.token, regenerate).await
+        let token = command.token;
+        let command = Once { command, key };
+        self.state().end_secret(token, command).await
     }
 
     /// Notes that a session was used, if that was not noted within the hour. Nobody waits for it.

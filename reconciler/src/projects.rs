@@ -2,7 +2,7 @@
 //!
 //! The key for secrets never enters the state. Without the right key, everything except secrets still works.
 
-use model::decide::{DeleteSecret, DeleteVar, SetSecret, SetVar};
+use model::decide::{DeleteSecret, DeleteVar, Precondition, SetSecret, SetVar};
 use model::{Actor, Job, NamedValues, ProjectId, Revision, SecretValue, StoredSecret, Var};
 use state::SubmitError;
 
@@ -27,6 +27,7 @@ impl Handle {
         name: String,
         value: SecretValue,
         actor: Actor,
+        expects: Precondition,
     ) -> Result<StoredSecret, SecretError> {
         let keys = self.secret_keys().ok_or(SecretError::NoKey)?;
         let set = SetSecret {
@@ -35,6 +36,7 @@ impl Handle {
             value,
             key: keys.present().clone(),
             actor,
+            expects,
         };
         Ok(self.state().submit(set).await?)
     }
@@ -76,9 +78,13 @@ scans:
         house.handle.state().submit(configure()).await.unwrap();
         let project = ProjectId::of_source(&source_name());
         let value = SecretValue::new("hunter2".to_owned());
-        let set = house
-            .handle
-            .set_secret(project, "KEY".to_owned(), value, Actor::Daemon);
+        let set = house.handle.set_secret(
+            project,
+            "KEY".to_owned(),
+            value,
+            Actor::Daemon,
+            Precondition::Anything,
+        );
         assert_eq!(set.await.unwrap().edit.version, 1);
         let workflow = WorkflowId::derive(&source_name(), "use");
         let state = house.handle.state();

@@ -152,6 +152,7 @@ mod tests {
 
     fn set(name: &str, key: &SealingKey) -> SetSecret {
         SetSecret {
+            expects: Precondition::Anything,
             project: ProjectId::of_source(&source_name()),
             name: name.to_owned(),
             value: SecretValue::new("hunter2".to_owned()),

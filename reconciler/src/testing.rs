@@ -344,7 +344,7 @@ impl House {
     }
 
     pub(crate) async fn register(&self, name: &str, capacity: u32) -> (RunnerSession, PlainToken) {
-        let registration = self.handle.create_registration().await.unwrap();
+        let registration = self.handle.create_registration(None).await.unwrap();
         let register = register(name, capacity, &[], &registration.secret);
         let session = self.handle.register_runner(register).await.unwrap();
         let secret = session.secret;

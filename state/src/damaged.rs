@@ -198,7 +198,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         ["runners", _] => "the runner has to register again",
         ["registrations", _] => "the registration token is void; make another one",
         ["tokens", _] => "the token is void; make another one",
-        ["idempotency", _, _] => "a repeat of the request makes a second job",
+        ["idempotency", _, _] => "a repeat of the request is carried out again",
         _ => return None,
     };
     key.is_record().then_some(loss)

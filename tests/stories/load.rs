@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use client::{Client, JobFilter};
+use client::{Client, Expected, JobFilter};
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -251,7 +251,10 @@ async fn set(client: &Client, promises: &Mutex<Promises>) {
     let value = SetValue {
         value: format!("{number}{}", " ".repeat(padding)),
     };
-    match client.set_var(PROJECT, VAR, &value).await {
+    match client
+        .set_var(PROJECT, VAR, &value, Expected::Anything)
+        .await
+    {
         Ok(_) => promises.lock().unwrap().set(number),
         Err(_) => tokio::time::sleep(PAUSE).await,
     }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::Diagnostic;
 
@@ -33,6 +34,9 @@ pub struct Problem {
     /// For [`ErrorCode::LogMismatch`]: the number of the record that the daemon expects next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
+    /// For [`ErrorCode::AlreadyDone`]: the id of the token or registration that the first request made or changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Uuid>,
 }
 
 impl Problem {
@@ -84,6 +88,8 @@ pub enum ErrorCode {
     InvalidInputs,
     /// 422: the idempotency key was used for another request.
     IdempotencyMismatch,
+    /// 409: a request with this idempotency key has made a secret before, which is not shown again.
+    AlreadyDone,
     /// 409: several workflows have this name.
     AmbiguousName,
     /// 409: the active revision no longer has the scan.
@@ -119,7 +125,7 @@ pub enum ErrorCode {
     RateLimited,
     /// 409: the daemon has no key for secrets, or not the key of this one.
     NoSecretKey,
-    /// 412: the blob is not as the request demands; `If-Match` or `If-None-Match` says how.
+    /// 412: what the request changes is not as it demands with `If-Match` or `If-None-Match`.
     PreconditionFailed,
     /// 409: a folder or a blob has the name that the other one would need.
     PathConflict,

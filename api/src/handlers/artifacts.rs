@@ -6,24 +6,27 @@ use model::Removed;
 use model::{Artifact, Job, Timestamp};
 use reconciler::{Handle, Worker};
 use warp::reply::Response;
-use wire::{CONTENT_DIGEST_HEADER, ErrorCode, Page};
+use wire::{CONTENT_DIGEST_HEADER, ErrorCode};
 
 use super::content::Content;
 use crate::convert;
 use crate::failure::Failure;
+use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// The artifacts of a job.
+/// The artifacts of a job in the order in which they were stored.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let window = Window::of(&request.query)?;
     let job = me.job_named(request.parameter(0)).await?;
-    let items = job
-        .state
-        .run()
-        .map(|run| run.artifacts.iter().map(convert::artifact).collect())
-        .unwrap_or_default();
-    Ok(reply::ok(&Page::<wire::Artifact>::all(items)))
+    let artifacts = job.state.run().into_iter().flat_map(|run| &run.artifacts);
+    Ok(reply::ok(&window.cut(
+        artifacts.enumerate(),
+        // One that was removed keeps its place.
+        |(place, _)| format!("{place:04}"),
+        |(_, artifact)| convert::artifact(artifact),
+    )))
 }
 
 /// The zip of an artifact, by id or name: the whole, or one range.

@@ -12,6 +12,7 @@ use crate::convert;
 use crate::failure::Failure;
 use crate::limits::MASKING_AT_ONCE;
 use crate::page::Window;
+use crate::precondition::precondition;
 use crate::reply;
 use crate::request::Request;
 use crate::visible::{Shown, Visible};
@@ -116,7 +117,7 @@ pub(super) fn show_var(me: &Visible, request: &Request) -> Result<Response, Fail
         .and_then(|record| record.vars.get(name));
     let var = var.ok_or_else(|| Failure::not_found("var", name))?;
     let shown = convert::var(&found.source, name, var, &found.uses.vars);
-    Ok(reply::ok(&shown))
+    Ok(reply::versioned(&shown, var.edit.version))
 }
 
 /// Reads the value from the body. Errors never quote the body, which may hold a secret.
@@ -131,34 +132,38 @@ async fn value_of(request: &mut Request) -> Result<String, Failure> {
     Ok(value)
 }
 
-/// Sets a var.
+/// Sets a var, if it has the version that the request expects.
 pub(super) async fn set_var(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let project = project(me, &request)?;
+    let expects = precondition(&request.headers)?;
     let value = value_of(&mut request).await?;
     let name = request.parameter(1);
-    let var = me.set_var(&project, name, value).await?;
+    let var = me.set_var(&project, name, value, expects).await?;
     let found = named(me, &request, |_, _| Some(()))?;
     let shown = convert::var(&found.source, name, &var, &found.uses.vars);
-    Ok(reply::ok(&shown))
+    Ok(reply::versioned(&shown, var.edit.version))
 }
 
-/// Removes a var.
+/// Removes a var, if it has the version that the request expects.
 pub(super) async fn delete_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let project = project(me, request)?;
-    me.delete_var(&project, request.parameter(1)).await?;
+    let expects = precondition(&request.headers)?;
+    me.delete_var(&project, request.parameter(1), expects)
+        .await?;
     Ok(reply::empty())
 }
 
-/// Sets a secret. No answer ever contains it.
+/// Sets a secret, if it has the version that the request expects. No answer ever contains it.
 pub(super) async fn set_secret(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let project = project(me, &request)?;
+    let expects = precondition(&request.headers)?;
     let value = SecretValue::new(value_of(&mut request).await?);
     let name = request.parameter(1);
-    let secret = me.set_secret(&project, name, value).await?;
+    let secret = me.set_secret(&project, name, value, expects).await?;
     let found = named(me, &request, |_, _| Some(()))?;
     let key_state = me.key_state(&secret.sealed.key);
     let shown = convert::secret(&found.source, name, &secret, key_state, &found.uses.secrets);
-    Ok(reply::ok(&shown))
+    Ok(reply::versioned(&shown, secret.edit.version))
 }
 
 /// Which encodings of a secret are masked. Nothing of its value.
@@ -179,10 +184,12 @@ pub(super) async fn masking(me: &Visible, request: &Request) -> Result<Response,
     )))
 }
 
-/// Removes a secret.
+/// Removes a secret, if it has the version that the request expects.
 pub(super) async fn delete_secret(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let project = project(me, request)?;
-    me.delete_secret(&project, request.parameter(1)).await?;
+    let expects = precondition(&request.headers)?;
+    me.delete_secret(&project, request.parameter(1), expects)
+        .await?;
     Ok(reply::empty())
 }
 

@@ -13,6 +13,7 @@ use wire::{
 
 use crate::convert;
 use crate::failure::Failure;
+use crate::idempotency;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
@@ -81,9 +82,14 @@ fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Runner, Failure> {
     })
 }
 
-/// Makes a registration token.
-pub(super) async fn create_registration(me: &Visible) -> Result<Response, Failure> {
-    let new = me.create_registration().await?;
+/// Makes a registration token. A repeat with the same `Idempotency-Key` is refused, because the token is shown once.
+pub(super) async fn create_registration(
+    me: &Visible,
+    mut request: Request,
+) -> Result<Response, Failure> {
+    let bytes = request.body.bytes().await?;
+    let key = idempotency::key(me, &request, "create registration", &bytes)?;
+    let new = me.create_registration(key).await?;
     let body = Registration {
         token: new.secret.reveal().to_owned(),
         expires_at: new.expires_at,

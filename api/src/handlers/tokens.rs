@@ -10,8 +10,10 @@ use warp::reply::Response;
 use wire::{CreateToken, CreatedToken, RegenerateToken};
 
 use super::projects;
+use crate::body;
 use crate::convert;
 use crate::failure::Failure;
+use crate::idempotency;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
@@ -29,9 +31,13 @@ pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure>
     })))
 }
 
-/// Makes a token. It may do no more than the token of this request.
+/// Makes a token. It may do no more than the token of this request. A repeat with the same `Idempotency-Key` is refused,
+/// because the secret is shown once.
 pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let asked: CreateToken = request.body.json(&request.headers).await?;
+    body::is_json(&request.headers)?;
+    let bytes = request.body.bytes().await?;
+    let asked: CreateToken = body::parse(&bytes)?;
+    let key = idempotency::key(me, &request, "create token", &bytes)?;
     let scopes = Scopes::parse(asked.scopes.iter().map(String::as_str));
     let scopes = scopes.map_err(|error| Failure::invalid("scopes", error.to_string()))?;
     let projects = match asked.projects {
@@ -40,29 +46,35 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
         Some(names) => me.read(|seen| named_projects(seen, &names))?,
     };
     let life = life(asked.expires_in_seconds)?;
-    let created = me.create_token(|granted_by| decide::CreateToken {
+    let create = |granted_by| decide::CreateToken {
         name: asked.name,
         scopes,
         projects,
         life,
         granted_by,
-    });
+    };
+    let created = me.create_token(create, key);
     Ok(with_secret(me, StatusCode::CREATED, &created.await?))
 }
 
-/// Gives a token a new secret. The present one is accepted for the overlap.
+/// Gives a token a new secret. The present one is accepted for the overlap. A repeat with the same `Idempotency-Key` is
+/// refused: it would end the overlap.
 pub(super) async fn regenerate(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let asked: RegenerateToken = request.body.json(&request.headers).await?;
+    body::is_json(&request.headers)?;
+    let bytes = request.body.bytes().await?;
+    let asked: RegenerateToken = body::parse(&bytes)?;
     let token = me.read(|seen| find(seen, request.parameter(0)))?;
+    let key = idempotency::key(me, &request, &format!("regenerate token\0{token}"), &bytes)?;
     let overlap = seconds(asked.overlap_seconds)
         .ok_or_else(|| Failure::invalid("overlap_seconds", "is too large"))?;
     let life = life(asked.expires_in_seconds)?;
-    let made = me.regenerate_token(|by| decide::RegenerateToken {
+    let regenerate = |by| decide::RegenerateToken {
         token,
         overlap,
         life,
         by,
-    });
+    };
+    let made = me.regenerate_token(regenerate, key);
     Ok(with_secret(me, StatusCode::OK, &made.await?))
 }
 

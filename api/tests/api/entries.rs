@@ -12,7 +12,7 @@ use crate::client::Call;
 use crate::service::{Service, text};
 
 /// A zip with these files.
-fn packed(files: &[(&str, &str)]) -> &'static [u8] {
+pub(crate) fn packed(files: &[(&str, &str)]) -> &'static [u8] {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in files {
         let options = SimpleFileOptions::default().large_file(*name == "large");
@@ -25,7 +25,7 @@ fn packed(files: &[(&str, &str)]) -> &'static [u8] {
 }
 
 /// A service with a finished job for each of these artifacts. Returns the ids of the jobs.
-async fn with_artifacts(artifacts: &[&'static [u8]]) -> (Service, Vec<String>) {
+pub(crate) async fn with_artifacts(artifacts: &[&'static [u8]]) -> (Service, Vec<String>) {
     let service = Service::follow(&["main", "other"]).await;
     let runner = service.register("one", &[], 1).await;
     let mut jobs = Vec::new();

@@ -70,7 +70,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::BodyTooLarge => Some(ErrorCode::UnsupportedMediaType),
         ErrorCode::UnsupportedMediaType => Some(ErrorCode::InvalidInputs),
         ErrorCode::InvalidInputs => Some(ErrorCode::IdempotencyMismatch),
-        ErrorCode::IdempotencyMismatch => Some(ErrorCode::AmbiguousName),
+        ErrorCode::IdempotencyMismatch => Some(ErrorCode::AlreadyDone),
+        ErrorCode::AlreadyDone => Some(ErrorCode::AmbiguousName),
         ErrorCode::AmbiguousName => Some(ErrorCode::Retired),
         ErrorCode::Retired => Some(ErrorCode::WorkflowUnreadable),
         ErrorCode::WorkflowUnreadable => Some(ErrorCode::IllegalTransition),
@@ -172,6 +173,10 @@ async fn every_code_is_answered_like_this() {
     keyed("a").await.expect(202);
     let answer = keyed("b").await;
     seen.take(422, ErrorCode::IdempotencyMismatch, &answer);
+    let registration = || Call::post("/v0/runner-registrations").header("idempotency-key", "k");
+    service.admin(registration()).await.expect(201);
+    let answer = service.admin(registration()).await;
+    seen.take(409, ErrorCode::AlreadyDone, &answer);
     let answer = service.get("/v0/workflows/pipeline").await;
     seen.take(409, ErrorCode::AmbiguousName, &answer);
 
@@ -198,6 +203,11 @@ async fn every_code_is_answered_like_this() {
     let answer = Call::post("/v0/runners/register").json(&body);
     let answer = answer.send(address).await;
     seen.take(409, ErrorCode::NameTaken, &answer);
+
+    service.set("vars/URL", "1").await.expect(200);
+    let call = Call::new(Method::DELETE, "/v0/projects/main/vars/URL");
+    let answer = service.admin(call.header("if-match", "\"7\"")).await;
+    seen.take(412, ErrorCode::PreconditionFailed, &answer);
 
     let keyless = Service::without_key().await;
     let answer = keyless.set("secrets/KEY", "hunter2").await;

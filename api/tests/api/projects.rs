@@ -185,3 +185,65 @@ async fn a_test_of_a_secret_tells_what_is_masked_and_nothing_of_the_value() {
     let missing = service.get("/v0/projects/main/secrets/GONE/masking").await;
     missing.problem(404, "not_found");
 }
+
+fn edit(method: Method, path: &str, condition: (&str, &str)) -> Call {
+    Call::new(method, format!("/v0/projects/main/{path}")).header(condition.0, condition.1)
+}
+
+#[tokio::test]
+async fn an_edit_for_a_version_that_is_no_longer_there_is_refused() {
+    let service = Service::start().await;
+    for (path, value) in [("vars/URL", "first"), ("secrets/KEY", "hunter2")] {
+        let put = |condition| edit(Method::PUT, path, condition).json(&json!({"value": value}));
+        let lost = service.admin(put(("if-match", "*"))).await;
+        lost.problem(412, "precondition_failed");
+        assert_eq!(lost.header("etag"), None);
+        let made = service.admin(put(("if-none-match", "*"))).await;
+        assert_eq!((made.status, made.header("etag")), (200, Some("\"1\"")));
+        let again = service.admin(put(("if-none-match", "*"))).await;
+        let problem = again.problem(412, "precondition_failed");
+        assert_eq!(again.header("etag"), Some("\"1\""));
+        assert!(text(&problem["hint"]).contains("version 1"), "{problem}");
+        service.set(path, "another one").await.expect(200);
+        let late = service.admin(put(("if-match", "\"1\""))).await;
+        late.problem(412, "precondition_failed");
+        let delete = |tag| edit(Method::DELETE, path, ("if-match", tag));
+        let late = service.admin(delete("\"1\"")).await;
+        late.problem(412, "precondition_failed");
+        let weak = service.admin(delete("W/\"2\"")).await;
+        weak.problem(412, "precondition_failed");
+        let bare = service.admin(delete("2")).await;
+        bare.problem(400, "invalid_request");
+        assert_eq!(service.admin(delete("\"2\"")).await.status, 204);
+        let gone = service.admin(delete("\"2\"")).await;
+        gone.problem(404, "not_found");
+    }
+    service.set("vars/URL", "third").await.expect(200);
+    let shown = service.get("/v0/projects/main/vars/URL").await;
+    assert_eq!(shown.header("etag"), Some("\"3\""));
+    assert_eq!(shown.json()["version"], 3);
+}
+
+#[tokio::test]
+async fn of_two_writers_who_read_the_same_version_one_wins() {
+    let service = Service::start().await;
+    service.set("vars/COUNT", "0").await.expect(200);
+    let path = "/v0/projects/main/vars/COUNT";
+    for round in 0..20 {
+        let read = service.get(path).await;
+        let tag = read.header("etag").unwrap();
+        let write = |who: &str| {
+            let value = json!({"value": format!("{round} {who}")});
+            service.admin(edit(Method::PUT, "vars/COUNT", ("if-match", tag)).json(&value))
+        };
+        let (one, other) = tokio::join!(write("one"), write("other"));
+        let (winner, who) = match (one.status, other.status) {
+            (200, 412) => (one, "one"),
+            (412, 200) => (other, "other"),
+            both => panic!("{both:?}"),
+        };
+        let now = service.get(path).await;
+        assert_eq!(now.json()["value"], format!("{round} {who}"));
+        assert_eq!(now.header("etag"), winner.header("etag"));
+    }
+}

@@ -287,7 +287,7 @@ impl Service {
             projects: model::Projects::All,
             granted_by: model::Viewer::admin(),
         };
-        let created = self.handle.create_token(create).await.unwrap();
+        let created = self.handle.create_token(create, None).await.unwrap();
         created.secret.reveal().to_owned()
     }
 
@@ -307,7 +307,7 @@ impl Service {
             life: None,
             granted_by: model::Viewer::admin(),
         };
-        let created = self.handle.create_token(create).await.unwrap();
+        let created = self.handle.create_token(create, None).await.unwrap();
         created.secret.reveal().to_owned()
     }
 

@@ -1,7 +1,7 @@
 //! What `everscan var` and `everscan secret` share. Both are named values of a project.
 
 use clap::Args;
-use client::Client;
+use client::{Client, Expected};
 use wire::{KeyState, Named, Page, ScanName, Secret};
 
 use crate::error::Error;
@@ -57,6 +57,25 @@ impl ProjectOption {
                 what: format!("the daemon has several projects: {}", names.join(", ")),
                 hint: "name one with --project",
             }),
+        }
+    }
+}
+
+/// Which version of a value an edit is for.
+#[derive(Debug, Args)]
+pub(crate) struct VersionOption {
+    /// Do it only if this is the present version, or 0 if there must be none
+    #[arg(long, env = "SERVICE_IF_VERSION", value_name = "VERSION")]
+    if_version: Option<u64>,
+}
+
+impl VersionOption {
+    pub(crate) const fn expected(&self) -> Expected {
+        match self.if_version {
+            None => Expected::Anything,
+            // The first version is 1.
+            Some(0) => Expected::Nothing,
+            Some(version) => Expected::Version(version),
         }
     }
 }
@@ -137,21 +156,28 @@ pub(crate) struct Delete {
     /// The name it was set under
     name: String,
     #[command(flatten)]
+    version: VersionOption,
+    #[command(flatten)]
     project: ProjectOption,
 }
 
 impl Delete {
     pub(crate) async fn run(self, kind: Kind, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let Self { name, project } = self;
+        let Self {
+            name,
+            version,
+            project,
+        } = self;
+        let expected = version.expected();
         let client = session.client()?;
         let project = project.choose(&client).await?;
         let word = match kind {
             Kind::Var => {
-                client.delete_var(&project, &name).await?;
+                client.delete_var(&project, &name, expected).await?;
                 "var"
             }
             Kind::Secret => {
-                client.delete_secret(&project, &name).await?;
+                client.delete_secret(&project, &name, expected).await?;
                 "secret"
             }
         };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use wire::{Masking, NotMasked, SetValue};
 
-use crate::commands::named::{Delete, Kind, List, ProjectOption};
+use crate::commands::named::{Delete, Kind, List, ProjectOption, VersionOption};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::hidden_input;
@@ -45,6 +45,8 @@ pub(crate) struct Set {
     #[arg(long, env = "SERVICE_FILE", value_name = "PATH")]
     file: Option<PathBuf>,
     #[command(flatten)]
+    version: VersionOption,
+    #[command(flatten)]
     project: ProjectOption,
 }
 
@@ -67,7 +69,10 @@ impl Set {
         let project = self.project.choose(&client).await?;
         let is_short = value.trim().chars().count() < limits::SECRET_CHARS;
         let set = SetValue { value };
-        let secret = client.set_secret(&project, &self.name, &set).await?;
+        let expected = self.version.expected();
+        let secret = client
+            .set_secret(&project, &self.name, &set, expected)
+            .await?;
         let (name, version) = (secret.named.name, secret.named.version);
         session
             .terminal

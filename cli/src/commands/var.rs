@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use wire::SetValue;
 
-use crate::commands::named::{Delete, Kind, List, ProjectOption};
+use crate::commands::named::{Delete, Kind, List, ProjectOption, VersionOption};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::reading::read_value;
@@ -27,6 +27,8 @@ pub(crate) enum Command {
         /// File that holds the value, or - for standard input; one line end at its end is cut
         #[arg(long, env = "SERVICE_FILE", value_name = "PATH")]
         file: Option<PathBuf>,
+        #[command(flatten)]
+        version: VersionOption,
         #[command(flatten)]
         project: ProjectOption,
     },
@@ -50,6 +52,7 @@ impl Command {
                 name,
                 value,
                 file,
+                version,
                 project,
             } => {
                 let value = match (value, file) {
@@ -58,7 +61,8 @@ impl Command {
                 };
                 let client = session.client()?;
                 let project = project.choose(&client).await?;
-                let var = client.set_var(&project, &name, &SetValue { value }).await?;
+                let (set, expected) = (SetValue { value }, version.expected());
+                let var = client.set_var(&project, &name, &set, expected).await?;
                 let (name, version) = (var.named.name, var.named.version);
                 session
                     .terminal

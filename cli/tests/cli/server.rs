@@ -60,6 +60,8 @@ pub(crate) struct Request {
     /// Method, path and query.
     pub(crate) line: String,
     pub(crate) token: Option<String>,
+    /// The header `If-Match` or `If-None-Match`.
+    pub(crate) condition: Option<String>,
     pub(crate) body: String,
 }
 
@@ -120,6 +122,9 @@ fn answer(stream: TcpStream, reply: impl FnOnce(&str) -> Reply, log: &Mutex<Vec<
         reader.read_line(&mut line).unwrap();
         match line.trim_end().split_once(": ") {
             Some((name, value)) => match name.to_ascii_lowercase().as_str() {
+                name @ ("if-match" | "if-none-match") => {
+                    request.condition = Some(format!("{name}: {value}"));
+                }
                 "content-length" => length = value.parse().unwrap(),
                 "authorization" => request.token = Some(value.to_owned()),
                 _ => {}

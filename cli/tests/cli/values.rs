@@ -233,3 +233,35 @@ fn a_short_secret_is_set_with_a_warning() {
         );
     }
 }
+
+#[test]
+fn an_edit_for_one_version_is_asked_for_under_a_condition() {
+    let var = serde_json::to_value(Var {
+        named: named("DEPTH"),
+        value: "4".to_owned(),
+    });
+    let var = var.unwrap();
+    for (version, condition) in [("7", "if-match: \"7\""), ("0", "if-none-match: *")] {
+        let server = Server::start([Reply::json(&var)]);
+        let line = format!("var set DEPTH 4 --project main --if-version {version}");
+        let run = run_at(&server.url, &line);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(server.seen()[0].condition, Some(condition.to_owned()));
+    }
+    let hint = "look at version 8";
+    let refusal = Reply::problem(
+        412,
+        "precondition_failed",
+        "var `DEPTH` has version 8",
+        Some(hint),
+    );
+    let server = Server::start([refusal]);
+    let line = "var delete DEPTH --project main --if-version 7";
+    let run = run_at(&server.url, line);
+    assert_eq!(run.code, 1);
+    assert_eq!(
+        server.seen()[0].condition,
+        Some("if-match: \"7\"".to_owned())
+    );
+    assert!(run.stderr.contains(hint), "{}", run.stderr);
+}

@@ -128,6 +128,34 @@ async fn a_dispatch_is_repeated_under_its_key() {
 }
 
 #[tokio::test]
+async fn what_makes_a_secret_is_repeated_under_one_key_and_made_once() {
+    let made = "00000000-0000-4000-8000-000000000007";
+    let body = format!(
+        r#"{{"title":"Conflict","status":409,"code":"already_done","detail":"done","made":"{made}"}}"#
+    );
+    let kind = [("content-type", wire::PROBLEM_MEDIA_TYPE)];
+    let refusal = || Reply::new(409, &kind, &body);
+    let replies = [Reply::nothing(), refusal(), Reply::nothing(), refusal()];
+    let server = Server::start(replies).await;
+    let asked = wire::CreateToken {
+        name: "ci".to_owned(),
+        scopes: vec!["job:read".to_owned()],
+        projects: None,
+        expires_in_seconds: None,
+    };
+    let error = server.client().create_token(&asked).await.unwrap_err();
+    let problem = error.problem().unwrap();
+    assert_eq!(problem.code, ErrorCode::AlreadyDone);
+    assert_eq!(problem.made.unwrap().to_string(), made);
+    server.client().create_registration().await.unwrap_err();
+    let seen = server.seen();
+    let keys: Vec<_> = seen.iter().map(|it| it.header("idempotency-key")).collect();
+    assert_eq!(keys.len(), 4);
+    assert!(keys[0].is_some() && keys[0] == keys[1] && keys[2] == keys[3]);
+    assert_ne!(keys[1], keys[2]);
+}
+
+#[tokio::test]
 async fn other_changes_go_out_once() {
     let server = Server::start([]).await;
     let error = server.client().cancel_job(Uuid::nil()).await.unwrap_err();

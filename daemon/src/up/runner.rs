@@ -96,7 +96,7 @@ async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpE
         path: workdir.clone(),
         source,
     })?;
-    let registration = serving.handle.create_registration().await?;
+    let registration = serving.handle.create_registration(None).await?;
     let capacity = std::thread::available_parallelism().map_or(1, NonZero::get);
     let asked = RegisteredAs {
         ca_file: None,

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use workflow::{InputValue, ScanName};
 
+use super::once::{remember, repeated};
 use super::{Command, Decision, Refusal, Urgency, readable_workflow};
 use crate::change::Change;
-use crate::idempotency::{Idempotency, IdempotencyKey};
+use crate::idempotency::{IdempotencyKey, Made};
 use crate::job::{Inputs, Job, JobState, Trigger};
-use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
+use crate::limits::{SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
 use crate::moment::Moment;
 use crate::revision::ActiveWorkflow;
 use crate::world::World;
@@ -114,7 +115,7 @@ impl Command for Dispatch {
         }
         check_room(world, self.workflow, &self.scan)?;
         let id = JobId::next(world.latest_job(), moment.now, moment.entropy);
-        let mut changes = remember(world, self.idempotency, id, moment);
+        let mut changes = remember(world, self.idempotency, Made::Job(id), moment);
         changes.push(Change::Job(Arc::new(Job {
             id,
             project: workflow.record.project,
@@ -168,37 +169,9 @@ pub fn repeated_dispatch(
     key: Option<&IdempotencyKey>,
     now: Timestamp,
 ) -> Result<Option<JobId>, Refusal> {
-    let first = key.and_then(|key| Some((key, world.idempotency(&key.key)?)));
-    match first.filter(|(_, first)| now < first.expires_at) {
+    match repeated(world, key, now)? {
         None => Ok(None),
-        Some((key, first)) if first.request == key.request => Ok(Some(first.job)),
-        Some(_) => Err(Refusal::IdempotencyMismatch),
+        Some(Made::Job(job)) => Ok(Some(job)),
+        Some(Made::Token(_) | Made::Registration(_)) => Err(Refusal::IdempotencyMismatch),
     }
-}
-
-/// Stores a request that carried a key, and removes a few that have expired.
-fn remember(
-    world: &World,
-    key: Option<IdempotencyKey>,
-    job: JobId,
-    moment: &Moment<'_>,
-) -> Vec<Change> {
-    let Some(IdempotencyKey { key, request }) = key else {
-        return Vec::new();
-    };
-    let over = world
-        .idempotency_over(moment.steady)
-        .filter(|over| *over != key)
-        .take(IDEMPOTENCY_SWEEP);
-    let mut changes: Vec<Change> = over
-        .map(|key| Change::IdempotencyRemoved(key.to_owned()))
-        .collect();
-    let expires_at = moment.steady + IDEMPOTENCY;
-    changes.push(Change::Idempotency(Arc::new(Idempotency {
-        key,
-        request,
-        job,
-        expires_at,
-    })));
-    changes
 }

@@ -3,6 +3,7 @@
 use thiserror::Error;
 use workflow::InputError;
 
+use crate::idempotency::Made;
 use crate::life_cycle::IllegalTransition;
 use crate::{JobId, Timestamp};
 
@@ -46,6 +47,11 @@ pub enum Refusal {
     },
     #[error("the idempotency key was used for another request within the last 24 hours")]
     IdempotencyMismatch,
+    /// The answer to the first of these requests had a secret, which is not stored.
+    #[error(
+        "this request has taken effect before, on {made}; its secret was in the first answer alone"
+    )]
+    AlreadyDone { made: Made },
     /// The job has finished, or does not exist.
     #[error("job {job} is over or does not exist")]
     JobOver { job: JobId },
@@ -157,6 +163,18 @@ pub enum Refusal {
         used: u64,
         maximum: u64,
         wanted: u64,
+    },
+    /// The edit is for another version of a var or secret than there is.
+    #[error("{what} `{name}` {}", match present {
+        Some(version) => format!("has version {version}, and not what the request expects"),
+        None => "does not exist, and the request expects it".to_owned(),
+    })]
+    PreconditionFailed {
+        /// `var` or `secret`.
+        what: &'static str,
+        name: String,
+        /// The version now; none if it does not exist.
+        present: Option<u64>,
     },
 }
 

@@ -21,6 +21,7 @@ pub struct CreateRegistration;
 /// A new registration token.
 #[derive(Debug, Clone)]
 pub struct NewRegistration {
+    pub id: RegistrationId,
     /// Shown once.
     pub secret: PlainToken,
     /// When it ends.
@@ -47,12 +48,16 @@ impl Command for CreateRegistration {
             token: secret.hash(),
             expires_at: moment.steady + REGISTRATION,
         };
-        let expires_at = registration.expires_at;
+        let (id, expires_at) = (registration.id, registration.expires_at);
         let mut changes = spent(world, moment.steady);
         changes.push(Change::Registration(Arc::new(registration)));
         Ok(Decision {
             changes,
-            answer: NewRegistration { secret, expires_at },
+            answer: NewRegistration {
+                id,
+                secret,
+                expires_at,
+            },
         })
     }
 }

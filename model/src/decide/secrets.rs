@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::values::{check_name, check_value, edited, project_name};
+use super::values::{Precondition, check_name, check_value, edited, project_name};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::limits::{PROJECT_VALUES, SECRET_CHARS, SECRETS_BYTES};
@@ -23,6 +23,8 @@ pub struct SetSecret {
     /// What seals it.
     pub key: SealingKey,
     pub actor: Actor,
+    /// What it must replace.
+    pub expects: Precondition,
 }
 
 impl Command for SetSecret {
@@ -39,6 +41,9 @@ impl Command for SetSecret {
         check_name("a secret name", &self.name)?;
         check_secret(&self.value)?;
         let mut record = record(world, self.project);
+        let before = record.secrets.get(&self.name);
+        let edit = before.map(|before| &before.edit);
+        self.expects.check("secret", &self.name, edit)?;
         let edit = edited(&mut record.latest_version, self.actor, moment);
         let place = Place {
             project: self.project,
@@ -71,6 +76,8 @@ impl Command for SetSecret {
 pub struct DeleteSecret {
     pub project: ProjectId,
     pub name: String,
+    /// What it must remove.
+    pub expects: Precondition,
 }
 
 impl Command for DeleteSecret {
@@ -81,10 +88,14 @@ impl Command for DeleteSecret {
         let project = project_name(world, self.project)?;
         let mut record = record(world, self.project);
         match record.secrets.remove(&self.name) {
-            Some(_) => Ok(Decision {
-                changes: vec![Change::Secrets(Arc::new(record))],
-                answer: (),
-            }),
+            Some(secret) => {
+                self.expects
+                    .check("secret", &self.name, Some(&secret.edit))?;
+                Ok(Decision {
+                    changes: vec![Change::Secrets(Arc::new(record))],
+                    answer: (),
+                })
+            }
             None => Err(Refusal::NoSuchSecret {
                 project,
                 name: self.name,

@@ -6,6 +6,7 @@ mod clock;
 mod complete;
 mod dispatch;
 mod end;
+mod once;
 mod properties;
 mod removal;
 mod report;

@@ -1,4 +1,6 @@
-//! What vars and secrets have in common: names, sizes and versions.
+//! What vars and secrets have in common: names, sizes, versions, and edits that are for one version alone.
+
+use std::collections::BTreeSet;
 
 use workflow::check_variable_name;
 
@@ -8,6 +10,47 @@ use crate::moment::Moment;
 use crate::project::Edit;
 use crate::world::World;
 use crate::{Actor, ProjectId};
+
+/// What an edit expects of the value that it replaces or removes. It is part of the decision, so that of two edits that
+/// expect the same version only one is made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Precondition {
+    /// Whatever is there.
+    #[default]
+    Anything,
+    /// There is no value.
+    Absent,
+    /// There is a value.
+    Present,
+    /// The value has one of these versions.
+    OneOf(BTreeSet<u64>),
+}
+
+impl Precondition {
+    /// Refuses an edit of `what` that expects something else than `present`.
+    pub(super) fn check(
+        &self,
+        what: &'static str,
+        name: &str,
+        present: Option<&Edit>,
+    ) -> Result<(), Refusal> {
+        let present = present.map(|edit| edit.version);
+        let is_met = match self {
+            Self::Anything => true,
+            Self::Absent => present.is_none(),
+            Self::Present => present.is_some(),
+            Self::OneOf(versions) => present.is_some_and(|version| versions.contains(&version)),
+        };
+        if is_met {
+            return Ok(());
+        }
+        Err(Refusal::PreconditionFailed {
+            what,
+            name: name.to_owned(),
+            present,
+        })
+    }
+}
 
 /// The name people call a project by.
 pub(super) fn project_name(world: &World, project: ProjectId) -> Result<String, Refusal> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::values::{check_name, check_value, edited, project_name};
+use super::values::{Precondition, check_name, check_value, edited, project_name};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::limits::{PROJECT_VALUES, VARS_BYTES};
@@ -19,6 +19,8 @@ pub struct SetVar {
     /// The new value.
     pub value: String,
     pub actor: Actor,
+    /// What it must replace.
+    pub expects: Precondition,
 }
 
 impl Command for SetVar {
@@ -31,9 +33,10 @@ impl Command for SetVar {
         check_name("a var name", &self.name)?;
         check_value(&self.value)?;
         let mut record = record(world, self.project);
-        if let Some(before) = record.vars.get(&self.name)
-            && before.value == self.value
-        {
+        let before = record.vars.get(&self.name);
+        let edit = before.map(|before| &before.edit);
+        self.expects.check("var", &self.name, edit)?;
+        if let Some(before) = before.filter(|before| before.value == self.value) {
             return Ok(Decision::unchanged(before.clone()));
         }
         let var = Var {
@@ -54,6 +57,8 @@ impl Command for SetVar {
 pub struct DeleteVar {
     pub project: ProjectId,
     pub name: String,
+    /// What it must remove.
+    pub expects: Precondition,
 }
 
 impl Command for DeleteVar {
@@ -64,10 +69,13 @@ impl Command for DeleteVar {
         let project = project_name(world, self.project)?;
         let mut record = record(world, self.project);
         match record.vars.remove(&self.name) {
-            Some(_) => Ok(Decision {
-                changes: vec![Change::Vars(Arc::new(record))],
-                answer: (),
-            }),
+            Some(var) => {
+                self.expects.check("var", &self.name, Some(&var.edit))?;
+                Ok(Decision {
+                    changes: vec![Change::Vars(Arc::new(record))],
+                    answer: (),
+                })
+            }
             None => Err(Refusal::NoSuchVar {
                 project,
                 name: self.name,

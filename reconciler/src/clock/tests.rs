@@ -84,7 +84,7 @@ async fn create_token(house: &House) -> Arc<Token> {
         projects: model::Projects::All,
         granted_by: model::Viewer::admin(),
     };
-    house.handle.create_token(create).await.unwrap().token
+    house.handle.create_token(create, None).await.unwrap().token
 }
 
 /// The token as it is, and whether it is good.

@@ -410,6 +410,7 @@ fn problem(status: u16, code: ErrorCode, next: Option<u64>) -> Answer {
         errors: Vec::new(),
         diagnostics: Vec::new(),
         next,
+        made: None,
     });
     *answer.status_mut() = StatusCode::from_u16(status).unwrap();
     answer

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use model::World;
-use model::decide::SetVar;
+use model::decide::{Precondition, SetVar};
 use model::{Actor, Clock, ProjectId};
 use store::Key;
 
@@ -117,6 +117,7 @@ async fn set_var(opened: &Opened, project: ProjectId) -> u64 {
         name: "URL".to_owned(),
         value: "https://example.com".to_owned(),
         actor: Actor::Daemon,
+        expects: Precondition::Anything,
     };
     opened.state.submit(set).await.unwrap();
     opened

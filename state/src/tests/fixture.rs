@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bytes::Bytes;
 use model::decide::{
     Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, DeleteJob, Dispatch,
-    RegisterRunner, RemoveArtifacts, SetSecret, SetVar, StoreArtifact,
+    Precondition, RegisterRunner, RemoveArtifacts, SetSecret, SetVar, StoreArtifact,
 };
 use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, PlainToken, ProjectId, Reason, RunnerId, ScanHead,
@@ -418,6 +418,7 @@ impl Opened {
             name: "URL".to_owned(),
             value: "https://example.org".to_owned(),
             actor: Actor::Daemon,
+            expects: Precondition::Anything,
         };
         self.state.submit(set).await.unwrap();
         let set = SetSecret {
@@ -426,6 +427,7 @@ impl Opened {
             value: SecretValue::new("hunter2".to_owned()),
             key: SealingKey::random(&mut Seeded(7)),
             actor: Actor::Daemon,
+            expects: Precondition::Anything,
         };
         self.state.submit(set).await.unwrap();
         project

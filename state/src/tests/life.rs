@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::decide::Dispatch;
-use model::{IdempotencyKey, Inputs, JobState, Reason, TokenId};
+use model::decide::{CreateToken, Dispatch, Once, Refusal};
+use model::{IdempotencyKey, Inputs, JobState, Made, Projects, Reason, Scopes, TokenId, Viewer};
 use store::{Key, OpenErrorKind};
 use workflow::InputValue;
 
@@ -109,6 +109,32 @@ async fn a_repeated_request_gets_the_job_of_the_first() {
         opened.state.submit(other).await,
         Err(SubmitError::Refused(_))
     ));
+}
+
+#[tokio::test]
+async fn a_token_is_made_once_for_its_key_also_across_a_restart() {
+    let (mut folder, opened, _) = Folder::prepared().await;
+    let caller = TokenId::from_uuid(uuid::Uuid::from_u128(7));
+    let create = || Once {
+        command: CreateToken {
+            name: "ci".to_owned(),
+            scopes: Scopes::admin(),
+            life: None,
+            projects: Projects::All,
+            granted_by: Viewer::admin(),
+        },
+        key: Some(IdempotencyKey::new(caller, "tokens", "key", b"a")),
+    };
+    let token = opened.state.submit(create()).await.unwrap().token.id;
+    opened.close();
+
+    let opened = folder.open().await;
+    let made = Made::Token(token);
+    match opened.state.submit(create()).await {
+        Err(SubmitError::Refused(refusal)) => assert_eq!(refusal, Refusal::AlreadyDone { made }),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("a second token was made"),
+    }
 }
 
 #[tokio::test]

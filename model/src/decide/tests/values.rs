@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::decide::{Complete, DeleteSecret, DeleteVar, Refusal, SealAnew, SetSecret, SetVar};
+use crate::decide::{
+    Complete, DeleteSecret, DeleteVar, Precondition, Refusal, SealAnew, SetSecret, SetVar,
+};
 use crate::limits::{PROJECT_VALUES, SECRETS_BYTES, VALUE_BYTES, VARS_BYTES};
 use crate::moment::SeededEntropy;
 use crate::testing::{House, complete, source, succeeded};
@@ -34,6 +36,7 @@ fn set_var(name: &str, value: &str) -> SetVar {
         name: name.to_owned(),
         value: value.to_owned(),
         actor: Actor::Daemon,
+        expects: Precondition::Anything,
     }
 }
 
@@ -44,6 +47,7 @@ fn set_secret(name: &str, value: &str) -> SetSecret {
         value: SecretValue::new(value.to_owned()),
         key: key(),
         actor: Actor::Daemon,
+        expects: Precondition::Anything,
     }
 }
 
@@ -51,6 +55,7 @@ fn delete_var(name: &str) -> DeleteVar {
     DeleteVar {
         project: project(),
         name: name.to_owned(),
+        expects: Precondition::Anything,
     }
 }
 
@@ -58,6 +63,7 @@ fn delete_secret(name: &str) -> DeleteSecret {
     DeleteSecret {
         project: project(),
         name: name.to_owned(),
+        expects: Precondition::Anything,
     }
 }
 
@@ -128,6 +134,56 @@ fn a_secret_is_sealed_for_its_version_and_opens_with_its_key_alone() {
             .version,
         3
     );
+}
+
+#[test]
+fn an_edit_for_another_version_is_refused() {
+    let refused = |what, present| {
+        Err(Refusal::PreconditionFailed {
+            what,
+            name: "URL".to_owned(),
+            present,
+        })
+    };
+    let version = |number| Precondition::OneOf([number].into());
+    let mut house = House::new();
+    let set = |value: &str, expects| SetVar {
+        expects,
+        ..set_var("URL", value)
+    };
+    for expects in [Precondition::Present, version(1)] {
+        let refusal = house.run(set("a", expects)).map(drop);
+        assert_eq!(refusal, refused("var", None));
+    }
+    house.run(set("a", Precondition::Absent)).unwrap();
+    let again = house.run(set("a", Precondition::Absent)).map(drop);
+    assert_eq!(again, refused("var", Some(1)), "also with the same value");
+    house.run(set("b", version(1))).unwrap();
+    let late = house.run(set("c", version(1))).map(drop);
+    assert_eq!(late, refused("var", Some(2)));
+    let delete = |expects| DeleteVar {
+        expects,
+        ..delete_var("URL")
+    };
+    assert_eq!(house.run(delete(version(1))), refused("var", Some(2)));
+    house.run(delete(version(2))).unwrap();
+    let gone = house.run(delete(version(2)));
+    assert!(matches!(gone, Err(Refusal::NoSuchVar { .. })), "{gone:?}");
+
+    let set = |expects| SetSecret {
+        expects,
+        ..set_secret("URL", "hunter2")
+    };
+    let delete = |expects| DeleteSecret {
+        expects,
+        ..delete_secret("URL")
+    };
+    house.run(set(Precondition::Absent)).unwrap();
+    house.run(set(version(1))).unwrap();
+    let late = house.run(set(version(1))).map(drop);
+    assert_eq!(late, refused("secret", Some(2)));
+    assert_eq!(house.run(delete(version(1))), refused("secret", Some(2)));
+    house.run(delete(Precondition::Present)).unwrap();
 }
 
 #[test]

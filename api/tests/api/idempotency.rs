@@ -1,0 +1,135 @@
+//! `Idempotency-Key` on requests that make a secret: it is made once, and the repeat says what was made.
+
+use api::{Access, ROUTES, UserRoute};
+use http::Method;
+use model::Scope;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Call};
+use crate::service::{Service, text};
+
+async fn keyed(service: &Service, token: &str, path: &str, body: &Value) -> Answer {
+    let call = Call::post(path)
+        .bearer(token)
+        .header("idempotency-key", "k");
+    call.json(body).send(service.address).await
+}
+
+async fn tokens(service: &Service) -> usize {
+    let listed = service.get("/v0/tokens").await.expect(200);
+    listed["items"].as_array().unwrap().len()
+}
+
+async fn is_let_in(service: &Service, secret: &str) -> bool {
+    let call = Call::get("/v0/jobs").bearer(secret);
+    call.send(service.address).await.status == 200
+}
+
+#[tokio::test]
+async fn a_repeat_makes_no_second_token_and_says_which_was_made() {
+    let service = Service::start().await;
+    let body = json!({"name": "ci", "scopes": ["job:read"]});
+    let ask = || keyed(&service, &service.admin, "/v0/tokens", &body);
+    // Also if both are on their way at once.
+    let (one, other) = tokio::join!(ask(), ask());
+    let (made, refused) = if one.status == 201 {
+        (one, other)
+    } else {
+        (other, one)
+    };
+    let made = made.expect(201);
+    let problem = refused.problem(409, "already_done");
+    assert_eq!(problem["made"], made["id"]);
+    assert!(!refused.text().contains(&text(&made["secret"])));
+    assert!(
+        text(&problem["hint"]).contains(&text(&made["id"])),
+        "{problem}"
+    );
+    let there = tokens(&service).await;
+    ask().await.problem(409, "already_done");
+    let changed = json!({"name": "ci2", "scopes": ["job:read"]});
+    let mismatch = keyed(&service, &service.admin, "/v0/tokens", &changed).await;
+    mismatch.problem(422, "idempotency_mismatch");
+    assert_eq!(tokens(&service).await, there);
+    // The key of another caller is another key.
+    let caller = service.personal([Scope::Admin], None).await;
+    let own = keyed(&service, &caller, "/v0/tokens", &body).await;
+    assert_ne!(own.expect(201)["id"], made["id"]);
+}
+
+#[tokio::test]
+async fn a_repeated_regeneration_leaves_both_secrets_as_they_are() {
+    let service = Service::start().await;
+    let body = json!({"name": "ci", "scopes": ["job:read"]});
+    let made = keyed(&service, &service.admin, "/v0/tokens", &body).await;
+    let made = made.expect(201);
+    let body = json!({"overlap_seconds": 60});
+    // The route is the same, however the token is named, and it is not that of the creation.
+    let path = format!("/v0/tokens/{}/regenerate", text(&made["id"]));
+    let first = keyed(&service, &service.admin, &path, &body).await;
+    let first = first.expect(200);
+    let again = keyed(&service, &service.admin, "/v0/tokens/ci/regenerate", &body).await;
+    assert_eq!(again.problem(409, "already_done")["made"], made["id"]);
+    for secret in [&made["secret"], &first["secret"]] {
+        assert!(is_let_in(&service, &text(secret)).await);
+    }
+}
+
+#[tokio::test]
+async fn a_repeat_makes_no_second_registration() {
+    let service = Service::start().await;
+    let ask = || {
+        let call = Call::post("/v0/runner-registrations").header("idempotency-key", "k");
+        service.admin(call)
+    };
+    ask().await.expect(201);
+    let problem = ask().await.problem(409, "already_done");
+    assert!(problem["made"].is_string(), "{problem}");
+}
+
+/// What a `POST` of users does that takes no key.
+const KEYLESS: &[(UserRoute, &str)] = &[
+    (
+        UserRoute::SyncSource,
+        "asks for a look, and another look is harmless",
+    ),
+    (UserRoute::Validate, "makes nothing"),
+    (
+        UserRoute::PruneWorkflow,
+        "only removes, and a repeat finds nothing more",
+    ),
+    (UserRoute::CancelJob, "a job is cancelled once"),
+];
+
+#[tokio::test]
+async fn every_post_of_users_that_makes_something_takes_a_key() {
+    let service = Service::start().await;
+    let job = service.dispatch("large").await;
+    service
+        .post("/v0/tokens", &json!({"name": "ci", "scopes": ["job:read"]}))
+        .await
+        .expect(201);
+    for route in ROUTES.iter().filter(|route| route.method == Method::POST) {
+        let Access::User(id, _) = route.access else {
+            continue;
+        };
+        let path = route
+            .path
+            .replace("{source}", "main")
+            .replace("{token}", "ci");
+        let path = path
+            .replace("{workflow}", "pipeline")
+            .replace("{scan}", "large");
+        let path = path.replace("{job}", &job);
+        let body = match id {
+            UserRoute::CreateToken => json!({"name": "two", "scopes": ["job:read"]}),
+            UserRoute::Validate => json!({"text": "", "file": "a.yaml"}),
+            _ => json!({}),
+        };
+        // A key that is too long is noticed only where keys are read.
+        let call = Call::post(&path).header("idempotency-key", &"k".repeat(201));
+        let answer = service.admin(call.json(&body)).await;
+        let is_keyless = KEYLESS.iter().any(|(keyless, _)| *keyless == id);
+        assert_eq!(answer.status < 300, is_keyless, "{path}: {}", answer.text());
+    }
+}

@@ -1,0 +1,112 @@
+//! Every list comes in pages.
+
+use std::collections::BTreeSet;
+
+use api::{Access, ROUTES};
+use http::Method;
+use serde_json::Value;
+
+use crate::client::Call;
+use crate::entries::{packed, with_artifacts};
+use crate::service::{Service, text};
+
+/// Lists without a cursor, and why.
+const WHOLE: &[(&str, &str)] = &[
+    (
+        "/v0/schedule",
+        "the slots of schedules have no end: `limit` says how far to look",
+    ),
+    (
+        "/v0/sessions",
+        "a token has at most 50 sessions, which is one page",
+    ),
+];
+
+/// A path of the route for something that the service has, with the parameters it needs.
+fn example(route: &str, job: &str) -> String {
+    let mut path = route.to_owned();
+    for (name, value) in [
+        ("{source}", "main"),
+        ("{project}", "main"),
+        ("{workflow}", "main%2Fpipeline"),
+        ("{scan}", "build"),
+        ("{revision}", "1"),
+        ("{job}", job),
+        ("{artifact}", "out"),
+        ("{runner}", "one"),
+        ("{var}", "URL"),
+    ] {
+        path = path.replace(name, value);
+    }
+    if route.ends_with("/search") {
+        path.push_str("?q=a");
+    } else if route.ends_with("{revision}/diff") {
+        path.push_str("?from=1");
+    } else if route.ends_with("{artifact}/diff") {
+        path.push_str(&format!("?against={job}"));
+    }
+    path
+}
+
+/// The items of a list, one at a time.
+async fn one_by_one(service: &Service, path: &str) -> Vec<Value> {
+    let and = if path.contains('?') { '&' } else { '?' };
+    let (mut items, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = format!("{path}{and}limit=1{cursor}");
+        let page = service.get(&page).await.expect(200);
+        let found = page["items"].as_array().unwrap();
+        assert!(found.len() <= 1, "{path}: {page}");
+        items.extend(found.iter().cloned());
+        match page.get("next_cursor") {
+            Some(next) => cursor = format!("&cursor={}", encoded(&text(next))),
+            None => return items,
+        }
+    }
+}
+
+fn encoded(cursor: &str) -> String {
+    cursor.bytes().map(|byte| format!("%{byte:02x}")).collect()
+}
+
+#[tokio::test]
+async fn every_list_takes_a_limit_and_a_cursor() {
+    let zips = [
+        packed(&[("a", "1"), ("b", "2")]),
+        packed(&[("a", "1"), ("c", "2")]),
+    ];
+    let (service, jobs) = with_artifacts(&zips).await;
+    for name in ["vars/URL", "vars/DEPTH", "secrets/KEY", "secrets/OTHER"] {
+        service.set(name, "hunter2").await.expect(200);
+    }
+    service.register("two", &[], 1).await;
+    let (mut lists, mut whole) = (0, BTreeSet::new());
+    for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
+        if matches!(route.access, Access::Public(_) | Access::Local(..)) {
+            continue;
+        }
+        let path = example(route.path, &jobs[0]);
+        assert!(!path.contains('{'), "{path} has no example");
+        let call = Call::get(&path).bearer(&service.admin);
+        let answer = call.send_to_stream(service.address).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        let Some(all) = serde_json::from_slice::<Value>(&answer.body)
+            .ok()
+            .and_then(|body| body.get("items").cloned())
+        else {
+            continue;
+        };
+        lists += 1;
+        if !["limit", "cursor"]
+            .iter()
+            .all(|it| route.query.contains(it))
+        {
+            whole.insert(route.path);
+            continue;
+        }
+        let pages = one_by_one(&service, &path).await;
+        assert_eq!(Value::from(pages), all, "{path}");
+    }
+    assert!(lists > 15, "{lists}");
+    assert_eq!(whole, WHOLE.iter().map(|(path, _)| *path).collect());
+}

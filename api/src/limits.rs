@@ -86,8 +86,8 @@ pub(crate) const VALIDATE_BODY: u64 = 8 * 1024 * 1024;
 /// Texts that are validated at once. Each may take a thread for a second.
 pub(crate) const VALIDATED_AT_ONCE: usize = 2;
 
-/// Secrets whose masking is checked at once. Each may take a thread and some ten megabytes for a second.
-pub(crate) const MASKING_AT_ONCE: usize = 2;
+/// Secrets whose masking is checked at once. A value of 64 KiB takes a thread and ninety megabytes for a moment.
+pub(crate) const MASKING_AT_ONCE: usize = 1;
 
 /// Longest name of a file that is validated. Every diagnostic repeats it.
 pub(crate) const VALIDATED_FILE_CHARS: usize = 200;

@@ -116,7 +116,11 @@ pub(crate) struct RunOptions {
 }
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true,
+    override_usage = "everscand secret-key <COMMAND>"
+)]
 pub(crate) struct SecretKeyOptions {
     #[command(subcommand)]
     pub(crate) command: Option<SecretKeyCommand>,

@@ -143,7 +143,7 @@ fn missing(secrets: &ProjectSecrets, keys: Option<&SealingKeys>) -> BTreeMap<Key
 
 #[cfg(test)]
 mod tests {
-    use model::decide::SetSecret;
+    use model::decide::{Precondition, SetSecret};
     use model::{Actor, SealingKey, SecretValue};
     use tempfile::TempDir;
 

@@ -92,9 +92,9 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
             | (Role::Folder, "idempotency" | "runners" | "registrations" | "tokens") => {
                 check.facts.folders.push(entry.name);
             }
+            // Nothing refers to the audit log, and its lines stand alone.
             (Role::Folder, "audit") => check_audit(check),
             (Role::File(key), _) if *key == Layout::initial_admin_token() => {}
-            // Nothing refers to the audit log, and its lines stand alone.
             (_, name) => check.unknown(name),
         }
     }

@@ -280,18 +280,17 @@ async fn a_full_folder_takes_no_new_blob() {
     for number in 1..BLOB_FOLDER_ENTRIES {
         std::fs::write(record.with_file_name(format!("{number}~.json")), "").unwrap();
     }
-    let asked = opened
-        .state
-        .in_the_way_of_blob(project(), &path("full/new"));
-    let refusal = asked.await.unwrap();
+    let in_the_way = async |at: &str| {
+        let found = opened.state.in_the_way_of_blob(project(), &path(at)).await;
+        found.unwrap()
+    };
+    let refusal = in_the_way("full/new").await;
+    let is_full = |entries: &usize| *entries == BLOB_FOLDER_ENTRIES;
     assert!(
-        matches!(&refusal, Some(Refusal::BlobFolderFull { entries, .. }) if *entries == BLOB_FOLDER_ENTRIES),
+        matches!(&refusal, Some(Refusal::BlobFolderFull { entries, .. }) if is_full(entries)),
         "{refusal:?}"
     );
-    let below = opened
-        .state
-        .in_the_way_of_blob(project(), &path("other/new"));
-    assert_eq!(below.await.unwrap(), None);
+    assert_eq!(in_the_way("other/new").await, None);
 }
 
 #[tokio::test]

@@ -105,12 +105,13 @@ async fn they_count_requests_jobs_and_commits() {
 
 /// What Prometheus itself says of the text and of the rules.
 #[tokio::test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so and why")]
 async fn prometheus_takes_the_text_and_the_rules() {
     let service = Service::start().await;
     service.claimed("one").await;
     let said = text(&service).await;
     if Command::new("promtool").arg("--version").output().is_err() {
-        println!("SKIP: promtool is not installed (Debian: prometheus)");
+        eprintln!("SKIP: promtool is not installed (Debian: prometheus)");
         return;
     }
     let mut check = Command::new("promtool")

@@ -99,6 +99,12 @@ const KEYLESS: &[(UserRoute, &str)] = &[
         "only removes, and a repeat finds nothing more",
     ),
     (UserRoute::CancelJob, "a job is cancelled once"),
+    (UserRoute::CopyBlob, "a copy that is made again is the same"),
+    (UserRoute::MoveBlob, "a blob is moved once"),
+    (
+        UserRoute::CreateBlobLink,
+        "a second link can be revoked, and each ends by itself",
+    ),
 ];
 
 #[tokio::test]
@@ -109,6 +115,8 @@ async fn every_post_of_users_that_makes_something_takes_a_key() {
         .post("/v0/tokens", &json!({"name": "ci", "scopes": ["job:read"]}))
         .await
         .expect(201);
+    let blob = Call::new(Method::PUT, "/v0/blobs/a").bytes("x");
+    service.admin(blob).await.expect(201);
     for route in ROUTES.iter().filter(|route| route.method == Method::POST) {
         let Access::User(id, _) = route.access else {
             continue;
@@ -123,6 +131,11 @@ async fn every_post_of_users_that_makes_something_takes_a_key() {
         let path = path.replace("{job}", &job);
         let body = match id {
             UserRoute::CreateToken => json!({"name": "two", "scopes": ["job:read"]}),
+            UserRoute::CopyBlob => json!({"from": "a", "to": "b"}),
+            UserRoute::MoveBlob => json!({"from": "b", "to": "c"}),
+            UserRoute::CreateBlobLink => {
+                json!({"path": "a", "use_for": "get", "expires_in": "1h"})
+            }
             UserRoute::Validate => json!({"text": "", "file": "a.yaml"}),
             _ => json!({}),
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use api::{Access, ROUTES};
 use http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::Call;
 use crate::entries::{packed, with_artifacts};
@@ -35,11 +35,15 @@ fn example(route: &str, job: &str) -> String {
         ("{artifact}", "out"),
         ("{runner}", "one"),
         ("{var}", "URL"),
+        ("{secret}", "KEY"),
+        ("{*path}", "a"),
     ] {
         path = path.replace(name, value);
     }
     if route.ends_with("/search") {
         path.push_str("?q=a");
+    } else if route.starts_with("/v0/blob") {
+        path.push_str("?project=main");
     } else if route.ends_with("{revision}/diff") {
         path.push_str("?from=1");
     } else if route.ends_with("{artifact}/diff") {
@@ -80,9 +84,19 @@ async fn every_list_takes_a_limit_and_a_cursor() {
         service.set(name, "hunter2").await.expect(200);
     }
     service.register("two", &[], 1).await;
+    for path in ["a", "b/c"] {
+        let upload = Call::new(Method::PUT, format!("/v0/blobs/{path}?project=main"));
+        service.admin(upload.bytes("x")).await.expect(201);
+        let link = json!({"path": path, "use_for": "get", "expires_in": "1h"});
+        let made = service.post("/v0/blob-links?project=main", &link).await;
+        made.expect(201);
+    }
     let (mut lists, mut whole) = (0, BTreeSet::new());
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
-        if matches!(route.access, Access::Public(_) | Access::Local(..)) {
+        if matches!(
+            route.access,
+            Access::Public(_) | Access::Local(..) | Access::Link(_)
+        ) {
             continue;
         }
         let path = example(route.path, &jobs[0]);

@@ -170,7 +170,14 @@ impl FileEngine {
             return Ok(opened.journal.last());
         }
         batch.check()?;
-        view.check(&batch)?;
+        if let Err(contradicted) = view.check(&batch) {
+            // Files that are gone with the whole state are no mistake of the caller.
+            let journal = opened.journal.verify();
+            journal.map_err(|error| CommitError::Unknown {
+                source: error.into(),
+            })?;
+            return Err(contradicted);
+        }
         self.pending.wait_for_room()?;
         let seq = opened.journal.last().next();
         failpoint::reach("commit-begun");

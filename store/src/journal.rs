@@ -77,7 +77,7 @@ impl Journal {
 
     /// Fails when the next start would not find the record, or another process may have the lock. Called after the sync:
     /// whoever takes the lock later reads the record.
-    fn verify(&self) -> Result<(), DiskError> {
+    pub(crate) fn verify(&self) -> Result<(), DiskError> {
         let disk = &self.segments.disk;
         self.lock.verify(disk)?;
         disk.verify(self.current.file.path(), self.current.identity)

@@ -1,39 +1,32 @@
 //! The daemon as the caller of a user's route sees it. Handlers of these routes get this and no handle, so none can
 //! forget to ask whether the caller may see what it works on.
 
+mod blobs;
+mod commands;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use chrono::TimeDelta;
-use model::blob::LinkUse;
-use model::decide::{CreateBlobLink, NewBlobLink, Refusal, RevokeBlobLink};
-use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, Precondition, SetVar};
-use model::decide::{DeleteSecret, RegenerateToken, RevokeToken, SignOut, SignOutEverywhere};
 use model::limits::ID_PART_DIGITS;
-use model::retention::{Position, RetentionPolicy};
+use model::retention::Position;
 use model::{
-    ActiveWorkflow, Actor, Blob, BlobCondition, BlobLinkId, BlobPath, EncodingCheck,
-    IdempotencyKey, Job, JobId, JobIdPart, KeyId, KeyState, NoJobIdPart, ProjectId, ProjectSecrets,
-    Reason, RevisionRecord, RevisionRef, Runner, RunnerId, ScanKey, SecretValue, Seen, SessionId,
-    Source, SourceName, StoredSecret, Timestamp, Token, TokenHash, TokenId, Var, Viewer,
-    WorkflowId, WorkflowRef, World, waiting,
+    Actor, Job, JobId, JobIdPart, NoJobIdPart, ProjectId, Reason, RevisionRecord, RevisionRef,
+    Runner, RunnerId, ScanKey, Seen, SessionId, Source, Timestamp, Token, TokenHash, Viewer,
+    WorkflowId, WorkflowRef, waiting,
 };
-use reconciler::{BlobUpload, Handle, NewBlob, Retained, Stored, Why};
-use serde_json::Value;
+use reconciler::{Handle, Why};
 use state::Seq;
-use state::blobs::{BlobPage, BlobQuery};
 use state::{
     AuditFilter, AuditPage, AuditPlace, Download, HistoryPage, JobFilter, JobPage, Ledger,
-    LogFilter, LogMatches, LogSearch, LogStream, ReadError, StoredRevision, SubmitError, ZipEntry,
-    ZipProblem,
+    LogFilter, LogMatches, LogSearch, LogStream, ReadError, StoredRevision, ZipEntry, ZipProblem,
 };
 use tokio::sync::watch;
 use wire::ErrorCode;
 use workflow::InputValue;
 
 use crate::events::{Hub, Listener, TooManyListeners, Wanted};
-use crate::failure::{Failure, shorten, unauthorized};
+use crate::failure::{Failure, shorten};
 use crate::limits::{CANDIDATES, NAMED_JOBS, TOKEN_LOOK};
 
 /// The daemon, as far as a caller may see it and act on it.
@@ -395,40 +388,6 @@ impl Visible {
         Ok(state.artifact_entries(job.id, name).await?)
     }
 
-    /// What is recorded of a blob.
-    pub(crate) async fn blob(
-        &self,
-        project: &Shown<ProjectId>,
-        path: &BlobPath,
-    ) -> Result<Blob, Failure> {
-        let found = self.handle.state().blob(**project, path).await?;
-        found
-            .filter(|blob| !blob.is_over(self.steady()))
-            .ok_or_else(|| no_such_blob(path))
-    }
-
-    /// A blob with its content.
-    pub(crate) async fn open_blob(
-        &self,
-        project: &Shown<ProjectId>,
-        path: &BlobPath,
-    ) -> Result<(Blob, Download), Failure> {
-        let found = self.handle.state().open_blob(**project, path).await?;
-        found
-            .filter(|(blob, _)| !blob.is_over(self.steady()))
-            .ok_or_else(|| no_such_blob(path))
-    }
-
-    /// Lists the blobs of a project.
-    pub(crate) async fn list_blobs(
-        &self,
-        project: &Shown<ProjectId>,
-        query: &BlobQuery,
-    ) -> Result<BlobPage, Failure> {
-        debug_assert_eq!(**project, query.project);
-        Ok(self.handle.state().list_blobs(query).await?)
-    }
-
     /// Why a scan ran or did not.
     pub(crate) async fn why(
         &self,
@@ -531,286 +490,6 @@ impl Visible {
     }
 }
 
-/// Commands.
-impl Visible {
-    /// The daemon, for a command. The body may have taken hours, and the token may have ended meanwhile.
-    fn acting(&self) -> Result<&Handle, Failure> {
-        let is_valid = self.handle.state().read(|world| {
-            let token = world.token(self.token.id);
-            token.is_some_and(|token| self.is_let_in(token, self.handle.time(world)))
-        });
-        if is_valid {
-            Ok(&self.handle)
-        } else {
-            Err(unauthorized())
-        }
-    }
-
-    /// The daemon, for a command about tokens. A secret that was replaced must not replace the new one.
-    fn managing(&self) -> Result<&Handle, Failure> {
-        let handle = self.acting()?;
-        let secret = |world: &World| Some(world.token(self.token.id)?.hash);
-        if handle.state().read(secret) == Some(self.secret) {
-            return Ok(handle);
-        }
-        Err(Failure::new(
-            ErrorCode::Forbidden,
-            "this secret was replaced; tokens are managed with the new one",
-        ))
-    }
-
-    pub(crate) async fn sync_source(
-        &self,
-        source: &Shown<SourceName>,
-        wait: bool,
-    ) -> Result<(), Failure> {
-        self.acting()?.state().note_request().await?;
-        tokio::select! {
-            synced = self.acting()?.sync_source(source, wait) => Ok(synced?),
-            () = self.token_ended() => Err(unauthorized()),
-        }
-    }
-
-    pub(crate) async fn set_var(
-        &self,
-        project: &Shown<ProjectId>,
-        name: &str,
-        value: String,
-        expects: Precondition,
-    ) -> Result<Var, Failure> {
-        let set = SetVar {
-            project: **project,
-            name: name.to_owned(),
-            value,
-            actor: self.actor(),
-            expects,
-        };
-        Ok(self.acting()?.set_var(set).await?)
-    }
-
-    pub(crate) async fn delete_var(
-        &self,
-        project: &Shown<ProjectId>,
-        name: &str,
-        expects: Precondition,
-    ) -> Result<(), Failure> {
-        let (project, name) = (**project, name.to_owned());
-        let delete = DeleteVar {
-            project,
-            name,
-            expects,
-        };
-        Ok(self.acting()?.delete_var(delete).await?)
-    }
-
-    pub(crate) async fn set_secret(
-        &self,
-        project: &Shown<ProjectId>,
-        name: &str,
-        value: SecretValue,
-        expects: Precondition,
-    ) -> Result<StoredSecret, Failure> {
-        let name = name.to_owned();
-        let handle = self.acting()?;
-        let set = handle.set_secret(**project, name, value, self.actor(), expects);
-        Ok(set.await?)
-    }
-
-    /// Whether the daemon has the key of a secret.
-    pub(crate) fn key_state(&self, key: &KeyId) -> KeyState {
-        self.handle.key_state(key)
-    }
-
-    pub(crate) async fn check_masking(
-        &self,
-        secrets: &ProjectSecrets,
-        name: &str,
-    ) -> Result<Option<Vec<EncodingCheck>>, Failure> {
-        Ok(self.handle.check_masking(secrets, name).await?)
-    }
-
-    pub(crate) async fn delete_secret(
-        &self,
-        project: &Shown<ProjectId>,
-        name: &str,
-        expects: Precondition,
-    ) -> Result<(), Failure> {
-        let (project, name) = (**project, name.to_owned());
-        let delete = DeleteSecret {
-            project,
-            name,
-            expects,
-        };
-        Ok(self.acting()?.delete_secret(delete).await?)
-    }
-
-    pub(crate) async fn prune(
-        &self,
-        workflow: &Shown<ActiveWorkflow>,
-        policy: Option<RetentionPolicy>,
-        dry_run: bool,
-    ) -> Result<Retained, Failure> {
-        Ok(self.acting()?.prune(workflow, policy, dry_run).await?)
-    }
-
-    pub(crate) async fn dispatch(
-        &self,
-        workflow: &Shown<WorkflowId>,
-        scan: &str,
-        inputs: &BTreeMap<String, Value>,
-        key: Option<IdempotencyKey>,
-    ) -> Result<ShownJob, Failure> {
-        let job = self
-            .acting()?
-            .dispatch(**workflow, scan, inputs, self.actor(), key);
-        Ok(Shown(job.await?))
-    }
-
-    /// Cancels a job. None if that is refused, for example because it has ended meanwhile.
-    pub(crate) async fn cancel(&self, job: &ShownJob) -> Result<Option<ShownJob>, Failure> {
-        match self.acting()?.cancel(job.id, self.actor()).await {
-            Ok(job) => Ok(Some(Shown(job))),
-            Err(SubmitError::Refused(_)) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    pub(crate) async fn delete_job(&self, job: &ShownJob) -> Result<(), Failure> {
-        self.acting()?.delete_job(job.id, self.actor()).await?;
-        Ok(())
-    }
-
-    pub(crate) async fn delete_artifact(&self, job: &ShownJob, name: &str) -> Result<(), Failure> {
-        let delete = self
-            .acting()?
-            .delete_artifact(job.id, name.to_owned(), self.actor());
-        delete.await?;
-        Ok(())
-    }
-
-    /// Begins to receive a blob.
-    pub(crate) async fn begin_blob(
-        &self,
-        new: &Shown<NewBlob>,
-        announced: Option<u64>,
-    ) -> Result<BlobUpload, Failure> {
-        let new = NewBlob::clone(new);
-        Ok(self.acting()?.begin_blob(new, announced).await?)
-    }
-
-    pub(crate) async fn finish_blob(
-        &self,
-        upload: BlobUpload,
-        wanted: Option<&str>,
-    ) -> Result<Stored, Failure> {
-        // The content may have taken hours.
-        self.acting()?;
-        Ok(upload.finish(wanted).await?)
-    }
-
-    pub(crate) async fn copy_blob(
-        &self,
-        from: BlobPath,
-        new: &Shown<NewBlob>,
-    ) -> Result<Stored, Failure> {
-        Ok(self.acting()?.copy_blob(from, NewBlob::clone(new)).await?)
-    }
-
-    pub(crate) async fn move_blob(
-        &self,
-        project: &Shown<ProjectId>,
-        from: BlobPath,
-        to: BlobPath,
-        condition: BlobCondition,
-    ) -> Result<Stored, Failure> {
-        let handle = self.acting()?;
-        Ok(handle.move_blob(**project, from, to, condition).await?)
-    }
-
-    pub(crate) async fn delete_blob(
-        &self,
-        project: &Shown<ProjectId>,
-        path: BlobPath,
-        condition: BlobCondition,
-    ) -> Result<(), Failure> {
-        let handle = self.acting()?;
-        Ok(handle.delete_blob(**project, path, condition).await?)
-    }
-
-    pub(crate) async fn create_blob_link(
-        &self,
-        project: &Shown<ProjectId>,
-        path: BlobPath,
-        use_for: LinkUse,
-        life: TimeDelta,
-    ) -> Result<NewBlobLink, Failure> {
-        let create = CreateBlobLink {
-            project: **project,
-            path,
-            use_for,
-            life,
-            token: self.token.id,
-        };
-        Ok(self.acting()?.state().submit(create).await?)
-    }
-
-    pub(crate) async fn revoke_blob_link(&self, link: &Shown<BlobLinkId>) -> Result<(), Failure> {
-        let revoke = RevokeBlobLink { link: **link };
-        Ok(self.acting()?.state().submit(revoke).await?)
-    }
-
-    pub(crate) async fn create_token(
-        &self,
-        create: impl FnOnce(Viewer) -> CreateToken,
-        key: Option<IdempotencyKey>,
-    ) -> Result<NewToken, Failure> {
-        let create = create(Viewer::clone(&self.viewer));
-        Ok(self.managing()?.create_token(create, key).await?)
-    }
-
-    pub(crate) async fn regenerate_token(
-        &self,
-        regenerate: impl FnOnce(Viewer) -> RegenerateToken,
-        key: Option<IdempotencyKey>,
-    ) -> Result<NewToken, Failure> {
-        let regenerate = regenerate(Viewer::clone(&self.viewer));
-        Ok(self.managing()?.regenerate_token(regenerate, key).await?)
-    }
-
-    pub(crate) async fn revoke_token(&self, token: TokenId) -> Result<(), Failure> {
-        let by = Viewer::clone(&self.viewer);
-        Ok(self
-            .managing()?
-            .revoke_token(RevokeToken { token, by })
-            .await?)
-    }
-
-    /// Ends a session of the caller's token.
-    pub(crate) async fn sign_out(&self, session: SessionId) -> Result<(), Failure> {
-        let token = self.token.id;
-        let state = self.acting()?.state();
-        Ok(state.submit(SignOut { token, session }).await?)
-    }
-
-    /// Ends all sessions of the caller's token.
-    pub(crate) async fn sign_out_everywhere(&self) -> Result<(), Failure> {
-        let token = self.token.id;
-        let state = self.acting()?.state();
-        Ok(state.submit(SignOutEverywhere { token }).await?)
-    }
-
-    pub(crate) async fn remove_runner(&self, runner: &Shown<RunnerId>) -> Result<(), Failure> {
-        Ok(self.acting()?.remove_runner(**runner).await?)
-    }
-
-    pub(crate) async fn create_registration(
-        &self,
-        key: Option<IdempotencyKey>,
-    ) -> Result<NewRegistration, Failure> {
-        Ok(self.acting()?.create_registration(key).await?)
-    }
-}
-
 /// The answer to a part of an id that several jobs have, newest first.
 fn ambiguous(part: &str, jobs: &[ShownJob]) -> Failure {
     let shown = jobs.iter().take(CANDIDATES).map(|job| {
@@ -829,9 +508,4 @@ fn ambiguous(part: &str, jobs: &[ShownJob]) -> Failure {
     );
     Failure::new(ErrorCode::AmbiguousName, text)
         .hint(format!("give more of it: {}{more}", shown.join(", ")))
-}
-
-fn no_such_blob(path: &BlobPath) -> Failure {
-    let path = path.to_string();
-    Failure::from(Refusal::NoSuchBlob { path })
 }

@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::process::Output;
-use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-use crate::support::{PATIENCE, World};
+use crate::support::{World, eventually};
 
 const WORKFLOW: &str = "\
 scans:
@@ -85,23 +84,19 @@ fn a_job_runs_over_https_and_a_new_certificate_is_used_without_a_restart() {
     expect(&world, &["scan", "dispatch", "tls", "hello", "--follow"]);
 
     certify(&world, "second.pem");
-    let until = Instant::now() + PATIENCE;
-    while !trusting(&world, "second.pem", &["source", "list"])
-        .status
-        .success()
-    {
-        assert!(Instant::now() < until, "{}", world.daemon_log());
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    eventually("the use of the new certificate", || {
+        trusting(&world, "second.pem", &["source", "list"])
+            .status
+            .success()
+    });
     let outdated = trusting(&world, "first.pem", &["source", "list"]);
     assert!(!outdated.status.success(), "{outdated:?}");
 
     // A pair that cannot be used changes nothing.
     fs::write(world.path("key.pem"), "no key").unwrap();
-    while !world.daemon_log().contains("is no private key") {
-        assert!(Instant::now() < until, "{}", world.daemon_log());
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    eventually("the refusal of the new key", || {
+        world.daemon_log().contains("is no private key")
+    });
     let still = trusting(&world, "second.pem", &["source", "list"]);
     assert!(still.status.success(), "{still:?}");
 }

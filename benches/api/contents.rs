@@ -1,12 +1,7 @@
-//! What storing and reading a large blob costs beside the least that does the same: a server that writes each body into a
-//! file, hashes it and syncs it, and sends a file as it is. Both are driven by the same client, one connection for each request.
+//! A blob and an artifact in and out.
 //!
-//!     cargo bench --package daemon --bench blobs [-- MEGABYTES]
-
-#![expect(
-    clippy::disallowed_methods,
-    reason = "tests lay out files and start the programs they are about"
-)]
+//! The floor is the least that does the same: a server that writes each body into a file, hashes it and syncs it, and sends
+//! a file as it is. All are driven by the same client, one connection for each request.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,16 +9,13 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use client::Secret;
 use sha2::{Digest, Sha256};
-use support::World;
+use uuid::Uuid;
+use wire::{Message, Poll};
 
-#[path = "../tests/support.rs"]
-#[expect(
-    dead_code,
-    clippy::unwrap_used,
-    reason = "the stories need more of it, and a figure that cannot be taken ends there as well"
-)]
-mod support;
+use crate::figures::memory;
+use crate::stage::Stage;
 
 const RUNS: usize = 5;
 const MEGABYTES: u64 = 2_000;
@@ -31,66 +23,122 @@ const PIECE: usize = 256 * 1024;
 
 type Failure = Box<dyn std::error::Error>;
 
-#[expect(clippy::print_stdout, reason = "the figures are this program's output")]
-fn main() -> Result<(), Failure> {
-    let megabytes = std::env::args()
-        .skip(1)
-        .find_map(|argument| argument.parse().ok())
-        .unwrap_or(MEGABYTES);
-    let size = megabytes * 1_000_000;
-    // On the disk of the build, not in memory.
-    let mut world = World::below(Path::new(env!("CARGO_TARGET_TMPDIR")));
-    world.init_repository();
-    world.start_daemon();
-    let token = world.token().ok_or("no token")?;
-    let daemon = Server {
-        address: world.address(),
-        path: "/v0/blobs/large".to_owned(),
-        token,
+pub(crate) fn run() {
+    let size = MEGABYTES * 1_000_000;
+    let stage = Stage::new();
+    let pid = stage.world.daemon_pid();
+    println!("contents: {MEGABYTES} MB, best of {RUNS} runs");
+    let server = |path: &str| Server {
+        address: stage.target.address.clone(),
+        path: path.to_owned(),
+        token: stage.target.token.clone(),
+        digest: String::new(),
     };
     let floor = Server {
-        address: plain(world.path("plain"))?,
-        path: "/large".to_owned(),
-        token: String::new(),
+        address: plain(stage.world.path("plain")).unwrap(),
+        ..server("/large")
     };
-    let before = resident(world.daemon_pid())?;
-    println!("{megabytes} MB, {RUNS} runs, best of them");
-    for (what, request) in [
-        (
-            "upload",
-            Server::upload as fn(&Server, u64) -> Result<(), Failure>,
-        ),
-        ("download", Server::download),
-    ] {
-        let (mut ours, mut theirs) = (Duration::MAX, Duration::MAX);
-        for _ in 0..RUNS {
-            theirs = theirs.min(timed(|| request(&floor, size))?);
-            ours = ours.min(timed(|| request(&daemon, size))?);
-        }
-        let rate = |time: Duration| size as f64 / 1e6 / time.as_secs_f64();
-        println!(
-            "{what:<9} daemon {:>7.0} MB/s, floor {:>7.0} MB/s, ratio {:.2}",
-            rate(ours),
-            rate(theirs),
-            rate(ours) / rate(theirs)
-        );
+    let before = memory(pid, "VmHWM:");
+    let blob = server("/v0/blobs/large");
+    let mut uploads = Race::default();
+    let mut downloads = Race::default();
+    for _ in 0..RUNS {
+        uploads.run(|| floor.upload(size), || blob.upload(size));
+        downloads.run(|| floor.download(size), || blob.download(size));
     }
-    let after = resident(world.daemon_pid())?;
-    println!("memory: {before} kB before, at most {after} kB");
-    world.stop_daemon();
-    Ok(())
+    uploads.print("blob in", size);
+    downloads.print("blob out", size);
+    let (mut uploads, mut downloads) = (Race::default(), Race::default());
+    for run in 0..RUNS {
+        // A job has one artifact of a name.
+        let (job, token) = stage.block_on(claimed(&stage, run));
+        let artifact = server(&format!("/v0/jobs/{job}/artifacts/out"));
+        let writer = Server {
+            token,
+            address: artifact.address.clone(),
+            path: artifact.path.clone(),
+            digest: format!(
+                "{}: sha256:{}\r\n",
+                wire::CONTENT_DIGEST_HEADER,
+                "0".repeat(64)
+            ),
+        };
+        uploads.run(|| floor.upload(size), || writer.upload(size));
+        downloads.run(|| floor.download(size), || artifact.download(size));
+    }
+    uploads.print("artifact in", size);
+    downloads.print("artifact out", size);
+    let more = (memory(pid, "VmHWM:") - before) / 1_000.0;
+    println!("  most memory of the daemon: {more:.1} MB more than before");
 }
 
-fn timed(work: impl FnOnce() -> Result<(), Failure>) -> Result<Duration, Failure> {
+/// A job that a runner has claimed, and the token of its worker.
+async fn claimed(stage: &Stage, run: usize) -> (Uuid, String) {
+    let labels = vec![format!("own_{run}")];
+    let session = Stage::runner(&stage.client, format!("taker-{run}"), labels).await;
+    let session = stage.client.with_token(session);
+    let job = stage.dispatch(&format!("own_{run}")).await;
+    let poll = Poll {
+        instance: Uuid::nil(),
+        capacity: 1,
+        holding: Vec::new(),
+    };
+    let answer = session.poll(&poll).await.unwrap();
+    let [Message::JobAssigned(assigned)] = &answer.messages[..] else {
+        panic!("no job was assigned")
+    };
+    let worker = stage.client.with_token(Secret::new(assigned.token.clone()));
+    worker.resolve(job).await.unwrap();
+    (job, assigned.token.clone())
+}
+
+/// The best times of the floor and of the daemon, run in turn.
+struct Race {
+    floor: Duration,
+    daemon: Duration,
+}
+
+impl Default for Race {
+    fn default() -> Self {
+        Self {
+            floor: Duration::MAX,
+            daemon: Duration::MAX,
+        }
+    }
+}
+
+impl Race {
+    fn run(
+        &mut self,
+        floor: impl FnOnce() -> Result<(), Failure>,
+        daemon: impl FnOnce() -> Result<(), Failure>,
+    ) {
+        self.floor = self.floor.min(timed(floor));
+        self.daemon = self.daemon.min(timed(daemon));
+    }
+
+    fn print(&self, what: &str, size: u64) {
+        let rate = |time: Duration| size as f64 / 1e6 / time.as_secs_f64();
+        let (ours, floor) = (rate(self.daemon), rate(self.floor));
+        println!(
+            "  {what:<12}: {ours:>6.0} MB/s, floor {floor:>6.0} MB/s, ratio {:.2}",
+            ours / floor
+        );
+    }
+}
+
+fn timed(work: impl FnOnce() -> Result<(), Failure>) -> Duration {
     let begun = Instant::now();
-    work()?;
-    Ok(begun.elapsed())
+    work().unwrap();
+    begun.elapsed()
 }
 
 struct Server {
     address: String,
     path: String,
     token: String,
+    /// The digest over an artifact's entries, which its upload tells. The daemon keeps it and cannot check it.
+    digest: String,
 }
 
 impl Server {
@@ -98,9 +146,9 @@ impl Server {
         let mut stream = TcpStream::connect(&self.address)?;
         write!(
             stream,
-            "{method} {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nconnection: close\r\n\
+            "{method} {} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nconnection: close\r\n{}\
              content-length: {length}\r\n\r\n",
-            self.path, self.token
+            self.path, self.token, self.digest
         )?;
         Ok(stream)
     }
@@ -204,12 +252,4 @@ fn serve(stream: TcpStream, folder: &Path) -> Result<(), Failure> {
         stream,
         "HTTP/1.1 201 Created\r\netag: \"{digest}\"\r\ncontent-length: 0\r\n\r\n"
     )?)
-}
-
-/// The most memory that a process has had, in kB.
-fn resident(pid: u32) -> Result<u64, Failure> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let count = line.and_then(|line| line.split_whitespace().next());
-    Ok(count.ok_or("no VmHWM")?.parse()?)
 }

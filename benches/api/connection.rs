@@ -1,0 +1,129 @@
+//! The least that is an HTTP client: one connection, one request after the other.
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A kept connection.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    /// What has come and is not read yet.
+    buffer: BytesMut,
+}
+
+/// Where to send requests, and as whom.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) address: String,
+    pub(crate) token: String,
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: BytesMut,
+}
+
+impl Answer {
+    /// The body, if it is a success.
+    pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> T {
+        let text = String::from_utf8_lossy(&self.body);
+        assert!(self.status < 300, "{}: {text}", self.status);
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+impl Target {
+    pub(crate) async fn connect(&self) -> Connection {
+        let stream = TcpStream::connect(&self.address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Connection {
+            stream,
+            buffer: BytesMut::with_capacity(4 * 1024),
+        }
+    }
+
+    /// The bytes of a request.
+    pub(crate) fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> Vec<u8> {
+        format!(
+            "{method} {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n{headers}\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            self.token,
+            body.len()
+        )
+        .into_bytes()
+    }
+}
+
+impl Connection {
+    /// Sends a request and reads its whole answer.
+    pub(crate) async fn ask(&mut self, request: &[u8]) -> Answer {
+        self.send(request).await;
+        self.answer().await
+    }
+
+    pub(crate) async fn send(&mut self, request: &[u8]) {
+        self.stream.write_all(request).await.unwrap();
+    }
+
+    /// Reads an answer that tells its length.
+    pub(crate) async fn answer(&mut self) -> Answer {
+        let (status, length) = self.head().await;
+        while self.buffer.len() < length {
+            self.more().await;
+        }
+        let body = self.buffer.split_to(length);
+        Answer { status, body }
+    }
+
+    /// Reads a head: its status and the length that it tells.
+    pub(crate) async fn head(&mut self) -> (u16, usize) {
+        let end = loop {
+            if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
+                break end;
+            }
+            self.more().await;
+        };
+        let head = std::str::from_utf8(&self.buffer[..end]).unwrap();
+        let status = head[9..12].parse().unwrap();
+        let length = head
+            .lines()
+            .filter_map(|line| line.split_once(": "))
+            .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+            .map_or(0, |(_, value)| value.parse().unwrap());
+        self.buffer.advance(end + 4);
+        (status, length)
+    }
+
+    /// Waits for the next event of a stream, and drops what stands before it. The bytes of a chunk's frame are between the
+    /// lines and not in them, since the daemon sends whole events.
+    pub(crate) async fn event(&mut self) {
+        loop {
+            let found = find(&self.buffer, b"\nevent: ").or_else(|| find(&self.buffer, b"event: "));
+            if let Some(start) = found
+                && let Some(end) = find(&self.buffer[start..], b"\n\n")
+            {
+                self.buffer.advance(start + end + 2);
+                return;
+            }
+            self.more().await;
+        }
+    }
+
+    /// Reads and forgets until the connection ends.
+    pub(crate) async fn drain(mut self) {
+        while self.stream.read_buf(&mut self.buffer).await.unwrap_or(0) > 0 {
+            self.buffer.clear();
+        }
+    }
+
+    async fn more(&mut self) {
+        let count = self.stream.read_buf(&mut self.buffer).await.unwrap();
+        assert!(count > 0, "the server has closed the connection");
+    }
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes
+        .windows(wanted.len())
+        .position(|window| window == wanted)
+}

@@ -1,0 +1,147 @@
+//! Those who listen to what changes.
+
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use crate::connection::{Connection, Target};
+use crate::figures::{Times, append};
+use crate::stage::Stage;
+
+/// Listeners to everything, and to one job each.
+const TO_ALL: usize = 20;
+const TO_ONE: usize = 980;
+
+const CHANGES: usize = 200;
+
+/// Jobs in a second, each made, claimed and ended, and how long.
+const JOBS: u32 = 400;
+const SPAN: Duration = Duration::from_secs(5);
+const ROUNDS: usize = 3;
+
+pub(crate) fn run() {
+    let stage = Stage::new();
+    stage.block_on(async {
+        println!("events");
+        arrival(&stage).await;
+        burden(&stage).await;
+    });
+}
+
+/// From a dispatch to the listener that is told of its job.
+async fn arrival(stage: &Stage) {
+    let mut listener = listen(&stage.target, "/v0/events").await;
+    let mut connection = stage.target.connect().await;
+    let request = Stage::dispatch_request(&stage.target, "idle");
+    let journal = std::fs::File::create(stage.world.path("floor")).unwrap();
+    let (mut whole, mut after, mut syncs) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..CHANGES {
+        let begun = Instant::now();
+        let heard = async {
+            listener.event().await;
+            Instant::now()
+        };
+        let answered = async {
+            assert_eq!(connection.ask(&request).await.status, 202);
+            Instant::now()
+        };
+        let (heard, answered) = tokio::join!(heard, answered);
+        whole.push(heard - begun);
+        after.push(heard.saturating_duration_since(answered));
+        syncs.push(append(&journal));
+    }
+    println!("  dispatch sent → event here:     {}", Times::of(whole));
+    println!("  dispatch answered → event here: {}", Times::of(after));
+    println!("  append, fdatasync:              {}", Times::of(syncs));
+}
+
+/// What listeners cost those who change something.
+async fn burden(stage: &Stage) {
+    let ending = stage.end_jobs().await;
+    let mut jobs: Vec<Uuid> = Vec::with_capacity(TO_ONE);
+    for _ in 0..TO_ONE {
+        jobs.push(stage.dispatch("idle").await);
+    }
+    println!(
+        "  {JOBS} jobs/s for {SPAN:?}: {TO_ALL} listeners to everything and {TO_ONE} to one job each"
+    );
+    let (mut alone, mut heard) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        alone.push(commits(stage).await);
+        let mut listeners = JoinSet::new();
+        for _ in 0..TO_ALL {
+            listeners.spawn(listen(&stage.target, "/v0/events").await.drain());
+        }
+        for job in &jobs {
+            let path = format!("/v0/events?job={job}");
+            listeners.spawn(listen(&stage.target, &path).await.drain());
+        }
+        heard.push(commits(stage).await);
+        // Nobody was dropped.
+        assert!(
+            listeners.try_join_next().is_none(),
+            "a listener was dropped"
+        );
+    }
+    ending.abort();
+    for (what, rounds) in [("nobody listens", &alone), ("1,000 listen", &heard)] {
+        let (commits, requests): (Vec<f64>, Vec<&Times>) = rounds
+            .iter()
+            .map(|(commit, times)| (*commit, times))
+            .unzip();
+        println!(
+            "    {what:<14}: commits {commits:.3?} ms on average; dispatches {}",
+            requests[0]
+        );
+    }
+    let best =
+        |rounds: &[(f64, Times)]| rounds.iter().map(|round| round.0).fold(f64::MAX, f64::min);
+    println!("    ratio of the best {:.2}", best(&heard) / best(&alone));
+}
+
+async fn listen(target: &Target, path: &str) -> Connection {
+    let mut connection = target.connect().await;
+    connection.send(&target.request("GET", path, "", "")).await;
+    assert_eq!(connection.head().await.0, 200);
+    connection
+}
+
+/// Makes jobs at the wanted rate: the average time of a commit in milliseconds, and the times of the requests.
+async fn commits(stage: &Stage) -> (f64, Times) {
+    let before = stage.commits().await;
+    let (begun, mut pace) = (
+        Instant::now(),
+        tokio::time::interval(Duration::from_secs(1) / JOBS),
+    );
+    let (mut dispatches, mut samples) = (JoinSet::new(), Vec::new());
+    let mut idle: Vec<Connection> = Vec::new();
+    while begun.elapsed() < SPAN {
+        pace.tick().await;
+        while let Some(ended) = dispatches.try_join_next() {
+            let (connection, took) = ended.unwrap();
+            idle.push(connection);
+            samples.push(took);
+        }
+        let mut connection = match idle.pop() {
+            Some(connection) => connection,
+            None => stage.target.connect().await,
+        };
+        let request = Stage::dispatch_request(&stage.target, "busy");
+        dispatches.spawn(async move {
+            let begun = Instant::now();
+            assert_eq!(connection.ask(&request).await.status, 202);
+            (connection, begun.elapsed())
+        });
+    }
+    while let Some(ended) = dispatches.join_next().await {
+        samples.push(ended.unwrap().1);
+    }
+    let rate = samples.len() as f64 / begun.elapsed().as_secs_f64();
+    assert!(rate > f64::from(JOBS) * 0.9, "only {rate:.0} jobs/s");
+    let after = stage.commits().await;
+    (
+        (after.seconds - before.seconds) * 1_000.0 / (after.count - before.count),
+        Times::of(samples),
+    )
+}

@@ -1,5 +1,7 @@
 //! The table of all routes: which exist, who may call them, and how large a body may be.
 
+use std::sync::LazyLock;
+
 use http::Method;
 use model::Scope;
 
@@ -183,9 +185,10 @@ pub(crate) enum Matched {
 
 /// Looks up a method and path.
 pub(crate) fn find(method: &Method, path: &str) -> Matched {
+    let segments: Vec<&str> = path.split('/').collect();
     let mut others = Vec::new();
-    for route in ROUTES {
-        if let Some(parameters) = parameters(route.path, path) {
+    for (route, pattern) in PATTERNS.iter() {
+        if let Some(parameters) = parameters(pattern, &segments) {
             if route.method == *method {
                 return Matched::Route(route, parameters);
             }
@@ -199,33 +202,67 @@ pub(crate) fn find(method: &Method, path: &str) -> Matched {
     }
 }
 
-/// The parameters of `path`, if it fits `pattern`. No two patterns of the table with one method differ only in the
-/// names of parameters; a test checks this.
-fn parameters(pattern: &str, path: &str) -> Option<Vec<String>> {
-    let mut found = Vec::new();
-    let mut segments = path.split('/');
+/// The routes with the segments of their paths.
+static PATTERNS: LazyLock<Vec<(&Route, Vec<Segment>)>> = LazyLock::new(|| {
+    let routes = ROUTES.iter();
+    routes
+        .map(|route| (route, route.path.split('/').map(Segment::of).collect()))
+        .collect()
+});
+
+/// A segment of a route's path.
+enum Segment {
+    Literal(&'static str),
+    Parameter,
+    /// All segments from here on.
+    Rest,
+}
+
+impl Segment {
+    fn of(text: &'static str) -> Self {
+        match text {
+            text if text.starts_with("{*") => Self::Rest,
+            text if text.starts_with('{') => Self::Parameter,
+            text => Self::Literal(text),
+        }
+    }
+}
+
+/// The parameters of a path, if it fits `pattern`. No two patterns of the table with one method differ only in the names of
+/// parameters; a test checks this.
+fn parameters(pattern: &[Segment], path: &[&str]) -> Option<Vec<String>> {
+    let has_rest = matches!(pattern.last(), Some(Segment::Rest));
+    if path.len() < pattern.len() || (path.len() > pattern.len() && !has_rest) {
+        return None;
+    }
+    let is_alike = pattern
+        .iter()
+        .zip(path)
+        .all(|(wanted, segment)| match wanted {
+            Segment::Literal(wanted) => wanted == segment,
+            Segment::Parameter => !segment.is_empty(),
+            Segment::Rest => true,
+        });
+    if !is_alike {
+        return None;
+    }
     let decode = |segment: &str| {
         let decoded = percent_encoding::percent_decode_str(segment);
         Some(decoded.decode_utf8().ok()?.into_owned())
     };
-    for wanted in pattern.split('/') {
-        let segment = segments.next()?;
-        if wanted.starts_with("{*") {
-            found.push(decode(segment)?);
-            for segment in segments.by_ref() {
-                found.push(decode(segment)?);
+    let mut found = Vec::new();
+    for (place, wanted) in pattern.iter().enumerate() {
+        match wanted {
+            Segment::Literal(_) => {}
+            Segment::Parameter => found.push(decode(path.get(place)?)?),
+            Segment::Rest => {
+                for segment in path.get(place..)? {
+                    found.push(decode(segment)?);
+                }
             }
-        } else if wanted.starts_with('{') {
-            let decoded = decode(segment)?;
-            if decoded.is_empty() {
-                return None;
-            }
-            found.push(decoded);
-        } else if wanted != segment {
-            return None;
         }
     }
-    segments.next().is_none().then_some(found)
+    Some(found)
 }
 
 #[cfg(test)]

@@ -205,7 +205,8 @@ async fn respond<B: Buf>(
         headers: head.headers,
         body,
     };
-    handlers::handle(service, caller, request).await
+    // On the heap: the handlers together are many kilobytes, which would be moved with every future around them.
+    Box::pin(handlers::handle(service, caller, request)).await
 }
 
 #[cfg(test)]

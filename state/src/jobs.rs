@@ -83,8 +83,16 @@ pub(crate) async fn settled_job(
     reader: &StoreReader,
     id: JobId,
 ) -> Result<Option<Arc<Job>>, ReadError> {
-    let job = reader.record(&Layout::job(id)).await?;
-    Ok(job.map(Arc::new))
+    let ended = reader.ended_jobs();
+    if let Some(job) = ended.get(id) {
+        return Ok(Some(job));
+    }
+    let before = ended.before();
+    let job = reader.record(&Layout::job(id)).await?.map(Arc::new);
+    if let Some(job) = &job {
+        ended.keep_read(before, job);
+    }
+    Ok(job)
 }
 
 /// What a list takes from the published world: unfinished jobs, and where the histories end. Both are read at once, so
@@ -140,8 +148,8 @@ impl Listing {
         let mut ids = Vec::new();
         while ids.len() < limit {
             match merge.next(&mut fruitless).await? {
-                Found::Job(Listed::Settled(id)) => ids.push(id),
-                Found::Job(Listed::Live(_)) => {}
+                Found::Job(Listed::OnDisk(id)) => ids.push(id),
+                Found::Job(Listed::InMemory(_)) => {}
                 Found::Nothing | Found::TooFar => break,
             }
         }
@@ -209,17 +217,28 @@ impl Listing {
 
 /// The jobs of a list that can be read, all at once.
 async fn read(reader: &StoreReader, listed: Vec<Listed>) -> Result<Vec<Arc<Job>>, ReadError> {
-    let settled = listed.iter().filter_map(|job| match job {
-        Listed::Live(_) => None,
-        Listed::Settled(id) => Some(Layout::job(*id)),
+    let ended = reader.ended_jobs();
+    let known = listed.into_iter().map(|job| match job {
+        Listed::OnDisk(id) => ended.get(id).map_or(job, Listed::InMemory),
+        live => live,
     });
+    let known: Vec<Listed> = known.collect();
+    let settled = known.iter().filter_map(|job| match job {
+        Listed::InMemory(_) => None,
+        Listed::OnDisk(id) => Some(Layout::job(*id)),
+    });
+    let before = ended.before();
     let mut records = reader.get_many(settled.collect()).await?.into_iter();
-    let jobs = listed.into_iter().filter_map(|job| match job {
-        Listed::Live(job) => Some(job),
-        Listed::Settled(id) => {
+    let jobs = known.into_iter().filter_map(|job| match job {
+        Listed::InMemory(job) => Some(job),
+        Listed::OnDisk(id) => {
             let key = Layout::job(id);
             match envelope::open_at(&key, &records.next().flatten()?) {
-                Ok(job) => Some(Arc::new(job)),
+                Ok(job) => {
+                    let job = Arc::new(job);
+                    ended.keep_read(before, &job);
+                    Some(job)
+                }
                 Err(problem) => {
                     let error = ReadError::damaged(key, problem);
                     tracing::error!(job = %id, %error, "a job cannot be read and is left out of a list");
@@ -239,15 +258,15 @@ struct Merge {
 }
 
 enum Listed {
-    Live(Arc<Job>),
-    Settled(JobId),
+    InMemory(Arc<Job>),
+    OnDisk(JobId),
 }
 
 impl Listed {
     fn id(&self) -> JobId {
         match self {
-            Self::Live(job) => job.id,
-            Self::Settled(id) => *id,
+            Self::InMemory(job) => job.id,
+            Self::OnDisk(id) => *id,
         }
     }
 }
@@ -312,7 +331,7 @@ impl Merge {
                     is_known: false,
                     ..candidate
                 });
-                return Ok(Found::Job(Listed::Settled(candidate.id)));
+                return Ok(Found::Job(Listed::OnDisk(candidate.id)));
             }
             match cursor.newest(fruitless).await? {
                 Look::Job(id) => self.newest.push(Candidate {
@@ -324,7 +343,7 @@ impl Merge {
                 Look::TooFar => return Ok(Found::TooFar),
             }
         }
-        let live = self.live.next().map(Listed::Live);
+        let live = self.live.next().map(Listed::InMemory);
         Ok(live.map_or(Found::Nothing, Found::Job))
     }
 }

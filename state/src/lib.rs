@@ -21,6 +21,7 @@ mod committer;
 mod damaged;
 mod download;
 mod encode;
+mod ended_jobs;
 mod entries;
 mod envelope;
 mod error;

@@ -18,6 +18,10 @@ pub(crate) const LAST_WORDS_BYTES: u64 = 64 * 1024;
 /// A log is synced at least this often while it grows.
 pub(crate) const LOG_SYNC: Duration = Duration::from_secs(1);
 
+/// Ended jobs in memory: the newest pages of a list, in about two megabytes. A record has 64 KiB of context and as much of
+/// inputs at most.
+pub(crate) const ENDED_JOBS: usize = 512;
+
 /// A piece of a log or history that is read at once.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
 

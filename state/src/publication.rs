@@ -7,6 +7,7 @@ use model::{Change, JobId, TokenId, World};
 use store::Seq;
 use tokio::sync::watch;
 
+use crate::ended_jobs::EndedJobs;
 use crate::feed::{ChangesGone, Feed, Subscription};
 use crate::watchers::Watchers;
 
@@ -42,16 +43,18 @@ pub(crate) struct Publication {
     jobs: Watchers<JobId>,
     /// Those whose right rests on a token.
     tokens: Watchers<TokenId>,
+    ended_jobs: EndedJobs,
 }
 
 impl Publication {
     /// Publishes a world as of commit `seq`.
-    pub(crate) fn new(world: World, seq: Seq) -> Self {
+    pub(crate) fn new(world: World, seq: Seq, ended_jobs: EndedJobs) -> Self {
         Self {
             world: RwLock::new(world),
             feed: Arc::new(Feed::new(seq)),
             jobs: Watchers::default(),
             tokens: Watchers::default(),
+            ended_jobs,
         }
     }
 
@@ -75,7 +78,14 @@ impl Publication {
         }
         for change in &changes {
             match change {
-                Change::Job(job) | Change::JobRemoved(job) => self.jobs.wake(&job.id),
+                Change::Job(job) => {
+                    self.ended_jobs.changed(job);
+                    self.jobs.wake(&job.id)
+                }
+                Change::JobRemoved(job) => {
+                    self.ended_jobs.removed(job.id);
+                    self.jobs.wake(&job.id)
+                }
                 Change::Token(token) => self.tokens.wake(&token.id),
                 Change::TokenRemoved(id) => self.tokens.wake(id),
                 _ => {}

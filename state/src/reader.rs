@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use store::{Key, Length, Piece, Prefix, Reader};
 
+use crate::ended_jobs::EndedJobs;
 use crate::envelope;
 use crate::error::ReadError;
 use crate::record::Record;
@@ -51,16 +52,28 @@ impl<R: Reader> ErasedReader for R {
 
 /// Reads what is in the store. See [`Reader`] for what each method answers.
 #[derive(Clone)]
-pub(crate) struct StoreReader(Arc<dyn ErasedReader>, Warned);
+pub(crate) struct StoreReader {
+    erased: Arc<dyn ErasedReader>,
+    warned: Warned,
+    ended_jobs: EndedJobs,
+}
 
 impl StoreReader {
     pub(crate) fn new(reader: impl Reader) -> Self {
-        Self(Arc::new(reader), Warned::default())
+        Self {
+            erased: Arc::new(reader),
+            warned: Warned::default(),
+            ended_jobs: EndedJobs::default(),
+        }
     }
 
     /// The files of which a warning was logged.
     pub(crate) fn warned(&self) -> &Warned {
-        &self.1
+        &self.warned
+    }
+
+    pub(crate) const fn ended_jobs(&self) -> &EndedJobs {
+        &self.ended_jobs
     }
 
     /// The record at `key`, if there is one.
@@ -77,6 +90,6 @@ impl Deref for StoreReader {
     type Target = dyn ErasedReader;
 
     fn deref(&self) -> &Self::Target {
-        &*self.0
+        &*self.erased
     }
 }

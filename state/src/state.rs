@@ -187,7 +187,11 @@ impl State {
             .await
             .map_err(store::OpenError::from)?;
         let audit = AuditTail::read(&reader).await?;
-        let publication = Arc::new(Publication::new(world.clone(), last));
+        let publication = Arc::new(Publication::new(
+            world.clone(),
+            last,
+            reader.ended_jobs().clone(),
+        ));
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
         let measuring = Measuring::default();

@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::*;
 use crate::audit::tests::audited;
+use crate::ended_jobs::EndedJobs;
 use crate::error::ReadError;
 use crate::history::KnownPast;
 use crate::layout::Layout;
@@ -38,7 +39,11 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
-        let publication = Arc::new(Publication::new(World::default(), Seq(0)));
+        let publication = Arc::new(Publication::new(
+            World::default(),
+            Seq(0),
+            EndedJobs::default(),
+        ));
         let (store, alarm) = (MemoryStore::new(), Alarm::new());
         Self {
             store,

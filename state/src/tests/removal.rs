@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use model::decide::{Prune, StoreArtifact};
 use model::retention::Position;
-use model::{JobId, Timestamp};
+use model::{Job, JobId, Timestamp};
 use store::Key;
 
 use super::fixture::{Fleet, Folder, Opened, line, scan_name, token};
@@ -292,4 +292,24 @@ async fn a_history_is_read_forward_across_its_pages() {
     assert_eq!(listed(&opened, fleet).await.last(), Some(&next));
     opened.close();
     folder.open().await.close();
+}
+
+#[tokio::test]
+async fn a_job_that_is_shown_again_is_as_it_was_changed_last() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    opened.store_artifact(job, "report", "zip").await;
+    opened.complete(job).await;
+    opened.close();
+    let opened = folder.open().await;
+    let shown = async || opened.state.job(job).await.unwrap();
+    let artifact = |job: &Job| job.state.run().unwrap().artifacts[0].removed.clone();
+    // From its file, and then from memory.
+    for _ in 0..2 {
+        assert_eq!(artifact(&shown().await.unwrap()), None);
+    }
+    opened.remove_artifact(job, "report").await;
+    assert!(artifact(&shown().await.unwrap()).is_some());
+    opened.delete(job).await;
+    assert!(shown().await.is_none());
 }

@@ -1,5 +1,6 @@
 //! The API as a document: OpenAPI 3.1, made from the table of routes and the types of the wire.
 
+mod headers;
 mod operations;
 mod page;
 
@@ -10,6 +11,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use self::headers::Header;
 use self::operations::{Answer, Operation, RequestBody, operation, parameter};
 use crate::routes::{Access, ROUTES, Route};
 
@@ -76,8 +78,10 @@ fn described(route: &Route, schemas: &mut SchemaGenerator, problem: &Schema) -> 
     let Operation {
         summary,
         body,
+        headers: request_headers,
         statuses,
         answer,
+        answer_headers,
     } = operation(route.access, schemas);
     let in_path = route.path.split('/').filter_map(|segment| {
         let name = segment.strip_prefix('{')?.strip_suffix('}')?;
@@ -100,6 +104,7 @@ fn described(route: &Route, schemas: &mut SchemaGenerator, problem: &Schema) -> 
                 "schema": schema,
             })
         })
+        .chain(request_headers.iter().map(Header::parameter))
         .collect();
     let mut described = json!({
         "operationId": operations::name(route.access),
@@ -110,11 +115,17 @@ fn described(route: &Route, schemas: &mut SchemaGenerator, problem: &Schema) -> 
         "responses": {
             "default": {
                 "description": "A problem. `code` says which.",
+                "headers": members(&[headers::REQUEST_ID, headers::RETRY_AFTER, headers::ETAG]),
                 "content": { wire::PROBLEM_MEDIA_TYPE: { "schema": problem } },
             },
         },
     });
-    let succeeded = succeeded(answer);
+    let mut succeeded = succeeded(answer);
+    succeeded["headers"] = members(&[headers::REQUEST_ID]);
+    for header in answer_headers {
+        let (name, header) = header.member();
+        succeeded["headers"][name] = header;
+    }
     for status in statuses {
         described["responses"][status.to_string()] = succeeded.clone();
     }
@@ -128,6 +139,10 @@ fn described(route: &Route, schemas: &mut SchemaGenerator, problem: &Schema) -> 
     };
     described["requestBody"] = json!({ "required": true, "content": content });
     described
+}
+
+fn members(headers: &[Header]) -> Value {
+    Value::Object(headers.iter().map(Header::member).collect())
 }
 
 fn succeeded(answer: Answer) -> Value {

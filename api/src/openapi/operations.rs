@@ -1,5 +1,6 @@
 //! What each operation takes and answers. The matches have no wildcard, so a new route asks for its description.
 
+use super::headers::{self, Header};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
@@ -12,9 +13,13 @@ use crate::routes::{
 pub(super) struct Operation {
     pub(super) summary: &'static str,
     pub(super) body: RequestBody,
+    /// The headers that it reads, beside those of every request.
+    pub(super) headers: &'static [Header],
     /// The statuses of a success.
     pub(super) statuses: &'static [u16],
     pub(super) answer: Answer,
+    /// The headers of a success, beside those of every answer.
+    pub(super) answer_headers: &'static [Header],
 }
 
 pub(super) enum RequestBody {
@@ -39,9 +44,9 @@ impl Describer<'_> {
     fn answers<T: JsonSchema>(&mut self, summary: &'static str) -> Operation {
         Operation {
             summary,
-            body: RequestBody::None,
             statuses: &[200],
             answer: Answer::Json(self.0.subschema_for::<T>()),
+            ..does(summary)
         }
     }
 
@@ -70,8 +75,10 @@ fn does(summary: &'static str) -> Operation {
     Operation {
         summary,
         body: RequestBody::None,
+        headers: &[],
         statuses: &[204],
         answer: Answer::Nothing,
+        answer_headers: &[],
     }
 }
 
@@ -83,17 +90,13 @@ fn text(summary: &'static str, kinds: &'static [&'static str]) -> Operation {
     }
 }
 
+/// Answers bytes: the whole, a part of them, or that the caller has them already.
 fn bytes(summary: &'static str, kind: &'static str) -> Operation {
     Operation {
+        headers: &[headers::RANGE, headers::IF_RANGE, headers::IF_NONE_MATCH],
         statuses: &[200],
         answer: Answer::Bytes(kind),
-        ..does(summary)
-    }
-}
-
-fn inspects(summary: &'static str) -> Operation {
-    Operation {
-        statuses: &[200],
+        answer_headers: &[headers::ETAG, headers::ACCEPT_RANGES],
         ..does(summary)
     }
 }
@@ -106,9 +109,30 @@ fn stored(operation: Operation) -> Operation {
     }
 }
 
+/// The head of what [`bytes`] answers.
+fn heads(summary: &'static str) -> Operation {
+    Operation {
+        answer: Answer::Nothing,
+        ..bytes(summary, "")
+    }
+}
+
+fn copies(operation: Operation) -> Operation {
+    Operation {
+        answer_headers: &[headers::ETAG],
+        ..stored(operation)
+    }
+}
+
 fn uploads(operation: Operation) -> Operation {
     Operation {
         body: RequestBody::Bytes,
+        headers: &[
+            headers::IF_MATCH,
+            headers::IF_ABSENT,
+            headers::CONTENT_DIGEST,
+        ],
+        answer_headers: &[headers::ETAG],
         ..stored(operation)
     }
 }
@@ -116,6 +140,40 @@ fn uploads(operation: Operation) -> Operation {
 fn created(operation: Operation) -> Operation {
     Operation {
         statuses: &[201],
+        ..operation
+    }
+}
+
+/// Edits one version of a value alone, if that is asked for.
+fn edits(operation: Operation) -> Operation {
+    Operation {
+        headers: &[headers::IF_MATCH, headers::IF_ABSENT],
+        answer_headers: &[headers::ETAG],
+        ..operation
+    }
+}
+
+/// Removes one version of a value alone, if that is asked for.
+fn removes(operation: Operation) -> Operation {
+    Operation {
+        headers: &[headers::IF_MATCH],
+        ..operation
+    }
+}
+
+/// Does the same once however often it is repeated with one key.
+fn keyed(operation: Operation) -> Operation {
+    Operation {
+        headers: &[headers::IDEMPOTENCY_KEY],
+        ..operation
+    }
+}
+
+/// A document that the caller may have already.
+fn cached(operation: Operation) -> Operation {
+    Operation {
+        headers: &[headers::IF_NONE_MATCH],
+        answer_headers: &[headers::ETAG],
         ..operation
     }
 }
@@ -153,9 +211,9 @@ fn public(route: PublicRoute, it: &mut Describer<'_>) -> Operation {
     match route {
         R::Healthz => it.answers::<wire::Health>("Ask how the daemon is"),
         R::Readyz => it.answers::<wire::Readiness>("Ask whether new jobs are taken; 503 if not"),
-        R::WorkflowSchema => it.answers::<Value>("Read the JSON Schema of workflow files"),
-        R::OpenApi => it.answers::<Value>("Read this document"),
-        R::Docs => text("Read this document as a page", &["text/html"]),
+        R::WorkflowSchema => cached(it.answers::<Value>("Read the JSON Schema of workflow files")),
+        R::OpenApi => cached(it.answers::<Value>("Read this document")),
+        R::Docs => cached(text("Read this document as a page", &["text/html"])),
         R::RegisterRunner => {
             created(it.takes::<wire::RegisterRunner, wire::RegisteredRunner>("Register a runner"))
         }
@@ -176,15 +234,18 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::ListProjects => it.lists::<wire::Project>("List the projects"),
         R::ShowProject => it.answers::<wire::Project>("Show a project with what it misses"),
         R::ListVars => it.lists::<wire::Named>("List the vars of a project, without values"),
-        R::ShowVar => it.answers::<wire::Var>("Show a var"),
-        R::SetVar => it.takes::<wire::SetValue, wire::Var>("Set a var"),
-        R::DeleteVar => does("Delete a var"),
+        R::ShowVar => Operation {
+            answer_headers: &[headers::ETAG],
+            ..it.answers::<wire::Var>("Show a var")
+        },
+        R::SetVar => edits(it.takes::<wire::SetValue, wire::Var>("Set a var")),
+        R::DeleteVar => removes(does("Delete a var")),
         R::ListSecrets => it.lists::<wire::Secret>("List the secrets of a project, without values"),
         R::SecretMasking => {
             it.answers::<wire::Masking>("Ask which encodings of a secret logs do not show")
         }
-        R::SetSecret => it.takes::<wire::SetValue, wire::Secret>("Set a secret"),
-        R::DeleteSecret => does("Delete a secret"),
+        R::SetSecret => edits(it.takes::<wire::SetValue, wire::Secret>("Set a secret")),
+        R::DeleteSecret => removes(does("Delete a secret")),
         R::ListWorkflows => it.lists::<wire::Workflow>("List the workflows"),
         R::ShowWorkflow => it.answers::<wire::Workflow>("Show a workflow with its scans"),
         R::ListRevisions => it.lists::<wire::Revision>("List the revisions of a workflow"),
@@ -198,7 +259,9 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         }
         R::Dispatch => Operation {
             statuses: &[202],
-            ..it.takes::<wire::DispatchRequest, wire::DispatchResponse>("Start a job of a scan")
+            ..keyed(
+                it.takes::<wire::DispatchRequest, wire::DispatchResponse>("Start a job of a scan"),
+            )
         },
         R::ListScans => it.lists::<wire::ScanStatus>("List the scans"),
         R::ShowScan => it.answers::<wire::ScanStatus>("Show a scan with its newest job"),
@@ -213,10 +276,13 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::JobContext => it.answers::<wire::JobContext>("Show what the expressions of a job read"),
         R::DeleteJob => does("Remove a finished job with its log and artifacts"),
         R::CancelJob => it.takes::<wire::CancelJob, wire::Job>("Cancel a job"),
-        R::ReadLog => text(
-            "Read or follow the log of a job",
-            &["text/plain", "application/x-ndjson", "text/event-stream"],
-        ),
+        R::ReadLog => Operation {
+            headers: &[headers::LAST_EVENT_ID],
+            ..text(
+                "Read or follow the log of a job",
+                &["text/plain", "application/x-ndjson", "text/event-stream"],
+            )
+        },
         R::SearchLog => it.answers::<wire::LogMatches>("Search the log of a job"),
         R::ListArtifacts => it.lists::<wire::Artifact>("List the artifacts of a job"),
         R::DownloadArtifact => bytes("Download an artifact", "application/zip"),
@@ -227,32 +293,35 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::DeleteArtifact => does("Remove an artifact"),
         R::ListBlobs => it.answers::<wire::BlobList>("List the blobs of a project"),
         R::DownloadBlob => bytes("Download a blob", "application/octet-stream"),
-        R::InspectBlob => inspects("Ask what a blob is, without its content"),
+        R::InspectBlob => heads("Ask what a blob is, without its content"),
         R::UploadBlob => uploads(it.answers::<wire::Blob>("Upload a blob, or replace it")),
-        R::DeleteBlob => does("Delete a blob"),
-        R::CopyBlob => stored(it.takes::<wire::CopyBlob, wire::Blob>("Copy a blob")),
-        R::MoveBlob => stored(it.takes::<wire::MoveBlob, wire::Blob>("Give a blob another path")),
+        R::DeleteBlob => removes(does("Delete a blob")),
+        R::CopyBlob => copies(it.takes::<wire::CopyBlob, wire::Blob>("Copy a blob")),
+        R::MoveBlob => copies(it.takes::<wire::MoveBlob, wire::Blob>("Give a blob another path")),
         R::ListBlobLinks => it.lists::<wire::BlobLink>("List the links to blobs"),
         R::CreateBlobLink => created(
             it.takes::<wire::CreateBlobLink, wire::CreatedBlobLink>("Make a link to a blob"),
         ),
         R::RevokeBlobLink => does("Revoke a link"),
-        R::Events => text("Listen to what changes", &["text/event-stream"]),
+        R::Events => Operation {
+            headers: &[headers::LAST_EVENT_ID],
+            ..text("Listen to what changes", &["text/event-stream"])
+        },
         R::ListTokens => it.lists::<wire::Token>("List the access tokens, without secrets"),
-        R::CreateToken => {
-            created(it.takes::<wire::CreateToken, wire::CreatedToken>("Make an access token"))
-        }
-        R::RegenerateToken => it.takes::<wire::RegenerateToken, wire::CreatedToken>(
+        R::CreateToken => keyed(created(
+            it.takes::<wire::CreateToken, wire::CreatedToken>("Make an access token"),
+        )),
+        R::RegenerateToken => keyed(it.takes::<wire::RegenerateToken, wire::CreatedToken>(
             "Give an access token a new secret",
-        ),
+        )),
         R::RevokeToken => does("Revoke an access token"),
         R::ListAudit => it.lists::<wire::AuditRecord>("List the changes that people made"),
         R::ListRunners => it.lists::<wire::Runner>("List the runners"),
         R::ShowRunner => it.answers::<wire::Runner>("Show a runner with its jobs"),
         R::DeleteRunner => does("Remove a runner"),
-        R::CreateRegistration => {
-            created(it.answers::<wire::Registration>("Make a token that registers one runner"))
-        }
+        R::CreateRegistration => keyed(created(
+            it.answers::<wire::Registration>("Make a token that registers one runner"),
+        )),
     }
 }
 
@@ -267,7 +336,7 @@ fn session(route: SessionRoute, it: &mut Describer<'_>) -> Operation {
 fn link(route: LinkRoute, it: &mut Describer<'_>) -> Operation {
     match route {
         LinkRoute::Download => bytes("Download by a link", "application/octet-stream"),
-        LinkRoute::Inspect => inspects("Ask what a link leads to"),
+        LinkRoute::Inspect => heads("Ask what a link leads to"),
         LinkRoute::Upload => uploads(it.answers::<wire::Blob>("Upload by a link")),
     }
 }
@@ -291,6 +360,7 @@ fn worker(route: WorkerRoute, it: &mut Describer<'_>) -> Operation {
         }
         WorkerRoute::UploadArtifact => Operation {
             body: RequestBody::Bytes,
+            headers: &[headers::CONTENT_DIGEST],
             ..it.answers::<wire::Artifact>("A worker uploads an artifact")
         },
         WorkerRoute::Complete => {

@@ -105,8 +105,9 @@ impl Call {
     /// Sends it and reads the whole answer.
     pub(crate) async fn send(self, address: SocketAddr) -> Answer {
         let (method, path) = (self.method.clone(), self.path.clone());
+        let headers = self.headers.clone();
         let answer = self.open(address).await.whole().await;
-        documented::check(&method, &path, &answer);
+        documented::check(&method, &path, &headers, &answer);
         answer
     }
 }

@@ -18,8 +18,21 @@ type Validators = HashMap<(&'static str, &'static Method, String), Arc<Validator
 
 static VALIDATORS: LazyLock<Mutex<Validators>> = LazyLock::new(Mutex::default);
 
-/// Fails unless the document says that there may be such an answer.
-pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
+/// Headers of requests that change what an operation does.
+const MEANINGFUL: [&str; 6] = [
+    "if-match",
+    "if-none-match",
+    "if-range",
+    "range",
+    "last-event-id",
+    "x-content-digest",
+];
+
+/// Headers of answers on which clients build.
+const TOLD: [&str; 4] = ["etag", "accept-ranges", "retry-after", "x-request-id"];
+
+/// Fails unless the document says that there may be such a request with such an answer.
+pub(crate) fn check(method: &Method, path: &str, headers: &[(String, String)], answer: &Answer) {
     let path = path.split('?').next().unwrap();
     let mut routes = ROUTES.iter().filter(|route| route.method == *method);
     let Some(route) = routes.find(|route| fits(route.path, path)) else {
@@ -28,6 +41,22 @@ pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
     let operation =
         &OPENAPI["paths"][route.path.replace("{*", "{")][method.as_str().to_lowercase()];
     let what = format!("{method} {} answered {answer:?}", route.path);
+    let names = |header: &str| {
+        let parameters = operation["parameters"].as_array().unwrap().iter();
+        parameters
+            .filter(|parameter| parameter["in"] == "header")
+            .any(|parameter| {
+                parameter["name"]
+                    .as_str()
+                    .unwrap()
+                    .eq_ignore_ascii_case(header)
+            })
+    };
+    for (header, _) in headers {
+        if MEANINGFUL.contains(&header.as_str()) && answer.status < 400 {
+            assert!(names(header), "the document does not name {header}; {what}");
+        }
+    }
     // A part of a file, and that the caller has the newest version already, are what HTTP itself says.
     if matches!(answer.status, 206 | 304) {
         return;
@@ -41,6 +70,17 @@ pub(crate) fn check(method: &Method, path: &str, answer: &Answer) {
         }
         response => response,
     };
+    let told = response["headers"].as_object().unwrap();
+    for header in TOLD
+        .into_iter()
+        .filter(|header| answer.header(header).is_some())
+    {
+        let is_named = told.keys().any(|name| name.eq_ignore_ascii_case(header));
+        assert!(
+            is_named,
+            "the document does not name the answer's {header}; {what}"
+        );
+    }
     let Some(content) = response.get("content") else {
         assert!(answer.body.is_empty(), "{what}");
         return;

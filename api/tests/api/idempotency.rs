@@ -1,6 +1,6 @@
 //! `Idempotency-Key` on requests that make a secret: it is made once, and the repeat says what was made.
 
-use api::{Access, ROUTES, UserRoute};
+use api::{Access, OPENAPI, ROUTES, UserRoute};
 use http::Method;
 use model::Scope;
 use serde_json::{Value, json};
@@ -144,5 +144,10 @@ async fn every_post_of_users_that_makes_something_takes_a_key() {
         let answer = service.admin(call.json(&body)).await;
         let is_keyless = KEYLESS.iter().any(|(keyless, _)| *keyless == id);
         assert_eq!(answer.status < 300, is_keyless, "{path}: {}", answer.text());
+        let parameters = OPENAPI["paths"][route.path]["post"]["parameters"]
+            .as_array()
+            .unwrap();
+        let is_named = parameters.iter().any(|it| it["name"] == "Idempotency-Key");
+        assert_eq!(is_named, !is_keyless, "{path} in the document");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::job::{Job, JobState};
 use crate::limits::NAMED_JOBS;
-use crate::{JobId, Reason, RunnerId, World};
+use crate::{JobId, Reason, Runner, RunnerId, World};
 
 /// Why the job waits, if it does. `connected` tells which runners have contacted the daemon recently. `holding` gives
 /// the jobs that a runner reports to hold, which are not in any record.
@@ -28,25 +28,24 @@ pub fn waiting<'h>(
     if registered == 0 {
         return Some(Reason::NoRunner);
     }
-    let mut connected = world
+    let fits = |runner: &Runner| {
+        let mut wanted = scan.runs_on.iter();
+        wanted.all(|wanted| runner.labels.contains(wanted))
+    };
+    let mut runners = world.runners();
+    let fitting: Vec<_> = world
         .runners()
-        .filter(|runner| connected(runner.id))
-        .peekable();
-    if connected.peek().is_none() {
-        return Some(Reason::NoRunnerConnected {
-            registered: registered as u64,
-        });
-    }
-    let fitting: Vec<_> = connected
-        .filter(|runner| {
-            scan.runs_on
-                .iter()
-                .all(|wanted| runner.labels.contains(wanted))
-        })
+        .filter(|runner| fits(runner) && connected(runner.id))
         .collect();
     if fitting.is_empty() {
-        return Some(Reason::NoRunnerFits {
-            labels: scan.runs_on.clone(),
+        return Some(if runners.any(|runner| connected(runner.id)) {
+            Reason::NoRunnerFits {
+                labels: scan.runs_on.clone(),
+            }
+        } else {
+            Reason::NoRunnerConnected {
+                registered: registered as u64,
+            }
         });
     }
     let slots = fitting.iter().map(|runner| {

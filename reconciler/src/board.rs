@@ -4,12 +4,17 @@
 //! its runner is made again. An offer is valid only while its job is scheduled and its runner is registered. Every
 //! round checks this in the world, so nobody has to withdraw it. Time here never jumps with the wall clock.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod polls;
 
-use model::{Entropy, JobId, JobState, PlainToken, RunnerId, TokenHash, Turns, World, next_job};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use model::{
+    Entropy, JobId, JobState, PlainToken, RunnerId, TokenHash, Turns, WorkflowId, World, next_job,
+};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use self::polls::{Polls, Waiting};
 use crate::limits::{OFFER, REPEAT};
 
 /// A message to a runner.
@@ -24,21 +29,14 @@ pub enum Message {
 /// Waiting runners and offered jobs.
 #[derive(Default)]
 pub(crate) struct Board {
-    waiting: BTreeMap<u64, Waiting>,
-    arrivals: u64,
+    waiting: Polls,
     offers: BTreeMap<JobId, Offer>,
     /// When a runner was last told to stop a job that it still holds.
     cancels: HashMap<(RunnerId, JobId), Instant>,
     turns: Turns,
-    /// The jobs that each runner holds, by its newest poll.
+    /// The jobs that each runner holds, by its newest poll. Those that hold nothing are not in it.
     holding: HashMap<RunnerId, BTreeSet<JobId>>,
     closed: bool,
-}
-
-/// A runner's poll that has not been answered.
-struct Waiting {
-    poll: Poll,
-    answer: oneshot::Sender<Vec<Message>>,
 }
 
 /// A runner's request for work.
@@ -67,6 +65,13 @@ struct Said {
     new: Vec<JobId>,
 }
 
+/// Whether jobs have become free that others may take.
+#[derive(PartialEq, Eq)]
+enum Round {
+    Done,
+    Again,
+}
+
 impl Board {
     /// How many polls wait.
     pub(crate) fn waiting(&self) -> usize {
@@ -76,27 +81,28 @@ impl Board {
     /// Puts a poll on the board. A waiting poll of the same runner ends without a message.
     pub(crate) fn wait(&mut self, poll: Poll) -> oneshot::Receiver<Vec<Message>> {
         let (answer, receiver) = oneshot::channel();
-        self.waiting
-            .retain(|_, older| older.poll.runner != poll.runner);
+        self.waiting.remove(poll.runner);
         self.cancels
             .retain(|(runner, job), _| *runner != poll.runner || poll.holding.contains(job));
-        self.holding.insert(poll.runner, poll.holding.clone());
+        if poll.holding.is_empty() {
+            self.holding.remove(&poll.runner);
+        } else {
+            self.holding.insert(poll.runner, poll.holding.clone());
+        }
         if poll.capacity == 0 {
             // It takes no jobs any more, so jobs that it was offered and does not hold are free at once.
             self.offers
                 .retain(|job, offer| offer.runner != poll.runner || poll.holding.contains(job));
         }
         if !self.closed {
-            self.arrivals += 1;
-            self.waiting.insert(self.arrivals, Waiting { poll, answer });
+            self.waiting.insert(Waiting { poll, answer });
         }
         receiver
     }
 
     /// Ends the runner's poll and withdraws its offers.
     pub(crate) fn forget(&mut self, runner: RunnerId) {
-        self.waiting
-            .retain(|_, waiting| waiting.poll.runner != runner);
+        self.waiting.remove(runner);
         self.offers.retain(|_, offer| offer.runner != runner);
         self.cancels.retain(|(told, _), _| *told != runner);
         self.holding.remove(&runner);
@@ -117,34 +123,68 @@ impl Board {
         self.offers.retain(|job, offer| {
             now < offer.until && is_scheduled(world, *job) && world.runner(offer.runner).is_some()
         });
-        // A runner that was removed learns it at its next poll.
-        self.waiting.retain(|_, waiting| {
-            !waiting.answer.is_closed() && world.runner(waiting.poll.runner).is_some()
-        });
         self.cancels
             .retain(|(runner, _), _| world.runner(*runner).is_some());
         self.holding
             .retain(|runner, _| world.runner(*runner).is_some());
         self.turns.keep_waiting(world);
-        if !self.waiting.is_empty() {
-            self.answer(world, now, entropy);
-        }
+        while self.answer(world, now, entropy) == Round::Again {}
         self.next_look()
     }
 
-    fn answer(&mut self, world: &World, now: Instant, entropy: &mut dyn Entropy) {
-        for (arrival, waiting) in std::mem::take(&mut self.waiting) {
-            let busy = world.running_on(waiting.poll.runner).count();
-            let Said { messages, new } = self.say(world, &waiting.poll, busy, now, entropy);
-            if messages.is_empty() {
-                self.waiting.insert(arrival, waiting);
-            } else if waiting.answer.send(messages).is_err() {
+    fn answer(&mut self, world: &World, now: Instant, entropy: &mut dyn Entropy) -> Round {
+        let polls = std::mem::take(&mut self.waiting);
+        let offered: HashSet<RunnerId> = self.offers.values().map(|offer| offer.runner).collect();
+        // There may be thousands of idle runners with few kinds of labels, and most changes are for none of them.
+        let mut without_job: HashSet<&[String]> = HashSet::new();
+        let (mut over, mut answers) = (Vec::new(), Vec::new());
+        for Waiting { poll, answer } in polls.iter() {
+            let runner = world.runner(poll.runner);
+            let Some(runner) = runner.filter(|_| !answer.is_closed()) else {
+                // A runner that was removed learns it at its next poll.
+                over.push(poll.runner);
+                continue;
+            };
+            let is_idle = poll.holding.is_empty() && !offered.contains(&poll.runner);
+            if is_idle && without_job.contains(&runner.labels[..]) {
+                continue;
+            }
+            let busy = world.running_on(poll.runner).count();
+            let said = self.say(world, poll, busy, now, entropy);
+            if !said.messages.is_empty() {
+                answers.push((poll.runner, said));
+            } else if is_idle && self.next_job(world, poll, &runner.labels).is_none() {
+                without_job.insert(&runner.labels);
+            }
+        }
+        self.waiting = polls;
+        for runner in over {
+            self.waiting.remove(runner);
+        }
+        let mut round = Round::Done;
+        for (runner, Said { messages, new }) in answers {
+            let waiting = self.waiting.remove(runner);
+            if waiting.is_none_or(|waiting| waiting.answer.send(messages).is_err()) {
                 // It has just disconnected, so its offers are free for the next ones.
                 for job in new {
                     self.offers.remove(&job);
+                    round = Round::Again;
                 }
             }
         }
+        round
+    }
+
+    /// The next job that the runner of a poll may be offered.
+    fn next_job(
+        &self,
+        world: &World,
+        poll: &Poll,
+        labels: &[String],
+    ) -> Option<(WorkflowId, JobId)> {
+        // A job that the runner still holds from an earlier offer cannot start there again yet.
+        let taken = |job| self.offers.contains_key(&job) || poll.holding.contains(&job);
+        next_job(world, labels, &self.turns, taken)
     }
 
     /// The answer to a poll of a runner with `running` jobs.
@@ -191,9 +231,7 @@ impl Board {
         }
         let capacity = usize::try_from(poll.capacity.min(runner.capacity)).unwrap_or(usize::MAX);
         while busy < capacity {
-            // A job that the runner still holds from an earlier offer cannot start there again yet.
-            let taken = |job| self.offers.contains_key(&job) || poll.holding.contains(&job);
-            let Some((workflow, job)) = next_job(world, &runner.labels, &self.turns, taken) else {
+            let Some((workflow, job)) = self.next_job(world, poll, &runner.labels) else {
                 break;
             };
             let token = PlainToken::session(entropy);
@@ -225,20 +263,15 @@ impl Board {
 
     /// When an offer expires, or a message to a waiting runner is to be repeated.
     fn next_look(&self) -> Option<Instant> {
-        let polls: HashMap<RunnerId, &Poll> = self
-            .waiting
-            .values()
-            .map(|waiting| (waiting.poll.runner, &waiting.poll))
-            .collect();
         let lapses = self.offers.values().map(|offer| offer.until);
         let offers = self.offers.iter().filter_map(|(job, offer)| {
-            let poll = polls.get(&offer.runner)?;
+            let poll = self.waiting.of(offer.runner)?;
             (!poll.holding.contains(job)).then(|| offer.told + REPEAT)
         });
         let cancels = self
             .cancels
             .iter()
-            .filter(|((runner, _), _)| polls.contains_key(runner))
+            .filter(|((runner, _), _)| self.waiting.of(*runner).is_some())
             .map(|(_, told)| *told + REPEAT);
         lapses.chain(offers).chain(cancels).min()
     }

@@ -12,17 +12,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use model::{JobId, ProjectId, Viewer, WorkflowId};
+use model::{JobId, ProjectId, TokenId, Viewer, WorkflowId};
 use reconciler::Handle;
 use state::{ChangesGone, Published, Seq, Subscription};
 use tokio::sync::mpsc;
 
 use self::event::Event;
-use crate::limits::{LISTENER_COMMITS, LISTENERS};
+use crate::limits::{LISTENER_COMMITS, LISTENERS, TOKEN_LISTENERS};
 
 /// Which events a listener gets.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
+    /// With which token.
+    pub(crate) token: TokenId,
     /// Who listens. What the viewer does not see is left out.
     pub(crate) viewer: Arc<Viewer>,
     /// Only of this project.
@@ -126,8 +128,13 @@ impl Drop for Listener {
 }
 
 /// There are too many listeners.
-#[derive(Debug)]
-pub(crate) struct TooManyListeners;
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum TooManyListeners {
+    /// The token has its share.
+    OfToken,
+    /// All tokens together.
+    OfAll,
+}
 
 /// Everybody who listens.
 #[derive(Default)]
@@ -141,6 +148,8 @@ struct Listeners {
     of_jobs: HashMap<JobId, Vec<u64>>,
     /// Those who want more.
     broad: Vec<u64>,
+    /// How many each token has.
+    of_tokens: HashMap<TokenId, usize>,
     /// The last commit whose events were sent, while the task runs.
     sent: Option<Seq>,
 }
@@ -160,9 +169,7 @@ impl Hub {
         after: Option<Seq>,
     ) -> Result<Listener, TooManyListeners> {
         let mut listeners = self.listeners();
-        if listeners.all.len() >= LISTENERS {
-            return Err(TooManyListeners);
-        }
+        listeners.check_room(wanted.token)?;
         let place = match listeners.sent {
             Some(sent) => sent,
             None => {
@@ -253,6 +260,16 @@ fn batch(seq: Seq, wanted: &Wanted, events: &[Event]) -> Option<Batch> {
 }
 
 impl Listeners {
+    fn check_room(&self, token: TokenId) -> Result<(), TooManyListeners> {
+        if self.of_tokens.get(&token).copied().unwrap_or(0) >= TOKEN_LISTENERS {
+            return Err(TooManyListeners::OfToken);
+        }
+        if self.all.len() >= LISTENERS {
+            return Err(TooManyListeners::OfAll);
+        }
+        Ok(())
+    }
+
     fn add(&mut self, sender: Sender) -> u64 {
         self.latest += 1;
         let id = self.latest;
@@ -260,6 +277,7 @@ impl Listeners {
             Some(job) => self.of_jobs.entry(job).or_default().push(id),
             None => self.broad.push(id),
         }
+        *self.of_tokens.entry(sender.wanted.token).or_default() += 1;
         self.all.insert(id, sender);
         id
     }
@@ -268,6 +286,13 @@ impl Listeners {
         let Some(sender) = self.all.remove(&id) else {
             return;
         };
+        let token = sender.wanted.token;
+        if let Some(count) = self.of_tokens.get_mut(&token) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_tokens.remove(&token);
+            }
+        }
         match sender.wanted.job {
             None => self.broad.retain(|other| *other != id),
             Some(job) => {
@@ -334,6 +359,7 @@ mod tests {
         let (sender, batches) = mpsc::channel(LISTENER_COMMITS);
         let is_slow = Arc::new(AtomicBool::new(false));
         let wanted = Wanted {
+            token: TokenId::from_uuid(uuid::Uuid::nil()),
             viewer: Arc::new(Viewer::admin()),
             project: None,
             workflow: None,
@@ -371,6 +397,21 @@ mod tests {
         assert_eq!(slow.next().await.unwrap_err(), Dropped { is_slow: true });
         drop(quick);
         assert!(hub.listeners().all.is_empty() && hub.listeners().broad.is_empty());
+    }
+
+    #[test]
+    fn one_token_leaves_room_for_others() {
+        let hub = Arc::new(Hub::default());
+        let token = TokenId::from_uuid(uuid::Uuid::nil());
+        let other = TokenId::from_uuid(uuid::Uuid::max());
+        let mut all: Vec<Listener> = (0..TOKEN_LISTENERS).map(|_| listen(&hub, None)).collect();
+        let room = |token| hub.listeners().check_room(token);
+        assert_eq!(room(token), Err(TooManyListeners::OfToken));
+        assert_eq!(room(other), Ok(()));
+        all.pop();
+        assert_eq!(room(token), Ok(()));
+        drop(all);
+        assert!(hub.listeners().of_tokens.is_empty());
     }
 
     #[test]

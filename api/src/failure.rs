@@ -272,6 +272,9 @@ impl From<Refusal> for Failure {
                         "if that answer is lost, make another one with a fresh key; this one ends by itself"
                             .to_owned()
                     }
+                    Made::BlobLink(_) => {
+                        "if that answer is lost, make another one with a fresh key; DELETE ends this one".to_owned()
+                    }
                 });
                 failure.more.made = Some(made.uuid());
                 failure

@@ -71,6 +71,12 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Listeners to events: some browsers, and a program for each of the jobs that run.
 pub(crate) const LISTENERS: usize = 2_000;
 
+/// Listeners of one token: whoever opens more and more streams leaves room for everybody else.
+pub(crate) const TOKEN_LISTENERS: usize = 1_500;
+
+/// How long a listener that found no room should wait: streams end when tabs are closed, which takes a while.
+pub(crate) const LISTENER_WAIT: Duration = Duration::from_secs(10);
+
 /// Commits with events that wait for one listener: what a page that is busy for some seconds misses at most.
 pub(crate) const LISTENER_COMMITS: usize = 1_024;
 
@@ -131,6 +137,9 @@ pub(crate) const ENTRIES_PAGE: usize = 10_000;
 /// Matches of one page of a search in a log, at most: each page reads the whole log again for its count, so a program that
 /// wants all takes many at once.
 pub(crate) const SEARCH_PAGE: usize = 10_000;
+
+/// Logs that are searched at once. Each takes a thread, and together they must leave some for everybody else's reads.
+pub(crate) const SEARCHED_AT_ONCE: usize = 4;
 
 /// Longest text to search for in a log: a long line that somebody copied.
 pub(crate) const SEARCHED_CHARS: usize = 1_000;

@@ -27,7 +27,7 @@ use workflow::InputValue;
 
 use crate::events::{Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::{Failure, shorten};
-use crate::limits::{CANDIDATES, NAMED_JOBS, TOKEN_LOOK};
+use crate::limits::{CANDIDATES, LISTENER_WAIT, NAMED_JOBS, TOKEN_LOOK};
 
 /// The daemon, as far as a caller may see it and act on it.
 #[derive(Clone)]
@@ -277,15 +277,20 @@ impl Visible {
         after: Option<Seq>,
     ) -> Result<Listener, Failure> {
         let wanted = Wanted {
+            token: self.token.id,
             viewer: self.viewer.clone(),
             project,
             workflow,
             job,
         };
         let listener = self.events.listen(&self.handle, wanted, after);
-        listener.map_err(|TooManyListeners| {
-            Failure::new(ErrorCode::Unavailable, "too many listeners to events")
-                .hint("try again later; one stream serves all tabs of a browser")
+        listener.map_err(|error| {
+            let problem = match error {
+                TooManyListeners::OfToken => "this token has too many listeners to events",
+                TooManyListeners::OfAll => "too many listeners to events",
+            };
+            Failure::rate_limited(problem, LISTENER_WAIT)
+                .hint("one stream serves all tabs of a browser; close those that are not read")
         })
     }
 

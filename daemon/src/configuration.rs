@@ -1,15 +1,16 @@
 //! Reads flags, environment and the configuration file, and checks the settings.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use api::Rate;
+use model::limits::BLOB_VERSIONS;
 use model::retention::RetentionSettings;
-use model::{SealingKeys, SourceName};
-use reconciler::{LOG_LIMIT, Location, LocationError, Reference, SourceConfig};
+use model::{BlobPath, KeptVersions, SealingKeys, SourceName};
+use reconciler::{BlobSettings, LOG_LIMIT, Location, LocationError, Reference, SourceConfig};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -38,7 +39,7 @@ pub(crate) struct Settings {
     pub(crate) secret_keys: Option<SealingKeys>,
     pub(crate) retention: RetentionSettings,
     pub(crate) log_limit: u64,
-    pub(crate) blob_quota: Option<u64>,
+    pub(crate) blobs: BlobSettings,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -70,6 +71,8 @@ struct File {
     log_limit: Option<Size>,
     #[serde(default)]
     blob_quota: Option<Size>,
+    #[serde(default)]
+    blob_versions: BTreeMap<String, u8>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -134,6 +137,8 @@ pub(crate) enum ConfigurationError {
     LogLimit { problem: String },
     #[error("blob_quota: {problem}")]
     BlobQuota { problem: String },
+    #[error("blob_versions: `{folder}` {problem}")]
+    BlobVersions { folder: String, problem: String },
     #[error("two sources are named `{name}`")]
     TwoSources { name: SourceName },
     #[error(transparent)]
@@ -242,9 +247,38 @@ impl Settings {
             sources,
             retention,
             log_limit,
-            blob_quota,
+            blobs: BlobSettings {
+                quota: blob_quota,
+                versions: blob_versions(file.blob_versions)?,
+            },
         })
     }
+}
+
+/// How many former contents of blobs are kept, by folder.
+fn blob_versions(folders: BTreeMap<String, u8>) -> Result<KeptVersions, ConfigurationError> {
+    let mut checked = BTreeMap::new();
+    for (folder, kept) in folders {
+        let refused = |problem| {
+            let folder = folder.clone();
+            Err(ConfigurationError::BlobVersions { folder, problem })
+        };
+        if kept > BLOB_VERSIONS {
+            return refused(format!("may keep at most {BLOB_VERSIONS}"));
+        }
+        let names = match folder.trim_matches('/') {
+            // All folders of the project.
+            "" => Vec::new(),
+            path => match path.parse::<BlobPath>() {
+                Ok(path) => path.names().to_vec(),
+                Err(error) => return refused(format!("is no folder: it {error}")),
+            },
+        };
+        if checked.insert(names, kept).is_some() {
+            return refused("is named twice".to_owned());
+        }
+    }
+    Ok(KeptVersions::new(checked))
 }
 
 /// Reads the key files. Each key is checked, so that a wrong file is found at the start and not when a secret is opened.
@@ -442,8 +476,22 @@ mod tests {
     fn blobs_have_no_quota_unless_one_is_set() {
         for (line, bytes) in [("", None), ("blob_quota: 1GiB\n", Some(1 << 30))] {
             let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
-            assert_eq!(settings.blob_quota, bytes);
+            assert_eq!(settings.blobs.quota, bytes);
         }
+    }
+
+    #[test]
+    fn former_contents_of_blobs_are_kept_where_that_is_said() {
+        let kept = |line: &str, path: &str| {
+            let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
+            settings.blobs.versions.of(&path.parse().unwrap())
+        };
+        assert_eq!(kept("", "results/a"), 0);
+        let line = "blob_versions: {results/: 5, archive/2026: 20}\n";
+        assert_eq!(kept(line, "results/deep/a"), 5);
+        assert_eq!(kept(line, "archive/2026/a"), 20);
+        assert_eq!(kept(line, "archive/a"), 0);
+        assert_eq!(kept("blob_versions: {/: 1}\n", "a"), 1);
     }
 
     #[test]
@@ -541,6 +589,21 @@ mod tests {
             ("state: s\nlog_limit: 500KB\n", &[], "log_limit: `500KB`"),
             ("state: s\nlog_limit: [1]\n", &[], "must be a size"),
             ("state: s\nblob_quota: 5MB\n", &[], "blob_quota: `5MB`"),
+            (
+                "state: s\nblob_versions: {a: 21}\n",
+                &[],
+                "blob_versions: `a` may keep at most 20",
+            ),
+            (
+                "state: s\nblob_versions: {a/../b: 1}\n",
+                &[],
+                "`a/../b` is no folder",
+            ),
+            (
+                "state: s\nblob_versions: {a: 1, a/: 2}\n",
+                &[],
+                "is named twice",
+            ),
             ("state: s\nretention: {job: 3}\n", &[], "job"),
             ("state: s\nretention: {age: soon}\n", &[], "retention: age"),
             ("state: s\nretention: {bytes: 1 GB}\n", &[], "10GiB"),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use api::Front;
 use model::SealingKeys;
 use model::retention::RetentionSettings;
-use reconciler::{Handle, Reconciler, SourceConfig, Start};
+use reconciler::{BlobSettings, Handle, Reconciler, SourceConfig, Start};
 use state::{Closing, Options, State, mirrors_folder};
 use store::file::OpenError;
 
@@ -37,8 +37,7 @@ pub(crate) struct Site {
     pub(crate) retention: RetentionSettings,
     /// The longest log of a job, in bytes.
     pub(crate) log_limit: u64,
-    /// What the blobs of a project may take, in bytes.
-    pub(crate) blob_quota: Option<u64>,
+    pub(crate) blobs: BlobSettings,
 }
 
 /// A daemon that serves.
@@ -69,7 +68,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
         secret_keys: settings.secret_keys,
         retention: settings.retention,
         log_limit: settings.log_limit,
-        blob_quota: settings.blob_quota,
+        blobs: settings.blobs,
     };
     serve(site, |serving| async move {
         let mut signals = StopSignals::receive().map_err(Error::Runtime)?;
@@ -136,7 +135,7 @@ where
         secret_keys,
         retention,
         log_limit,
-        blob_quota,
+        blobs,
     } = site;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Runtime)?;
     let address = listener.local_addr().map_err(Error::Runtime)?;
@@ -158,7 +157,7 @@ where
         secret_keys,
         retention,
         log_limit,
-        blob_quota,
+        blobs,
     })
     .await?;
     let handle = reconciler.handle();

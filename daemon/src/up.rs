@@ -19,7 +19,7 @@ use chrono::Local;
 use model::decide::CreateToken;
 use model::retention::RetentionSettings;
 use model::{Scope, Scopes, SealingKey, TokenHash};
-use reconciler::{LOG_LIMIT, Location, SourceConfig};
+use reconciler::{BlobSettings, LOG_LIMIT, Location, SourceConfig};
 
 use crate::arguments::UpOptions;
 use crate::configuration::{self, INTERVAL};
@@ -68,7 +68,7 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
         secret_keys: Some(secret_key(&home)?.into()),
         retention: RetentionSettings::default(),
         log_limit: LOG_LIMIT,
-        blob_quota: None,
+        blobs: BlobSettings::default(),
     };
     serve(site, |serving| async move {
         Ok(Running::start(home, workflows, serving)

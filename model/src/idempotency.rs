@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 use workflow::{hex, sha256};
 
-use crate::{JobId, RegistrationId, Timestamp, TokenId};
+use crate::{BlobLinkId, JobId, RegistrationId, Timestamp, TokenId};
 
 /// The key that a client sends, so that a repeated request makes nothing twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +56,7 @@ pub enum Made {
     Job(JobId),
     Token(TokenId),
     Registration(RegistrationId),
+    BlobLink(BlobLinkId),
 }
 
 impl Made {
@@ -64,6 +65,7 @@ impl Made {
             Self::Job(id) => id.uuid(),
             Self::Token(id) => id.uuid(),
             Self::Registration(id) => id.uuid(),
+            Self::BlobLink(id) => id.uuid(),
         }
     }
 }
@@ -74,6 +76,7 @@ impl fmt::Display for Made {
             Self::Job(_) => "job",
             Self::Token(_) => "token",
             Self::Registration(_) => "registration",
+            Self::BlobLink(_) => "link",
         };
         write!(f, "{kind} {}", self.uuid())
     }

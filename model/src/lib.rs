@@ -7,6 +7,7 @@
 mod actor;
 mod armed;
 pub mod blob;
+pub mod blob_versions;
 mod change;
 mod clause;
 pub mod decide;
@@ -51,6 +52,7 @@ mod world;
 pub use actor::Actor;
 pub use armed::{Armed, ArmedCron, ArmedExpr};
 pub use blob::{Blob, BlobCondition, BlobLink, BlobPath, BlobPathError, BlobUsage};
+pub use blob_versions::KeptVersions;
 pub use change::{Change, HistoryEntry, LedgerEntry};
 pub use clause::Clause;
 pub use error_chain::{causes, error_chain};

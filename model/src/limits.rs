@@ -55,6 +55,9 @@ pub const BLOB_PATH_SEGMENTS: usize = 32;
 /// Blobs and folders in one folder. Each new one reads the folder.
 pub const BLOB_FOLDER_ENTRIES: usize = 10_000;
 
+/// Former contents of a blob that may be kept, at most.
+pub const BLOB_VERSIONS: u8 = 20;
+
 /// Longest life of a link to a blob: who needs one for longer needs a token.
 pub const BLOB_LINK_LIFE: TimeDelta = TimeDelta::days(7);
 
@@ -99,6 +102,9 @@ pub const SESSION_DEVICE_CHARS: usize = 200;
 
 /// How long before its end the holders of a token are reminded: long enough to change it where it is used.
 pub const TOKEN_EXPIRES_SOON: TimeDelta = TimeDelta::days(7);
+
+/// How long a token is valid if whoever makes it does not say: a quarter, so that forgotten tokens end.
+pub const TOKEN_LIFE: TimeDelta = TimeDelta::days(90);
 
 /// The longest time for which a regenerated token's former secret is accepted: a day, in which its holders are changed.
 pub const TOKEN_OVERLAP: TimeDelta = TimeDelta::hours(24);

@@ -4,13 +4,15 @@
 //! from reading a record until its change is committed. What a project may store is reserved while content arrives, so
 //! that two uploads cannot share the last byte.
 
+mod versions;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use chrono::TimeDelta;
 use model::decide::{MoveBlob, Refusal, RemoveBlob, StoreBlob};
-use model::{Actor, Blob, BlobCondition, BlobPath, ProjectId, World};
+use model::{Actor, Blob, BlobCondition, BlobPath, KeptVersions, ProjectId, World};
 use state::{ReadError, Upload};
 use workflow::hex;
 
@@ -19,20 +21,28 @@ use crate::handle::Handle;
 use crate::limits::EXPIRED_BLOBS;
 use crate::uninterrupted::uninterrupted;
 
+/// What the daemon's configuration says about blobs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlobSettings {
+    /// What the blobs of a project may take, in bytes.
+    pub quota: Option<u64>,
+    /// How many former contents are kept.
+    pub versions: KeptVersions,
+}
+
 /// What concerns the blobs of all projects.
 #[derive(Default)]
 pub(crate) struct Blobs {
-    /// The most bytes that a project may store.
-    pub(crate) quota: Option<u64>,
+    settings: BlobSettings,
     locks: Mutex<HashMap<ProjectId, Arc<tokio::sync::Mutex<()>>>>,
     /// Bytes that are promised to uploads.
     reserved: Mutex<HashMap<ProjectId, u64>>,
 }
 
 impl Blobs {
-    pub(crate) fn with_quota(quota: Option<u64>) -> Self {
+    pub(crate) fn with(settings: BlobSettings) -> Self {
         Self {
-            quota,
+            settings,
             ..Self::default()
         }
     }
@@ -128,6 +138,9 @@ impl Handle {
                 true => None,
                 false => Some(handle.state().share_blob(&blob).await?),
             };
+            handle
+                .keep_version(before.as_ref(), &blob.sha256, &new.condition)
+                .await?;
             let is_new = before.is_none();
             let store = handle.store(new, before, blob.size, blob.sha256);
             let blob = handle.state().store_blob(store, content).await?;
@@ -154,6 +167,9 @@ impl Handle {
                 true => None,
                 false => Some(handle.state().share_blob(&blob).await?),
             };
+            handle
+                .keep_version(before.as_ref(), &blob.sha256, &condition)
+                .await?;
             let is_new = before.is_none();
             let command = MoveBlob {
                 blob,
@@ -259,7 +275,7 @@ impl Handle {
             expires_in,
             before,
             condition,
-            quota: self.blobs().quota,
+            quota: self.blobs().settings.quota,
             actor,
         }
     }
@@ -310,6 +326,9 @@ impl BlobUpload {
             handle
                 .check_place(new.project, &new.path, before.as_ref())
                 .await?;
+            handle
+                .keep_version(before.as_ref(), &sha256, &new.condition)
+                .await?;
             let is_new = before.is_none();
             let store = handle.store(new, before, received, sha256);
             let blob = handle.state().store_blob(store, Some(content)).await?;
@@ -324,7 +343,7 @@ impl Reservation {
     /// Reserves so much altogether, if the quota allows it.
     fn reach(&mut self, bytes: u64) -> Result<(), BlobError> {
         let more = bytes.saturating_sub(self.bytes);
-        let Some(maximum) = self.handle.blobs().quota.filter(|_| more > 0) else {
+        let Some(maximum) = self.handle.blobs().settings.quota.filter(|_| more > 0) else {
             return Ok(());
         };
         let state = self.handle.state();

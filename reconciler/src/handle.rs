@@ -20,7 +20,7 @@ use state::{AuditEntry, PayloadError, State, SubmitError};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::blobs::Blobs;
+use crate::blobs::{BlobSettings, Blobs};
 use crate::board::Board;
 use crate::error::{DispatchError, SourceError};
 use crate::jumps::Jumps;
@@ -57,8 +57,7 @@ struct Shared {
 pub(crate) struct Limits {
     /// The longest log of a job, in bytes.
     pub(crate) log: u64,
-    /// What the blobs of a project may take, in bytes.
-    pub(crate) blobs: Option<u64>,
+    pub(crate) blobs: BlobSettings,
 }
 
 /// Requests of users.
@@ -294,7 +293,7 @@ impl Handle {
                 removals: Arc::default(),
                 retention,
                 log_limit: limits.log,
-                blobs: Blobs::with_quota(limits.blobs),
+                blobs: Blobs::with(limits.blobs),
                 sources,
                 secret_keys,
                 stopping: watch::Sender::new(false),

@@ -22,6 +22,7 @@ mod git;
 mod handle;
 mod jumps;
 mod limits;
+mod masking;
 mod presence;
 mod projects;
 mod removal;
@@ -38,7 +39,7 @@ mod uninterrupted;
 mod watch;
 mod worker;
 
-pub use blobs::{BlobUpload, NewBlob, Stored};
+pub use blobs::{BlobSettings, BlobUpload, NewBlob, Stored};
 pub use board::Message;
 pub use clock::{ClockTrouble, jump};
 pub use error::{

@@ -58,7 +58,8 @@ impl Handle {
 
 #[cfg(test)]
 mod tests {
-    use model::WorkflowId;
+    use model::decide::Failure;
+    use model::{Step, StepStatus, WorkflowId};
     use tempfile::TempDir;
 
     use super::*;
@@ -95,6 +96,56 @@ scans:
         assert_eq!(resolved.values.secrets["KEY"].reveal(), "hunter2");
         assert!(resolved.values.missing["vars.URL"].contains("is not set in project recon"));
         assert!(!format!("{resolved:?}").contains("hunter2"));
+        house.close().await;
+    }
+
+    #[tokio::test]
+    async fn an_error_of_a_runner_that_masks_nothing_is_masked_before_it_is_stored() {
+        let folder = TempDir::new().unwrap();
+        let house = House::open(&folder, 0, Vec::new()).await;
+        house.handle.state().submit(configure()).await.unwrap();
+        let project = ProjectId::of_source(&source_name());
+        let set = house.handle.set_secret(
+            project,
+            "KEY".to_owned(),
+            SecretValue::new("hunter2/hunter2".to_owned()),
+            Actor::Daemon,
+            Precondition::Anything,
+        );
+        set.await.unwrap();
+        let workflow = WorkflowId::derive(&source_name(), "use");
+        let state = house.handle.state();
+        state.submit(activate("use", USE)).await.unwrap();
+        let (runner, _) = house.register("r", 1).await;
+        let worker = house.run(runner, workflow, "use").await;
+        let step = Step {
+            index: 0,
+            status: StepStatus::Failed,
+            outcome: None,
+            exit_code: None,
+            error: Some("no host at https://hunter2/hunter2/ or aHVudGVyMi9odW50ZXIy".to_owned()),
+            started_at: None,
+            finished_at: None,
+        };
+        let told = house.handle.report_steps(&worker, vec![step.clone()]);
+        told.await.unwrap();
+        let masked = "no host at https://***/ or ***";
+        let job = worker.job().id;
+        let error = |job: &Job| job.state.run().unwrap().steps[0].error.clone().unwrap();
+        let stored = state.job(job).await.unwrap().unwrap();
+        assert_eq!(error(&stored), masked);
+        let failure = Failure::Setup("cannot mount hunter2/hunter2".to_owned());
+        let completed = house
+            .handle
+            .complete(&worker, vec![step], 0, Some(failure))
+            .await
+            .unwrap();
+        assert_eq!(error(&completed), masked);
+        let text = format!("{completed:?}");
+        assert!(
+            text.contains("cannot mount ***") && !text.contains("hunter2"),
+            "{text}"
+        );
         house.close().await;
     }
 }

@@ -14,6 +14,7 @@ use state::{PayloadError, State, SubmitError, WriteError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::blobs::BlobSettings;
 use crate::deadlines::due;
 use crate::git::{Calls, LAST_CALLS};
 use crate::handle::{Handle, Limits};
@@ -39,8 +40,8 @@ pub struct Start {
     pub retention: RetentionSettings,
     /// The longest log of a job, in bytes.
     pub log_limit: u64,
-    /// What the blobs of a project may take, in bytes.
-    pub blob_quota: Option<u64>,
+    /// What blobs may take, and which former ones are kept.
+    pub blobs: BlobSettings,
 }
 
 /// The running tasks.
@@ -63,7 +64,7 @@ impl Reconciler {
             secret_keys,
             retention,
             log_limit,
-            blob_quota,
+            blobs,
         } = start;
         let secret = PlainToken::random(TokenKind::Personal, &mut *entropy);
         unless_full(state.make_first_token(secret).await)?;
@@ -75,7 +76,7 @@ impl Reconciler {
             .collect();
         let limits = Limits {
             log: log_limit,
-            blobs: blob_quota,
+            blobs,
         };
         let handle = Handle::new(
             state,

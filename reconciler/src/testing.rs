@@ -24,6 +24,7 @@ use tokio::time::advance;
 use uuid::Uuid;
 use workflow::{Sandbox, TemplatePolicy};
 
+use crate::blobs::BlobSettings;
 use crate::{Handle, LOG_LIMIT, Message, Reconciler, RunnerSession, SourceConfig, Start, Worker};
 
 /// Two scans, one of which only runners with the label `gpu` may run, and one with a `timeout`.
@@ -277,12 +278,42 @@ impl House {
         retention: RetentionSettings,
     ) -> Self {
         let key = SealingKey::random(&mut Seeded(3));
-        Self::start(folder, seconds, sources, retention, key.into()).await
+        Self::start(
+            folder,
+            seconds,
+            sources,
+            retention,
+            key.into(),
+            BlobSettings::default(),
+        )
+        .await
+    }
+
+    /// One with these settings for blobs.
+    pub(crate) async fn storing(folder: &TempDir, blobs: BlobSettings) -> Self {
+        let key = SealingKey::random(&mut Seeded(3));
+        Self::start(
+            folder,
+            0,
+            Vec::new(),
+            RetentionSettings::default(),
+            key.into(),
+            blobs,
+        )
+        .await
     }
 
     /// One with these keys for secrets.
     pub(crate) async fn sealing(folder: &TempDir, keys: SealingKeys) -> Self {
-        Self::start(folder, 0, Vec::new(), RetentionSettings::default(), keys).await
+        Self::start(
+            folder,
+            0,
+            Vec::new(),
+            RetentionSettings::default(),
+            keys,
+            BlobSettings::default(),
+        )
+        .await
     }
 
     async fn start(
@@ -291,6 +322,7 @@ impl House {
         sources: Vec<SourceConfig>,
         retention: RetentionSettings,
         keys: SealingKeys,
+        blobs: BlobSettings,
     ) -> Self {
         let clock = HandClock::at(seconds);
         let (state, closing) = open_state(folder, clock.clone()).await;
@@ -303,7 +335,7 @@ impl House {
             secret_keys: Some(keys),
             retention,
             log_limit: LOG_LIMIT,
-            blob_quota: None,
+            blobs,
         })
         .await
         .unwrap();

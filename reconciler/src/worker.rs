@@ -168,8 +168,13 @@ impl Handle {
     }
 
     /// Records the state of the job's steps.
-    pub async fn report_steps(&self, worker: &Worker, steps: Vec<Step>) -> Result<(), WorkerError> {
+    pub async fn report_steps(
+        &self,
+        worker: &Worker,
+        mut steps: Vec<Step>,
+    ) -> Result<(), WorkerError> {
         worker.executing()?;
+        self.mask_errors(&worker.job, &mut steps, None).await;
         Ok(self
             .state()
             .submit(ReportSteps {
@@ -260,15 +265,17 @@ impl Handle {
     pub async fn complete(
         &self,
         worker: &Worker,
-        steps: Vec<Step>,
+        mut steps: Vec<Step>,
         log_records: u64,
-        failure: Option<Failure>,
+        mut failure: Option<Failure>,
     ) -> Result<Arc<Job>, WorkerError> {
         let id = worker.job.id;
         if let Standing::Over = worker.standing {
             return self.complete_over(worker.job.clone(), log_records).await;
         }
         worker.executing()?;
+        self.mask_errors(&worker.job, &mut steps, failure.as_mut())
+            .await;
         let complete = Complete {
             job: id,
             token: worker.token,

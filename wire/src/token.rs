@@ -18,9 +18,12 @@ pub struct CreateToken {
     /// The projects it is for, by name or id; absent for those of the token that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<String>>,
-    /// Seconds until it expires; absent if it never does.
+    /// Seconds until it expires; absent for 90 days.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
+    /// Whether it is valid until it is revoked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub never_expires: bool,
 }
 
 /// A token without its secret.

@@ -9,8 +9,10 @@ use wire::{BlobLinkUse, CreateBlobLink, CreatedBlobLink, ErrorCode};
 
 use super::blobs::{self, project};
 use crate::access::Linked;
+use crate::body;
 use crate::convert;
 use crate::failure::Failure;
+use crate::idempotency;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
@@ -36,10 +38,18 @@ pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure>
     })))
 }
 
-/// Makes a link.
+/// Makes a link. A repeat with the same `Idempotency-Key` is refused, because its address is shown once.
 pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let project = project(me, &request.query)?;
-    let asked: CreateBlobLink = request.body.json(&request.headers).await?;
+    body::is_json(&request.headers)?;
+    let bytes = request.body.bytes().await?;
+    let asked: CreateBlobLink = body::parse(&bytes)?;
+    let key = idempotency::key(
+        me,
+        &request,
+        &format!("create blob link\0{}", *project),
+        &bytes,
+    )?;
     let path = blobs::member("path", &asked.path)?;
     let use_for = match asked.use_for {
         BlobLinkUse::Get => LinkUse::Get,
@@ -55,7 +65,9 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
         // A link to nothing is a mistake in its path.
         me.blob(&project, &path).await?;
     }
-    let made = me.create_blob_link(&project, path, use_for, life).await?;
+    let made = me
+        .create_blob_link(&project, path, use_for, life, key)
+        .await?;
     let body = CreatedBlobLink {
         link: convert::blob_link(&made.link),
         url_path: format!("{LINKED_BLOBS}{}", made.secret.reveal()),

@@ -1,15 +1,19 @@
 //! `/v0/jobs/{job}/logs/search`
 
 use state::LogSearch;
+use tokio::sync::Semaphore;
 use warp::reply::Response;
 
 use super::logs;
 use crate::convert;
 use crate::failure::Failure;
-use crate::limits::{SEARCH_PAGE, SEARCHED_CHARS};
+use crate::limits::{SEARCH_PAGE, SEARCHED_AT_ONCE, SEARCHED_CHARS};
 use crate::reply;
 use crate::request::{Query, Request};
 use crate::visible::Visible;
+
+/// A search reads the whole log on a thread.
+static ROOM: Semaphore = Semaphore::const_new(SEARCHED_AT_ONCE);
 
 /// The records of a job's log whose text contains `q`. Each page has the count of all of them. Without `case`, a text
 /// without upper-case letters is found in either case.
@@ -28,6 +32,7 @@ pub(super) async fn search(me: &Visible, request: &Request) -> Result<Response, 
         from: query.number("cursor")?.unwrap_or(0),
         limit: query.limit_of(SEARCH_PAGE)?,
     };
+    let _room = ROOM.acquire().await;
     let found = me.search_log(&job, wanted).await?;
     Ok(reply::ok(&convert::log_matches(found)))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use chrono::TimeDelta;
 use http::StatusCode;
 use model::decide::{self, NewToken};
+use model::limits::TOKEN_LIFE;
 use model::{Projects, Scopes, Seen, TokenId};
 use warp::reply::Response;
 use wire::{CreateToken, CreatedToken, RegenerateToken};
@@ -45,7 +46,14 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
         None => me.token().projects.clone(),
         Some(names) => me.read(|seen| named_projects(seen, &names))?,
     };
-    let life = life(asked.expires_in_seconds)?;
+    let life = match (life(asked.expires_in_seconds)?, asked.never_expires) {
+        (Some(_), true) => {
+            let problem = "a token that never expires has no time until it does";
+            return Err(Failure::invalid("never_expires", problem));
+        }
+        (None, true) => None,
+        (life, false) => Some(life.unwrap_or(TOKEN_LIFE)),
+    };
     let create = |granted_by| decide::CreateToken {
         name: asked.name,
         scopes,

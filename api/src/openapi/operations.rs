@@ -299,9 +299,9 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::CopyBlob => copies(it.takes::<wire::CopyBlob, wire::Blob>("Copy a blob")),
         R::MoveBlob => copies(it.takes::<wire::MoveBlob, wire::Blob>("Give a blob another path")),
         R::ListBlobLinks => it.lists::<wire::BlobLink>("List the links to blobs"),
-        R::CreateBlobLink => created(
+        R::CreateBlobLink => keyed(created(
             it.takes::<wire::CreateBlobLink, wire::CreatedBlobLink>("Make a link to a blob"),
-        ),
+        )),
         R::RevokeBlobLink => does("Revoke a link"),
         R::Events => Operation {
             headers: &[headers::LAST_EVENT_ID],

@@ -2,8 +2,8 @@
 
 use chrono::TimeDelta;
 use model::blob::LinkUse;
-use model::decide::{CreateBlobLink, NewBlobLink, Refusal, RevokeBlobLink};
-use model::{Blob, BlobCondition, BlobLinkId, BlobPath, ProjectId};
+use model::decide::{CreateBlobLink, NewBlobLink, Once, Refusal, RevokeBlobLink};
+use model::{Blob, BlobCondition, BlobLinkId, BlobPath, IdempotencyKey, ProjectId};
 use reconciler::{BlobUpload, NewBlob, Stored};
 use state::Download;
 use state::blobs::{BlobPage, BlobQuery};
@@ -101,15 +101,17 @@ impl Visible {
         path: BlobPath,
         use_for: LinkUse,
         life: TimeDelta,
+        key: Option<IdempotencyKey>,
     ) -> Result<NewBlobLink, Failure> {
-        let create = CreateBlobLink {
+        let command = CreateBlobLink {
             project: **project,
             path,
             use_for,
             life,
             token: self.token.id,
         };
-        Ok(self.acting()?.state().submit(create).await?)
+        let once = Once { command, key };
+        Ok(self.acting()?.state().submit(once).await?)
     }
 
     pub(crate) async fn revoke_blob_link(&self, link: &Shown<BlobLinkId>) -> Result<(), Failure> {

@@ -87,6 +87,20 @@ async fn a_repeat_makes_no_second_registration() {
     assert!(problem["made"].is_string(), "{problem}");
 }
 
+#[tokio::test]
+async fn a_repeat_makes_no_second_link() {
+    let service = Service::start().await;
+    let blob = Call::new(Method::PUT, "/v0/blobs/a").bytes("x");
+    service.admin(blob).await.expect(201);
+    let body = json!({"path": "a", "use_for": "get", "expires_in": "1h"});
+    let ask = || keyed(&service, &service.admin, "/v0/blob-links", &body);
+    let made = ask().await.expect(201);
+    let problem = ask().await.problem(409, "already_done");
+    assert_eq!(problem["made"], made["id"]);
+    let listed = service.get("/v0/blob-links").await.expect(200);
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1);
+}
+
 /// What a `POST` of users does that takes no key.
 const KEYLESS: &[(UserRoute, &str)] = &[
     (
@@ -101,10 +115,6 @@ const KEYLESS: &[(UserRoute, &str)] = &[
     (UserRoute::CancelJob, "a job is cancelled once"),
     (UserRoute::CopyBlob, "a copy that is made again is the same"),
     (UserRoute::MoveBlob, "a blob is moved once"),
-    (
-        UserRoute::CreateBlobLink,
-        "a second link can be revoked, and each ends by itself",
-    ),
 ];
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use model::{
     Change, Clock, Entropy, Moment, ProjectId, RevisionId, Scope, Scopes, SealingKey, Timestamp,
     WorkflowId, WorkflowRecord, World,
 };
-use reconciler::{Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start};
+use reconciler::{BlobSettings, Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start};
 use serde_json::{Value, json};
 use state::{Closing, Options, State};
 use tempfile::TempDir;
@@ -221,7 +221,10 @@ impl Service {
             entropy: Box::new(Seeded(2)),
             retention: RetentionSettings::default(),
             log_limit: LOG_LIMIT,
-            blob_quota: Some(BLOB_QUOTA),
+            blobs: BlobSettings {
+                quota: Some(BLOB_QUOTA),
+                ..BlobSettings::default()
+            },
             secret_keys: keyed.then(|| SealingKey::random(&mut Seeded(3)).into()),
         })
         .await

@@ -187,6 +187,30 @@ async fn the_day_of_the_last_use_is_shown_and_an_end_that_is_near() {
     assert_eq!(shown().await["expires_soon"], true);
 }
 
+#[tokio::test]
+async fn a_token_ends_after_a_quarter_unless_its_maker_says_otherwise() {
+    let service = Service::start().await;
+    let asked = json!({"name": "ci", "scopes": ["job:read"]});
+    let (_, secret) = create(&service, asked).await;
+    let asked = json!({"name": "forever", "scopes": ["job:read"], "never_expires": true});
+    let (_, endless) = create(&service, asked).await;
+    service
+        .clock
+        .advance(TimeDelta::days(90) - TimeDelta::seconds(1));
+    assert!(lists_jobs(&service, &secret).await);
+    service.clock.advance(TimeDelta::seconds(1));
+    assert!(!lists_jobs(&service, &secret).await);
+    assert!(lists_jobs(&service, &endless).await);
+    let both = json!({
+        "name": "a", "scopes": ["job:read"], "never_expires": true, "expires_in_seconds": 60
+    });
+    let call = Call::post("/v0/tokens").bearer(&endless).json(&both);
+    call.send(service.address).await.problem(403, "forbidden");
+    let refused = service.admin(Call::post("/v0/tokens").json(&both)).await;
+    let problem = refused.problem(400, "invalid_request");
+    assert_eq!(problem["errors"][0]["field"], "never_expires");
+}
+
 /// What a token for another project gets is what it gets for things that do not exist.
 #[tokio::test]
 async fn what_is_of_another_project_does_not_exist() {

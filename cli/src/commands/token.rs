@@ -24,9 +24,9 @@ pub(crate) enum Command {
         /// The only project it is for; may be repeated; all when left out
         #[arg(long, env = "SERVICE_PROJECT", value_delimiter = ',')]
         project: Vec<String>,
-        /// When it ends, as in 30d; never when left out
-        #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", value_parser = parse_duration)]
-        expires_in: Option<Duration>,
+        /// When it ends, as in 30d, or never
+        #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", value_parser = parse_life, default_value = "90d")]
+        expires_in: Life,
     },
     /// List access tokens without their secrets
     List,
@@ -48,6 +48,29 @@ pub(crate) enum Command {
     },
 }
 
+/// How long a token is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    Limited(Duration),
+    Unlimited,
+}
+
+impl Life {
+    fn seconds(self) -> Option<u64> {
+        match self {
+            Self::Limited(life) => Some(life.as_secs()),
+            Self::Unlimited => None,
+        }
+    }
+}
+
+fn parse_life(text: &str) -> Result<Life, String> {
+    match text {
+        "never" => Ok(Life::Unlimited),
+        _ => parse_duration(text).map(Life::Limited),
+    }
+}
+
 impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         let client = session.client()?;
@@ -62,7 +85,8 @@ impl Command {
                     name,
                     scopes: scope,
                     projects: (!project.is_empty()).then_some(project),
-                    expires_in_seconds: expires_in.map(|duration| duration.as_secs()),
+                    expires_in_seconds: expires_in.seconds(),
+                    never_expires: expires_in == Life::Unlimited,
                 };
                 show_secret(session, &client.create_token(&request).await?)?;
             }

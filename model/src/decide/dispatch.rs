@@ -172,6 +172,8 @@ pub fn repeated_dispatch(
     match repeated(world, key, now)? {
         None => Ok(None),
         Some(Made::Job(job)) => Ok(Some(job)),
-        Some(Made::Token(_) | Made::Registration(_)) => Err(Refusal::IdempotencyMismatch),
+        Some(Made::Token(_) | Made::Registration(_) | Made::BlobLink(_)) => {
+            Err(Refusal::IdempotencyMismatch)
+        }
     }
 }

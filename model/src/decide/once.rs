@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Command, Decision, NewRegistration, NewToken, Refusal, Urgency};
+use super::{Command, Decision, NewBlobLink, NewRegistration, NewToken, Refusal, Urgency};
 use crate::change::Change;
 use crate::idempotency::{Idempotency, IdempotencyKey, Made};
 use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP};
@@ -35,6 +35,12 @@ impl ShownOnce for NewToken {
 impl ShownOnce for NewRegistration {
     fn made(&self) -> Made {
         Made::Registration(self.id)
+    }
+}
+
+impl ShownOnce for NewBlobLink {
+    fn made(&self) -> Made {
+        Made::BlobLink(self.link.id)
     }
 }
 

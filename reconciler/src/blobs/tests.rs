@@ -4,12 +4,12 @@ use bytes::Bytes;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use model::decide::ConfigureSource;
-use model::{Actor, BlobCondition, BlobPath, BlobUsage, ProjectId};
+use model::{Actor, Blob, BlobCondition, BlobPath, BlobUsage, KeptVersions, ProjectId};
 use state::blobs::BlobQuery;
 use state::{SubmitError, blobs::BlobEntry};
 use tempfile::TempDir;
 
-use super::{NewBlob, Stored};
+use super::{BlobSettings, NewBlob, Stored};
 use crate::error::BlobError;
 use crate::testing::{House, source_name};
 
@@ -22,7 +22,11 @@ fn path(text: &str) -> BlobPath {
 }
 
 async fn house(folder: &TempDir) -> House {
-    let house = House::open(folder, 0, Vec::new()).await;
+    house_with(folder, BlobSettings::default()).await
+}
+
+async fn house_with(folder: &TempDir, settings: BlobSettings) -> House {
+    let house = House::storing(folder, settings).await;
     let configure = ConfigureSource {
         name: source_name(),
         url: "/srv/recon.git".to_owned(),
@@ -52,6 +56,24 @@ async fn store(
     upload.finish(None).await
 }
 
+async fn all(house: &House) -> Vec<Blob> {
+    let query = BlobQuery {
+        project: project(),
+        folder: Vec::new(),
+        begin: String::new(),
+        is_flat: false,
+        after: None,
+        limit: 20,
+        now: house.handle.now(),
+    };
+    let page = house.handle.state().list_blobs(&query).await.unwrap();
+    let blobs = page.entries.into_iter().map(|entry| match entry {
+        BlobEntry::Blob(blob) => blob,
+        BlobEntry::Folder(path) => panic!("{path} is in a list of blobs"),
+    });
+    blobs.collect()
+}
+
 fn usage(house: &House) -> BlobUsage {
     let state = house.handle.state();
     state.read(|world| world.blob_usage(project()))
@@ -78,21 +100,9 @@ async fn changes_at_the_same_time_are_counted_one_by_one() {
     };
     assert!(moved.into_iter().all(|moved| refused(moved.err())));
     assert!(deleted.into_iter().all(|deleted| refused(deleted.err())));
-    let query = BlobQuery {
-        project: project(),
-        folder: Vec::new(),
-        begin: String::new(),
-        is_flat: false,
-        after: None,
-        limit: 10,
-        now: handle.now(),
-    };
-    let page = handle.state().list_blobs(&query).await.unwrap();
-    let sizes = page.entries.iter().map(|entry| match entry {
-        BlobEntry::Blob(blob) => blob.size,
-        BlobEntry::Folder(_) => 0,
-    });
-    let (blobs, bytes) = (page.entries.len() as u64, sizes.sum::<u64>());
+    let there = all(&house).await;
+    let bytes = there.iter().map(|blob| blob.size).sum::<u64>();
+    let blobs = there.len() as u64;
     let used = usage(&house);
     assert_eq!((used.blobs, used.bytes), (blobs, bytes));
     house.close().await;
@@ -111,5 +121,60 @@ async fn a_blob_that_has_run_out_is_removed_and_counted_out() {
     assert_eq!((usage(&house).blobs, usage(&house).bytes), (2, 5));
     let state = house.handle.state();
     assert_eq!(state.blob(project(), &path("old")).await.unwrap(), None);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn former_contents_are_kept_the_newest_so_many() {
+    let folder = TempDir::new().unwrap();
+    let settings = BlobSettings {
+        quota: Some(12),
+        versions: KeptVersions::new([(vec!["kept".to_owned()], 2)].into()),
+    };
+    let house = house_with(&folder, settings).await;
+    let handle = &house.handle;
+    for content in ["1", "22", "22", "333", "4"] {
+        house.clock.set_forward(TimeDelta::minutes(1));
+        store(&house, "kept/a", content, None).await.unwrap();
+        store(&house, "b", content, None).await.unwrap();
+    }
+    let sizes = async || {
+        let blobs = all(&house).await;
+        let sizes = blobs.iter().filter(|blob| blob.path.name() != "b");
+        sizes.map(|blob| blob.size).collect::<Vec<_>>()
+    };
+    // "22" and "333" before the present one, and a repeat of the same content is no version.
+    assert_eq!(sizes().await, [2, 3, 1]);
+    assert_eq!((usage(&house).blobs, usage(&house).bytes), (4, 7));
+    // A write that its condition refuses keeps nothing.
+    let moved = handle.move_blob(project(), path("b"), path("kept/a"), BlobCondition::Absent);
+    moved.await.unwrap_err();
+    assert_eq!(sizes().await, [2, 3, 1]);
+    // One that replaces by a copy or a move does.
+    house.clock.set_forward(TimeDelta::minutes(1));
+    store(&house, "b", "55", None).await.unwrap();
+    let moved = handle.move_blob(project(), path("b"), path("kept/a"), BlobCondition::None);
+    moved.await.unwrap();
+    assert_eq!(sizes().await, [3, 1, 2]);
+    // The quota counts them.
+    store(&house, "kept/a", "666666666", None)
+        .await
+        .unwrap_err();
+    house.clock.set_forward(TimeDelta::minutes(1));
+    let version = all(&house).await.remove(0);
+    assert!(
+        version.path.to_string().starts_with(".versions/kept/a/"),
+        "{}",
+        version.path
+    );
+    let copy = NewBlob {
+        project: project(),
+        path: path("kept/a"),
+        expires_in: None,
+        condition: BlobCondition::None,
+        actor: Actor::Daemon,
+    };
+    handle.copy_blob(version.path, copy).await.unwrap();
+    assert_eq!(sizes().await, [1, 2, 3]);
     house.close().await;
 }

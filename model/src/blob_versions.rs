@@ -1,0 +1,98 @@
+//! Former contents of blobs. One that is kept is a blob itself, in a folder of its own at the top of the project, so that
+//! lists, downloads, links, the quota and backups know nothing of versions.
+
+use std::collections::BTreeMap;
+
+use crate::Timestamp;
+use crate::blob::{Blob, BlobPath, BlobPathError};
+
+/// The folder of all former contents. Those in it have none.
+const VERSIONS: &str = ".versions";
+
+/// How many former contents of a blob are kept, by the names of the folder that it is in. A deeper folder decides for
+/// itself; without any, none are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeptVersions(BTreeMap<Vec<String>, u8>);
+
+impl KeptVersions {
+    pub fn new(folders: BTreeMap<Vec<String>, u8>) -> Self {
+        Self(folders)
+    }
+
+    /// How many of a blob's are kept.
+    pub fn of(&self, path: &BlobPath) -> usize {
+        let folders = path.folders();
+        if folders.first().is_some_and(|first| first == VERSIONS) {
+            return 0;
+        }
+        let mut depths = (0..=folders.len()).rev();
+        let kept = depths.find_map(|depth| self.0.get(&folders[..depth]));
+        kept.copied().unwrap_or(0).into()
+    }
+}
+
+/// The names of the folder with the former contents of the blob at `path`.
+pub fn versions_of(path: &BlobPath) -> Vec<String> {
+    [&[VERSIONS.to_owned()], path.names()].concat()
+}
+
+/// Where the content of a blob is kept that is replaced now. Later ones sort later.
+pub fn version_path(blob: &Blob, now: Timestamp) -> Result<BlobPath, BlobPathError> {
+    let mut names = versions_of(&blob.path);
+    let replaced = now.format("%Y-%m-%dT%H%M%S%.3fZ");
+    // Two contents of one moment are two versions.
+    let content = blob.sha256.get(..8).unwrap_or(&blob.sha256);
+    names.push(format!("{replaced}-{content}"));
+    BlobPath::new(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Actor, ProjectId};
+
+    fn path(text: &str) -> BlobPath {
+        text.parse().unwrap()
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        text.split_terminator('/').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_deepest_folder_decides() {
+        let folders = [("", 1), ("a/b", 3), ("a/b/c", 0)];
+        let kept = KeptVersions::new(folders.map(|(folder, kept)| (names(folder), kept)).into());
+        for (at, expected) in [
+            ("x", 1),
+            ("a/x", 1),
+            ("a/b", 1),
+            ("a/b/x", 3),
+            ("a/b/d/x", 3),
+            ("a/b/c/x", 0),
+            (".versions/a/b/x/1", 0),
+        ] {
+            assert_eq!(kept.of(&path(at)), expected, "{at}");
+        }
+        assert_eq!(KeptVersions::default().of(&path("x")), 0);
+    }
+
+    #[test]
+    fn a_version_has_the_time_of_its_end_and_the_content_in_its_name() {
+        let blob = Blob {
+            project: ProjectId::of_source(&"recon".parse().unwrap()),
+            path: path("a/b.txt"),
+            size: 1,
+            sha256: "0123456789abcdef".repeat(4),
+            modified_at: Timestamp::UNIX_EPOCH,
+            by: Actor::Daemon,
+            expires_at: None,
+        };
+        let now = "2026-11-24T02:03:04.5Z".parse().unwrap();
+        let version = version_path(&blob, now).unwrap().to_string();
+        assert_eq!(version, ".versions/a/b.txt/2026-11-24T020304.500Z-01234567");
+        let deep = BlobPath::new(vec!["d".to_owned(); 32]).unwrap();
+        let deep = Blob { path: deep, ..blob };
+        assert_eq!(version_path(&deep, now), Err(BlobPathError::Deep(34)));
+    }
+}

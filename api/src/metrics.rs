@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -18,6 +18,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use reconciler::Handle;
 use state::{ChangesGone, CommitMeasure, Room};
+use workflow::Sandbox;
 
 /// The media type of the answer.
 pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -34,6 +35,9 @@ const SLOW: [f64; 11] = [
 
 /// Bounds of the number of commands in a commit.
 const COMMANDS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+
+/// Of the whole process, as the sandbox is that evaluates.
+static EVALUATION_SECONDS: LazyLock<Histogram> = LazyLock::new(|| Histogram::new(FAST));
 
 type Labels<const N: usize> = [(&'static str, String); N];
 
@@ -83,6 +87,7 @@ struct WorldMetrics {
     source_conditions: Family<Labels<3>, Gauge>,
     disk: Family<Labels<1>, Gauge>,
     tokens: Gauge,
+    masked_errors: Counter,
 }
 
 impl fmt::Debug for Metrics {
@@ -129,6 +134,16 @@ impl Metrics {
             "How often the counting of jobs fell behind and left some out",
             changes_missed.clone(),
         );
+        registry.register_with_unit(
+            "evaluation",
+            "Time to evaluate one expression",
+            Unit::Seconds,
+            EVALUATION_SECONDS.clone(),
+        );
+        // If its threads cannot be started, each evaluation says so.
+        if let Ok(sandbox) = Sandbox::shared() {
+            sandbox.observe(|took| EVALUATION_SECONDS.observe(took.as_secs_f64()));
+        }
         let commit = CommitMetrics::registered(&mut registry);
         let world = WorldMetrics::registered(&mut registry);
         Self {
@@ -359,6 +374,11 @@ impl WorldMetrics {
             metrics.disk.clone(),
         );
         registry.register("tokens", "Access tokens", metrics.tokens.clone());
+        registry.register(
+            "masked_errors",
+            "Errors told by runners in which the daemon had to hide a secret",
+            metrics.masked_errors.clone(),
+        );
         metrics
     }
 
@@ -401,6 +421,9 @@ impl WorldMetrics {
             }
         });
         set(&self.polls, handle.waiting_polls());
+        let masked = handle.masked_errors();
+        let counted = self.masked_errors.get();
+        self.masked_errors.inc_by(masked.saturating_sub(counted));
         for (mark, at) in [
             ("enough", Room::Enough),
             ("low", Room::Low),

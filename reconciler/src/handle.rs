@@ -1,6 +1,7 @@
 //! The handle through which every command enters. Requests of runners and workers are in files of their own.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::TimeDelta;
@@ -50,6 +51,8 @@ struct Shared {
     blobs: Blobs,
     sources: HashMap<SourceName, SourceHandle>,
     secret_keys: Option<SealingKeys>,
+    /// Errors of runners in which a secret was hidden.
+    masked: AtomicU64,
     stopping: watch::Sender<bool>,
 }
 
@@ -296,9 +299,20 @@ impl Handle {
                 blobs: Blobs::with(limits.blobs),
                 sources,
                 secret_keys,
+                masked: AtomicU64::new(0),
                 stopping: watch::Sender::new(false),
             }),
         }
+    }
+
+    /// Counts an error of a runner in which the daemon has hidden a secret.
+    pub(crate) fn note_masked(&self) {
+        self.shared.masked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Errors of runners in which the daemon had to hide a secret, since its start.
+    pub fn masked_errors(&self) -> u64 {
+        self.shared.masked.load(Ordering::Relaxed)
     }
 
     pub(crate) fn removal_lock(&self) -> Arc<tokio::sync::Mutex<()>> {

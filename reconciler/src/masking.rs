@@ -28,10 +28,15 @@ impl Handle {
         }
         let masker = self.masker(job).await;
         for text in texts {
-            *text = match &masker {
+            let masked = match &masker {
                 Some(masker) => masker.mask(text),
                 None => HIDDEN.to_owned(),
             };
+            if masked != *text {
+                self.note_masked();
+                tracing::warn!(job = %job.id, "a runner told a secret of its job in an error; it is hidden");
+                *text = masked;
+            }
         }
     }
 

@@ -103,6 +103,25 @@ async fn they_count_requests_jobs_and_commits() {
     counted(&service, none, 1.0).await;
 }
 
+/// The labels with their values in a text.
+fn labels(text: &str) -> BTreeSet<(&str, &str)> {
+    let label = Regex::new(r#"[{,]([a-z_]+)=\\?"([^"\\]+)\\?""#).unwrap();
+    let found = label.captures_iter(text).map(|found| {
+        let (_, [name, value]) = found.extract();
+        (name, value)
+    });
+    found.collect()
+}
+
+/// What no series of a daemon has that is well, or what Prometheus adds.
+const UNSEEN: [(&str, &str); 5] = [
+    ("job", "everscan"),
+    ("mark", "low"),
+    ("mark", "full"),
+    ("state", wire::JobState::Failed.as_str()),
+    ("status", model::Status::False.name()),
+];
+
 /// What Prometheus itself says of the text and of the rules.
 #[tokio::test]
 #[expect(clippy::print_stderr, reason = "a skipped test says so and why")]
@@ -159,6 +178,11 @@ async fn the_rules_and_the_dashboard_name_series_that_exist() {
                 .find_map(|suffix| name.strip_suffix(suffix))
                 .unwrap_or(name);
             assert!(helped.contains(family), "{file} names {name}");
+        }
+        let labels = labels(&said);
+        for label in self::labels(&text) {
+            let is_known = labels.contains(&label) || UNSEEN.contains(&label);
+            assert!(is_known, "{file} asks for {label:?}");
         }
     }
 }

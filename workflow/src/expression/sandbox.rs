@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::error::{EngineError, EvaluationError};
 use super::explain::{self, Explanation};
@@ -21,12 +22,16 @@ use crate::template::Template;
 
 type Task = Box<dyn FnOnce() + Send>;
 
+/// Gets the time of each evaluation.
+type Observer = Box<dyn Fn(Duration) + Send + Sync>;
+
 /// Runs expressions. Calls block until the result is there. The static check limits that to about a tenth of a second
 /// for each expression.
 pub struct Sandbox {
     /// Absent only while the sandbox is dropped.
     tasks: Option<Sender<Task>>,
     threads: Vec<JoinHandle<()>>,
+    observer: OnceLock<Observer>,
 }
 
 impl Sandbox {
@@ -40,6 +45,7 @@ impl Sandbox {
         let mut sandbox = Self {
             tasks: Some(tasks),
             threads: Vec::new(),
+            observer: OnceLock::new(),
         };
         for number in 0..threads.max(1) {
             let queue = Arc::clone(&queue);
@@ -68,6 +74,11 @@ impl Sandbox {
             reason: error.to_string(),
         })?;
         Ok(SHARED.get_or_init(|| sandbox))
+    }
+
+    /// Tells the time of each evaluation from now on. Only the first observer is told.
+    pub fn observe(&self, observer: impl Fn(Duration) + Send + Sync + 'static) {
+        let _was_first = self.observer.set(Box::new(observer));
     }
 
     /// Evaluates an expression.
@@ -155,10 +166,16 @@ impl Sandbox {
         is_shallow: bool,
         task: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, EngineError> {
-        if is_shallow {
-            return catch_unwind(AssertUnwindSafe(task)).map_err(|_| EngineError::Broken);
+        let begun = Instant::now();
+        let result = if is_shallow {
+            catch_unwind(AssertUnwindSafe(task)).map_err(|_| EngineError::Broken)
+        } else {
+            self.run(task)
+        };
+        if let Some(observer) = self.observer.get() {
+            observer(begun.elapsed());
         }
-        self.run(task)
+        result
     }
 
     /// Runs a task on a sandbox thread and waits for its result. A task must not call this: it would wait for itself.

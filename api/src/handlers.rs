@@ -26,6 +26,8 @@ mod why;
 mod worker;
 mod workflows;
 
+use std::pin::Pin;
+
 pub(crate) use blob_links::{LINKED_BLOBS, no_such_link};
 use reconciler::{Handle, RunnerSession, Worker};
 use warp::reply::Response;
@@ -37,6 +39,10 @@ use crate::routes::{LocalRoute, PublicRoute, RunnerRoute, SessionRoute, UserRout
 use crate::service::Service;
 use crate::visible::Visible;
 
+/// A handler under way. On the heap, each with the room that it needs: one future with room for any of them is many
+/// kilobytes, which each held read and poll would keep.
+type Answering<'a> = Pin<Box<dyn Future<Output = Result<Response, Failure>> + Send + 'a>>;
+
 /// Calls the handler of the caller's route.
 pub(crate) async fn handle(
     service: &Service,
@@ -45,11 +51,11 @@ pub(crate) async fn handle(
 ) -> Result<Response, Failure> {
     let handle = &service.handle;
     match caller {
-        Caller::Local(LocalRoute::Metrics) => health::metrics(service).await,
+        Caller::Local(LocalRoute::Metrics) => Box::pin(health::metrics(service)).await,
         Caller::Public(route) => public(handle, route, request).await,
         Caller::Session(route, me) => session(&me, route, &request).await,
         Caller::User(route, me) => user(&me, route, request).await,
-        Caller::Link(route, linked) => blob_links::follow(&linked, route, request).await,
+        Caller::Link(route, linked) => Box::pin(blob_links::follow(&linked, route, request)).await,
         Caller::Runner(route, runner) => of_runner(handle, route, runner, request).await,
         Caller::Worker(route, worker) => of_worker(handle, route, &worker, request).await,
     }
@@ -60,15 +66,16 @@ async fn public(
     route: PublicRoute,
     request: Request,
 ) -> Result<Response, Failure> {
-    match route {
-        PublicRoute::Healthz => health::alive(handle).await,
-        PublicRoute::Readyz => health::ready(handle).await,
-        PublicRoute::WorkflowSchema => Ok(schema::workflow(&request)),
-        PublicRoute::OpenApi => Ok(schema::openapi(&request)),
-        PublicRoute::Docs => Ok(schema::docs(&request)),
-        PublicRoute::CreateSession => sessions::create(handle, request).await,
-        PublicRoute::RegisterRunner => runners::register(handle, request).await,
-    }
+    let answer: Answering<'_> = match route {
+        PublicRoute::Healthz => Box::pin(health::alive(handle)),
+        PublicRoute::Readyz => Box::pin(health::ready(handle)),
+        PublicRoute::WorkflowSchema => return Ok(schema::workflow(&request)),
+        PublicRoute::OpenApi => return Ok(schema::openapi(&request)),
+        PublicRoute::Docs => return Ok(schema::docs(&request)),
+        PublicRoute::CreateSession => Box::pin(sessions::create(handle, request)),
+        PublicRoute::RegisterRunner => Box::pin(runners::register(handle, request)),
+    };
+    answer.await
 }
 
 async fn session(
@@ -76,75 +83,77 @@ async fn session(
     route: SessionRoute,
     request: &Request,
 ) -> Result<Response, Failure> {
-    match route {
-        SessionRoute::ListSessions => Ok(sessions::list(me)),
-        SessionRoute::EndSession => sessions::end(me, request).await,
-        SessionRoute::EndSessions => sessions::end_all(me, request).await,
-    }
+    let answer: Answering<'_> = match route {
+        SessionRoute::ListSessions => return Ok(sessions::list(me)),
+        SessionRoute::EndSession => Box::pin(sessions::end(me, request)),
+        SessionRoute::EndSessions => Box::pin(sessions::end_all(me, request)),
+    };
+    answer.await
 }
 
 async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Response, Failure> {
-    match route {
-        UserRoute::ListSources => sources::list(me, &request),
-        UserRoute::ShowSource => sources::show(me, &request),
-        UserRoute::SyncSource => sources::sync(me, &request).await,
-        UserRoute::ListProjects => projects::list(me, &request),
-        UserRoute::ShowProject => projects::show(me, &request),
-        UserRoute::ListVars => projects::list_vars(me, &request),
-        UserRoute::ShowVar => projects::show_var(me, &request),
-        UserRoute::SetVar => projects::set_var(me, request).await,
-        UserRoute::DeleteVar => projects::delete_var(me, &request).await,
-        UserRoute::ListSecrets => projects::list_secrets(me, &request),
-        UserRoute::SetSecret => projects::set_secret(me, request).await,
-        UserRoute::SecretMasking => projects::masking(me, &request).await,
-        UserRoute::DeleteSecret => projects::delete_secret(me, &request).await,
-        UserRoute::ListWorkflows => workflows::list(me, &request),
-        UserRoute::ShowWorkflow => workflows::show(me, &request),
-        UserRoute::ListRevisions => revisions::list(me, &request).await,
-        UserRoute::ShowRevision => revisions::show(me, &request).await,
-        UserRoute::DiffRevision => revisions::diff(me, &request).await,
-        UserRoute::Validate => validate::validate(request).await,
-        UserRoute::PruneWorkflow => prune::prune(me, request).await,
-        UserRoute::Dispatch => dispatch::dispatch(me, request).await,
-        UserRoute::ListScans => scans::list(me, &request).await,
-        UserRoute::ShowScan => scans::show(me, &request).await,
-        UserRoute::ScanHistory => scans::history(me, &request).await,
-        UserRoute::ScanLedger => scans::ledger(me, &request).await,
-        UserRoute::Schedule => scans::schedule(me, &request),
-        UserRoute::Why => why::why(me, &request).await,
-        UserRoute::ListJobs => jobs::list(me, &request).await,
-        UserRoute::ShowJob => jobs::show(me, &request).await,
-        UserRoute::JobContext => jobs::context(me, &request).await,
-        UserRoute::DeleteJob => jobs::delete(me, &request).await,
-        UserRoute::CancelJob => jobs::cancel(me, &request).await,
-        UserRoute::ReadLog => logs::read(me, &request).await,
-        UserRoute::SearchLog => log_search::search(me, &request).await,
-        UserRoute::ListArtifacts => artifacts::list(me, &request).await,
-        UserRoute::DownloadArtifact => artifacts::download(me, &request).await,
-        UserRoute::ListEntries => entries::list(me, &request).await,
-        UserRoute::DiffArtifact => entries::diff(me, &request).await,
-        UserRoute::DeleteArtifact => artifacts::delete(me, &request).await,
-        UserRoute::ListBlobs => blobs::list(me, &request).await,
-        UserRoute::DownloadBlob => blobs::download(me, &request).await,
-        UserRoute::InspectBlob => blobs::inspect(me, &request).await,
-        UserRoute::UploadBlob => blobs::upload(me, request).await,
-        UserRoute::DeleteBlob => blobs::delete(me, &request).await,
-        UserRoute::CopyBlob => blobs::copy(me, request).await,
-        UserRoute::MoveBlob => blobs::rename(me, request).await,
-        UserRoute::ListBlobLinks => blob_links::list(me, &request),
-        UserRoute::CreateBlobLink => blob_links::create(me, request).await,
-        UserRoute::RevokeBlobLink => blob_links::revoke(me, &request).await,
-        UserRoute::Events => events::listen(me, &request).await,
-        UserRoute::ListTokens => tokens::list(me, &request),
-        UserRoute::CreateToken => tokens::create(me, request).await,
-        UserRoute::RegenerateToken => tokens::regenerate(me, request).await,
-        UserRoute::RevokeToken => tokens::revoke(me, &request).await,
-        UserRoute::ListAudit => audit::list(me, &request).await,
-        UserRoute::ListRunners => runners::list(me, &request),
-        UserRoute::ShowRunner => runners::show(me, &request).await,
-        UserRoute::DeleteRunner => runners::delete(me, &request).await,
-        UserRoute::CreateRegistration => runners::create_registration(me, request).await,
-    }
+    let answer: Answering<'_> = match route {
+        UserRoute::ListSources => return sources::list(me, &request),
+        UserRoute::ShowSource => return sources::show(me, &request),
+        UserRoute::SyncSource => Box::pin(sources::sync(me, &request)),
+        UserRoute::ListProjects => return projects::list(me, &request),
+        UserRoute::ShowProject => return projects::show(me, &request),
+        UserRoute::ListVars => return projects::list_vars(me, &request),
+        UserRoute::ShowVar => return projects::show_var(me, &request),
+        UserRoute::SetVar => Box::pin(projects::set_var(me, request)),
+        UserRoute::DeleteVar => Box::pin(projects::delete_var(me, &request)),
+        UserRoute::ListSecrets => return projects::list_secrets(me, &request),
+        UserRoute::SetSecret => Box::pin(projects::set_secret(me, request)),
+        UserRoute::SecretMasking => Box::pin(projects::masking(me, &request)),
+        UserRoute::DeleteSecret => Box::pin(projects::delete_secret(me, &request)),
+        UserRoute::ListWorkflows => return workflows::list(me, &request),
+        UserRoute::ShowWorkflow => return workflows::show(me, &request),
+        UserRoute::ListRevisions => Box::pin(revisions::list(me, &request)),
+        UserRoute::ShowRevision => Box::pin(revisions::show(me, &request)),
+        UserRoute::DiffRevision => Box::pin(revisions::diff(me, &request)),
+        UserRoute::Validate => Box::pin(validate::validate(request)),
+        UserRoute::PruneWorkflow => Box::pin(prune::prune(me, request)),
+        UserRoute::Dispatch => Box::pin(dispatch::dispatch(me, request)),
+        UserRoute::ListScans => Box::pin(scans::list(me, &request)),
+        UserRoute::ShowScan => Box::pin(scans::show(me, &request)),
+        UserRoute::ScanHistory => Box::pin(scans::history(me, &request)),
+        UserRoute::ScanLedger => Box::pin(scans::ledger(me, &request)),
+        UserRoute::Schedule => return scans::schedule(me, &request),
+        UserRoute::Why => Box::pin(why::why(me, &request)),
+        UserRoute::ListJobs => Box::pin(jobs::list(me, &request)),
+        UserRoute::ShowJob => Box::pin(jobs::show(me, &request)),
+        UserRoute::JobContext => Box::pin(jobs::context(me, &request)),
+        UserRoute::DeleteJob => Box::pin(jobs::delete(me, &request)),
+        UserRoute::CancelJob => Box::pin(jobs::cancel(me, &request)),
+        UserRoute::ReadLog => Box::pin(logs::read(me, &request)),
+        UserRoute::SearchLog => Box::pin(log_search::search(me, &request)),
+        UserRoute::ListArtifacts => Box::pin(artifacts::list(me, &request)),
+        UserRoute::DownloadArtifact => Box::pin(artifacts::download(me, &request)),
+        UserRoute::ListEntries => Box::pin(entries::list(me, &request)),
+        UserRoute::DiffArtifact => Box::pin(entries::diff(me, &request)),
+        UserRoute::DeleteArtifact => Box::pin(artifacts::delete(me, &request)),
+        UserRoute::ListBlobs => Box::pin(blobs::list(me, &request)),
+        UserRoute::DownloadBlob => Box::pin(blobs::download(me, &request)),
+        UserRoute::InspectBlob => Box::pin(blobs::inspect(me, &request)),
+        UserRoute::UploadBlob => Box::pin(blobs::upload(me, request)),
+        UserRoute::DeleteBlob => Box::pin(blobs::delete(me, &request)),
+        UserRoute::CopyBlob => Box::pin(blobs::copy(me, request)),
+        UserRoute::MoveBlob => Box::pin(blobs::rename(me, request)),
+        UserRoute::ListBlobLinks => return blob_links::list(me, &request),
+        UserRoute::CreateBlobLink => Box::pin(blob_links::create(me, request)),
+        UserRoute::RevokeBlobLink => Box::pin(blob_links::revoke(me, &request)),
+        UserRoute::Events => Box::pin(events::listen(me, &request)),
+        UserRoute::ListTokens => return tokens::list(me, &request),
+        UserRoute::CreateToken => Box::pin(tokens::create(me, request)),
+        UserRoute::RegenerateToken => Box::pin(tokens::regenerate(me, request)),
+        UserRoute::RevokeToken => Box::pin(tokens::revoke(me, &request)),
+        UserRoute::ListAudit => Box::pin(audit::list(me, &request)),
+        UserRoute::ListRunners => return runners::list(me, &request),
+        UserRoute::ShowRunner => Box::pin(runners::show(me, &request)),
+        UserRoute::DeleteRunner => Box::pin(runners::delete(me, &request)),
+        UserRoute::CreateRegistration => Box::pin(runners::create_registration(me, request)),
+    };
+    answer.await
 }
 
 async fn of_runner(
@@ -153,11 +162,12 @@ async fn of_runner(
     runner: RunnerSession,
     request: Request,
 ) -> Result<Response, Failure> {
-    match route {
-        RunnerRoute::Hello => runners::hello(handle, runner, request).await,
-        RunnerRoute::Goodbye => runners::goodbye(handle, runner, request).await,
-        RunnerRoute::Messages => runners::messages(handle, runner, request).await,
-    }
+    let answer: Answering<'_> = match route {
+        RunnerRoute::Hello => Box::pin(runners::hello(handle, runner, request)),
+        RunnerRoute::Goodbye => Box::pin(runners::goodbye(handle, runner, request)),
+        RunnerRoute::Messages => Box::pin(runners::messages(handle, runner, request)),
+    };
+    answer.await
 }
 
 async fn of_worker(
@@ -166,11 +176,12 @@ async fn of_worker(
     worker: &Worker,
     request: Request,
 ) -> Result<Response, Failure> {
-    match route {
-        WorkerRoute::Resolve => worker::resolve(handle, worker).await,
-        WorkerRoute::Timeline => worker::timeline(handle, worker, request).await,
-        WorkerRoute::AppendLog => worker::append_log(handle, worker, request).await,
-        WorkerRoute::UploadArtifact => artifacts::upload(handle, worker, request).await,
-        WorkerRoute::Complete => worker::complete(handle, worker, request).await,
-    }
+    let answer: Answering<'_> = match route {
+        WorkerRoute::Resolve => Box::pin(worker::resolve(handle, worker)),
+        WorkerRoute::Timeline => Box::pin(worker::timeline(handle, worker, request)),
+        WorkerRoute::AppendLog => Box::pin(worker::append_log(handle, worker, request)),
+        WorkerRoute::UploadArtifact => Box::pin(artifacts::upload(handle, worker, request)),
+        WorkerRoute::Complete => Box::pin(worker::complete(handle, worker, request)),
+    };
+    answer.await
 }

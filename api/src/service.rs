@@ -106,10 +106,11 @@ async fn answer<B: Buf>(
     } = head.arrival.clone();
     let (request_id, begun) = (id.to_string(), Instant::now());
     let mut route = NO_ROUTE;
-    let work = async {
+    // On the heap, so that each of the futures around it does not have room for it, too.
+    let work = Box::pin(async {
         let answered = respond(&service, head, body, &mut route).await;
         answered.map_err(|failure| service.slow_down(peer, failure))
-    };
+    });
     let mut response = settle(work, &request_id).await;
     let status = response.status();
     service
@@ -205,8 +206,7 @@ async fn respond<B: Buf>(
         headers: head.headers,
         body,
     };
-    // On the heap: the handlers together are many kilobytes, which would be moved with every future around them.
-    Box::pin(handlers::handle(service, caller, request)).await
+    handlers::handle(service, caller, request).await
 }
 
 #[cfg(test)]

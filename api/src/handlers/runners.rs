@@ -154,6 +154,8 @@ pub(super) async fn messages(
     mut request: Request,
 ) -> Result<Response, Failure> {
     let poll: Poll = request.body.json(&request.headers).await?;
+    // A poll waits for long, and there may be thousands.
+    drop(request);
     let runner = runner.spoken_by(Instance::from_uuid(poll.instance));
     let holding = poll.holding.into_iter().map(JobId::from_uuid).collect();
     let messages: Vec<Message> = handle

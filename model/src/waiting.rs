@@ -24,7 +24,7 @@ pub fn waiting<'h>(
     }
     let revision = world.revision(world.revision_to_run(job))?;
     let scan = revision.definition.scan(job.scan.as_str())?;
-    let registered = world.runners().count();
+    let registered = world.runners().len();
     if registered == 0 {
         return Some(Reason::NoRunner);
     }

@@ -6,7 +6,8 @@
 
 mod polls;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 
 use model::{
     Entropy, JobId, JobState, PlainToken, RunnerId, TokenHash, Turns, WorkflowId, World, next_job,
@@ -14,7 +15,8 @@ use model::{
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use self::polls::{Polls, Waiting};
+pub(crate) use self::polls::Arrival;
+use self::polls::Polls;
 use crate::limits::{OFFER, REPEAT};
 
 /// A message to a runner.
@@ -49,6 +51,14 @@ pub(crate) struct Poll {
     pub(crate) holding: BTreeSet<JobId>,
 }
 
+/// A poll on the board.
+pub(crate) struct Wait {
+    /// Its place on the board; none if the daemon is stopping.
+    pub(crate) arrival: Option<Arrival>,
+    /// Its answer. It ends without one if the poll is taken off the board.
+    pub(crate) answer: oneshot::Receiver<Vec<Message>>,
+}
+
 /// A job offered to a runner and not claimed yet.
 struct Offer {
     runner: RunnerId,
@@ -79,8 +89,8 @@ impl Board {
     }
 
     /// Puts a poll on the board. A waiting poll of the same runner ends without a message.
-    pub(crate) fn wait(&mut self, poll: Poll) -> oneshot::Receiver<Vec<Message>> {
-        let (answer, receiver) = oneshot::channel();
+    pub(crate) fn wait(&mut self, poll: Poll) -> Wait {
+        let (sender, answer) = oneshot::channel();
         self.waiting.remove(poll.runner);
         self.cancels
             .retain(|(runner, job), _| *runner != poll.runner || poll.holding.contains(job));
@@ -94,10 +104,13 @@ impl Board {
             self.offers
                 .retain(|job, offer| offer.runner != poll.runner || poll.holding.contains(job));
         }
-        if !self.closed {
-            self.waiting.insert(Waiting { poll, answer });
-        }
-        receiver
+        let arrival = (!self.closed).then(|| self.waiting.insert(poll, sender));
+        Wait { arrival, answer }
+    }
+
+    /// Ends a poll for which nobody waits any more.
+    pub(crate) fn withdraw(&mut self, runner: RunnerId, arrival: Arrival) {
+        self.waiting.withdraw(runner, arrival);
     }
 
     /// Ends the runner's poll and withdraws its offers.
@@ -133,28 +146,42 @@ impl Board {
     }
 
     fn answer(&mut self, world: &World, now: Instant, entropy: &mut dyn Entropy) -> Round {
-        let polls = std::mem::take(&mut self.waiting);
         let offered: HashSet<RunnerId> = self.offers.values().map(|offer| offer.runner).collect();
-        // There may be thousands of idle runners with few kinds of labels, and most changes are for none of them.
-        let mut without_job: HashSet<&[String]> = HashSet::new();
+        self.waiting.line_up(world, &offered);
+        let polls = std::mem::take(&mut self.waiting);
         let (mut over, mut answers) = (Vec::new(), Vec::new());
-        for Waiting { poll, answer } in polls.iter() {
-            let runner = world.runner(poll.runner);
-            let Some(runner) = runner.filter(|_| !answer.is_closed()) else {
-                // A runner that was removed learns it at its next poll.
-                over.push(poll.runner);
+        let mut lines: Vec<_> = polls
+            .lines()
+            .map(|(labels, line)| (labels, line.iter().copied()))
+            .collect();
+        // Across the lines, too, the oldest comes first.
+        let heads = lines.iter_mut().enumerate();
+        let mut heads: BinaryHeap<Reverse<(Arrival, usize)>> = heads
+            .filter_map(|(at, (_, line))| Some(Reverse((line.next()?, at))))
+            .collect();
+        while let Some(Reverse((arrival, at))) = heads.pop() {
+            let (labels, line) = &mut lines[at];
+            let has_job = labels.is_none_or(|labels| {
+                let taken = |job| self.offers.contains_key(&job);
+                next_job(world, labels, &self.turns, taken).is_some()
+            });
+            if !has_job {
+                // Nor is there one for the others of this line.
+                continue;
+            }
+            heads.extend(line.next().map(|next| Reverse((next, at))));
+            let Some(poll) = polls.at(arrival) else {
                 continue;
             };
-            let is_idle = poll.holding.is_empty() && !offered.contains(&poll.runner);
-            if is_idle && without_job.contains(&runner.labels[..]) {
+            if world.runner(poll.runner).is_none() {
+                // It learns it at its next poll.
+                over.push(poll.runner);
                 continue;
             }
             let busy = world.running_on(poll.runner).count();
             let said = self.say(world, poll, busy, now, entropy);
             if !said.messages.is_empty() {
                 answers.push((poll.runner, said));
-            } else if is_idle && self.next_job(world, poll, &runner.labels).is_none() {
-                without_job.insert(&runner.labels);
             }
         }
         self.waiting = polls;

@@ -239,6 +239,7 @@ impl Handle {
     /// Removes a runner. Its jobs are lost.
     pub async fn remove_runner(&self, runner: RunnerId) -> Result<(), SubmitError> {
         self.state().submit(RemoveRunner { runner }).await?;
+        self.board().forget(runner);
         self.lose(runner, |_, _| true).await
     }
 

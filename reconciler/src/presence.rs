@@ -105,8 +105,12 @@ impl Presence {
         self.instances.remove(&runner);
     }
 
-    /// Forgets runners that are not registered any more.
-    pub(crate) fn keep(&mut self, is_registered: impl Fn(RunnerId) -> bool) {
+    /// Forgets runners that are not registered any more. `registered` are; as long as no more are known, there is nothing to
+    /// forget that matters, and this is called after every change.
+    pub(crate) fn keep(&mut self, registered: usize, is_registered: impl Fn(RunnerId) -> bool) {
+        if self.heard.len().max(self.instances.len()) <= registered {
+            return;
+        }
         self.heard.retain(|runner, _| is_registered(*runner));
         self.instances.retain(|runner, _| is_registered(*runner));
     }
@@ -135,7 +139,7 @@ mod tests {
         assert!(!presence.is_connected(runner(1), later + SILENCE));
         assert!(!presence.is_connected(runner(3), later));
 
-        presence.keep(|id| id == runner(2));
+        presence.keep(1, |id| id == runner(2));
         assert_eq!(presence.last(runner(1)), None);
         assert_eq!(presence.last(runner(2)), Some(at(100)));
     }

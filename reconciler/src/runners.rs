@@ -9,7 +9,7 @@ use model::{Job, JobId, RunnerId, Timestamp, TokenHash};
 use state::SubmitError;
 use tokio::time::Instant;
 
-use crate::board::{Message, Poll};
+use crate::board::{Arrival, Message, Poll, Wait};
 use crate::error::RunnerError;
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, HOLDING, POLL};
@@ -139,13 +139,19 @@ impl Handle {
                 && run.is_some_and(|run| run.expires_at - now <= WORKER_SESSION - OFFER)
         })
         .await?;
-        let answer = self.board().wait(Poll {
+        let Wait { arrival, answer } = self.board().wait(Poll {
             runner,
             capacity,
             holding,
         });
+        let on_board = OnBoard {
+            handle: self,
+            runner,
+            arrival,
+        };
         self.wake_board();
         let messages = tokio::time::timeout(POLL, answer).await;
+        drop(on_board);
         if self.presence().is_another(runner, session.instance) {
             return Err(RunnerError::PollReplaced);
         }
@@ -173,5 +179,19 @@ impl Handle {
             .buffer_unordered(AT_ONCE)
             .try_collect()
             .await
+    }
+}
+/// A poll on the board, which is taken off it when the runner has its answer or is gone.
+struct OnBoard<'a> {
+    handle: &'a Handle,
+    runner: RunnerId,
+    arrival: Option<Arrival>,
+}
+
+impl Drop for OnBoard<'_> {
+    fn drop(&mut self) {
+        if let Some(arrival) = self.arrival {
+            self.handle.board().withdraw(self.runner, arrival);
+        }
     }
 }

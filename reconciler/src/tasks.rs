@@ -185,7 +185,8 @@ impl Handle {
             self.follow_clock().await;
             let due = self.state().read(|world| {
                 let mut presence = self.presence();
-                presence.keep(|runner| world.runner(runner).is_some());
+                let registered = world.runners().len();
+                presence.keep(registered, |runner| world.runner(runner).is_some());
                 due(world, &presence, self.time(world), Instant::now())
             });
             let orphans: Vec<JobId> = self.state().read(|world| world.orphans().collect());

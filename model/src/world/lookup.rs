@@ -154,7 +154,7 @@ impl World {
         self.latest_order
     }
 
-    pub fn runners(&self) -> impl Iterator<Item = &Arc<Runner>> {
+    pub fn runners(&self) -> impl ExactSizeIterator<Item = &Arc<Runner>> {
         self.runners.values()
     }
 

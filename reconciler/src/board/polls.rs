@@ -1,22 +1,46 @@
 //! The polls that wait, in the order in which they came. A runner has one at most.
+//!
+//! There may be thousands of idle runners with few kinds of labels, and most changes are for none of them. So idle polls
+//! stand in lines, one for each kind of labels, and a look at a line is a look at its first poll.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use model::RunnerId;
+use model::{RunnerId, World};
 use tokio::sync::oneshot;
 
 use super::{Message, Poll};
+
+/// The place of a poll in the order in which they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Arrival(u64);
 
 /// A runner's poll that has not been answered.
 pub(super) struct Waiting {
     pub(super) poll: Poll,
     pub(super) answer: oneshot::Sender<Vec<Message>>,
+    line: Line,
+}
+
+/// With which others a poll waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Line {
+    /// It came after the last look.
+    Fresh,
+    /// Its runner holds or is offered something, so it is looked at alone.
+    Engaged,
+    /// Its runner has these labels and nothing to do.
+    Idle(Vec<String>),
+    /// Its runner takes no jobs.
+    Draining,
 }
 
 #[derive(Default)]
 pub(super) struct Polls {
-    by_arrival: BTreeMap<u64, Waiting>,
-    of_runner: HashMap<RunnerId, u64>,
+    by_arrival: BTreeMap<Arrival, Waiting>,
+    of_runner: HashMap<RunnerId, Arrival>,
+    fresh: Vec<Arrival>,
+    engaged: BTreeSet<Arrival>,
+    idle: BTreeMap<Vec<String>, BTreeSet<Arrival>>,
     arrivals: u64,
 }
 
@@ -25,16 +49,45 @@ impl Polls {
         self.by_arrival.len()
     }
 
-    /// Puts it behind all others.
-    pub(super) fn insert(&mut self, waiting: Waiting) {
-        self.remove(waiting.poll.runner);
+    /// Puts a poll behind all others. One of the same runner ends.
+    pub(super) fn insert(&mut self, poll: Poll, answer: oneshot::Sender<Vec<Message>>) -> Arrival {
+        self.remove(poll.runner);
         self.arrivals += 1;
-        self.of_runner.insert(waiting.poll.runner, self.arrivals);
-        self.by_arrival.insert(self.arrivals, waiting);
+        let arrival = Arrival(self.arrivals);
+        self.of_runner.insert(poll.runner, arrival);
+        let line = Line::Fresh;
+        self.by_arrival
+            .insert(arrival, Waiting { poll, answer, line });
+        self.fresh.push(arrival);
+        arrival
     }
 
     pub(super) fn remove(&mut self, runner: RunnerId) -> Option<Waiting> {
-        self.by_arrival.remove(&self.of_runner.remove(&runner)?)
+        let arrival = self.of_runner.remove(&runner)?;
+        let waiting = self.by_arrival.remove(&arrival)?;
+        match &waiting.line {
+            // It is missed when the fresh ones are looked at.
+            Line::Fresh | Line::Draining => {}
+            Line::Engaged => {
+                self.engaged.remove(&arrival);
+            }
+            Line::Idle(labels) => {
+                if let Some(line) = self.idle.get_mut(labels) {
+                    line.remove(&arrival);
+                    if line.is_empty() {
+                        self.idle.remove(labels);
+                    }
+                }
+            }
+        }
+        Some(waiting)
+    }
+
+    /// Removes a poll, unless the runner has another one meanwhile.
+    pub(super) fn withdraw(&mut self, runner: RunnerId, arrival: Arrival) {
+        if self.of_runner.get(&runner) == Some(&arrival) {
+            self.remove(runner);
+        }
     }
 
     pub(super) fn of(&self, runner: RunnerId) -> Option<&Poll> {
@@ -42,13 +95,52 @@ impl Polls {
         Some(&waiting.poll)
     }
 
-    /// All of them, the oldest first.
+    /// Puts those that came since the last look into their lines. `offered` are the runners with offers. Those of runners
+    /// that nobody knows end.
+    pub(super) fn line_up(&mut self, world: &World, offered: &HashSet<RunnerId>) {
+        for arrival in std::mem::take(&mut self.fresh) {
+            let Some(waiting) = self.by_arrival.get_mut(&arrival) else {
+                continue;
+            };
+            let poll = &waiting.poll;
+            let Some(runner) = world.runner(poll.runner) else {
+                let runner = poll.runner;
+                self.remove(runner);
+                continue;
+            };
+            waiting.line = if !poll.holding.is_empty() || offered.contains(&poll.runner) {
+                self.engaged.insert(arrival);
+                Line::Engaged
+            } else if poll.capacity == 0 {
+                Line::Draining
+            } else {
+                let line = self.idle.entry(runner.labels.clone()).or_default();
+                line.insert(arrival);
+                Line::Idle(runner.labels.clone())
+            };
+        }
+    }
+
+    /// All that must be looked at, in lines of which each is in order of arrival. Idle ones have their labels with them.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (Option<&[String]>, &BTreeSet<Arrival>)> {
+        let idle = self.idle.iter();
+        let idle = idle.map(|(labels, line)| (Some(&labels[..]), line));
+        std::iter::once((None, &self.engaged)).chain(idle)
+    }
+
+    pub(super) fn at(&self, arrival: Arrival) -> Option<&Poll> {
+        Some(&self.by_arrival.get(&arrival)?.poll)
+    }
+
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting> {
         self.by_arrival.values()
     }
 
     pub(super) fn clear(&mut self) {
-        self.by_arrival.clear();
-        self.of_runner.clear();
+        *self = Self {
+            arrivals: self.arrivals,
+            ..Self::default()
+        };
     }
 }

@@ -28,13 +28,13 @@ impl Scene {
     }
 
     fn poll(&mut self, runner: RunnerId, capacity: u32, holding: &[JobId]) -> Answer {
-        let answer = self.board.wait(Poll {
+        let wait = self.board.wait(Poll {
             runner,
             capacity,
             holding: holding.iter().copied().collect(),
         });
         self.look();
-        answer
+        wait.answer
     }
 
     fn look(&mut self) -> Option<Instant> {

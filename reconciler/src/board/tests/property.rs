@@ -248,7 +248,7 @@ impl Simulation {
             let capacity = usize::try_from(runner.capacity).unwrap();
             assert!(busy <= capacity, "{busy} jobs on a runner for {capacity}");
         }
-        for Waiting { poll, .. } in board.waiting.iter() {
+        for poll in board.waiting.iter().map(|waiting| &waiting.poll) {
             let runner = lab.world.runner(poll.runner).unwrap();
             let stopping = poll.holding.iter().filter(|job| {
                 let offer = board.offers.get(job);

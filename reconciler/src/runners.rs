@@ -133,11 +133,11 @@ impl Handle {
             .map_err(|Taken| RunnerError::PollReplaced)?;
         self.heard(runner);
         // A job that it should run and does not name is lost, unless it was claimed while this poll was on its way.
-        self.lose(runner, |job, now| {
+        Box::pin(self.lose(runner, |job, now| {
             let run = job.state.run();
             !holding.contains(&job.id)
                 && run.is_some_and(|run| run.expires_at - now <= WORKER_SESSION - OFFER)
-        })
+        }))
         .await?;
         let Wait { arrival, answer } = self.board().wait(Poll {
             runner,

@@ -208,7 +208,7 @@ fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Opt
     // The path has the secret of the link.
     let arrival = Arrival {
         path: LINKED_BLOBS.to_owned(),
-        ..head.arrival.clone()
+        ..Arrival::clone(&head.arrival)
     };
     let handle = handle.audited(audit_entry(&token, None, &arrival));
     let me = Visible::new(&handle, &service.events, token, hash, None);

@@ -43,7 +43,7 @@ type Labels<const N: usize> = [(&'static str, String); N];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
-    method: String,
+    method: &'static str,
     /// The pattern of the path, so that the number of series is bounded.
     route: &'static str,
     status: u16,
@@ -185,8 +185,8 @@ impl Metrics {
         let labels = RequestLabels {
             // A method that no route has is the caller's word, of which there are any number.
             method: match route {
-                NO_ROUTE => "-".to_owned(),
-                _ => method.to_string(),
+                NO_ROUTE => "-",
+                _ => name(method),
             },
             route,
             status: status.as_u16(),
@@ -291,6 +291,13 @@ fn classic(text: &str) -> String {
         written.push('\n');
     }
     written
+}
+
+/// The name of a method that a route may have.
+fn name(method: &http::Method) -> &'static str {
+    let named = ["GET", "HEAD", "POST", "PUT", "DELETE"];
+    let found = named.into_iter().find(|name| *name == method.as_str());
+    found.unwrap_or("-")
 }
 
 /// The route of requests that have none.

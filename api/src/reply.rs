@@ -18,14 +18,18 @@ use crate::failure::Failure;
 use crate::limits::{READER_PAUSE, STREAM_PIECES};
 use crate::precondition::etag;
 
+/// Most documents are shorter, and are written without being moved.
+const ORDINARY_BYTES: usize = 2 * 1024;
+
 /// A JSON document.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
-    match serde_json::to_vec(body) {
-        Ok(bytes) => {
+    let mut bytes = Vec::with_capacity(ORDINARY_BYTES);
+    match serde_json::to_writer(&mut bytes, body) {
+        Ok(()) => {
             let mut response = bytes.into_response();
             *response.status_mut() = status;
-            set(&mut response, CONTENT_TYPE, "application/json");
-            set(&mut response, CACHE_CONTROL, "no-store");
+            set_static(&mut response, CONTENT_TYPE, "application/json");
+            set_static(&mut response, CACHE_CONTROL, "no-store");
             response
         }
         Err(error) => {
@@ -82,6 +86,12 @@ pub(crate) fn set(response: &mut Response, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
     }
+}
+
+/// Sets a header to a value that is known beforehand, without a copy of it.
+pub(crate) fn set_static(response: &mut Response, name: HeaderName, value: &'static str) {
+    let value = HeaderValue::from_static(value);
+    response.headers_mut().insert(name, value);
 }
 
 /// The sending side of a streamed response.

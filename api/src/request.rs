@@ -1,5 +1,7 @@
 //! A request as handlers see it: matched and authenticated, with its body unread.
 
+use std::sync::Arc;
+
 use http::header::{HeaderName, IF_NONE_MATCH};
 use http::{HeaderMap, Method};
 use model::Timestamp;
@@ -21,7 +23,7 @@ pub(crate) struct Arrival {
 }
 
 pub(crate) struct Request {
-    pub(crate) arrival: Arrival,
+    pub(crate) arrival: Arc<Arrival>,
     pub(crate) parameters: Vec<String>,
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,

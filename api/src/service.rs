@@ -70,12 +70,12 @@ pub(crate) fn service(
         .then(
             move |method, path: FullPath, query, headers, connection, body| {
                 let service = service.clone();
-                let arrival = Arrival {
+                let arrival = Arc::new(Arrival {
                     id: Uuid::new_v4(),
                     method,
                     path: path.as_str().to_owned(),
                     peer: Peer::of(connection, &headers, &service.trusted_proxies),
-                };
+                });
                 let head = Head {
                     arrival,
                     query,
@@ -88,7 +88,7 @@ pub(crate) fn service(
 
 /// A request before its body is read.
 pub(crate) struct Head {
-    pub(crate) arrival: Arrival,
+    pub(crate) arrival: Arc<Arrival>,
     pub(crate) query: String,
     pub(crate) headers: HeaderMap,
 }
@@ -98,29 +98,24 @@ async fn answer<B: Buf>(
     head: Head,
     body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
 ) -> Response {
-    let Arrival {
-        id,
-        method,
-        path,
-        peer,
-    } = head.arrival.clone();
-    let (request_id, begun) = (id.to_string(), Instant::now());
+    let arrival = head.arrival.clone();
+    let (request_id, begun) = (arrival.id.to_string(), Instant::now());
     let mut route = NO_ROUTE;
     // On the heap, so that each of the futures around it does not have room for it, too.
     let work = Box::pin(async {
         let answered = respond(&service, head, body, &mut route).await;
-        answered.map_err(|failure| service.slow_down(peer, failure))
+        answered.map_err(|failure| service.slow_down(arrival.peer, failure))
     });
     let mut response = settle(work, &request_id).await;
     let status = response.status();
     service
         .metrics
-        .answered(&method, route, status, begun.elapsed());
-    let path = logged(&path);
-    tracing::debug!(request_id, %method, path, peer = %peer.address, status = status.as_u16(), "answered");
+        .answered(&arrival.method, route, status, begun.elapsed());
+    let (method, path) = (&arrival.method, logged(&arrival.path));
+    tracing::debug!(request_id, %method, path, peer = %arrival.peer.address, status = status.as_u16(), "answered");
     reply::set(&mut response, REQUEST_ID.clone(), &request_id);
     // Logs and artifacts hold whatever a job wrote. A browser must not take them for a page.
-    reply::set(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
+    reply::set_static(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
     response
 }
 

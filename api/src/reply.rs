@@ -19,7 +19,7 @@ use crate::limits::{READER_PAUSE, STREAM_PIECES};
 use crate::precondition::etag;
 
 /// Most documents are shorter, and are written without being moved.
-const ORDINARY_BYTES: usize = 2 * 1024;
+const ORDINARY_BYTES: usize = 1000;
 
 /// A JSON document.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {

@@ -485,7 +485,7 @@ impl Visible {
     }
 
     /// The jobs that each runner holds, by its newest poll.
-    pub(crate) fn jobs_in_hand(&self) -> HashMap<RunnerId, BTreeSet<JobId>> {
+    pub(crate) fn jobs_in_hand(&self) -> Arc<HashMap<RunnerId, BTreeSet<JobId>>> {
         self.handle.jobs_in_hand()
     }
 

@@ -8,6 +8,7 @@ mod polls;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
+use std::sync::Arc;
 
 use model::{
     Entropy, JobId, JobState, PlainToken, RunnerId, TokenHash, Turns, WorkflowId, World, next_job,
@@ -36,8 +37,9 @@ pub(crate) struct Board {
     /// When a runner was last told to stop a job that it still holds.
     cancels: HashMap<(RunnerId, JobId), Instant>,
     turns: Turns,
-    /// The jobs that each runner holds, by its newest poll. Those that hold nothing are not in it.
-    holding: HashMap<RunnerId, BTreeSet<JobId>>,
+    /// The jobs that each runner holds, by its newest poll. Those that hold nothing are not in it. Shared with readers, who
+    /// are many and quick.
+    holding: Arc<HashMap<RunnerId, BTreeSet<JobId>>>,
     closed: bool,
 }
 
@@ -95,9 +97,9 @@ impl Board {
         self.cancels
             .retain(|(runner, job), _| *runner != poll.runner || poll.holding.contains(job));
         if poll.holding.is_empty() {
-            self.holding.remove(&poll.runner);
+            self.no_longer_holding(poll.runner);
         } else {
-            self.holding.insert(poll.runner, poll.holding.clone());
+            Arc::make_mut(&mut self.holding).insert(poll.runner, poll.holding.clone());
         }
         if poll.capacity == 0 {
             // It takes no jobs any more, so jobs that it was offered and does not hold are free at once.
@@ -118,11 +120,17 @@ impl Board {
         self.waiting.remove(runner);
         self.offers.retain(|_, offer| offer.runner != runner);
         self.cancels.retain(|(told, _), _| *told != runner);
-        self.holding.remove(&runner);
+        self.no_longer_holding(runner);
+    }
+
+    fn no_longer_holding(&mut self, runner: RunnerId) {
+        if self.holding.contains_key(&runner) {
+            Arc::make_mut(&mut self.holding).remove(&runner);
+        }
     }
 
     /// The jobs that each runner holds, by its newest poll.
-    pub(crate) fn holding(&self) -> HashMap<RunnerId, BTreeSet<JobId>> {
+    pub(crate) fn holding(&self) -> Arc<HashMap<RunnerId, BTreeSet<JobId>>> {
         self.holding.clone()
     }
 
@@ -138,8 +146,10 @@ impl Board {
         });
         self.cancels
             .retain(|(runner, _), _| world.runner(*runner).is_some());
-        self.holding
-            .retain(|runner, _| world.runner(*runner).is_some());
+        let is_gone = |runner: &RunnerId| world.runner(*runner).is_none();
+        if self.holding.keys().any(is_gone) {
+            Arc::make_mut(&mut self.holding).retain(|runner, _| !is_gone(runner));
+        }
         self.turns.keep_waiting(world);
         while self.answer(world, now, entropy) == Round::Again {}
         self.next_look()

@@ -264,7 +264,7 @@ impl Handle {
     }
 
     /// The jobs that each runner holds, by its newest poll since the daemon started.
-    pub fn jobs_in_hand(&self) -> HashMap<RunnerId, BTreeSet<JobId>> {
+    pub fn jobs_in_hand(&self) -> Arc<HashMap<RunnerId, BTreeSet<JobId>>> {
         self.board().holding()
     }
 }

@@ -79,7 +79,7 @@ async fn what_a_runner_has_in_hand_is_known_until_it_says_otherwise() {
     let mut scene = Scene::new();
     let (one, gone) = (scene.lab.register("one", 1, &[]), JobId::FIRST);
     let _waits = scene.poll(one, 1, &[gone]);
-    let known = |scene: &Scene| scene.board.holding().remove(&one);
+    let known = |scene: &Scene| scene.board.holding().get(&one).cloned();
     assert_eq!(known(&scene), Some(BTreeSet::from([gone])));
     let _waits = scene.poll(one, 1, &[]);
     assert_eq!(known(&scene), None);

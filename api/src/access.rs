@@ -215,7 +215,7 @@ fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Opt
     Some(Linked { me, link })
 }
 
-fn bearer(headers: &HeaderMap) -> Result<&str, Failure> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, Failure> {
     let value = headers
         .get(AUTHORIZATION)
         .and_then(|value| value.to_str().ok())

@@ -8,6 +8,8 @@ mod content;
 mod dispatch;
 mod entries;
 mod events;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod health;
 mod jobs;
 mod log_search;

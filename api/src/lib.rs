@@ -30,6 +30,9 @@ mod session;
 mod tls;
 mod visible;
 
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub use handlers::fuzzing;
 pub use openapi::DOCUMENT as OPENAPI;
 pub use rate::Rate;
 pub use routes::{

@@ -25,6 +25,7 @@ mod failpoints_aside;
 mod fsck;
 mod hello;
 mod io_errors;
+mod listeners;
 mod load;
 mod machine;
 mod power_cuts;

@@ -266,3 +266,61 @@ scans:
     let listed = world.everscan(&["job", "list", "--output", "json"]);
     assert!(!listed.contains("horse") && !world.daemon_log().contains("horse"));
 }
+
+/// Writes a secret in every form that is masked: a byte a write, over several lines, encoded, quoted. The last step fails
+/// with an error that quotes it.
+const FORMS: &str = r#"
+scans:
+  forms:
+    on: {dispatch: {}}
+    env: {KEY: '${{ secrets.KEY }}', TEXT: '${{ secrets.TEXT }}'}
+    steps:
+      - run: |
+          printf %s "$KEY" | sed 's/./&\n/g' | while IFS= read -r one; do printf %s "$one"; done; echo
+          printf %s "$KEY" | sed 's/./&\n/g' | while IFS= read -r one; do printf %s "$one" >&2; done
+          printf %s "$TEXT"; echo
+          printf 'only %s\n' "$(printf %s "$TEXT" | tail -n 1)"
+          for before in '' x xx; do printf '%s%s' "$before" "$KEY" | base64; done
+          printf %s "$KEY" | od -An -tx1 | tr -d ' \n'; echo
+          printf %s "$KEY" | sed 's/ /%20/g; s/:/%3A/g; s|/|%2F|g'; echo
+          printf '{"key": "%s"}\n' "$KEY"
+          printf '%s\n' "$TEXT" | sed ':a; N; s/\n/\\n/; ta'
+          printf "'%s'\n" "$KEY"
+      - run: "echo ${{ {'a': 'b'}[secrets.KEY] }}"
+        allow_failure: true
+"#;
+
+#[test]
+fn a_secret_is_masked_in_whatever_form_and_pieces_it_is_written() {
+    let world = keyed();
+    world.push(&[("forms.yaml", Some(FORMS))]);
+    world.sync();
+    for (name, value) in [
+        ("KEY", SECRET),
+        ("TEXT", "first staple line\nsecond horse line"),
+    ] {
+        let set = with_input(&world, &["secret", "set", name, "--file", "-"], value);
+        assert!(set.status.success(), "{}", said(&set));
+    }
+    let job = world.dispatch("forms", "forms", &[]);
+    let shown = world.finished(&job);
+    let log = world.log(&job);
+    let all = format!(
+        "{shown}\n{log}\n{}\n{}",
+        world.daemon_log(),
+        world.runner_log()
+    );
+    for part in [
+        "horse",
+        "staple",
+        "aG9yc2",
+        "hvcnNl",
+        "ob3JzZ",
+        "686f727365",
+    ] {
+        assert!(!all.contains(part), "{part} in {all}");
+    }
+    assert!(log.matches("***").count() >= 12, "{log}");
+    let error = shown["steps"][1]["error"].as_str().unwrap();
+    assert!(error.contains("***"), "{shown}");
+}

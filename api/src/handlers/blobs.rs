@@ -215,7 +215,7 @@ pub(super) fn project(me: &Visible, query: &Query) -> Result<Shown<ProjectId>, F
     })
 }
 
-fn path(request: &Request) -> Result<BlobPath, Failure> {
+pub(super) fn path(request: &Request) -> Result<BlobPath, Failure> {
     let names = match request.parameters.as_slice() {
         // One slash in front means nothing.
         [empty, names @ ..] if empty.is_empty() && !names.is_empty() => names,
@@ -235,7 +235,7 @@ pub(super) fn member(field: &str, text: &str) -> Result<BlobPath, Failure> {
         .map_err(|error: model::BlobPathError| Failure::invalid(field, error.to_string()))
 }
 
-fn life(text: Option<&str>) -> Result<Option<TimeDelta>, Failure> {
+pub(super) fn life(text: Option<&str>) -> Result<Option<TimeDelta>, Failure> {
     text.map(|text| {
         let life = workflow::parse_duration(text)
             .map_err(|error| Failure::invalid("expires_in", error.to_string()))?;
@@ -252,7 +252,7 @@ fn life(text: Option<&str>) -> Result<Option<TimeDelta>, Failure> {
 }
 
 /// What a write demands of the blob that is there.
-fn replacement(request: &Request) -> Result<BlobCondition, Failure> {
+pub(super) fn replacement(request: &Request) -> Result<BlobCondition, Failure> {
     let condition = condition(request)?;
     match (request.header(IF_NONE_MATCH).map(str::trim), condition) {
         (None, condition) => Ok(condition),

@@ -134,14 +134,14 @@ async fn send(
     Ok(())
 }
 
-enum Wanted {
+pub(super) enum Wanted {
     All,
     Part(Range<u64>),
     Outside,
 }
 
 /// Reads a `Range` header. Several ranges, and units other than bytes, are answered with the whole.
-fn wanted_range(header: &str, size: u64) -> Wanted {
+pub(super) fn wanted_range(header: &str, size: u64) -> Wanted {
     let Some(range) = header
         .strip_prefix("bytes=")
         .filter(|range| !range.contains(','))

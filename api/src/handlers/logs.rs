@@ -14,7 +14,7 @@ use crate::request::{Query, Request};
 use crate::visible::{ShownJob, Visible};
 
 /// The format of the records.
-enum Form {
+pub(super) enum Form {
     /// The lines as the steps printed them.
     Plain,
     /// The same for people, with times, marks and headings.
@@ -26,7 +26,7 @@ enum Form {
 }
 
 impl Form {
-    fn of(request: &Request) -> Result<Self, Failure> {
+    pub(super) fn of(request: &Request) -> Result<Self, Failure> {
         let accept = request
             .headers
             .get(ACCEPT)

@@ -184,7 +184,7 @@ fn cursor(place: Position) -> String {
     format!("{}-{}", place.page, place.at)
 }
 
-fn place(query: &Query) -> Result<Option<Position>, Failure> {
+pub(super) fn place(query: &Query) -> Result<Option<Position>, Failure> {
     let Some(text) = query.get("cursor") else {
         return Ok(None);
     };

@@ -149,7 +149,7 @@ pub(super) async fn append_log(
     }))
 }
 
-fn record(record: wire::NewLogRecord) -> NewLogRecord {
+pub(super) fn record(record: wire::NewLogRecord) -> NewLogRecord {
     NewLogRecord {
         at: record.at,
         step: record.step,

@@ -2,10 +2,11 @@
 
 use api::{Access, PublicRoute, ROUTES, Route};
 use chrono::TimeDelta;
+use http::Method;
 use model::{PlainToken, Scope, TokenKind};
 
 use crate::client::{Answer, Call};
-use crate::service::{Claimed, Seeded, Service};
+use crate::service::{Claimed, Seeded, Service, text};
 
 /// A token that a request presents.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,6 +109,20 @@ async fn every_route_lets_in_whom_the_table_says_and_nobody_else() {
             .reveal()
             .to_owned()
     };
+    let revoked = service.personal([Scope::Admin], None).await;
+    let list = Call::get("/v0/tokens").bearer(&revoked);
+    let list = list.send(service.address).await.expect(200);
+    let last = list["items"].as_array().and_then(|items| items.last());
+    let id = text(&last.unwrap()["id"]);
+    let revoke = Call::new(Method::DELETE, format!("/v0/tokens/{id}"));
+    service.admin(revoke).await.expect(204);
+    // All but the last letter, and another last letter.
+    let cut = |token: &str| token[..token.len() - 1].to_owned();
+    let altered = |token: &str| {
+        let last = if token.ends_with('a') { 'b' } else { 'a' };
+        format!("{}{last}", cut(token))
+    };
+
     let mut tokens: Vec<(Kind, Option<String>)> = vec![
         (Kind::Bad("none"), None),
         (Kind::Bad("empty"), Some(String::new())),
@@ -130,7 +145,22 @@ async fn every_route_lets_in_whom_the_table_says_and_nobody_else() {
             Some(service.registration().await),
         ),
         (Kind::Bad("another job's worker"), Some(other.token)),
-        (Kind::Runner, Some(runner.token)),
+        (Kind::Bad("revoked"), Some(revoked)),
+        (Kind::Bad("a prefix"), Some(cut(&service.admin))),
+        (Kind::Bad("half"), Some(service.admin[..20].to_owned())),
+        (
+            Kind::Bad("one letter differs"),
+            Some(altered(&service.admin)),
+        ),
+        (Kind::Bad("longer"), Some(format!("{}a", service.admin))),
+        (Kind::Bad("a runner's prefix"), Some(cut(&runner.token))),
+        (Kind::Bad("almost a runner's"), Some(altered(&runner.token))),
+        (Kind::Bad("a worker's prefix"), Some(cut(&executed.token))),
+        (
+            Kind::Bad("almost a worker's"),
+            Some(altered(&executed.token)),
+        ),
+        (Kind::Runner, Some(runner.token.clone())),
         (Kind::Worker, Some(executed.token.clone())),
     ];
     for scope in Scope::ALL {
@@ -146,13 +176,25 @@ async fn every_route_lets_in_whom_the_table_says_and_nobody_else() {
             }
             check(&service, route, kind, call).await;
         }
+        let in_query = |name: &str, token: &str| {
+            Call::new(route.method.clone(), format!("{path}?{name}={token}"))
+        };
         for (kind, call) in [
             (
                 Kind::Bad("in the query"),
-                Call::new(
-                    route.method.clone(),
-                    format!("{path}?token={0}&access_token={0}", service.admin),
-                ),
+                in_query("access_token", &service.admin),
+            ),
+            (
+                Kind::Bad("a parameter that is known"),
+                in_query("token", &service.admin),
+            ),
+            (
+                Kind::Bad("a runner's in the query"),
+                in_query("authorization", &runner.token),
+            ),
+            (
+                Kind::Bad("a worker's in the query"),
+                in_query("token", &executed.token),
             ),
             (
                 Kind::Bad("another scheme"),
@@ -250,7 +292,7 @@ async fn an_unknown_route_differs_from_an_unknown_method() {
         ("/v0/jobs/x/artifacts", "GET"),
         ("/v0/tokens", "GET, POST"),
     ] {
-        let answer = Call::new(http::Method::DELETE, path);
+        let answer = Call::new(Method::DELETE, path);
         let answer = answer.send(service.address).await;
         answer.problem(405, "method_not_allowed");
         assert_eq!(answer.header("allow"), Some(allow));

@@ -10,7 +10,7 @@ use crate::client::{Answer, Call, Raw};
 use crate::service::{Claimed, Service, text};
 
 /// The number of temporary files, after finished uploads have moved to their place.
-async fn unfinished(service: &Service) -> usize {
+pub(crate) async fn unfinished(service: &Service) -> usize {
     service.handle.state().settled().await.unwrap();
     fs::read_dir(service.root().join("tmp")).map_or(0, Iterator::count)
 }

@@ -1,0 +1,7 @@
+//! Any bytes as the headers of a request: credentials, conditions, media types, and what proxies say.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &[u8]| api::fuzzing::headers(text));

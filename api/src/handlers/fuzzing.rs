@@ -1,0 +1,236 @@
+//! What reads a request without a daemon, for the targets in `fuzz`. Each function fails if a reader panics or
+//! contradicts itself.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use model::blob::joined;
+use model::{BlobPath, JobId, PlainToken, Scopes, TokenKind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use state::EncodedRecord;
+use uuid::Uuid;
+use wire::{
+    CancelJob, CompleteJob, CopyBlob, CreateBlobLink, CreateSession, CreateToken, DispatchRequest,
+    Hello, MoveBlob, Poll, PruneRequest, RegenerateToken, RegisterRunner, SetValue, Timeline,
+    Validate,
+};
+
+use super::{blobs, content, logs, scans, worker};
+use crate::access;
+use crate::body::{self, Body};
+use crate::convert;
+use crate::failure::Failure;
+use crate::page::Window;
+use crate::peer::{Connection, Peer};
+use crate::precondition::precondition;
+use crate::request::{Arrival, Query, Request};
+use crate::routes::{Matched, find};
+use crate::session;
+
+/// Reads a body as every type that a route takes. What is accepted can be written and means the same again.
+pub fn body(text: &[u8]) {
+    again::<CancelJob>(text);
+    again::<CreateBlobLink>(text);
+    again::<CreateSession>(text);
+    again::<Hello>(text);
+    again::<Poll>(text);
+    again::<PruneRequest>(text);
+    again::<RegenerateToken>(text);
+    again::<RegisterRunner>(text);
+    again::<SetValue>(text);
+    again::<Validate>(text);
+    // Numbers with a fraction may be rounded when they are written, so these are only read.
+    drop(body::parse::<DispatchRequest>(text));
+    let reports = [
+        again::<Timeline>(text).map(|report| report.steps),
+        again::<CompleteJob>(text).map(|report| report.steps),
+    ];
+    for step in reports.into_iter().flatten().flatten() {
+        let _reported = convert::reported_step(step);
+    }
+    if let Some(asked) = again::<CreateToken>(text) {
+        drop(Scopes::parse(asked.scopes.iter().map(String::as_str)));
+    }
+    let paths = [
+        again::<CopyBlob>(text).map(|asked| {
+            drop(blobs::life(asked.expires_in.as_deref()));
+            [asked.from, asked.to]
+        }),
+        again::<MoveBlob>(text).map(|asked| [asked.from, asked.to]),
+    ];
+    for path in paths.into_iter().flatten().flatten() {
+        if let Ok(path) = blobs::member("path", &path) {
+            same_path(&path);
+        }
+    }
+}
+
+fn again<T: DeserializeOwned + Serialize + PartialEq>(text: &[u8]) -> Option<T> {
+    let first: T = body::parse(text).ok()?;
+    let written = serde_json::to_vec(&first).expect("what was read can be written");
+    let second: T = body::parse(&written).expect("what was written can be read");
+    assert!(first == second, "the second reading differs");
+    Some(first)
+}
+
+/// A path that was accepted is the same once it is written and read again.
+fn same_path(path: &BlobPath) {
+    assert_eq!(path.to_string().parse().as_ref(), Ok(path));
+}
+
+/// Reads a batch of log records in both ways. The fast one accepts nothing that the other one refuses or stores otherwise.
+pub fn log_batch(text: &[u8]) {
+    let canonical = EncodedRecord::all_canonical(&Bytes::copy_from_slice(text));
+    let parsed = body::parse::<Vec<wire::NewLogRecord>>(text);
+    let encoded = parsed.map(|records| {
+        let records: Vec<_> = records.into_iter().map(worker::record).collect();
+        EncodedRecord::all(0, &records)
+    });
+    let Some(canonical) = canonical else {
+        return;
+    };
+    match encoded {
+        Ok(Ok(encoded)) => assert_eq!(encoded, canonical),
+        Ok(Err(error)) => panic!("only the fast way accepts it: {error}"),
+        Err(_) => panic!("only the fast way can read it"),
+    }
+}
+
+/// Reads a `Range` header for a content of this size. A part is never empty and never outside.
+pub fn range(header: &str, size: u64) {
+    if let content::Wanted::Part(range) = content::wanted_range(header, size) {
+        assert!(range.start < range.end && range.end <= size, "{range:?}");
+    }
+}
+
+/// Reads the target of a request: the path, and the query as the handlers of the route read it.
+pub fn target(target: &str) {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    for method in [
+        Method::GET,
+        Method::HEAD,
+        Method::PUT,
+        Method::POST,
+        Method::PATCH,
+        Method::DELETE,
+    ] {
+        let Matched::Route(route, parameters) = find(&method, path) else {
+            continue;
+        };
+        if let Ok(query) = Query::parse(query, route.query) {
+            parameters_of(&query, route.query);
+        }
+        let Ok(request) = request(method, path, parameters, HeaderMap::new()) else {
+            continue;
+        };
+        if let Ok(path) = blobs::path(&request)
+            && route.path.contains("{*path}")
+        {
+            same_path(&path);
+            assert!(!joined(path.names()).is_empty());
+        }
+    }
+}
+
+fn parameters_of(query: &Query, known: &[&str]) {
+    for name in known {
+        drop(query.flag(name));
+        drop(query.number(name));
+        drop(query.time(name));
+        if let Ok(Some(count)) = query.count(name) {
+            assert!(count > 0);
+        }
+    }
+    let has = |name| known.contains(&name);
+    if has("limit") && has("cursor") {
+        drop(Window::of(query));
+    }
+    if has("cursor")
+        && let Some(cursor) = query.get("cursor")
+    {
+        drop(scans::place(query));
+        drop(cursor.parse::<JobId>());
+        if let Ok(path) = cursor.parse::<BlobPath>() {
+            same_path(&path);
+        }
+    }
+    if has("stream") {
+        drop(logs::filter(query));
+    }
+    if has("expires_in") {
+        drop(blobs::life(query.get("expires_in")));
+    }
+}
+
+/// Reads the headers of a request, one on each line, as everything reads them that does.
+pub fn headers(text: &[u8]) {
+    let mut headers = HeaderMap::new();
+    for line in text.split(|byte| *byte == b'\n').take(100) {
+        let mut parts = line.splitn(2, |byte| *byte == b':');
+        let name = parts.next().map(HeaderName::from_bytes);
+        let value = parts.next().map(HeaderValue::from_bytes);
+        if let (Some(Ok(name)), Some(Ok(value))) = (name, value) {
+            headers.append(name, value);
+        }
+    }
+    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let connection = Connection {
+        address: loopback,
+        is_tls: false,
+    };
+    // Through a trusted proxy, so that what it says is read.
+    let peer = Peer::of(connection, &headers, &[loopback]);
+    let _network = peer.network();
+    if let Some(cookie) = session::cookie(&headers, peer) {
+        let written = session::set(&headers, peer, &cookie);
+        assert!(HeaderValue::from_str(&written).is_ok(), "{written:?}");
+    }
+    drop(session::check_origin(&Method::POST, &headers));
+    drop(precondition(&headers));
+    drop(body::is_json(&headers));
+    if let Ok(token) = access::bearer(&headers) {
+        drop(PlainToken::parse_session(token));
+        for kind in [
+            TokenKind::Personal,
+            TokenKind::Registration,
+            TokenKind::BlobLink,
+        ] {
+            drop(PlainToken::parse(kind, token));
+        }
+    }
+    if let Ok(request) = request(Method::PUT, "/v0/blobs/a", Vec::new(), headers) {
+        drop(blobs::replacement(&request));
+        drop(logs::Form::of(&request));
+        let _is_known = request.has_already("\"1\"");
+    }
+}
+
+/// A request without a body.
+fn request(
+    method: Method,
+    path: &str,
+    parameters: Vec<String>,
+    headers: HeaderMap,
+) -> Result<Request, Failure> {
+    let connection = Connection {
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        is_tls: false,
+    };
+    let arrival = Arrival {
+        id: Uuid::nil(),
+        method,
+        path: path.to_owned(),
+        peer: Peer::of(connection, &headers, &[]),
+    };
+    let nothing = stream::empty::<Result<Bytes, warp::Error>>();
+    Ok(Request {
+        arrival,
+        parameters,
+        query: Query::parse("", &["timestamps"])?,
+        body: Body::new(nothing, &headers, u64::MAX)?,
+        headers,
+    })
+}

@@ -1,0 +1,811 @@
+//! Valid requests with changed bytes, members, headers and parameters. Whatever arrives, it is answered, never with a
+//! defect, and the next request finds a healthy daemon.
+//!
+//! `EVERSCAN_SEED` repeats the choices of a run; `EVERSCAN_MUTATIONS` makes more of them.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use api::{Access, ROUTES, Route};
+use http::{HeaderValue, Method, Uri};
+use model::Entropy;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::answers::fits;
+use crate::client::{Call, in_time};
+use crate::entries::packed;
+use crate::service::{Claimed, Runner, Seeded, Service, both_steps, offered, text};
+
+/// Mutations of a test; more of them: EVERSCAN_MUTATIONS.
+const MUTATIONS: usize = 400;
+
+/// After this, a poll without an answer is replaced by another one, which ends it.
+const HELD: Duration = Duration::from_millis(50);
+
+/// Values in place of those that a request has. Some are valid somewhere.
+const WORDS: &[&str] = &[
+    "",
+    "0",
+    "-1",
+    "00",
+    "18446744073709551615",
+    "18446744073709551616",
+    "9999999999999999999999999999999999",
+    "1e400",
+    "NaN",
+    "*",
+    "\"",
+    "\"\"",
+    "W/\"1\"",
+    "\"1\", \"2\",",
+    "bytes=",
+    "bytes=-",
+    "bytes=0-0",
+    "bytes=-1",
+    "bytes=18446744073709551615-18446744073709551615",
+    "bytes=1-0",
+    "bytes=0-1,3-4",
+    "sha256:",
+    "sha256:\u{fc}",
+    "chunked",
+    "application/json",
+    "application/x-ndjson",
+    "text/event-stream",
+    "2026-11-20T12:00:00Z",
+    "+262142-12-31T23:59:60Z",
+    "-262143-01-01T00:00:00+23:59",
+    "2026-11-20T24:00:00.999999999999+00:00",
+    "11111111-1111-4111-8111-111111111111",
+    "00000000-0000-0000-0000-000000000000",
+    "ffffffff-ffff-7fff-bfff-ffffffffffff",
+    "..",
+    "/",
+    "a/../b",
+    "true",
+    "1h",
+    "99999999999999999999d",
+    "\u{0}",
+    "\u{7f}",
+    "a\tb",
+    "\u{202e}\u{fe0f}\u{1f980}",
+    "%",
+    "%00",
+    "%ff%fe",
+    "%2F%2e%2e",
+];
+
+/// Headers that some route reads.
+const HEADERS: &[&str] = &[
+    "accept",
+    "authorization",
+    "content-length",
+    "content-type",
+    "cookie",
+    "expect",
+    "idempotency-key",
+    "if-match",
+    "if-none-match",
+    "if-range",
+    "last-event-id",
+    "origin",
+    "range",
+    "transfer-encoding",
+    "x-content-digest",
+    "x-forwarded-for",
+];
+
+/// Repeatable choices.
+struct Choices(Seeded);
+
+impl Choices {
+    fn below(&mut self, end: usize) -> usize {
+        let mut bytes = [0; 8];
+        self.0.fill(&mut bytes);
+        usize::try_from(u64::from_le_bytes(bytes) >> 1).unwrap() % end.max(1)
+    }
+
+    fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())].clone()
+    }
+
+    fn word(&mut self) -> String {
+        match self.below(12) {
+            0 => "x".repeat(10_000),
+            1 => "é".repeat(3_000),
+            _ => self.one_of(WORDS).to_owned(),
+        }
+    }
+
+    /// Any JSON in place of another.
+    fn json(&mut self) -> Value {
+        match self.below(9) {
+            0 => Value::Null,
+            1 => json!(true),
+            2 => json!(-1),
+            3 => json!(u64::MAX),
+            4 => json!(1.5e300),
+            5 => json!([]),
+            6 => json!({"": {}}),
+            7 => json!(vec![0; 3_000]),
+            _ => json!(self.word()),
+        }
+    }
+}
+
+/// A request that can be mutated.
+#[derive(Debug, Clone)]
+struct Sample {
+    method: Method,
+    path: String,
+    query: Vec<(String, String)>,
+    headers: Vec<(String, Vec<u8>)>,
+    body: Vec<u8>,
+}
+
+impl Sample {
+    fn new(method: Method, path: &str, token: &str) -> Self {
+        let mut sample = Self {
+            method,
+            path: path.to_owned(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        };
+        if !token.is_empty() {
+            sample.set("authorization", format!("Bearer {token}").into_bytes());
+        }
+        sample
+    }
+
+    fn json(mut self, body: &Value) -> Self {
+        self.set("content-type", b"application/json".to_vec());
+        self.body = body.to_string().into_bytes();
+        self
+    }
+
+    fn set(&mut self, name: &str, value: Vec<u8>) {
+        self.headers.retain(|(known, _)| known != name);
+        self.headers.push((name.to_owned(), value));
+    }
+
+    fn set_parameter(&mut self, name: &str, value: &str) {
+        self.query.retain(|(known, _)| known != name);
+        self.query.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn mutate(&mut self, choices: &mut Choices) {
+        match choices.below(8) {
+            0 | 1 => self.mutate_header(choices),
+            2 => self.mutate_query(choices),
+            3 => self.mutate_path(choices),
+            4 => mutate_bytes(&mut self.body, choices),
+            _ => match serde_json::from_slice::<Value>(&self.body) {
+                Ok(mut body) => {
+                    mutate_json(&mut body, choices);
+                    self.body = body.to_string().into_bytes();
+                }
+                Err(_) if self.query.is_empty() => mutate_bytes(&mut self.body, choices),
+                Err(_) => self.mutate_query(choices),
+            },
+        }
+    }
+
+    fn mutate_header(&mut self, choices: &mut Choices) {
+        let name = choices.one_of(HEADERS);
+        let known = self.headers.iter().find(|(known, _)| known == name);
+        let value = match known {
+            Some((_, value)) if choices.below(2) == 0 => {
+                let mut value = value.clone();
+                mutate_bytes(&mut value, choices);
+                value
+            }
+            Some(_) | None => choices.word().into_bytes(),
+        };
+        if choices.below(8) == 0 {
+            // The same header twice.
+            self.headers.push((name.to_owned(), value));
+        } else {
+            self.set(name, value);
+        }
+    }
+
+    fn mutate_query(&mut self, choices: &mut Choices) {
+        let word = choices.word();
+        let count = self.query.len();
+        if count == 0 || choices.below(8) == 0 {
+            self.query.push((word, choices.word()));
+            return;
+        }
+        let place = choices.below(count);
+        match choices.below(4) {
+            0 => {
+                let mut value = self.query[place].1.clone().into_bytes();
+                mutate_bytes(&mut value, choices);
+                self.query[place].1 = String::from_utf8_lossy(&value).into_owned();
+            }
+            _ => self.query[place].1 = word,
+        }
+    }
+
+    fn mutate_path(&mut self, choices: &mut Choices) {
+        let mut segments: Vec<String> = self.path.split('/').map(str::to_owned).collect();
+        let place = choices.below(segments.len());
+        segments[place] = choices.word();
+        self.path = segments.join("/");
+    }
+
+    /// The target of the request. What a URI cannot hold is escaped.
+    fn target(&self) -> String {
+        let escape = |text: &str| {
+            let mut escaped = String::new();
+            for byte in text.bytes() {
+                match byte {
+                    b'&' | b'#' | b'?' | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|'
+                    | b'}' => escaped.push_str(&format!("%{byte:02x}")),
+                    0x21..0x7f => escaped.push(char::from(byte)),
+                    _ => escaped.push_str(&format!("%{byte:02x}")),
+                }
+            }
+            escaped
+        };
+        let pairs: Vec<String> = self
+            .query
+            .iter()
+            .map(|(name, value)| format!("{}={}", escape(name), escape(value)))
+            .collect();
+        let path = escape(&self.path);
+        match pairs.is_empty() {
+            true => path,
+            false => format!("{path}?{}", pairs.join("&")),
+        }
+    }
+
+    /// Whether HTTP itself takes it, with a body as long as it says. If not, the server may answer by itself or close.
+    fn is_http(&self) -> bool {
+        let is_framed = |(name, _): &(String, Vec<u8>)| {
+            name != "content-length" && name != "transfer-encoding" && name != "expect"
+        };
+        self.headers.iter().all(is_framed)
+            && self
+                .headers
+                .iter()
+                .all(|(_, value)| HeaderValue::from_bytes(value).is_ok())
+            && self.path.starts_with('/')
+            && Uri::try_from(self.target()).is_ok()
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = format!(
+            "{} {} HTTP/1.1\r\nhost: everscan.test\r\nconnection: close\r\n",
+            self.method,
+            self.target()
+        )
+        .into_bytes();
+        for (name, value) in &self.headers {
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.extend_from_slice(b": ");
+            bytes.extend_from_slice(value);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        let is_framed = self
+            .headers
+            .iter()
+            .any(|(name, _)| name == "content-length" || name == "transfer-encoding");
+        if !is_framed {
+            let length = format!("content-length: {}\r\n", self.body.len());
+            bytes.extend_from_slice(length.as_bytes());
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+}
+
+/// Changes some bytes.
+fn mutate_bytes(bytes: &mut Vec<u8>, choices: &mut Choices) {
+    for _ in 0..=choices.below(3) {
+        let place = choices.below(bytes.len());
+        let end = place + choices.below(bytes.len() - place);
+        match choices.below(5) {
+            0 if !bytes.is_empty() => bytes[place] ^= 1 << choices.below(8),
+            1 => bytes.truncate(place),
+            2 => drop(bytes.drain(place..end)),
+            3 => {
+                let copied = bytes[place..end].to_vec();
+                bytes.splice(place..place, copied);
+            }
+            _ => drop(bytes.splice(place..place, choices.word().into_bytes())),
+        }
+    }
+}
+
+/// Changes one value, or adds or removes a member.
+fn mutate_json(value: &mut Value, choices: &mut Choices) {
+    let goes_deeper = choices.below(3) > 0;
+    match value {
+        Value::Object(members) if goes_deeper && !members.is_empty() => {
+            let names: Vec<String> = members.keys().cloned().collect();
+            let name = choices.one_of(&names);
+            match choices.below(6) {
+                0 => drop(members.remove(&name)),
+                1 => drop(members.insert(choices.word(), choices.json())),
+                _ => mutate_json(&mut members[&name], choices),
+            }
+        }
+        Value::Array(items) if goes_deeper && !items.is_empty() => {
+            let place = choices.below(items.len());
+            match choices.below(6) {
+                0 => drop(items.remove(place)),
+                1 => items.push(items[place].clone()),
+                2 => items.reverse(),
+                _ => mutate_json(&mut items[place], choices),
+            }
+        }
+        other => *other = choices.json(),
+    }
+}
+
+/// A service and what the samples of requests name.
+struct Fixture {
+    service: Service,
+    finished: String,
+    /// Its runner only executes.
+    executor: Runner,
+    worker: Claimed,
+    /// How many records the log of the worker's job has.
+    log_records: Value,
+    /// Another runner only polls. It holds a job that is over, of which every poll is told at once.
+    poller: Runner,
+    cancelled: String,
+    registration: String,
+    link: String,
+    /// Where the second page of a list begins, by the path of its route.
+    cursors: BTreeMap<&'static str, String>,
+}
+
+impl Fixture {
+    async fn new() -> Self {
+        let service = Service::start().await;
+        let (poller, cancelled) = service.claimed("poller").await;
+        let cancel = service.admin(Call::post(cancelled.path("cancel"))).await;
+        cancel.expect(200);
+        let executor = service.register("executor", &[], 1).await;
+        service.dispatch("build").await;
+        let finished = service.claim(&executor, &[]).await;
+        let said = finished.append(0, &["making all", "done"]);
+        said.send(service.address).await.expect(200);
+        let zip = packed(&[("one", "1"), ("two", "2")]);
+        let stored = finished.upload("out", zip);
+        stored.send(service.address).await.expect(200);
+        service.complete(&finished, 2).await.expect(200);
+        service.dispatch("build").await;
+        let worker = service.claim(&executor, &[]).await;
+        service.set("vars/URL", "a").await.expect(200);
+        service.set("secrets/KEY", "hunter2").await.expect(200);
+        let link = json!({"path": "linked", "use_for": "put", "expires_in": "1h"});
+        let link = service.post("/v0/blob-links?project=main", &link).await;
+        let mut fixture = Self {
+            finished: finished.id,
+            executor,
+            worker,
+            log_records: json!(0),
+            poller,
+            cancelled: cancelled.id,
+            registration: service.registration().await,
+            link: text(&link.expect(201)["url_path"]),
+            cursors: BTreeMap::new(),
+            service,
+        };
+        fixture.store_blob().await;
+        for route in ROUTES.iter().filter(|route| is_read(route)) {
+            if route.query.contains(&"cursor") {
+                let mut sample = fixture.read(route);
+                sample.set_parameter("limit", "1");
+                let page = fixture.service.get(&sample.target()).await;
+                if page.status == 200
+                    && let Some(cursor) = page.json()["next_cursor"].as_str()
+                {
+                    fixture.cursors.insert(route.path, cursor.to_owned());
+                }
+            }
+        }
+        fixture
+    }
+
+    async fn store_blob(&self) {
+        let put = Call::new(Method::PUT, "/v0/blobs/a?project=main").bytes("a blob");
+        let stored = self.service.admin(put).await;
+        assert!(stored.status < 300, "{stored:?}");
+    }
+
+    /// Brings back what an accepted mutation has used up.
+    async fn restore(&mut self, sample: &Sample) {
+        let (complete, logs) = (self.worker.path("complete"), self.worker.path("logs"));
+        match sample.path.as_str() {
+            "/v0/runners/register" => self.registration = self.service.registration().await,
+            "/v0/blob-moves" | "/v0/blob-copies" | "/v0/blobs/a" => self.store_blob().await,
+            path if path == complete || path == logs => {
+                let job = format!("/v0/jobs/{}", self.worker.id);
+                let job = self.service.get(&job).await.expect(200);
+                self.log_records = job["log"]["records"].clone();
+                if job["state"] != "running" {
+                    self.claim_another().await;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Polls may have been offered what was dispatched, so this asks until it gets a job.
+    async fn claim_another(&mut self) {
+        self.service.dispatch("build").await;
+        let messages = self.service.poll(&self.executor, 1, &[]).await;
+        let worker = offered(&messages[0]);
+        let resolve = worker.call(Method::POST, &worker.path("resolve"));
+        resolve.send(self.service.address).await.expect(200);
+        (self.worker, self.log_records) = (worker, json!(0));
+    }
+
+    /// A valid poll, which is answered at once.
+    fn poll(&self) -> Call {
+        self.poller.poll(1, &[&self.cancelled])
+    }
+
+    /// Valid requests of every route that reads a body, and of every route with parameters or conditions.
+    fn samples(&self) -> Vec<Sample> {
+        let admin = |method: Method, path: &str| Sample::new(method, path, &self.service.admin);
+        let post = |path: &str, body: Value| admin(Method::POST, path).json(&body);
+        let runner = |path: &str, body: Value| {
+            Sample::new(Method::POST, path, &self.poller.token).json(&body)
+        };
+        let worker = |method: Method, rest: &str| {
+            Sample::new(method, &self.worker.path(rest), &self.worker.token)
+        };
+        let instance = "10000000-0000-4000-8000-000000000000";
+        let steps = both_steps();
+        let mut uploaded = worker(Method::PUT, "artifacts/out");
+        uploaded.set(
+            "x-content-digest",
+            format!("sha256:{}", "ab".repeat(32)).into_bytes(),
+        );
+        uploaded.body = b"a zip".to_vec();
+        let mut blob = admin(Method::PUT, "/v0/blobs/a");
+        blob.query = pairs(&[("project", "main"), ("expires_in", "1d")]);
+        blob.set("if-match", b"*".to_vec());
+        blob.body = b"a blob".to_vec();
+        let mut linked = Sample::new(Method::PUT, &self.link, "");
+        linked.body = b"a blob".to_vec();
+        let mut log = worker(Method::PATCH, "logs");
+        log.query = pairs(&[("from", "0")]);
+        let log = log.json(&json!([
+            {"at": "2026-11-20T12:00:00Z", "step": 0, "stream": "stdout", "text": "one"},
+            {"at": "2026-11-20T12:00:00.5Z", "stream": "runner", "text": "t\u{1b}\"wo"},
+        ]));
+        let mut of_project = Vec::new();
+        for (path, body) in [
+            (
+                "/v0/blob-copies",
+                json!({"from": "a", "to": "b", "expires_in": "1h"}),
+            ),
+            ("/v0/blob-moves", json!({"from": "a", "to": "c"})),
+            (
+                "/v0/blob-links",
+                json!({"path": "a", "use_for": "get", "expires_in": "1h"}),
+            ),
+        ] {
+            let mut sample = post(path, body);
+            sample.query = pairs(&[("project", "main")]);
+            of_project.push(sample);
+        }
+        let mut set_var = admin(Method::PUT, "/v0/projects/main/vars/URL");
+        set_var.set("if-match", b"\"1\", \"2\"".to_vec());
+        let set_secret = admin(Method::PUT, "/v0/projects/main/secrets/KEY");
+        let register = json!({
+            "token": self.registration, "name": "new", "labels": ["linux"], "capacity": 1,
+            "version": "0.1.0", "replace": true,
+        });
+        let mut bodies = vec![
+            Sample::new(Method::POST, "/v0/runners/register", "").json(&register),
+            Sample::new(Method::POST, "/v0/sessions", "")
+                .json(&json!({"token": self.service.admin})),
+            post("/v0/sources/main/sync", json!({})),
+            set_var.json(&json!({"value": "b"})),
+            set_secret.json(&json!({"value": "hunter3"})),
+            post(
+                "/v0/validate",
+                json!({
+                    "file": "new.yaml",
+                    "text": "scans: { a: { on: { dispatch: {} }, steps: [ { run: \"${{ inputs.x }}\" } ] } }",
+                }),
+            ),
+            post(
+                "/v0/workflows/pipeline/prune",
+                json!({"dry_run": false, "jobs": 1000, "age_seconds": 3600, "bytes": 1_000_000}),
+            ),
+            post(
+                "/v0/workflows/pipeline/scans/build/dispatch",
+                json!({"inputs": {"target": "all", "fast": true}}),
+            ),
+            post(&format!("/v0/jobs/{}/cancel", self.cancelled), json!({})),
+            post(
+                "/v0/tokens",
+                json!({"name": "ci", "scopes": ["job:read"], "projects": ["main"], "expires_in_seconds": 3600}),
+            ),
+            post(
+                "/v0/tokens/initial%20admin/regenerate",
+                json!({"overlap_seconds": 5, "expires_in_seconds": 3600}),
+            ),
+            post("/v0/runner-registrations", json!({})),
+            runner(
+                "/v0/runners/hello",
+                json!({"version": "0.1.0", "instance": instance}),
+            ),
+            runner(
+                "/v0/runners/goodbye",
+                json!({"version": "0.1.0", "instance": instance}),
+            ),
+            runner(
+                "/v0/messages",
+                json!({"instance": instance, "capacity": 1, "holding": [self.cancelled]}),
+            ),
+            worker(Method::POST, "resolve").json(&json!({})),
+            worker(Method::POST, "timeline").json(&json!({"steps": steps})),
+            worker(Method::POST, "complete").json(&json!({
+                "steps": steps, "log_records": self.log_records,
+                "failure": {"code": "env_failed", "message": "no value"},
+            })),
+            uploaded,
+            blob,
+            linked,
+            log,
+        ];
+        bodies.append(&mut of_project);
+        for route in ROUTES.iter().filter(|route| route.body > 0) {
+            let has_one = |sample: &Sample| is_of(route, sample);
+            assert!(bodies.iter().any(has_one), "{} has no sample", route.path);
+        }
+        let reads = ROUTES.iter().filter(|route| is_read(route));
+        bodies.extend(reads.map(|route| self.read(route)));
+        bodies
+    }
+
+    /// A request of a route that only reads, with every parameter that it takes.
+    fn read(&self, route: &Route) -> Sample {
+        let path = route
+            .path
+            .replace("{project}", "main")
+            .replace("{workflow}", "pipeline")
+            .replace("{scan}", "build")
+            .replace("{revision}", "1")
+            .replace("{job}", &self.finished)
+            .replace("{artifact}", "out")
+            .replace("{*path}", "a");
+        let mut sample = Sample::new(Method::GET, &path, &self.service.admin);
+        let is_log = route.path.ends_with("/logs");
+        for name in route.query {
+            let value = match *name {
+                // They say where to begin, too.
+                "tail" if is_log => continue,
+                "limit" => "2",
+                // Many of the lists have one page only.
+                "cursor" => match self.cursors.get(route.path) {
+                    Some(cursor) => cursor,
+                    None => continue,
+                },
+                "state" if route.path == "/v0/workflows" => "active",
+                "state" => "succeeded",
+                "workflow" => "pipeline",
+                "scan" => "build",
+                "trigger" => "dispatch",
+                "runner" => "executor",
+                "reason" => "steps_succeeded",
+                "since" | "until" | "at" => "2026-11-20T12:00:00Z",
+                "from" if route.path.contains("{revision}") => "1",
+                "from" | "step" => "0",
+                "stream" => "stdout",
+                "timestamps" | "follow" | "case" | "wait" => "true",
+                "q" => "making",
+                "against" | "job" => &self.finished,
+                "project" => "main",
+                "prefix" | "delimiter" => "/",
+                "token" => "tester",
+                other => panic!("{other} of {} has no value", route.path),
+            };
+            sample.query.push(((*name).to_owned(), value.to_owned()));
+        }
+        if route.query.is_empty() || route.path.contains("{*path}") {
+            sample.set("range", b"bytes=1-3".to_vec());
+            sample.set("if-range", b"\"a\"".to_vec());
+        }
+        sample
+    }
+}
+
+/// Whether the route has no body, but parameters or conditions.
+fn is_read(route: &Route) -> bool {
+    let has_conditions = route.path.contains("{artifact}") || route.path.contains("{*path}");
+    route.method == Method::GET
+        && matches!(route.access, Access::User(..))
+        && (!route.query.is_empty() || has_conditions)
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    pairs.iter().map(owned).collect()
+}
+
+fn is_of(route: &Route, sample: &Sample) -> bool {
+    route.method == sample.method && fits(route.path, &sample.path)
+}
+
+/// What came back: nothing if the server closed.
+struct Reply {
+    status: u16,
+    head: String,
+    body: Vec<u8>,
+}
+
+/// Sends the bytes and reads up to the end of the answer, but not the events of a stream, which has no end.
+async fn exchange(address: SocketAddr, bytes: &[u8], is_whole: bool) -> Option<Reply> {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    // The server may close before it has read all.
+    drop(stream.write_all(bytes).await);
+    if !is_whole {
+        drop(stream.shutdown().await);
+    }
+    let mut read = Vec::new();
+    let end_of_head = loop {
+        let end = read.windows(4).position(|four| four == b"\r\n\r\n");
+        if end
+            .is_some_and(|end| String::from_utf8_lossy(&read[..end]).contains("text/event-stream"))
+        {
+            break end;
+        }
+        match stream.read_buf(&mut read).await {
+            Ok(0) | Err(_) => break end,
+            Ok(_) => {}
+        }
+    };
+    let end = end_of_head?;
+    let head = String::from_utf8_lossy(&read[..end]).into_owned();
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some(Reply {
+        status,
+        head,
+        body: read[end + 4..].to_vec(),
+    })
+}
+
+/// The statuses of each code, as `docs/errors.md` has them.
+fn documented_codes() -> BTreeMap<String, String> {
+    let page = include_str!("../../../docs/errors.md");
+    let rows = page.lines().filter_map(|line| {
+        let (code, meaning) = line.strip_prefix("| `")?.split_once("` | ")?;
+        let (statuses, _) = meaning.split_once(':')?;
+        Some((code.to_owned(), statuses.to_owned()))
+    });
+    rows.collect()
+}
+
+/// What is wrong with an answer, if anything.
+fn fault(reply: &Reply, codes: &BTreeMap<String, String>) -> Option<String> {
+    if reply.status >= 500 {
+        return Some("is an error of the server".to_owned());
+    }
+    if reply.status < 400 {
+        return None;
+    }
+    if !reply
+        .head
+        .contains("content-type: application/problem+json")
+    {
+        return Some("is an error without a problem".to_owned());
+    }
+    let Ok(problem) = serde_json::from_slice::<Value>(&reply.body) else {
+        return Some("is a problem that is no JSON".to_owned());
+    };
+    let code = problem["code"].as_str().unwrap_or_default();
+    let is_documented = codes
+        .get(code)
+        .is_some_and(|statuses| statuses.contains(&reply.status.to_string()));
+    let is_described = problem["detail"].is_string() && problem["request_id"].is_string();
+    match (is_documented, is_described) {
+        (true, true) => None,
+        (false, _) => Some(format!(
+            "has a code or status that is not documented: {code}"
+        )),
+        (true, false) => Some("does not say what is wrong".to_owned()),
+    }
+}
+
+#[tokio::test]
+async fn a_mutated_request_is_answered_and_leaves_a_healthy_daemon() {
+    let seed = std::env::var("EVERSCAN_SEED").map_or_else(
+        |_| RandomState::new().build_hasher().finish(),
+        |seed| seed.parse().unwrap(),
+    );
+    let mutations = std::env::var("EVERSCAN_MUTATIONS");
+    let mutations = mutations.map_or(MUTATIONS, |count| count.parse().unwrap());
+    let codes = documented_codes();
+    assert!(codes.len() > 30, "{codes:?}");
+    let mut choices = Choices(Seeded(seed));
+    let mut fixture = Fixture::new().await;
+    let address = fixture.service.address;
+    let mut accepted = 0;
+    for number in 0..mutations {
+        let samples = fixture.samples();
+        let original = samples[number % samples.len()].clone();
+        let mut sample = original.clone();
+        for _ in 0..=choices.below(2) {
+            sample.mutate(&mut choices);
+        }
+        let what = || {
+            let bytes = sample.bytes();
+            let shown = String::from_utf8_lossy(&bytes);
+            format!("mutation {number} of EVERSCAN_SEED={seed}: {shown:.2000}")
+        };
+        let is_http = sample.is_http();
+        let bytes = sample.bytes();
+        let reply = exchange(address, &bytes, is_http);
+        tokio::pin!(reply);
+        let is_poll = original.path == "/v0/messages";
+        let reply = loop {
+            tokio::select! {
+                reply = in_time(&mut reply) => break reply,
+                () = tokio::time::sleep(HELD), if is_poll => {
+                    drop(fixture.poll().send(address).await);
+                }
+            }
+        };
+        match &reply {
+            // HTTP itself refuses it, or it is cut off.
+            None => assert!(!is_http, "no answer to {}", what()),
+            Some(reply) if !is_http && reply.status < 500 => {}
+            Some(reply) => {
+                let fault = fault(reply, &codes);
+                let shown = String::from_utf8_lossy(&reply.body);
+                assert!(
+                    fault.is_none(),
+                    "{} {shown:.500} {}; {}",
+                    reply.head,
+                    fault.unwrap_or_default(),
+                    what()
+                );
+                accepted += usize::from(reply.status < 400);
+            }
+        }
+        let health = Call::get("/healthz").send(address).await;
+        assert_eq!(health.status, 200, "after {}", what());
+        fixture.restore(&original).await;
+    }
+    // Mutations that nothing accepts would only test how requests are refused.
+    assert!(
+        accepted * 20 > mutations,
+        "EVERSCAN_SEED={seed}: {accepted}"
+    );
+}
+
+/// The requests are good before they are mutated: otherwise the mutations would only find the first check.
+#[tokio::test]
+async fn a_request_that_is_not_mutated_is_accepted() {
+    let mut fixture = Fixture::new().await;
+    let count = fixture.samples().len();
+    for number in 0..count {
+        let sample = fixture.samples()[number].clone();
+        let bytes = sample.bytes();
+        let reply = exchange(fixture.service.address, &bytes, true);
+        let reply = in_time(reply).await.unwrap();
+        let shown = String::from_utf8_lossy(&reply.body);
+        let is_accepted = reply.status < 400;
+        assert!(
+            is_accepted,
+            "{} {}: {} {shown}",
+            sample.method, sample.path, reply.status
+        );
+        fixture.restore(&sample).await;
+    }
+}

@@ -295,7 +295,7 @@ fn classic(text: &str) -> String {
 
 /// The name of a method that a route may have.
 fn name(method: &http::Method) -> &'static str {
-    let named = ["GET", "HEAD", "POST", "PUT", "DELETE"];
+    let named = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
     let found = named.into_iter().find(|name| *name == method.as_str());
     found.unwrap_or("-")
 }

@@ -142,6 +142,7 @@ async fn what_makes_a_secret_is_repeated_under_one_key_and_made_once() {
         scopes: vec!["job:read".to_owned()],
         projects: None,
         expires_in_seconds: None,
+        never_expires: false,
     };
     let error = server.client().create_token(&asked).await.unwrap_err();
     let problem = error.problem().unwrap();

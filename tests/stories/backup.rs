@@ -112,7 +112,7 @@ fn backups_made_under_load_are_whole() {
 
 /// A file system in memory with enough space. A backup ends with a sync of its whole file system, which on a disk waits
 /// for the writes of all other processes.
-fn memory() -> Option<&'static Path> {
+pub(crate) fn memory() -> Option<&'static Path> {
     let memory = Path::new("/dev/shm");
     let stat = rustix::fs::statvfs(memory).ok()?;
     (stat.f_bavail * stat.f_frsize > ROOM).then_some(memory)

@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::backup;
 use crate::support::{PATIENCE, World};
 
 const LISTENERS: usize = 1_000;
@@ -121,11 +121,7 @@ fn memory(world: &World) -> u64 {
 #[test]
 fn of_a_thousand_listeners_the_one_that_never_reads_is_dropped_and_costs_nothing() {
     // Each event is a commit, which is faster in memory.
-    let memory_disk = Path::new("/dev/shm");
-    let mut world = match memory_disk.is_dir() {
-        true => World::below(memory_disk),
-        false => World::new(),
-    };
+    let mut world = backup::memory().map_or_else(World::new, World::below);
     world.init_repository();
     world.push(&[("wait.yaml", Some(WORKFLOW))]);
     world.start_daemon();

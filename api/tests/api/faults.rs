@@ -1,6 +1,7 @@
 //! Callers that send too much, too slowly or not to the end. The clock of the timers is moved, so that nobody waits for a
 //! time limit.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -191,6 +192,10 @@ async fn slow_heads_and_idle_connections_hold_nobody_up_and_are_closed() {
         silent.push(idle);
     }
     service.get("/v0/jobs").await.expect(200);
+    for stream in &slow {
+        let nothing = stream.try_read(&mut [0]);
+        assert_eq!(nothing.unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
     tokio::time::pause();
     let begun = Instant::now();
     // A byte of another header now and then does not buy time.

@@ -148,7 +148,7 @@ pub(crate) const SEARCHED_CHARS: usize = 1_000;
 pub(crate) const IDEMPOTENCY_KEY_BYTES: usize = 200;
 
 /// Bytes of an artifact or blob read from disk at once.
-pub(crate) const CONTENT_PIECE: usize = 512 * 1024;
+pub(crate) const CONTENT_PIECE: usize = 256 * 1024;
 
 /// Pieces of a streamed answer that wait for a slow reader.
 pub(crate) const STREAM_PIECES: usize = 4;

@@ -48,6 +48,8 @@ pub(crate) fn run() {
     }
     uploads.print("blob in", size);
     downloads.print("blob out", size);
+    let more = (memory(pid, "VmHWM:") - before) / 1_000.0;
+    println!("  most memory of the daemon: {more:.1} MB more than before");
     let (mut uploads, mut downloads) = (Race::default(), Race::default());
     for run in 0..RUNS {
         // A job has one artifact of a name.

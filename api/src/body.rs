@@ -102,6 +102,19 @@ impl Body {
         Ok(all.freeze())
     }
 
+    /// Reads the body as JSON, if there is one.
+    pub(crate) async fn json_or_default<T: DeserializeOwned + Default>(
+        &mut self,
+        headers: &HeaderMap,
+    ) -> Result<T, Failure> {
+        let bytes = self.bytes().await?;
+        if bytes.is_empty() {
+            return Ok(T::default());
+        }
+        is_json(headers)?;
+        parse(&bytes)
+    }
+
     /// Reads the body as JSON.
     pub(crate) async fn json<T: DeserializeOwned>(
         &mut self,

@@ -18,8 +18,10 @@ pub(crate) fn key(
     let Some(value) = request.headers.get("idempotency-key") else {
         return Ok(None);
     };
+    // A tab is text to HTTP, but not printable.
+    let is_printable = |key: &str| key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     match value.to_str() {
-        Ok(key) if !key.is_empty() && key.len() <= IDEMPOTENCY_KEY_BYTES => {
+        Ok(key) if (1..=IDEMPOTENCY_KEY_BYTES).contains(&key.len()) && is_printable(key) => {
             Ok(Some(IdempotencyKey::new(me.token().id, route, key, body)))
         }
         Ok(_) | Err(_) => Err(Failure::invalid(

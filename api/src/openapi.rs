@@ -1,5 +1,6 @@
 //! The API as a document: OpenAPI 3.1, made from the table of routes and the types of the wire.
 
+mod bounds;
 mod headers;
 mod operations;
 mod page;
@@ -12,7 +13,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use self::headers::Header;
-use self::operations::{Answer, Operation, RequestBody, operation, parameter};
+use self::operations::{Answer, Operation, Other, RequestBody, operation, parameter};
 use crate::routes::{Access, ROUTES, Route};
 
 pub(crate) use self::page::page;
@@ -35,6 +36,8 @@ fn document() -> Value {
         let path = paths.entry(route.path.replace("{*", "{")).or_default();
         path.insert(route.method.as_str().to_lowercase(), described);
     }
+    let mut schemas = schemas.take_definitions(true);
+    bounds::add(&mut schemas);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -46,7 +49,7 @@ fn document() -> Value {
         "servers": [{ "url": "/" }],
         "paths": paths,
         "components": {
-            "schemas": schemas.take_definitions(true),
+            "schemas": schemas,
             "securitySchemes": {
                 "token": {
                     "type": "http",
@@ -82,6 +85,7 @@ fn described(route: &Route, schemas: &mut SchemaGenerator, problem: &Schema) -> 
         statuses,
         answer,
         answer_headers,
+        others,
     } = operation(route.access, schemas);
     let in_path = route.path.split('/').filter_map(|segment| {
         let name = segment.strip_prefix('{')?.strip_suffix('}')?;
@@ -115,7 +119,14 @@ fn described(route: &Route, schemas: &mut SchemaGenerator, problem: &Schema) -> 
         "responses": {
             "default": {
                 "description": "A problem. `code` says which.",
-                "headers": members(&[headers::REQUEST_ID, headers::RETRY_AFTER, headers::ETAG]),
+                "headers": members(&[
+                    headers::REQUEST_ID,
+                    headers::RETRY_AFTER,
+                    headers::ETAG,
+                    headers::ALLOW,
+                    headers::WWW_AUTHENTICATE,
+                    headers::CONTENT_RANGE,
+                ]),
                 "content": { wire::PROBLEM_MEDIA_TYPE: { "schema": problem } },
             },
         },
@@ -129,16 +140,42 @@ fn described(route: &Route, schemas: &mut SchemaGenerator, problem: &Schema) -> 
     for status in statuses {
         described["responses"][status.to_string()] = succeeded.clone();
     }
+    for other in others {
+        let (status, answer) = instead(*other, &succeeded);
+        described["responses"][status.to_string()] = answer;
+    }
     if let Access::User(_, scope) | Access::Local(_, scope) = route.access {
         described["description"] = json!(format!("Needs the scope `{scope}`."));
     }
-    let content = match body {
+    let json = |schema| json!({ "application/json": { "schema": schema } });
+    let (is_needed, content) = match body {
         RequestBody::None => return described,
-        RequestBody::Json(schema) => json!({ "application/json": { "schema": schema } }),
-        RequestBody::Bytes => json!({ "application/octet-stream": {} }),
+        RequestBody::Json(schema) => (true, json(schema)),
+        RequestBody::Optional(schema) => (false, json(schema)),
+        RequestBody::Bytes => (true, json!({ "application/octet-stream": {} })),
     };
-    described["requestBody"] = json!({ "required": true, "content": content });
+    described["requestBody"] = json!({ "required": is_needed, "content": content });
     described
+}
+
+/// The status and the answer that may come in place of the whole.
+fn instead(other: Other, whole: &Value) -> (u16, Value) {
+    let mut answer = whole.clone();
+    match other {
+        Other::Part => {
+            answer["description"] = json!("The part that the request wants.");
+            let (name, header) = headers::CONTENT_RANGE.member();
+            answer["headers"][name] = header;
+            (206, answer)
+        }
+        Other::Unchanged => {
+            answer["description"] = json!("The caller has this version already.");
+            if let Value::Object(members) = &mut answer {
+                members.remove("content");
+            }
+            (304, answer)
+        }
+    }
 }
 
 fn members(headers: &[Header]) -> Value {
@@ -151,10 +188,12 @@ fn succeeded(answer: Answer) -> Value {
         Answer::Json(schema) => json!({ "application/json": { "schema": schema } }),
         Answer::Text(kinds) => {
             let of_kind = |kind: &&str| {
-                (
-                    (*kind).to_owned(),
-                    json!({ "schema": { "type": "string" } }),
-                )
+                // What is in the events of a stream is no text to readers of the document.
+                let content = match *kind {
+                    "text/event-stream" => json!({}),
+                    _ => json!({ "schema": { "type": "string" } }),
+                };
+                ((*kind).to_owned(), content)
             };
             Value::Object(kinds.iter().map(of_kind).collect())
         }

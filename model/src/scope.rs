@@ -142,6 +142,12 @@ impl Scopes {
         Ok(Self(scopes))
     }
 
+    /// Every name that [`Self::parse`] takes.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let of_one = Scope::ALL.iter().map(|scope| scope.name());
+        of_one.chain(ALIASES.iter().map(|(alias, _)| *alias))
+    }
+
     /// The permissions in their fixed order.
     pub fn iter(&self) -> impl Iterator<Item = Scope> {
         self.0.iter().copied()

@@ -271,10 +271,16 @@ fn condition(request: &Request) -> Result<BlobCondition, Failure> {
     if tags == "*" {
         return Ok(BlobCondition::Exists);
     }
-    let digest = |tag: &str| Some(tag.trim().strip_prefix('"')?.strip_suffix('"')?.to_owned());
-    let digests: Option<Vec<String>> = tags.split(',').map(digest).collect();
+    // A weak tag is of no content here, so it matches nothing.
+    let digest = |tag: &str| {
+        let tag = tag.trim();
+        let strong = tag.strip_prefix("W/").unwrap_or(tag);
+        let quoted = strong.strip_prefix('"')?.strip_suffix('"')?;
+        Some((strong == tag).then(|| quoted.to_owned()))
+    };
+    let digests: Option<Vec<Option<String>>> = tags.split(',').map(digest).collect();
     digests
-        .map(BlobCondition::Sha256)
+        .map(|digests| BlobCondition::Sha256(digests.into_iter().flatten().collect()))
         .ok_or_else(|| Failure::invalid("If-Match", "must be `*` or ETags in quotes"))
 }
 

@@ -6,7 +6,7 @@ use model::{JobId, JobState, Reason, Seen, StateKind, Trigger, WorkflowId};
 use state::JobFilter;
 use tokio::time::Instant;
 use warp::reply::Response;
-use wire::{ErrorCode, JobContext, Page};
+use wire::{CancelJob, ErrorCode, JobContext, Page};
 use workflow::{Context, ScanName};
 
 use super::workflows;
@@ -175,7 +175,8 @@ pub(super) async fn context(me: &Visible, request: &Request) -> Result<Response,
 }
 
 /// Cancels a job. A job that is already over is returned as it is, so a repeat is harmless.
-pub(super) async fn cancel(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(super) async fn cancel(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let CancelJob {} = request.body.json_or_default(&request.headers).await?;
     let before = me.job_named(request.parameter(0)).await?;
     let id = before.id;
     let job = if before.state.is_terminal() {

@@ -6,31 +6,48 @@ use serde_json::{Value, json};
 pub(super) struct Header {
     name: &'static str,
     description: &'static str,
+    /// What it looks like; absent where any text is taken.
+    pattern: Option<&'static str>,
+    /// Whether a request without it is refused.
+    is_needed: bool,
 }
 
 macro_rules! headers {
-    ($($id:ident $name:expr, $description:literal;)*) => {
+    ($($id:ident $name:expr, $description:literal $(, $pattern:literal)?;)*) => {
         $(pub(super) const $id: Header = Header {
             name: $name,
             description: $description,
+            pattern: headers!(@pattern $($pattern)?),
+            is_needed: false,
         };)*
     };
+    (@pattern) => { None };
+    (@pattern $pattern:literal) => { Some($pattern) };
 }
 
 headers! {
-    IF_MATCH "If-Match", "`*`, or the ETags of the versions that may be changed; otherwise 412.";
-    IF_ABSENT "If-None-Match", "`*` if there must be none yet; otherwise 412.";
+    IF_MATCH "If-Match", "`*`, or the ETags of the versions that may be changed; otherwise 412.",
+        r#"^(\*|(W/)?"[^",]*"( *, *(W/)?"[^",]*")*)$"#;
+    IF_ABSENT "If-None-Match", "`*` if there must be none yet; otherwise 412. Not together with `If-Match`.", r"^\*$";
     IF_NONE_MATCH "If-None-Match", "The ETags that the caller has; then 304.";
     RANGE "Range", "A range of bytes; then 206 with `Content-Range`.";
     IF_RANGE "If-Range", "The ETag of which the range is wanted.";
-    CONTENT_DIGEST wire::CONTENT_DIGEST_HEADER, "`sha256:` and 64 hexadecimal digits. For a blob it is checked; for an \
-        artifact it is the digest over its entries, and must be there.";
-    IDEMPOTENCY_KEY "Idempotency-Key", "Repeats with the same key have no further effect.";
+    CONTENT_DIGEST wire::CONTENT_DIGEST_HEADER, "The digest of the content. An upload with another content is refused.",
+        "^sha256:[0-9a-f]{64}$";
+    ENTRIES_DIGEST wire::CONTENT_DIGEST_HEADER, "The digest over the artifact's entries.", "^sha256:[0-9a-f]{64}$";
+    CONTENT_RANGE "Content-Range", "Which bytes of how many; with 416 how many there are.",
+        "^bytes ([0-9]+-[0-9]+|[*])/[0-9]+$";
+    IDEMPOTENCY_KEY "Idempotency-Key", "Repeats with the same key have no further effect.",
+        "^[!-~]([ -~]{0,198}[!-~])?$";
     LAST_EVENT_ID "Last-Event-ID", "The id of the event after which to go on.";
-    ETAG "ETag", "The version.";
-    ACCEPT_RANGES "Accept-Ranges", "`bytes`.";
+    ETAG "ETag", "The version.", r#"^"[^"]+"$"#;
+    ACCEPT_RANGES "Accept-Ranges", "`bytes`.", "^bytes$";
+    REFRESH wire::REFRESH_HEADER, "A new session token, in place of that of the request.";
+    SET_COOKIE "Set-Cookie", "The session of a browser, or its end.";
     REQUEST_ID "X-Request-Id", "Finds the request in the daemon's log.";
-    RETRY_AFTER "Retry-After", "With 429 and 503: seconds to wait.";
+    RETRY_AFTER "Retry-After", "With 429 and 503: seconds to wait.", "^[0-9]+$";
+    ALLOW "Allow", "With 405: the methods that there are.";
+    WWW_AUTHENTICATE "WWW-Authenticate", "With 401: `Bearer`.";
 }
 
 impl Header {
@@ -39,15 +56,30 @@ impl Header {
         json!({
             "name": self.name,
             "in": "header",
-            "required": false,
+            "required": self.is_needed,
             "description": self.description,
-            "schema": { "type": "string" },
+            "schema": self.schema(),
         })
+    }
+
+    /// As one that must be there.
+    pub(super) const fn needed(self) -> Self {
+        Self {
+            is_needed: true,
+            ..self
+        }
     }
 
     /// As a member of an answer's `headers`.
     pub(super) fn member(&self) -> (String, Value) {
-        let header = json!({ "description": self.description, "schema": { "type": "string" } });
+        let header = json!({ "description": self.description, "schema": self.schema() });
         (self.name.to_owned(), header)
+    }
+
+    fn schema(&self) -> Value {
+        match self.pattern {
+            None => json!({ "type": "string" }),
+            Some(pattern) => json!({ "type": "string", "minLength": 1, "pattern": pattern }),
+        }
     }
 }

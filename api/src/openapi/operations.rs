@@ -1,10 +1,12 @@
 //! What each operation takes and answers. The matches have no wildcard, so a new route asks for its description.
 
 use super::headers::{self, Header};
+use model::{Reason, StateKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use crate::limits::PAGE;
+use super::bounds::duration;
+use crate::limits::{ENTRIES_PAGE, HISTORY_PAGE, PAGE, SEARCH_PAGE, SEARCHED_CHARS};
 use crate::routes::{
     Access, LinkRoute, LocalRoute, PublicRoute, RunnerRoute, SessionRoute, UserRoute, WorkerRoute,
 };
@@ -20,11 +22,24 @@ pub(super) struct Operation {
     pub(super) answer: Answer,
     /// The headers of a success, beside those of every answer.
     pub(super) answer_headers: &'static [Header],
+    /// The other answers that are no problems.
+    pub(super) others: &'static [Other],
+}
+
+/// What may be answered in place of the whole.
+#[derive(Clone, Copy)]
+pub(super) enum Other {
+    /// 206: the part that the request wants.
+    Part,
+    /// 304: the caller has this version.
+    Unchanged,
 }
 
 pub(super) enum RequestBody {
     None,
     Json(Schema),
+    /// JSON that may be left out.
+    Optional(Schema),
     Bytes,
 }
 
@@ -62,6 +77,14 @@ impl Describer<'_> {
         }
     }
 
+    /// Takes one, or no body at all, and answers another.
+    fn may_take<B: JsonSchema, T: JsonSchema>(&mut self, summary: &'static str) -> Operation {
+        Operation {
+            body: RequestBody::Optional(self.0.subschema_for::<B>()),
+            ..self.answers::<T>(summary)
+        }
+    }
+
     /// Takes one and answers nothing.
     fn takes_only<B: JsonSchema>(&mut self, summary: &'static str) -> Operation {
         Operation {
@@ -79,6 +102,7 @@ fn does(summary: &'static str) -> Operation {
         statuses: &[204],
         answer: Answer::Nothing,
         answer_headers: &[],
+        others: &[],
     }
 }
 
@@ -97,7 +121,26 @@ fn bytes(summary: &'static str, kind: &'static str) -> Operation {
         statuses: &[200],
         answer: Answer::Bytes(kind),
         answer_headers: &[headers::ETAG, headers::ACCEPT_RANGES],
+        others: &[Other::Part, Other::Unchanged],
         ..does(summary)
+    }
+}
+
+/// Answers the bytes of a blob. A request may be for one version alone.
+fn blob(summary: &'static str) -> Operation {
+    Operation {
+        headers: &[
+            headers::RANGE,
+            headers::IF_RANGE,
+            headers::IF_MATCH,
+            headers::IF_NONE_MATCH,
+        ],
+        answer_headers: &[
+            headers::ETAG,
+            headers::ACCEPT_RANGES,
+            headers::CONTENT_DIGEST,
+        ],
+        ..bytes(summary, "application/octet-stream")
     }
 }
 
@@ -109,16 +152,19 @@ fn stored(operation: Operation) -> Operation {
     }
 }
 
-/// The head of what [`bytes`] answers.
+/// The head of what [`blob`] answers: always of the whole.
 fn heads(summary: &'static str) -> Operation {
     Operation {
+        headers: &[headers::IF_MATCH, headers::IF_NONE_MATCH],
         answer: Answer::Nothing,
-        ..bytes(summary, "")
+        others: &[Other::Unchanged],
+        ..blob(summary)
     }
 }
 
 fn copies(operation: Operation) -> Operation {
     Operation {
+        headers: &[headers::IF_MATCH, headers::IF_ABSENT],
         answer_headers: &[headers::ETAG],
         ..stored(operation)
     }
@@ -174,6 +220,15 @@ fn cached(operation: Operation) -> Operation {
     Operation {
         headers: &[headers::IF_NONE_MATCH],
         answer_headers: &[headers::ETAG],
+        others: &[Other::Unchanged],
+        ..operation
+    }
+}
+
+/// Ends sessions. The cookie of the one that asks ends with it.
+fn signs_out(operation: Operation) -> Operation {
+    Operation {
+        answer_headers: &[headers::SET_COOKIE],
         ..operation
     }
 }
@@ -217,11 +272,12 @@ fn public(route: PublicRoute, it: &mut Describer<'_>) -> Operation {
         R::RegisterRunner => {
             created(it.takes::<wire::RegisterRunner, wire::RegisteredRunner>("Register a runner"))
         }
-        R::CreateSession => {
-            created(it.takes::<wire::CreateSession, wire::Session>(
+        R::CreateSession => Operation {
+            answer_headers: &[headers::SET_COOKIE],
+            ..created(it.takes::<wire::CreateSession, wire::Session>(
                 "Sign a browser in with an access token",
             ))
-        }
+        },
     }
 }
 
@@ -260,7 +316,9 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::Dispatch => Operation {
             statuses: &[202],
             ..keyed(
-                it.takes::<wire::DispatchRequest, wire::DispatchResponse>("Start a job of a scan"),
+                it.may_take::<wire::DispatchRequest, wire::DispatchResponse>(
+                    "Start a job of a scan",
+                ),
             )
         },
         R::ListScans => it.lists::<wire::ScanStatus>("List the scans"),
@@ -275,7 +333,7 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::ShowJob => it.answers::<wire::Job>("Show a job, or wait for its end"),
         R::JobContext => it.answers::<wire::JobContext>("Show what the expressions of a job read"),
         R::DeleteJob => does("Remove a finished job with its log and artifacts"),
-        R::CancelJob => it.takes::<wire::CancelJob, wire::Job>("Cancel a job"),
+        R::CancelJob => it.may_take::<wire::CancelJob, wire::Job>("Cancel a job"),
         R::ReadLog => Operation {
             headers: &[headers::LAST_EVENT_ID],
             ..text(
@@ -292,7 +350,7 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         }
         R::DeleteArtifact => does("Remove an artifact"),
         R::ListBlobs => it.answers::<wire::BlobList>("List the blobs of a project"),
-        R::DownloadBlob => bytes("Download a blob", "application/octet-stream"),
+        R::DownloadBlob => blob("Download a blob"),
         R::InspectBlob => heads("Ask what a blob is, without its content"),
         R::UploadBlob => uploads(it.answers::<wire::Blob>("Upload a blob, or replace it")),
         R::DeleteBlob => removes(does("Delete a blob")),
@@ -328,14 +386,14 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
 fn session(route: SessionRoute, it: &mut Describer<'_>) -> Operation {
     match route {
         SessionRoute::ListSessions => it.lists::<wire::Session>("List the browsers signed in"),
-        SessionRoute::EndSession => does("Sign a browser out"),
-        SessionRoute::EndSessions => does("Sign all browsers out"),
+        SessionRoute::EndSession => signs_out(does("Sign a browser out")),
+        SessionRoute::EndSessions => signs_out(does("Sign all browsers out")),
     }
 }
 
 fn link(route: LinkRoute, it: &mut Describer<'_>) -> Operation {
     match route {
-        LinkRoute::Download => bytes("Download by a link", "application/octet-stream"),
+        LinkRoute::Download => blob("Download by a link"),
         LinkRoute::Inspect => heads("Ask what a link leads to"),
         LinkRoute::Upload => uploads(it.answers::<wire::Blob>("Upload by a link")),
     }
@@ -345,9 +403,10 @@ fn runner(route: RunnerRoute, it: &mut Describer<'_>) -> Operation {
     match route {
         RunnerRoute::Hello => it.takes_only::<wire::Hello>("A runner's process begins"),
         RunnerRoute::Goodbye => it.takes_only::<wire::Hello>("A runner's process ends"),
-        RunnerRoute::Messages => {
-            it.takes::<wire::Poll, Vec<wire::Message>>("A runner asks for work")
-        }
+        RunnerRoute::Messages => Operation {
+            answer_headers: &[headers::REFRESH],
+            ..it.takes::<wire::Poll, Vec<wire::Message>>("A runner asks for work")
+        },
     }
 }
 
@@ -360,7 +419,7 @@ fn worker(route: WorkerRoute, it: &mut Describer<'_>) -> Operation {
         }
         WorkerRoute::UploadArtifact => Operation {
             body: RequestBody::Bytes,
-            headers: &[headers::CONTENT_DIGEST],
+            headers: const { &[headers::ENTRIES_DIGEST.needed()] },
             ..it.answers::<wire::Artifact>("A worker uploads an artifact")
         },
         WorkerRoute::Complete => {
@@ -381,10 +440,12 @@ pub(super) fn is_needed(access: Access, name: &str) -> bool {
 
 /// What a parameter means, and its schema.
 pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static str, Value) {
-    let number = || json!({ "type": "integer", "minimum": 0 });
+    let number = || json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX });
+    let positive = || json!({ "type": "integer", "minimum": 1, "maximum": u64::MAX });
     let count = |most: usize| json!({ "type": "integer", "minimum": 1, "maximum": most });
     let flag = || json!({ "type": "boolean" });
     let time = || json!({ "type": "string", "format": "date-time" });
+    let text = || json!({ "type": "string" });
     let word = || json!({ "type": "string", "minLength": 1 });
     let one_of = |words: &[&str]| json!({ "type": "string", "enum": words });
     let user = match access {
@@ -417,17 +478,18 @@ pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static st
         ),
         ("path", "link", _) => ("The id of the link.", word()),
         ("path", "session", _) => ("The id of the session.", word()),
-        (_, "limit", Some(UserRoute::ReadLog)) => {
-            ("At most so many records.", count(usize::MAX >> 11))
+        (_, "limit", Some(UserRoute::ReadLog)) => ("At most so many records.", positive()),
+        (_, "limit", Some(UserRoute::SearchLog)) => {
+            ("At most so many matches.", count(SEARCH_PAGE))
         }
-        (_, "limit", Some(UserRoute::SearchLog)) => (
-            "At most so many matches.",
-            count(crate::limits::SEARCH_PAGE),
-        ),
+        (_, "limit", Some(UserRoute::ScanHistory)) => ("Items of a page.", count(HISTORY_PAGE)),
+        (_, "limit", Some(UserRoute::ListEntries | UserRoute::DiffArtifact)) => {
+            ("Items of a page.", count(ENTRIES_PAGE))
+        }
         (_, "limit", _) => ("Items of a page.", count(PAGE)),
         (_, "cursor", _) => (
             "Where the page begins: `next_cursor` of the page before.",
-            word(),
+            text(),
         ),
         (_, "wait", Some(UserRoute::ShowJob)) => (
             "Whether to hold the answer until the job is over, up to 50 s.",
@@ -439,10 +501,13 @@ pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static st
             number(),
         ),
         (_, "from", _) => ("The number of the first record.", number()),
-        (_, "tail", _) => ("The last so many records.", count(usize::MAX >> 11)),
+        (_, "tail", _) => (
+            "The last so many records. Not together with `from`.",
+            positive(),
+        ),
         (_, "step", _) => (
-            "Only records of this step, from 1.",
-            count(usize::MAX >> 11),
+            "Only records of this step, from 0.",
+            json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
         ),
         (_, "stream", _) => (
             "Only records of this stream.",
@@ -450,26 +515,35 @@ pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static st
         ),
         (_, "timestamps" | "follow" | "case", _) => ("`true` or `false`.", flag()),
         (_, "tokens", _) => ("Whether to revoke the token, too.", flag()),
-        (_, "prefix", _) => (
-            "Only paths that begin with this.",
-            json!({ "type": "string" }),
-        ),
+        (_, "prefix", _) => ("Only paths that begin with this.", text()),
         (_, "delimiter", _) => (
             "`/` lists one folder; what is deeper is one prefix.",
             one_of(&["/"]),
         ),
-        (_, "expires_in", _) => ("How long the blob is kept, as in 7d.", word()),
-        (_, "q", _) => ("The text to find.", word()),
+        (_, "expires_in", _) => ("How long the blob is kept, as in 7d.", duration()),
+        (_, "q", _) => (
+            "The text to find.",
+            json!({ "type": "string", "minLength": 1, "maxLength": SEARCHED_CHARS }),
+        ),
         (_, "since" | "at", _) => ("At this time or later; with `at`, at this time.", time()),
         (_, "until", _) => ("Before this time.", time()),
         (_, "against", _) => ("The other job.", word()),
-        (_, "state", Some(UserRoute::ListWorkflows)) => ("Only workflows in this state.", word()),
-        (_, "state", _) => ("Only jobs in this state.", word()),
+        (_, "state", Some(UserRoute::ListWorkflows)) => {
+            ("The active workflows, or all.", one_of(&["active", "all"]))
+        }
+        (_, "state", _) => (
+            "Only jobs in this state.",
+            one_of(&StateKind::ALL.map(StateKind::name)),
+        ),
         (_, "trigger", _) => (
             "Only jobs of this trigger.",
             one_of(&["dispatch", "cron", "expr"]),
         ),
-        (_, "reason", _) => ("Only jobs with this code of a reason.", word()),
+        (_, "reason", _) => (
+            "Only jobs with this code of a reason.",
+            one_of(Reason::OF_JOBS),
+        ),
+        (_, "token", _) => ("Only changes with the tokens of this name.", text()),
         (_, _, _) => ("Only what is of this one, by name or id.", word()),
     }
 }

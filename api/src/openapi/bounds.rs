@@ -1,0 +1,121 @@
+//! The bounds of values, which the types of the wire do not know.
+
+use model::Scopes;
+use model::limits::{NAME_CHARS, RUNNER_CAPACITY, RUNNER_LABELS, TOKEN_OVERLAP};
+use serde_json::{Map, Value, json};
+
+use crate::limits::VALIDATED_FILE_CHARS;
+
+/// A duration as in `1h30m`. Zero and more than the value allows are refused, too.
+const DURATION: &str = "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$";
+
+/// The schema of a duration.
+pub(super) fn duration() -> Value {
+    json!({ "type": "string", "minLength": 2, "pattern": DURATION })
+}
+
+/// A path of a blob: names between slashes.
+const BLOB_PATH: &str = r"^/?[^/\u0000-\u001F\u007F-\u009F]+(/[^/\u0000-\u001F\u007F-\u009F]+)*$";
+
+/// Adds the bounds to the schemas of the types.
+pub(super) fn add(schemas: &mut Map<String, Value>) {
+    schemas.values_mut().for_each(bound_integers);
+    for (name, member, bounds) in of_members() {
+        let place = format!("/properties/{member}");
+        let Some(Value::Object(schema)) = schemas
+            .get_mut(name)
+            .and_then(|schema| schema.pointer_mut(&place))
+        else {
+            continue;
+        };
+        if let Value::Object(bounds) = bounds {
+            schema.extend(bounds);
+        }
+    }
+}
+
+/// By type and member.
+fn of_members() -> Vec<(&'static str, &'static str, Value)> {
+    let scopes: Vec<&str> = Scopes::names().collect();
+    let path = || json!({ "pattern": BLOB_PATH });
+    let duration = || json!({ "minLength": 2, "pattern": DURATION });
+    let name = || json!({ "minLength": 1, "maxLength": NAME_CHARS });
+    vec![
+        ("CopyBlob", "from", path()),
+        ("CopyBlob", "to", path()),
+        ("CopyBlob", "expires_in", duration()),
+        ("MoveBlob", "from", path()),
+        ("MoveBlob", "to", path()),
+        ("CreateBlobLink", "path", path()),
+        ("CreateBlobLink", "expires_in", duration()),
+        ("CreateToken", "name", name()),
+        ("CreateToken", "scopes", json!({ "minItems": 1 })),
+        ("CreateToken", "scopes/items", json!({ "enum": scopes })),
+        ("CreateToken", "projects", json!({ "minItems": 1 })),
+        ("CreateToken", "expires_in_seconds", json!({ "minimum": 1 })),
+        (
+            "RegenerateToken",
+            "expires_in_seconds",
+            json!({ "minimum": 1 }),
+        ),
+        (
+            "RegenerateToken",
+            "overlap_seconds",
+            json!({ "maximum": TOKEN_OVERLAP.num_seconds() }),
+        ),
+        ("RegisterRunner", "name", name()),
+        (
+            "RegisterRunner",
+            "labels",
+            json!({ "maxItems": RUNNER_LABELS }),
+        ),
+        ("RegisterRunner", "labels/items", name()),
+        (
+            "RegisterRunner",
+            "capacity",
+            json!({ "minimum": 1, "maximum": RUNNER_CAPACITY }),
+        ),
+        (
+            "Validate",
+            "file",
+            json!({ "minLength": 1, "maxLength": VALIDATED_FILE_CHARS }),
+        ),
+    ]
+}
+
+/// The formats of integers are known to few readers, so their largest values are written out.
+fn bound_integers(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.values_mut().for_each(bound_integers);
+            let range = match members.get("format").and_then(Value::as_str) {
+                Some("uint32") => (json!(0), json!(u32::MAX)),
+                Some("uint64") => (json!(0), json!(u64::MAX)),
+                Some("int32") => (json!(i32::MIN), json!(i32::MAX)),
+                Some("int64") => (json!(i64::MIN), json!(i64::MAX)),
+                _ => return,
+            };
+            members.entry("minimum").or_insert(range.0);
+            members.entry("maximum").or_insert(range.1);
+        }
+        Value::Array(items) => items.iter_mut().for_each(bound_integers),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::openapi::DOCUMENT;
+
+    #[test]
+    fn every_bound_is_of_a_member_that_there_is() {
+        for (name, member, bounds) in of_members() {
+            let place = format!("/components/schemas/{name}/properties/{member}");
+            let schema = DOCUMENT.pointer(&place).expect(&place);
+            for (rule, value) in bounds.as_object().unwrap() {
+                assert_eq!(&schema[rule], value, "{place}");
+            }
+        }
+    }
+}

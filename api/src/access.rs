@@ -130,7 +130,7 @@ fn user(
     let handle = if head.arrival.method.is_safe() {
         handle.clone()
     } else {
-        handle.audited(audit_entry(&token, session, &head.arrival))
+        handle.audited(audit_entry(&token, session, &head.arrival, &head.query))
     };
     Ok(Visible::new(
         &handle,
@@ -174,14 +174,19 @@ pub(crate) fn audit_entry(
     token: &Token,
     session: Option<SessionId>,
     arrival: &Arrival,
+    query: &str,
 ) -> AuditEntry {
+    let path = match query {
+        "" => arrival.path.clone(),
+        query => format!("{}?{query}", arrival.path),
+    };
     AuditEntry {
         token: token.id,
         name: token.name.clone(),
         session,
         address: arrival.peer.address,
         method: shorten(arrival.method.as_str()),
-        path: arrival.path.chars().take(AUDITED_CHARS).collect(),
+        path: path.chars().take(AUDITED_CHARS).collect(),
         request: arrival.id,
     }
 }
@@ -205,12 +210,12 @@ fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Opt
         is_good.then(|| (link.clone(), token.clone()))
     })?;
     let hash = token.hash;
-    // The path has the secret of the link.
+    // The path has the secret of the link; its id says which one it is.
     let arrival = Arrival {
-        path: LINKED_BLOBS.to_owned(),
+        path: format!("{LINKED_BLOBS}{}", link.id),
         ..Arrival::clone(&head.arrival)
     };
-    let handle = handle.audited(audit_entry(&token, None, &arrival));
+    let handle = handle.audited(audit_entry(&token, None, &arrival, ""));
     let me = Visible::new(&handle, &service.events, token, hash, None);
     Some(Linked { me, link })
 }

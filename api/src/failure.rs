@@ -78,7 +78,7 @@ impl Failure {
     }
 
     pub(crate) fn invalid(field: &str, message: impl Into<String>) -> Self {
-        let mut failure = Self::new(ErrorCode::InvalidRequest, "the request cannot be read");
+        let mut failure = Self::new(ErrorCode::InvalidRequest, "the request is not valid");
         failure.more.errors.push(FieldError {
             field: field.to_owned(),
             message: message.into(),
@@ -199,13 +199,13 @@ impl From<Refusal> for Failure {
             | Refusal::NoSuchVar { .. }
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
             Refusal::NoSuchBlob { .. } => Self::new(ErrorCode::NotFound, text)
-                .hint("`everscan blob ls` shows what there is"),
+                .hint("`everscan blob ls` shows what there is; `everscan blob sync` fetches a folder"),
             Refusal::NoSuchBlobLink => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan blob links` shows what there is"),
             Refusal::TooManyBlobLinks { .. } => Self::new(ErrorCode::Unavailable, text)
                 .hint("revoke some with `everscan blob unlink`; each ends after 7 days"),
             Refusal::BlobChanged { .. } => Self::new(ErrorCode::PreconditionFailed, text)
-                .hint("read the blob again, and repeat the change with its present ETag"),
+                .hint("look at the blob again and repeat the change for that version, or without a condition (`--no-replace` is one)"),
             Refusal::BlobIsFolder { .. } => Self::new(ErrorCode::PathConflict, text)
                 .hint("give the blob another name, or one in that folder"),
             Refusal::BlobIsNoFolder { .. } => Self::new(ErrorCode::PathConflict, text)

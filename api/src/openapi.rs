@@ -36,6 +36,12 @@ fn document() -> Value {
         let path = paths.entry(route.path.replace("{*", "{")).or_default();
         path.insert(route.method.as_str().to_lowercase(), described);
     }
+    // The data of events, which no answer refers to: a stream is text to readers of the document.
+    schemas.subschema_for::<wire::JobEvent>();
+    schemas.subschema_for::<wire::StepEvent>();
+    schemas.subschema_for::<wire::RevisionEvent>();
+    schemas.subschema_for::<wire::SourceEvent>();
+    schemas.subschema_for::<wire::RunnerEvent>();
     let mut schemas = schemas.take_definitions(true);
     bounds::add(&mut schemas);
     json!({

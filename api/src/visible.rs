@@ -239,8 +239,8 @@ impl Visible {
         }
         named.pop().ok_or_else(|| {
             Failure::not_found("job", text).hint(format!(
-                "a part of an id finds jobs that are not over and the newest {NAMED_JOBS} that are; give the whole id of \
-                 an older one"
+                "give its first or last digits, which `everscan job list` shows; they find jobs that are not over and the newest \
+                 {NAMED_JOBS} that are, and an older one needs its whole id"
             ))
         })
     }

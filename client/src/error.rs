@@ -246,8 +246,20 @@ struct PlainHttp;
 
 /// The server's certificate is not accepted.
 #[derive(Debug, thiserror::Error)]
-#[error("the server's certificate is not accepted: {0}")]
+#[error("the server's certificate is not accepted: {}", in_words(.0))]
 struct Untrusted(CertificateError);
+
+fn in_words(reason: &CertificateError) -> String {
+    let text = reason.to_string();
+    // The library has no name of its own for it.
+    if text.contains("CaUsedAsEndEntity") {
+        "it is one of an authority, as `openssl req -x509` makes by default; make it with \
+         `-addext basicConstraints=critical,CA:FALSE`"
+            .to_owned()
+    } else {
+        text
+    }
+}
 
 /// Why TLS did not begin, if the server's first bytes were not TLS (Everscan may speak plain HTTP) or its certificate is
 /// refused. No other try helps.

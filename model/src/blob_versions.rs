@@ -22,13 +22,18 @@ impl KeptVersions {
     /// How many of a blob's are kept.
     pub fn of(&self, path: &BlobPath) -> usize {
         let folders = path.folders();
-        if folders.first().is_some_and(|first| first == VERSIONS) {
+        if is_version(path) {
             return 0;
         }
         let mut depths = (0..=folders.len()).rev();
         let kept = depths.find_map(|depth| self.0.get(&folders[..depth]));
         kept.copied().unwrap_or(0).into()
     }
+}
+
+/// Whether a path is among the former contents, where nobody stores anything else.
+pub fn is_version(path: &BlobPath) -> bool {
+    path.names().first().is_some_and(|first| first == VERSIONS)
 }
 
 /// The names of the folder with the former contents of the blob at `path`.

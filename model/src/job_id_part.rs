@@ -9,6 +9,9 @@ use crate::limits::ID_PART_DIGITS;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobIdPart(String);
 
+/// The last digits of an id that tables show.
+const SHOWN_DIGITS: usize = 8;
+
 /// The text is no part of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoJobIdPart {
@@ -18,10 +21,11 @@ pub enum NoJobIdPart {
 }
 
 impl JobIdPart {
-    /// Whether the id begins or ends with these digits. Hyphens do not count.
+    /// Whether the id, or its last eight digits, which tables show, begins or ends with these digits. Hyphens do not count.
     pub fn is_of(&self, id: JobId) -> bool {
         let digits = id.uuid().simple().to_string();
-        digits.starts_with(&self.0) || digits.ends_with(&self.0)
+        let shown = &digits[digits.len() - SHOWN_DIGITS..];
+        digits.starts_with(&self.0) || digits.ends_with(&self.0) || shown.starts_with(&self.0)
     }
 }
 
@@ -55,6 +59,7 @@ mod tests {
             ("12ef", Ok(true)),
             ("000012EF", Ok(true)),
             ("8000-0000000012ef", Ok(true)),
+            ("000012", Ok(true)),
             ("7c1e", Ok(false)),
             ("ffff", Ok(false)),
             ("2ef", Err(NoJobIdPart::TooShort)),

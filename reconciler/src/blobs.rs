@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use chrono::TimeDelta;
+use model::blob_versions::is_version;
 use model::decide::{MoveBlob, Refusal, RemoveBlob, StoreBlob};
 use model::{Actor, Blob, BlobCondition, BlobPath, KeptVersions, ProjectId, World};
 use state::{ReadError, Upload};
@@ -105,7 +106,7 @@ impl Handle {
                 sha256: present.map(|blob| blob.sha256.clone()),
             }));
         }
-        self.check_place(new.project, &new.path, before.as_ref())
+        self.check_new(new.project, &new.path, before.as_ref())
             .await?;
         let mut reservation = Reservation {
             handle: self.clone(),
@@ -130,7 +131,7 @@ impl Handle {
             let blob = handle.present(new.project, &from).await?;
             let before = handle.state().blob(new.project, &new.path).await?;
             handle
-                .check_place(new.project, &new.path, before.as_ref())
+                .check_new(new.project, &new.path, before.as_ref())
                 .await?;
             // A second name for the file that has this name already is none.
             let is_same = before.as_ref().is_some_and(|it| it.sha256 == blob.sha256);
@@ -161,7 +162,7 @@ impl Handle {
         self.with_blobs(project, async move |handle: Self| {
             let blob = handle.present(project, &from).await?;
             let before = handle.state().blob(project, &to).await?;
-            handle.check_place(project, &to, before.as_ref()).await?;
+            handle.check_new(project, &to, before.as_ref()).await?;
             let is_same = before.as_ref().is_some_and(|it| it.sha256 == blob.sha256);
             let content = match is_same {
                 true => None,
@@ -241,6 +242,22 @@ impl Handle {
                 let path = path.to_string();
                 BlobError::refused(Refusal::NoSuchBlob { path })
             })
+    }
+
+    /// Fails when nobody may store a blob there.
+    async fn check_new(
+        &self,
+        project: ProjectId,
+        path: &BlobPath,
+        before: Option<&Blob>,
+    ) -> Result<(), BlobError> {
+        if is_version(path) {
+            return Err(BlobError::refused(Refusal::InvalidField {
+                field: "path",
+                problem: "is in the folder of former contents, which the daemon fills".to_owned(),
+            }));
+        }
+        self.check_place(project, path, before).await
     }
 
     /// Fails when something else than a blob is in the place of a new one.
@@ -353,7 +370,8 @@ impl Reservation {
         let kept = used.saturating_sub(self.replaced) + *promised;
         if kept + more > maximum {
             return Err(BlobError::refused(Refusal::QuotaExceeded {
-                used: used + *promised,
+                // Without what this upload was promised before.
+                used: (used + *promised).saturating_sub(self.bytes),
                 maximum,
                 wanted: bytes,
             }));

@@ -8,7 +8,7 @@ use http::header::{
 use model::blob::joined;
 use model::limits::BLOB_LIFE;
 use model::{Blob, BlobCondition, BlobPath, ProjectId};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reconciler::{NewBlob, Stored};
 use state::blobs::{BlobEntry, BlobQuery, split_prefix};
 use warp::reply::Response;
@@ -22,6 +22,9 @@ use crate::limits::PAGE;
 use crate::reply;
 use crate::request::{Query, Request};
 use crate::visible::{Shown, Visible};
+
+/// All but what names in headers may have as they are.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static(CONTENT_DIGEST_HEADER);
 
@@ -293,12 +296,20 @@ fn demand(condition: &BlobCondition, blob: &Blob) -> Result<(), Failure> {
 }
 
 fn content(blob: &Blob) -> Content<'_> {
-    let name = utf8_percent_encode(blob.path.name(), NON_ALPHANUMERIC);
+    let name = blob.path.name();
+    let encoded = utf8_percent_encode(name, ENCODED);
+    // For programs that know no other names than plain ones.
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || "._- ".contains(character);
+    let plain: String = name
+        .chars()
+        .map(|it| if is_plain(it) { it } else { '_' })
+        .collect();
     Content {
         media_type: "application/octet-stream",
         size: blob.size,
         sha256: &blob.sha256,
-        disposition: format!("attachment; filename*=UTF-8''{name}"),
+        disposition: format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}"),
         // The digest is in a header, and hashing would halve the speed of a large download.
         is_checked: false,
     }

@@ -48,7 +48,7 @@ pub(super) async fn create(handle: &Handle, mut request: Request) -> Result<Resp
         device,
         address: arrival.peer.address,
     };
-    let handle = handle.audited(audit_entry(&token, None, &arrival));
+    let handle = handle.audited(audit_entry(&token, None, &arrival, ""));
     let made = handle.state().submit(sign_in).await?;
     let body = shown(&made.session, true);
     let mut response = reply::json(StatusCode::CREATED, &body);

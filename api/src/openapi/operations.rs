@@ -363,7 +363,10 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::RevokeBlobLink => does("Revoke a link"),
         R::Events => Operation {
             headers: &[headers::LAST_EVENT_ID],
-            ..text("Listen to what changes", &["text/event-stream"])
+            ..text(
+                "Listen to what changes: `JobEvent`, `StepEvent`, `RevisionEvent`, `SourceEvent` and `RunnerEvent`",
+                &["text/event-stream"],
+            )
         },
         R::ListTokens => it.lists::<wire::Token>("List the access tokens, without secrets"),
         R::CreateToken => keyed(created(

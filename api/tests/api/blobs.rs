@@ -61,7 +61,7 @@ async fn a_blob_is_answered_as_it_was_stored() {
             ("content-type", "application/octet-stream"),
             (
                 "content-disposition",
-                "attachment; filename*=UTF-8''a%20b%2Etxt",
+                "attachment; filename=\"a b.txt\"; filename*=UTF-8''a%20b.txt",
             ),
             ("last-modified", "Fri, 20 Nov 2026 12:00:00 GMT"),
             ("x-content-type-options", "nosniff"),
@@ -393,7 +393,10 @@ async fn a_link_lets_anybody_read_or_store_one_blob_until_it_ends() {
     let read = anybody(Method::GET, &url).await;
     assert_eq!((read.status, read.text()), (200, "content"));
     let disposition = read.header("content-disposition");
-    assert_eq!(disposition, Some("attachment; filename*=UTF-8''b"));
+    assert_eq!(
+        disposition,
+        Some("attachment; filename=\"b\"; filename*=UTF-8''b")
+    );
     assert_eq!(read.header("cache-control"), Some("private, no-store"));
     let part = Call::get(&url).header("range", "bytes=0-2");
     assert_eq!(part.send(service.address).await.text(), "con");

@@ -140,12 +140,27 @@ async fn the_document_and_its_page_are_for_anyone() {
     }
 }
 
+#[tokio::test]
+async fn what_can_be_read_can_be_asked_for_its_head() {
+    let service = Service::start().await;
+    for path in ["/healthz", "/v0/openapi.json", "/v0/jobs"] {
+        let get = service.admin(Call::get(path)).await;
+        let head = service.admin(Call::new(Method::HEAD, path)).await;
+        assert_eq!((head.status, head.body.len()), (200, 0), "{path}");
+        for header in ["content-type", "etag"] {
+            assert_eq!(head.header(header), get.header(header), "{path}");
+        }
+    }
+    let none = service.admin(Call::new(Method::HEAD, "/v0/messages")).await;
+    assert_eq!(none.status, 405);
+}
+
 #[test]
 fn the_page_of_error_codes_has_all_of_them() {
     let schema = &OPENAPI["components"]["schemas"]["ErrorCode"];
     let mut page = String::from(
         "# Error codes\n\nEvery error of the API is `application/problem+json` (RFC 9457) with one of these codes. A code never changes its\n\
-         meaning. `detail` says what went wrong, `hint` what to do next, and `request_id` finds the request in the daemon's log.\n\n\
+         meaning. `detail` says what went wrong, `hint` what to do next, and `request_id` finds a failure of the daemon (500) in its log, and every request with `SERVICE_LOG=info,api=debug`.\n\n\
          | code | status and meaning |\n| --- | --- |\n",
     );
     for code in schema["oneOf"].as_array().unwrap() {

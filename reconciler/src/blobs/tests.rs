@@ -161,6 +161,9 @@ async fn former_contents_are_kept_the_newest_so_many() {
         .await
         .unwrap_err();
     house.clock.set_forward(TimeDelta::minutes(1));
+    store(&house, ".versions/kept/a/0", "1", None)
+        .await
+        .unwrap_err();
     let version = all(&house).await.remove(0);
     assert!(
         version.path.to_string().starts_with(".versions/kept/a/"),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use model::BlobPath;
+use model::blob_versions::is_version;
 use wire::Blob;
 
 use super::transfer::{Options, digest, download, upload};
@@ -168,6 +169,10 @@ impl Pass<'_, '_> {
         let mut there = BTreeMap::new();
         for blob in self.blobs.inside(folder).await? {
             let path = super::path(&blob.path)?;
+            // Former contents go with the blobs that they are of, unless they are named.
+            if folder.is_empty() && is_version(&path) {
+                continue;
+            }
             if let Some(names) = path.names().strip_prefix(folder) {
                 there.insert(names.to_vec(), blob);
             }

@@ -63,7 +63,8 @@ fn steps(steps: &[Step]) -> Option<String> {
     let mut table = Table::new(&["STEP", "STATUS", "EXIT", "STARTED", "FINISHED", "ERROR"]);
     for step in steps {
         table.row([
-            step.index.to_string(),
+            // From 1, as `--step` and headings count.
+            (u64::from(step.index) + 1).to_string(),
             step.status.as_str().to_owned(),
             step.exit_code
                 .map_or_else(|| "-".to_owned(), |code| code.to_string()),

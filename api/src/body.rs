@@ -125,8 +125,21 @@ impl Body {
     }
 }
 
-/// Reads JSON.
+/// Reads a JSON object. Otherwise `serde` would take a list of the members, too, in an order that no document tells.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
+    if is_list(bytes) {
+        return Err(Failure::invalid("body", "must be an object"));
+    }
+    parse_any(bytes)
+}
+
+/// Whether JSON begins as a list.
+pub(crate) fn is_list(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first() == Some(&b'[')
+}
+
+/// Reads JSON of any kind.
+pub(crate) fn parse_any<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     serde_json::from_slice(bytes).map_err(|error| Failure::invalid("body", error.to_string()))
 }
 

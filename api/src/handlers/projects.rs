@@ -124,6 +124,9 @@ pub(super) fn show_var(me: &Visible, request: &Request) -> Result<Response, Fail
 async fn value_of(request: &mut Request) -> Result<String, Failure> {
     body::is_json(&request.headers)?;
     let bytes = request.body.bytes().await?;
+    if body::is_list(&bytes) {
+        return Err(Failure::invalid("body", "write {\"value\": \"…\"}"));
+    }
     let SetValue { value } = serde_json::from_slice(&bytes).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let problem = format!("line {line}, column {column}: write {{\"value\": \"…\"}}");

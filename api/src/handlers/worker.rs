@@ -136,7 +136,7 @@ pub(super) async fn append_log(
     let records = match EncodedRecord::all_canonical(&body) {
         Some(records) => records,
         None => {
-            let records: Vec<wire::NewLogRecord> = body::parse(&body)?;
+            let records: Vec<wire::NewLogRecord> = body::parse_any(&body)?;
             let records: Vec<_> = records.into_iter().map(record).collect();
             EncodedRecord::all(from, &records).map_err(WorkerError::from)?
         }

@@ -516,7 +516,9 @@ pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static st
             "Only records of this stream.",
             one_of(&["stdout", "stderr", "runner"]),
         ),
-        (_, "timestamps" | "follow" | "case", _) => ("`true` or `false`.", flag()),
+        (_, "timestamps" | "follow" | "case", _) => {
+            ("`true` or `false`; without a value `true`.", flag())
+        }
         (_, "tokens", _) => ("Whether to revoke the token, too.", flag()),
         (_, "prefix", _) => ("Only paths that begin with this.", text()),
         (_, "delimiter", _) => (

@@ -160,6 +160,28 @@ async fn only_json_is_taken_for_json() {
 }
 
 #[tokio::test]
+async fn a_list_is_not_taken_for_an_object() {
+    let service = Service::start().await;
+    let job = service.dispatch("build").await;
+    for (method, path, body) in [
+        (
+            Method::POST,
+            "/v0/validate".to_owned(),
+            json!(["scans: {}"]),
+        ),
+        (Method::POST, format!("/v0/jobs/{job}/cancel"), json!([])),
+        (
+            Method::PUT,
+            "/v0/projects/main/vars/A".to_owned(),
+            json!(["a"]),
+        ),
+    ] {
+        let answer = service.admin(Call::new(method, &path).json(&body)).await;
+        answer.problem(400, "invalid_request");
+    }
+}
+
+#[tokio::test]
 async fn a_query_that_is_huge_or_nonsense_is_refused() {
     let service = Service::start().await;
     let huge = format!("/v0/jobs?{}", "a=b&".repeat(5_000));

@@ -161,3 +161,13 @@ async fn every_post_of_users_that_makes_something_takes_a_key() {
         assert_eq!(is_named, !is_keyless, "{path} in the document");
     }
 }
+
+#[tokio::test]
+async fn a_key_is_printable() {
+    let service = Service::start().await;
+    for (key, status) in [("a b", 201), ("a\tb", 400), ("é", 400)] {
+        let call = Call::post("/v0/runner-registrations").header("idempotency-key", key);
+        let answer = service.admin(call).await;
+        assert_eq!(answer.status, status, "{key:?}");
+    }
+}

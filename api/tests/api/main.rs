@@ -31,6 +31,7 @@ mod lists;
 mod logs;
 mod metrics;
 mod mutations;
+mod operations;
 mod polls;
 mod problems;
 mod projects;

@@ -1,0 +1,267 @@
+//! Every operation once, with success.
+
+use api::ROUTES;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::answers::fits;
+use crate::client::{Answer, Call};
+use crate::entries::packed;
+use crate::service::{Runner, Service, both_steps, offered, text};
+
+/// The calls that have succeeded.
+struct Tour {
+    service: Service,
+    done: Vec<(Method, String)>,
+}
+
+impl Tour {
+    /// Makes a call, which must succeed.
+    async fn call(
+        &mut self,
+        method: Method,
+        path: &str,
+        prepare: impl FnOnce(Call) -> Call,
+    ) -> Answer {
+        let call = prepare(Call::new(method.clone(), path));
+        let answer = match path {
+            "/v0/events" => call.send_to_stream(self.service.address).await,
+            _ => call.send(self.service.address).await,
+        };
+        assert!(
+            (200..300).contains(&answer.status),
+            "{method} {path}: {} {:?}",
+            answer.status,
+            answer.body
+        );
+        self.done.push((method, path.to_owned()));
+        answer
+    }
+
+    /// Makes a call as the administrator.
+    async fn admin(&mut self, method: Method, path: &str) -> Answer {
+        let token = self.service.admin.clone();
+        self.call(method, path, |call| call.bearer(&token)).await
+    }
+
+    async fn send(&mut self, method: Method, path: &str, body: &Value) -> Answer {
+        let token = self.service.admin.clone();
+        self.call(method, path, |call| call.bearer(&token).json(body))
+            .await
+    }
+
+    /// What a runner does, until its job is over. Returns the job.
+    async fn run(&mut self) -> String {
+        let registration = self.admin(Method::POST, "/v0/runner-registrations").await;
+        let asked = json!({
+            "token": registration.json()["token"], "name": "one", "capacity": 1, "version": "0.1.0",
+        });
+        let registered = self
+            .call(Method::POST, "/v0/runners/register", |call| {
+                call.json(&asked)
+            })
+            .await;
+        let runner = Runner::registered(&registered.json());
+        self.call(Method::POST, "/v0/runners/hello", |_| runner.says("hello"))
+            .await;
+        let dispatched = self
+            .send(
+                Method::POST,
+                "/v0/workflows/pipeline/scans/build/dispatch",
+                &json!({"inputs": {"target": "all"}}),
+            )
+            .await;
+        let job = text(&dispatched.json()["job"]["id"]);
+        let polled = self
+            .call(Method::POST, "/v0/messages", |_| runner.poll(1, &[]))
+            .await;
+        let worker = offered(&polled.json()[0]);
+        let of_worker = |rest: &str| {
+            (
+                worker.path(rest),
+                worker.call(Method::POST, &worker.path(rest)),
+            )
+        };
+        let (path, call) = of_worker("resolve");
+        self.call(Method::POST, &path, |_| call).await;
+        let (path, call) = of_worker("timeline");
+        let steps = json!({ "steps": both_steps() });
+        self.call(Method::POST, &path, |_| call.json(&steps)).await;
+        let append = worker.append(0, &["making all"]);
+        self.call(Method::PATCH, &format!("/v0/jobs/{job}/logs"), |_| append)
+            .await;
+        let upload = worker.upload("out", packed(&[("a", "text")]));
+        self.call(
+            Method::PUT,
+            &format!("/v0/jobs/{job}/artifacts/out"),
+            |_| upload,
+        )
+        .await;
+        let (path, call) = of_worker("complete");
+        let end = json!({ "steps": both_steps(), "log_records": 1 });
+        self.call(Method::POST, &path, |_| call.json(&end)).await;
+        self.call(Method::POST, "/v0/runners/goodbye", |_| {
+            runner.says("goodbye")
+        })
+        .await;
+        job
+    }
+
+    async fn read(&mut self, job: &str) {
+        for path in [
+            "/healthz",
+            "/readyz",
+            "/metrics",
+            "/v0/schema/workflow.json",
+            "/v0/openapi.json",
+            "/v0/docs",
+            "/v0/sources",
+            "/v0/sources/main",
+            "/v0/projects",
+            "/v0/projects/main",
+            "/v0/workflows",
+            "/v0/workflows/pipeline",
+            "/v0/workflows/pipeline/revisions",
+            "/v0/workflows/pipeline/revisions/1",
+            "/v0/workflows/pipeline/revisions/1/diff?from=1",
+            "/v0/scans",
+            "/v0/workflows/pipeline/scans/build",
+            "/v0/workflows/pipeline/scans/build/history",
+            "/v0/workflows/pipeline/scans/build/ledger",
+            "/v0/workflows/pipeline/scans/build/why",
+            "/v0/schedule",
+            "/v0/jobs",
+            "/v0/events",
+            "/v0/audit",
+            "/v0/runners",
+            "/v0/runners/one",
+        ] {
+            self.admin(Method::GET, path).await;
+        }
+        for rest in [
+            "",
+            "/context",
+            "/logs",
+            "/logs/search?q=all",
+            "/artifacts",
+            "/artifacts/out",
+            "/artifacts/out/entries",
+        ] {
+            self.admin(Method::GET, &format!("/v0/jobs/{job}{rest}"))
+                .await;
+        }
+        let diff = format!("/v0/jobs/{job}/artifacts/out/diff?against={job}");
+        self.admin(Method::GET, &diff).await;
+    }
+
+    async fn values(&mut self) {
+        let value = json!({ "value": "hunter2-hunter2" });
+        for kind in ["vars/URL", "secrets/KEY"] {
+            self.send(Method::PUT, &format!("/v0/projects/main/{kind}"), &value)
+                .await;
+        }
+        for rest in ["vars", "vars/URL", "secrets", "secrets/KEY/masking"] {
+            self.admin(Method::GET, &format!("/v0/projects/main/{rest}"))
+                .await;
+        }
+        for rest in ["vars/URL", "secrets/KEY"] {
+            self.admin(Method::DELETE, &format!("/v0/projects/main/{rest}"))
+                .await;
+        }
+    }
+
+    async fn blobs(&mut self) {
+        let token = self.service.admin.clone();
+        self.call(Method::PUT, "/v0/blobs/a", |call| {
+            call.bearer(&token).bytes("content")
+        })
+        .await;
+        self.admin(Method::GET, "/v0/blobs").await;
+        self.admin(Method::GET, "/v0/blobs/a").await;
+        self.admin(Method::HEAD, "/v0/blobs/a").await;
+        let copied = json!({ "from": "a", "to": "b" });
+        self.send(Method::POST, "/v0/blob-copies", &copied).await;
+        let moved = json!({ "from": "b", "to": "c" });
+        self.send(Method::POST, "/v0/blob-moves", &moved).await;
+        let mut id = String::new();
+        for (use_for, methods) in [
+            ("get", &[Method::GET, Method::HEAD][..]),
+            ("put", &[Method::PUT]),
+        ] {
+            let asked = json!({ "path": "a", "use_for": use_for, "expires_in": "1h" });
+            let link = self
+                .send(Method::POST, "/v0/blob-links", &asked)
+                .await
+                .json();
+            for method in methods {
+                self.call(method.clone(), &text(&link["url_path"]), |call| call)
+                    .await;
+            }
+            id = text(&link["id"]);
+        }
+        self.admin(Method::GET, "/v0/blob-links").await;
+        self.admin(Method::DELETE, &format!("/v0/blob-links/{id}"))
+            .await;
+        self.admin(Method::DELETE, "/v0/blobs/c").await;
+    }
+
+    async fn tokens_and_sessions(&mut self) {
+        let asked = json!({ "name": "ci", "scopes": ["job:read"] });
+        self.send(Method::POST, "/v0/tokens", &asked).await;
+        self.admin(Method::GET, "/v0/tokens").await;
+        self.send(Method::POST, "/v0/tokens/ci/regenerate", &json!({}))
+            .await;
+        self.admin(Method::DELETE, "/v0/tokens/ci").await;
+        let asked = json!({ "token": self.service.admin });
+        let session = self
+            .call(Method::POST, "/v0/sessions", |call| call.json(&asked))
+            .await;
+        self.admin(Method::GET, "/v0/sessions").await;
+        let path = format!("/v0/sessions/{}", text(&session.json()["id"]));
+        self.admin(Method::DELETE, &path).await;
+        self.admin(Method::DELETE, "/v0/sessions").await;
+    }
+
+    /// What checks, looks again, cancels and removes.
+    async fn commands(&mut self, job: &str) {
+        let checked = json!({ "text": "scans: {}" });
+        self.send(Method::POST, "/v0/validate", &checked).await;
+        self.admin(Method::POST, "/v0/sources/main/sync?wait=true")
+            .await;
+        let dry = json!({ "dry_run": true });
+        self.send(Method::POST, "/v0/workflows/pipeline/prune", &dry)
+            .await;
+        let waiting = self.service.dispatch("large").await;
+        self.send(
+            Method::POST,
+            &format!("/v0/jobs/{waiting}/cancel"),
+            &json!({}),
+        )
+        .await;
+        let artifact = format!("/v0/jobs/{job}/artifacts/out");
+        self.admin(Method::DELETE, &artifact).await;
+        self.admin(Method::DELETE, &format!("/v0/jobs/{job}")).await;
+        self.admin(Method::DELETE, "/v0/runners/one").await;
+    }
+}
+
+#[tokio::test]
+async fn every_operation_succeeds_as_the_document_says() {
+    let mut tour = Tour {
+        service: Service::start().await,
+        done: Vec::new(),
+    };
+    let job = tour.run().await;
+    tour.read(&job).await;
+    tour.values().await;
+    tour.blobs().await;
+    tour.tokens_and_sessions().await;
+    tour.commands(&job).await;
+    for route in ROUTES {
+        let is_done = tour
+            .done
+            .iter()
+            .any(|(method, path)| *method == route.method && fits(route.path, path));
+        assert!(is_done, "{} {} is not called", route.method, route.path);
+    }
+}

@@ -57,7 +57,11 @@ pub(crate) async fn authenticate(
     let (handle, headers) = (&service.handle, &head.headers);
     match route.access {
         Access::Public(route) => Ok(Caller::Public(route)),
-        Access::Local(route, _) if head.arrival.peer.is_local => Ok(Caller::Local(route)),
+        Access::Local(route, _)
+            if head.arrival.peer.is_local && session::names_this_machine(headers) =>
+        {
+            Ok(Caller::Local(route))
+        }
         Access::Local(route, scope) => {
             user(service, Some(scope), false, head)?;
             Ok(Caller::Local(route))
@@ -114,7 +118,7 @@ fn user(
         }
         Some(cookie) => {
             let (token, session) = of_cookie(handle, &cookie)?;
-            session::check_origin(&head.arrival.method, &head.headers)?;
+            session::check_origin(&head.arrival.method, &head.headers, peer)?;
             handle.note_session(token.id, &session);
             (token, session.made_with, Some(session.id))
         }
@@ -216,7 +220,7 @@ fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Opt
         ..Arrival::clone(&head.arrival)
     };
     let handle = handle.audited(audit_entry(&token, None, &arrival, ""));
-    let me = Visible::new(&handle, &service.events, token, hash, None);
+    let me = Visible::new(&handle, &service.events, token, hash, None).through(link.id);
     Some(Linked { me, link })
 }
 

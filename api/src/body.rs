@@ -9,11 +9,15 @@ use futures_util::{Stream, StreamExt};
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use serde::de::DeserializeOwned;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use wire::ErrorCode;
 
 use crate::failure::Failure;
-use crate::limits::{BODY_EXPECTED, BODY_PIECE, BODY_RATE};
+use crate::limits::{BODIES_KIB, BODY_EXPECTED, BODY_PIECE, BODY_RATE, BODY_WAIT, SMALL_BODY};
+
+/// What all bodies may take.
+static ROOM: Semaphore = Semaphore::const_new(BODIES_KIB);
 
 type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>;
 
@@ -26,6 +30,8 @@ pub(crate) struct Body {
     expected: usize,
     read: u64,
     waited: Duration,
+    /// Of what all bodies may take.
+    room: Option<SemaphorePermit<'static>>,
 }
 
 impl Body {
@@ -49,6 +55,7 @@ impl Body {
             expected: usize::try_from(announced.unwrap_or(0).min(BODY_EXPECTED)).unwrap_or(0),
             read: 0,
             waited: Duration::ZERO,
+            room: None,
         })
     }
 
@@ -85,18 +92,40 @@ impl Body {
         }
     }
 
+    /// The next piece, with room for it beside all that came before.
+    async fn next_kept(&mut self) -> Result<Option<Bytes>, Failure> {
+        let piece = self.next().await?;
+        let taken = self.room.as_ref().map_or(0, SemaphorePermit::num_permits);
+        let wanted = self.read.saturating_sub(SMALL_BODY).div_ceil(1024);
+        let more = usize::try_from(wanted)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(taken);
+        if more > 0 {
+            let more = u32::try_from(more).unwrap_or(u32::MAX);
+            let found = ROOM.try_acquire_many(more);
+            let found = found.map_err(|_| {
+                Failure::rate_limited("too many large bodies are on their way", BODY_WAIT)
+            })?;
+            match &mut self.room {
+                Some(room) => room.merge(found),
+                None => self.room = Some(found),
+            }
+        }
+        Ok(piece)
+    }
+
     /// The whole body.
     pub(crate) async fn bytes(&mut self) -> Result<Bytes, Failure> {
-        let Some(first) = self.next().await? else {
+        let Some(first) = self.next_kept().await? else {
             return Ok(Bytes::new());
         };
-        let Some(second) = self.next().await? else {
+        let Some(second) = self.next_kept().await? else {
             return Ok(first);
         };
         let mut all = BytesMut::with_capacity(self.expected);
         all.extend_from_slice(&first);
         all.extend_from_slice(&second);
-        while let Some(piece) = self.next().await? {
+        while let Some(piece) = self.next_kept().await? {
             all.extend_from_slice(&piece);
         }
         Ok(all.freeze())
@@ -213,5 +242,24 @@ mod tests {
             arrives(2, 600 * 1024, Duration::ZERO).await,
             Err(ErrorCode::BodyTooLarge)
         );
+    }
+
+    #[tokio::test]
+    async fn large_bodies_share_their_room() {
+        let body = || {
+            let piece = Bytes::from(vec![b'x'; 100 * 1024]);
+            let pieces = futures_util::stream::iter([Ok::<_, warp::Error>(piece)]);
+            Body::new(pieces, &HeaderMap::new(), 1024 * 1024).unwrap()
+        };
+        let taken = ROOM
+            .try_acquire_many(u32::try_from(BODIES_KIB).unwrap() - 40)
+            .unwrap();
+        let mut first = body();
+        first.bytes().await.unwrap();
+        let failure = body().bytes().await.unwrap_err();
+        assert_eq!(failure.code, ErrorCode::RateLimited);
+        drop(first);
+        body().bytes().await.unwrap();
+        drop(taken);
     }
 }

@@ -45,6 +45,13 @@ pub(crate) const ECHO_CHARS: usize = 100;
 /// cannot take much memory.
 pub(crate) const BODY_EXPECTED: u64 = 1024 * 1024;
 
+/// Bytes of all bodies together that are in memory beyond [`SMALL_BODY`] each, in units of 1 KiB: a quarter of a gigabyte.
+/// Whoever comes when it is taken is told to come again.
+pub(crate) const BODIES_KIB: usize = 256 * 1024;
+
+/// How long whoever found no room for a body should wait: about as long as a large body takes on a fast link.
+pub(crate) const BODY_WAIT: Duration = Duration::from_secs(1);
+
 /// Time from one piece of a body to the next, and how far a whole body may fall behind [`BODY_RATE`].
 pub(crate) const BODY_PIECE: Duration = Duration::from_secs(30);
 

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, Uri};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -53,6 +53,9 @@ pub async fn serve(listener: TcpListener, handle: Handle, front: Front, stop: St
 
 /// The future that ends the service. It has one type, so that the service is compiled once, in this package.
 pub type Stop<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// The path of requests without one. No route has it.
+const NO_PATH: &str = "/-";
 
 /// The bounds of the connections.
 struct Bounds {
@@ -158,6 +161,10 @@ async fn converse<S>(
     };
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(connection);
+        // What is asked of a proxy has no path, and warp takes it for granted that there is one.
+        if request.uri().path_and_query().is_none() {
+            *request.uri_mut() = Uri::from_static(NO_PATH);
+        }
         service.clone().call(request)
     });
     let served = hyper::server::conn::http1::Builder::new()

@@ -2,13 +2,15 @@
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use bytes::Buf;
 use futures_util::{FutureExt, Stream};
 use http::HeaderMap;
-use http::header::{ALLOW, HeaderName, X_CONTENT_TYPE_OPTIONS};
+use http::header::{
+    ALLOW, HOST, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE, X_CONTENT_TYPE_OPTIONS,
+};
 use model::TokenId;
 use reconciler::Handle;
 use uuid::Uuid;
@@ -192,6 +194,7 @@ async fn respond<B: Buf>(
         }
     };
     *pattern = route.path;
+    check_headers(&head.headers)?;
     let caller = authenticate(service, route, &parameters, &head).await?;
     let body = Body::new(body, &head.headers, route.body)?;
     let request = Request {
@@ -202,6 +205,33 @@ async fn respond<B: Buf>(
         body,
     };
     handlers::handle(service, caller, request).await
+}
+
+/// Headers that change what a request does. One that cannot be read must not count as one that is not there.
+static MEANINGFUL: LazyLock<[HeaderName; 7]> = LazyLock::new(|| {
+    [
+        IF_MATCH,
+        IF_NONE_MATCH,
+        IF_RANGE,
+        RANGE,
+        HeaderName::from_static("last-event-id"),
+        HeaderName::from_static("idempotency-key"),
+        HeaderName::from_static(wire::CONTENT_DIGEST_HEADER),
+    ]
+});
+
+fn check_headers(headers: &HeaderMap) -> Result<(), Failure> {
+    if headers.get_all(HOST).iter().count() > 1 {
+        return Err(Failure::invalid("Host", "stands more than once"));
+    }
+    for name in MEANINGFUL.iter() {
+        let mut values = headers.get_all(name).iter();
+        if values.any(|value| value.to_str().is_err()) {
+            let problem = "has characters other than printable ones of ASCII";
+            return Err(Failure::invalid(name.as_str(), problem));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

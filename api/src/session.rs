@@ -1,6 +1,9 @@
 //! The cookie of a browser's session, and where requests with it may come from.
 
+use std::net::IpAddr;
+
 use http::header::{COOKIE, HOST, HeaderName, ORIGIN};
+use http::uri::Authority;
 use http::{HeaderMap, Method};
 use model::SessionCookie;
 use model::limits::SESSION_LIFE;
@@ -55,8 +58,12 @@ fn written(headers: &HeaderMap, peer: Peer, value: &str, age: i64) -> String {
 }
 
 /// Refuses a change that another site may have made the browser ask for.
-pub(crate) fn check_origin(method: &Method, headers: &HeaderMap) -> Result<(), Failure> {
-    if method.is_safe() || is_same_origin(headers) {
+pub(crate) fn check_origin(
+    method: &Method,
+    headers: &HeaderMap,
+    peer: Peer,
+) -> Result<(), Failure> {
+    if method.is_safe() || is_same_origin(headers, peer.is_https) {
         return Ok(());
     }
     Err(Failure::new(
@@ -67,23 +74,43 @@ pub(crate) fn check_origin(method: &Method, headers: &HeaderMap) -> Result<(), F
 }
 
 /// Whether the browser says that a page of this daemon asks.
-fn is_same_origin(headers: &HeaderMap) -> bool {
-    if let Some(site) = headers.get(&SEC_FETCH_SITE) {
-        return site == "same-origin";
+fn is_same_origin(headers: &HeaderMap, is_https: bool) -> bool {
+    let mut sites = headers.get_all(&SEC_FETCH_SITE).iter().peekable();
+    if sites.peek().is_some() {
+        return sites.all(|site| site == "same-origin");
     }
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let (Some(origin), Some(host)) = (text(ORIGIN), text(HOST)) else {
         return false;
     };
-    let origin = origin
-        .strip_prefix("https://")
-        .or_else(|| origin.strip_prefix("http://"));
-    origin == Some(host)
+    let scheme = if is_https { "https://" } else { "http://" };
+    origin.strip_prefix(scheme) == Some(host)
+}
+
+/// Whether the request is for this machine by a name that no page of another site has: its address or `localhost`. Such a
+/// page may lead its own name to this machine.
+pub(crate) fn names_this_machine(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(HOST) else {
+        return true;
+    };
+    let host: Option<Authority> = host.to_str().ok().and_then(|host| host.parse().ok());
+    host.is_some_and(|host| {
+        let name = host.host().trim_matches(['[', ']']);
+        name.parse::<IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost")
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn peer(is_https: bool) -> Peer {
+        Peer {
+            address: IpAddr::from([127, 0, 0, 1]),
+            is_https,
+            is_local: true,
+        }
+    }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         let pairs = pairs.iter();
@@ -105,7 +132,8 @@ mod tests {
     #[test]
     fn a_change_needs_the_same_origin() {
         let host = ("host", "everscan.example.org");
-        let allowed = |pairs: &[_]| check_origin(&Method::POST, &headers(pairs)).is_ok();
+        let allowed =
+            |pairs: &[_]| check_origin(&Method::POST, &headers(pairs), peer(true)).is_ok();
         assert!(allowed(&[host, ("sec-fetch-site", "same-origin")]));
         assert!(allowed(&[host, ("origin", "https://everscan.example.org")]));
         for site in ["cross-site", "same-site", "none"] {
@@ -118,7 +146,34 @@ mod tests {
         }
         assert!(!allowed(&[host, ("origin", "https://evil.example.org")]));
         assert!(!allowed(&[host, ("origin", "null")]));
+        assert!(!allowed(&[host, ("origin", "http://everscan.example.org")]));
+        let twice = [
+            ("sec-fetch-site", "same-origin"),
+            ("sec-fetch-site", "cross-site"),
+        ];
+        let mut contradiction = headers(&[host]);
+        for (name, value) in twice {
+            contradiction.append(name, value.parse().unwrap());
+        }
+        assert!(check_origin(&Method::POST, &contradiction, peer(true)).is_err());
         assert!(!allowed(&[host]));
-        assert!(check_origin(&Method::GET, &headers(&[])).is_ok());
+        assert!(check_origin(&Method::GET, &headers(&[]), peer(true)).is_ok());
+    }
+
+    #[test]
+    fn this_machine_is_named_by_its_address_or_as_localhost() {
+        let named = |host| names_this_machine(&headers(&[("host", host)]));
+        for host in [
+            "127.0.0.1:7411",
+            "[::1]:7411",
+            "localhost:7411",
+            "LOCALHOST",
+        ] {
+            assert!(named(host), "{host}");
+        }
+        for host in ["evil.example:7411", "localhost.evil.example", "", "a b"] {
+            assert!(!named(host), "{host}");
+        }
+        assert!(names_this_machine(&headers(&[])));
     }
 }

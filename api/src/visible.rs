@@ -11,9 +11,9 @@ use std::sync::Arc;
 use model::limits::ID_PART_DIGITS;
 use model::retention::Position;
 use model::{
-    Actor, Job, JobId, JobIdPart, NoJobIdPart, ProjectId, Reason, RevisionRecord, RevisionRef,
-    Runner, RunnerId, ScanKey, Seen, SessionId, Source, Timestamp, Token, TokenHash, Viewer,
-    WorkflowId, WorkflowRef, waiting,
+    Actor, BlobLinkId, Job, JobId, JobIdPart, NoJobIdPart, ProjectId, Reason, RevisionRecord,
+    RevisionRef, Runner, RunnerId, ScanKey, Seen, SessionId, Source, Timestamp, Token, TokenHash,
+    Viewer, WorkflowId, WorkflowRef, waiting,
 };
 use reconciler::{Handle, Why};
 use state::Seq;
@@ -37,6 +37,8 @@ pub(crate) struct Visible {
     secret: TokenHash,
     /// The session, if the caller has one instead of the token itself.
     session: Option<SessionId>,
+    /// The link, if the caller has one instead.
+    link: Option<BlobLinkId>,
     viewer: Arc<Viewer>,
     events: Arc<Hub>,
 }
@@ -88,7 +90,16 @@ impl Visible {
             token,
             secret,
             session,
+            link: None,
             events: events.clone(),
+        }
+    }
+
+    /// The same for whoever has a link of the token.
+    pub(crate) fn through(self, link: BlobLinkId) -> Self {
+        Self {
+            link: Some(link),
+            ..self
         }
     }
 

@@ -70,6 +70,11 @@ pub enum ReadError {
 }
 
 impl ReadError {
+    /// Whether free space on the disk is all that it needs.
+    pub fn is_for_room(&self) -> bool {
+        matches!(self, Self::Store(store::ReadError::Unsettled))
+    }
+
     pub(crate) fn file(path: impl ToString, source: Fault) -> Self {
         Self::File {
             path: path.to_string(),

@@ -188,7 +188,7 @@ pub fn headers(text: &[u8]) {
         let written = session::set(&headers, peer, &cookie);
         assert!(HeaderValue::from_str(&written).is_ok(), "{written:?}");
     }
-    drop(session::check_origin(&Method::POST, &headers));
+    drop(session::check_origin(&Method::POST, &headers, peer));
     drop(precondition(&headers));
     drop(body::is_json(&headers));
     if let Ok(token) = access::bearer(&headers) {

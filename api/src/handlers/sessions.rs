@@ -27,7 +27,7 @@ pub(super) async fn create(handle: &Handle, mut request: Request) -> Result<Resp
     }
     // A page of another site must not sign its visitors in with a token of its own.
     if request.headers.contains_key("sec-fetch-site") || request.headers.contains_key("origin") {
-        session::check_origin(&arrival.method, &request.headers)?;
+        session::check_origin(&arrival.method, &request.headers, arrival.peer)?;
     }
     let asked: CreateSession = request.body.json(&request.headers).await?;
     let secret = PlainToken::parse(TokenKind::Personal, &asked.token)

@@ -22,8 +22,9 @@ impl Visible {
     /// The daemon, for a command. The body may have taken hours, and the token may have ended meanwhile.
     pub(super) fn acting(&self) -> Result<&Handle, Failure> {
         let is_valid = self.handle.state().read(|world| {
-            let token = world.token(self.token.id);
-            token.is_some_and(|token| self.is_let_in(token, self.handle.time(world)))
+            let (token, now) = (world.token(self.token.id), self.handle.time(world));
+            let is_open = |link| world.blob_link(link).is_some_and(|link| !link.is_over(now));
+            token.is_some_and(|token| self.is_let_in(token, now)) && self.link.is_none_or(is_open)
         });
         if is_valid {
             Ok(&self.handle)

@@ -71,11 +71,13 @@ impl Call {
             .unwrap();
         // A connection that breaks off shows in its answer.
         tokio::spawn(async move { drop(connection.await) });
+        let host = self.headers.iter().find(|(name, _)| name == "host");
+        let host = host.map_or("localhost", |(_, host)| host.as_str());
         let mut request = Request::builder()
             .method(self.method)
             .uri(&self.path)
-            .header("host", "everscan.test");
-        for (name, value) in &self.headers {
+            .header("host", host);
+        for (name, value) in self.headers.iter().filter(|(name, _)| name != "host") {
             request = request.header(name, value);
         }
         let request = request.body(Full::new(self.body)).unwrap();

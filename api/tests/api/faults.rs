@@ -223,3 +223,59 @@ async fn closed(mut stream: TcpStream) {
 async fn healthy(address: SocketAddr) {
     Call::get("/healthz").send(address).await.expect(200);
 }
+
+/// What is asked of a proxy has no path.
+#[tokio::test]
+async fn a_request_without_a_path_is_answered() {
+    let service = Service::start().await;
+    for line in ["CONNECT a:80", "CONNECT a", "GET a:80", "OPTIONS *"] {
+        let request = format!("{line} HTTP/1.1\r\nhost: a\r\n\r\n");
+        let head = Raw::send(service.address, request).await.head().await;
+        assert!(head.starts_with("HTTP/1.1 404"), "{line}: {head}");
+    }
+}
+
+/// A condition that cannot be read is not one that is not there.
+#[tokio::test]
+async fn headers_that_cannot_be_read_are_refused() {
+    let service = Service::start().await;
+    let put = Call::new(Method::PUT, "/v0/blobs/a").bytes("kept");
+    service.admin(put).await.expect(201);
+    for header in ["if-match", "if-none-match", "x-content-digest"] {
+        let mut request = format!(
+            "PUT /v0/blobs/a HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\ncontent-length: 1\r\n{header}: \"",
+            service.admin
+        )
+        .into_bytes();
+        request.extend(b"\xff\"\r\n\r\nx");
+        let head = Raw::send(service.address, request).await.head().await;
+        assert!(head.starts_with("HTTP/1.1 400"), "{header}: {head}");
+    }
+    let twice = "GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n";
+    let head = Raw::send(service.address, twice).await.head().await;
+    assert!(head.starts_with("HTTP/1.1 400"), "{head}");
+    let read = service.admin(Call::get("/v0/blobs/a")).await;
+    assert_eq!(read.text(), "kept");
+}
+
+#[tokio::test]
+async fn an_upload_by_a_link_that_is_revoked_meanwhile_is_not_stored() {
+    let service = Service::start().await;
+    let body = json!({"path": "in", "use_for": "put", "expires_in": "1h"});
+    let made = service.post("/v0/blob-links", &body).await.expect(201);
+    let request = format!(
+        "PUT {} HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nAB",
+        made["url_path"].as_str().unwrap()
+    );
+    let mut raw = Raw::send(service.address, request).await;
+    until_unfinished(&service, 1).await;
+    let path = format!("/v0/blob-links/{}", made["id"].as_str().unwrap());
+    let revoke = Call::new(Method::DELETE, path);
+    service.admin(revoke).await.expect(204);
+    raw.write("CD").await;
+    let head = raw.head().await;
+    assert!(head.starts_with("HTTP/1.1 401"), "{head}");
+    until_unfinished(&service, 0).await;
+    let blobs = service.get("/v0/blobs").await.expect(200);
+    assert_eq!(blobs["items"], json!([]));
+}

@@ -59,6 +59,9 @@ async fn they_are_open_to_this_machine_and_to_the_scope_metrics() {
         .send(service.address)
     };
     ask(None).await.problem(401, "unauthorized");
+    // A page of another site may lead its own name to this machine.
+    let led = Call::get("/metrics").header("host", "evil.example");
+    led.send(service.address).await.problem(401, "unauthorized");
     ask(Some(&others)).await.problem(403, "forbidden");
     assert_eq!(ask(Some(&monitoring)).await.status, 200);
     assert_eq!(ask(Some(&service.admin)).await.status, 200);

@@ -280,7 +280,7 @@ impl Sample {
 
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = format!(
-            "{} {} HTTP/1.1\r\nhost: everscan.test\r\nconnection: close\r\n",
+            "{} {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n",
             self.method,
             self.target()
         )

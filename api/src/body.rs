@@ -248,7 +248,7 @@ mod tests {
     async fn large_bodies_share_their_room() {
         let body = || {
             let piece = Bytes::from(vec![b'x'; 100 * 1024]);
-            let pieces = futures_util::stream::iter([Ok::<_, warp::Error>(piece)]);
+            let pieces = stream::iter([Ok::<_, warp::Error>(piece)]);
             Body::new(pieces, &HeaderMap::new(), 1024 * 1024).unwrap()
         };
         let taken = ROOM

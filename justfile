@@ -28,6 +28,7 @@ fmt:
 bench:
     cargo bench --package daemon
     cargo bench --package workflow --bench language
+    cargo bench --package ui
 
 # Look at licences, advisories and origins of the dependencies; needs cargo-deny.
 deny:

@@ -10,6 +10,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("workflow", &[]),
     ("store", &[]),
     ("wire", &[]),
+    ("ui", &["wire"]),
     ("model", &["workflow"]),
     ("state", &["model", "store"]),
     ("reconciler", &["state"]),
@@ -86,7 +87,7 @@ fn pure_packages_stand_on_nothing_impure() {
             )
         })
         .collect();
-    for pure in ["workflow", "model", "wire"] {
+    for pure in ["workflow", "model", "ui", "wire"] {
         let root = name_of
             .iter()
             .find(|(id, name)| **name == pure && id.contains("path+file"))

@@ -1,0 +1,81 @@
+// The text of a log line as pieces with classes, and as nodes. Only text nodes are made from what the log says, and
+// links to http and https alone.
+
+// A colour, another sequence of a terminal, or a control character, which is left out.
+const SEQUENCE = /\x1b\[([\d;:]*)m|\x1b\[[\d;:<=>?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]?|[\x00-\x08\x0b-\x1f\x7f]/g;
+
+/** Pieces as `[text, classes]`. A carriage return begins the line anew, as a terminal does. */
+export function pieces(text) {
+  text = text.replace(/\r+$/, '');
+  const from = text.lastIndexOf('\r') + 1;
+  const found = [];
+  let weight = '', slant = '', line = '', fore = '', back = '', at = 0;
+  const push = (end) => {
+    const part = text.slice(Math.max(at, from), end);
+    if (end > from && part) found.push([part, [weight, slant, line, fore, back].filter(Boolean).join(' ')]);
+  };
+  for (const match of text.matchAll(SEQUENCE)) {
+    push(match.index);
+    at = match.index + match[0].length;
+    if (match[1] === undefined) continue;
+    const codes = match[1].split(/[;:]/).map(Number);
+    for (let i = 0; i < codes.length; i++) {
+      const code = codes[i];
+      if (code === 0) weight = slant = line = fore = back = '';
+      else if (code === 1 || code === 2) weight = `a${code}`;
+      else if (code === 3) slant = 'a3';
+      else if (code === 4) line = 'a4';
+      else if (code === 22) weight = '';
+      else if (code === 23) slant = '';
+      else if (code === 24) line = '';
+      else if (code === 39) fore = '';
+      else if (code === 49) back = '';
+      else if (code >= 30 && code < 38) fore = `a${code}`;
+      else if (code >= 40 && code < 48) back = `a${code}`;
+      // Bright colours are the plain ones; bright black is grey.
+      else if (code >= 90 && code < 98) fore = code === 90 ? 'a90' : `a${code - 60}`;
+      else if (code >= 100 && code < 108) back = `a${code - 60}`;
+      else if (code === 38 || code === 48) {
+        // Text is shown without the colours that have no name.
+        if (code === 38) fore = ''; else back = '';
+        i += codes[i + 1] === 5 ? 2 : codes[i + 1] === 2 ? 4 : 0;
+      }
+    }
+  }
+  push(text.length);
+  return found;
+}
+
+const LINK = /\bhttps?:\/\/[^\s<>"'`\\^{|}]+[^\s<>"'`\\^{|}.,;:!?)\]]/g;
+
+/** The line as nodes, with what is searched for marked. */
+export function render(text, query) {
+  const line = document.createDocumentFragment();
+  for (const [part, classes] of pieces(text)) {
+    const parent = classes ? line.appendChild(Object.assign(document.createElement('span'), { className: classes })) : line;
+    let at = 0;
+    for (const match of part.matchAll(LINK)) {
+      mark(parent, part.slice(at, match.index), query);
+      const link = Object.assign(document.createElement('a'), { href: match[0], rel: 'noreferrer noopener', target: '_blank' });
+      mark(link, match[0], query);
+      parent.append(link);
+      at = match.index + match[0].length;
+    }
+    mark(parent, part.slice(at), query);
+  }
+  return line;
+}
+
+function mark(parent, text, query) {
+  const wanted = query?.toLowerCase(), lower = text.toLowerCase();
+  let at = 0;
+  // Where lower case has another length, places would not fit.
+  while (wanted && lower.length === text.length) {
+    const found = lower.indexOf(wanted, at);
+    if (found < 0) break;
+    parent.append(text.slice(at, found));
+    parent.append(Object.assign(document.createElement('mark'), { textContent: text.slice(found, found + wanted.length) }));
+    at = found + wanted.length;
+  }
+  if (at < text.length) parent.append(text.slice(at));
+}

@@ -1,0 +1,46 @@
+// Small things in forms: copying, counting what is typed, choices of this browser, and no form sent twice.
+import { localise } from './times.js';
+
+/** Shows what works with a script alone. */
+export function reveal(part) {
+  for (const hidden of part.querySelectorAll('[data-copy], [data-scripted]')) hidden.hidden = false;
+}
+
+function countBytes(area) {
+  const note = area.nextElementSibling?.matches('.count') ? area.nextElementSibling
+    : area.insertAdjacentElement('afterend', Object.assign(document.createElement('p'), { className: 'hint count' }));
+  const size = new TextEncoder().encode(area.value.replace(/\r\n/g, '\n')).length;
+  note.textContent = `${size.toLocaleString('en')} of ${Number(area.dataset.most).toLocaleString('en')} bytes`;
+  area.setCustomValidity(size > area.dataset.most ? 'This text is too long.' : '');
+}
+
+export function startForms() {
+  for (const area of document.querySelectorAll('textarea[data-most]')) {
+    area.addEventListener('input', () => countBytes(area));
+  }
+  for (const choice of document.querySelectorAll('select[data-setting]')) {
+    const name = choice.dataset.setting;
+    try { choice.value = localStorage.getItem(name) ?? choice.value; } catch { continue; }
+    choice.addEventListener('change', () => {
+      localStorage.setItem(name, choice.value);
+      if (name === 'theme') document.documentElement.dataset.theme = choice.value;
+      localise(document);
+    });
+  }
+  document.addEventListener('click', async (event) => {
+    const button = event.target.closest('[data-copy]');
+    if (!button) return;
+    // The clipboard is there on secure addresses alone.
+    const isCopied = await navigator.clipboard?.writeText(button.dataset.copy).then(() => true, () => false);
+    document.getElementById('announcements').textContent = isCopied ? 'Copied' : 'This browser does not allow copying here';
+  });
+  document.addEventListener('submit', (event) => {
+    if (event.target.method !== 'post') return;
+    if (event.target.dataset.sent) event.preventDefault();
+    event.target.dataset.sent = 'yes';
+  });
+  // A page that the browser kept may be sent again.
+  addEventListener('pageshow', () => {
+    for (const form of document.querySelectorAll('form[data-sent]')) delete form.dataset.sent;
+  });
+}

@@ -1,0 +1,39 @@
+// Keyboard shortcuts. None while the reader types, and none if they are off in the settings. An element that names a
+// key in `data-key` is what the key stands for.
+import { setting } from './times.js';
+import { openFinder } from './finder.js';
+
+const PAGES = { o: '/', w: '/workflows', j: '/jobs', r: '/runners', s: '/sources' };
+
+function row(by) {
+  const rows = [...document.querySelectorAll('main .rows tbody tr')].filter((tr) => tr.querySelector('a'));
+  const at = rows.findIndex((tr) => tr.contains(document.activeElement));
+  rows[at < 0 ? 0 : at + by]?.querySelector('a').focus();
+}
+
+const SINGLE = {
+  '?': () => document.getElementById('shortcuts').showModal(),
+  '/': () => { const text = document.getElementById('log-text'); if (text) text.focus(); else openFinder(); },
+  j: () => row(1),
+  k: () => row(-1),
+  u: () => [...document.querySelectorAll('.crumbs a')].pop()?.click(),
+  '.': () => document.querySelector('.head .actions :is(a, button, summary)')?.focus(),
+};
+
+export function startKeys() {
+  let former = '';
+  document.addEventListener('keydown', (event) => {
+    if (setting('keys') === 'off' || event.altKey) return;
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') { event.preventDefault(); openFinder(); return; }
+    if (event.ctrlKey || event.metaKey || event.target.closest('input, textarea, select, [contenteditable], dialog')) return;
+    const pair = former + event.key;
+    former = event.key === 'g' && former !== 'g' ? 'g' : '';
+    const page = pair.length === 2 && pair[0] === 'g' ? PAGES[pair[1]] : undefined;
+    const named = document.querySelector(`[data-key="${CSS.escape(pair)}"]`) ?? document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+    if (page) location.assign(page);
+    else if (named) named.click();
+    else if (Object.hasOwn(SINGLE, event.key)) SINGLE[event.key]();
+    else return;
+    event.preventDefault();
+  });
+}

@@ -1,0 +1,101 @@
+// Live updates. `event: changed` of the stream has the topics that changed, as a JSON array, and nothing of what holds
+// now. The page is fetched again, and only the regions that name a changed topic in `data-live` are compared with it.
+// A browser opens six connections to a host at most, so one tab has the stream and tells the others.
+import { morph } from './morph.js';
+import { clock } from './times.js';
+
+const channel = new BroadcastChannel('everscan-live');
+let ready, url, dirty = new Set(), busy = false, last = 0, streak = 0, version, shown = new Date(), leads, online = true;
+
+const matches = (wanted, topic) => topic === '*' || wanted === topic
+  || (wanted.endsWith('/*') && topic.startsWith(wanted.slice(0, -1)));
+const names = (region, topics) => region.dataset.live.split(' ').some((w) => topics.some((t) => matches(w, t)));
+
+function bar(text, link) {
+  const line = document.getElementById('connection');
+  line.hidden = !text;
+  line.textContent = text ?? '';
+  if (link) line.append(Object.assign(document.createElement('a'), { href: link, textContent: 'Sign in' }));
+}
+
+export function refresh(topics) {
+  const regions = [...document.querySelectorAll('[data-live]')];
+  if (!regions.some((region) => names(region, topics))) return;
+  for (const topic of topics) dirty.add(topic);
+  delete document.documentElement.dataset.settled;
+  if (!busy) run();
+}
+
+async function run() {
+  busy = true;
+  while (dirty.size) {
+    const gap = performance.now() - last;
+    streak = gap < 1500 ? streak + 1 : 0;
+    // Four times a second at most; once a second while it goes on.
+    const wait = (streak > 8 ? 1000 : 250) - gap;
+    if (wait > 0) await new Promise((done) => setTimeout(done, wait));
+    if (document.hidden) await new Promise((done) => document.addEventListener('visibilitychange', done, { once: true }));
+    const topics = [...dirty];
+    dirty = new Set();
+    last = performance.now();
+    await fetchAgain(topics).catch(() => {});
+  }
+  busy = false;
+  document.documentElement.dataset.settled = '';
+}
+
+async function fetchAgain(topics) {
+  const answer = await fetch(location.href, { headers: { accept: 'text/html' }, cache: 'no-cache' });
+  if (answer.redirected && new URL(answer.url).pathname === '/login') {
+    return bar('You are signed out. ', `/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  }
+  if (!answer.ok) return;
+  shown = new Date();
+  const tag = answer.headers.get('etag');
+  if (tag && tag === version) return;
+  version = tag;
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  ready(page);
+  for (const region of document.querySelectorAll('[data-live]')) {
+    const fresh = names(region, topics) && page.getElementById(region.id);
+    if (!fresh) continue;
+    const said = region.dataset.announce;
+    morph(region, fresh);
+    if (region.dataset.announce !== said) document.getElementById('announcements').textContent = region.dataset.announce ?? '';
+  }
+  document.dispatchEvent(new Event('renewed'));
+}
+
+function hear(message) {
+  if (message.topics) refresh(message.topics);
+  if (message.away !== undefined) {
+    online = message.away === null;
+    bar(online ? null : `Not connected. The page is of ${clock(shown)}; tries again in ${message.away} s.`);
+  }
+  if (message.who && leads) channel.postMessage({ away: online ? null : 0 });
+}
+function tell(message) { channel.postMessage(message); hear(message); }
+
+function listen(pause) {
+  const stream = new EventSource(url);
+  stream.addEventListener('changed', (event) => { try { tell({ topics: JSON.parse(event.data) }); } catch { /* not ours */ } });
+  stream.addEventListener('open', () => { pause = 1; tell({ away: null, topics: ['*'] }); });
+  stream.addEventListener('error', () => {
+    stream.close();
+    const next = Math.min(30, pause * 2);
+    const count = (left) => {
+      if (left <= 0) return listen(next);
+      tell({ away: left });
+      setTimeout(count, 1000, left - 1);
+    };
+    count(pause);
+  });
+}
+
+export function startLive(address, prepare) {
+  [url, ready] = [address, prepare];
+  channel.onmessage = (event) => hear(event.data);
+  const lead = () => { leads = true; listen(1); return new Promise(() => {}); };
+  // Locks exist on secure addresses alone; elsewhere each tab has its own stream.
+  if (navigator.locks) { navigator.locks.request('everscan-live', lead); channel.postMessage({ who: true }); } else lead();
+}

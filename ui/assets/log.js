@@ -1,0 +1,195 @@
+// A window over a log of any length. The scroll bar stands for record numbers; only the lines in sight are in the
+// document, and they flow, so that a wrapped line may be as high as it needs.
+import { render } from './ansi.js';
+import { clock } from './times.js';
+
+const ROW = 20, PAGE = 512, KEEP = 24;
+// Browsers limit the height of an element.
+const HIGHEST = 8_000_000;
+const make = (tag, className, text = '') => Object.assign(document.createElement(tag), { className, textContent: text });
+
+class Log {
+  constructor(box) {
+    Object.assign(this, { box, pages: new Map(), query: '', matches: [], match: -1, total: 0 });
+    this.state = document.getElementById('log-state');
+    this.followButton = document.getElementById('log-follow');
+    this.pad = make('div', 'pad');
+    this.rows = make('div', 'lines');
+    this.pad.append(this.rows);
+    box.replaceChildren(this.pad);
+    box.addEventListener('scroll', () => this.schedule(), { passive: true });
+    new ResizeObserver(() => this.schedule()).observe(box);
+    addEventListener('hashchange', () => this.toHash());
+    document.addEventListener('renewed', () => this.renew());
+    this.followButton.addEventListener('click', () => this.setFollow(true));
+    this.read();
+    this.resize();
+    if (!this.toHash()) { this.draw(0); if (!this.over) this.setFollow(true); }
+  }
+  read() { this.total = Number(this.state.dataset.records); this.over = this.state.dataset.over === 'true'; }
+  get seen() { return Math.max(1, Math.floor(this.box.clientHeight / ROW)); }
+  get range() { return Math.max(1, this.height - this.box.clientHeight); }
+  get lastTop() { return Math.max(0, this.total - this.seen); }
+  get isAtEnd() { return this.first >= this.lastTop; }
+  resize() {
+    this.height = Math.min(HIGHEST, Math.max(this.total * ROW, this.box.clientHeight));
+    this.pad.style.height = `${this.height}px`;
+  }
+  schedule() {
+    if (this.queued) return;
+    this.queued = requestAnimationFrame(() => {
+      this.queued = 0;
+      // A place that was asked for by number stays exact until the reader scrolls.
+      if (this.box.scrollTop !== this.placed) {
+        const share = Math.min(1, this.box.scrollTop / this.range);
+        this.first = this.height < HIGHEST ? Math.min(this.lastTop, Math.round(this.box.scrollTop / ROW)) : Math.round(share * this.lastTop);
+        if (!this.isAtEnd) this.setFollow(false);
+      }
+      this.draw(this.first);
+    });
+  }
+  go(n) {
+    this.first = Math.max(0, Math.min(this.lastTop, n));
+    this.box.scrollTop = this.height < HIGHEST ? this.first * ROW : (this.first / Math.max(1, this.lastTop)) * this.range;
+    this.placed = this.box.scrollTop;
+    this.draw(this.first);
+  }
+  toHash() {
+    const found = /^#L(\d+)(?:-L?(\d+))?$/.exec(location.hash);
+    if (!found) return false;
+    this.marked = [found[1] - 1, (found[2] ?? found[1]) - 1];
+    this.setFollow(false);
+    this.go(this.marked[0] - 5);
+    return true;
+  }
+  renew() {
+    const before = this.total;
+    this.read();
+    if (this.total === before) return;
+    this.pages.delete(Math.floor(Math.max(0, before - 1) / PAGE));
+    this.resize();
+    if (this.follow) this.go(this.lastTop); else this.draw(this.first);
+  }
+  setFollow(on) {
+    this.follow = on;
+    if (on) this.go(this.lastTop);
+    this.followButton.hidden = on || this.isAtEnd;
+  }
+  async load(page) {
+    const entry = { lines: [] };
+    this.pages.set(page, entry);
+    if (this.pages.size > KEEP) this.pages.delete(this.pages.keys().next().value);
+    const lines = await this.records(`from=${page * PAGE}&limit=${PAGE}`).catch(() => null);
+    if (lines) entry.lines = lines; else if (this.pages.get(page) === entry) setTimeout(() => this.pages.delete(page), 2000);
+    this.draw(this.first);
+  }
+  async records(query) {
+    const answer = await fetch(`${this.box.dataset.log}?${query}`);
+    if (!answer.ok) throw new Error(answer.status);
+    return (await answer.text()).split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  }
+  record(n) {
+    const number = Math.floor(n / PAGE), page = this.pages.get(number);
+    if (!page) { this.load(number); return undefined; }
+    // The page was used last.
+    this.pages.delete(number);
+    this.pages.set(number, page);
+    return page.lines[n % PAGE];
+  }
+  draw(first) {
+    this.first = Math.max(0, Math.min(this.lastTop, first ?? 0));
+    const lines = document.createDocumentFragment();
+    const end = Math.min(this.total, this.first + this.seen + 2);
+    let step = this.first ? this.pages.get(Math.floor((this.first - 1) / PAGE))?.lines[(this.first - 1) % PAGE]?.step : undefined;
+    let isWhole = true;
+    for (let n = this.first; n < end; n++) {
+      const record = this.record(n);
+      isWhole &&= record !== undefined;
+      if (record?.step !== undefined && record.step !== step) {
+        step = record.step;
+        lines.append(make('div', 'line group', `Step ${step + 1}`));
+      }
+      lines.append(this.line(n, record));
+    }
+    if (!this.total) lines.append(make('p', 'empty', this.over ? 'The job wrote no output.' : 'No output yet.'));
+    this.rows.replaceChildren(lines);
+    this.rows.scrollTop = this.isAtEnd ? this.rows.scrollHeight : 0;
+    if (!this.follow) this.followButton.hidden = this.isAtEnd;
+    this.box.toggleAttribute('data-drawn', isWhole);
+  }
+  line(n, record) {
+    const line = make('div', 'line');
+    line.dataset.n = n + 1;
+    if (record && record.stream !== 'stdout') line.classList.add(record.stream);
+    if (this.marked && n >= this.marked[0] && n <= this.marked[1]) line.classList.add('marked');
+    const link = Object.assign(make('a', '', n + 1), { href: `#L${n + 1}`, ariaLabel: `Line ${n + 1}` });
+    const time = make('time', '');
+    const text = make('span', 't');
+    if (record) {
+      time.dateTime = time.title = record.at;
+      time.textContent = clock(new Date(record.at));
+      text.append(render(record.text, this.query));
+    }
+    line.append(link, time, text);
+    return line;
+  }
+  show(n) { this.marked = [n, n]; this.setFollow(false); this.go(n - 5); history.replaceState(null, '', `#L${n + 1}`); }
+  async search(query) {
+    Object.assign(this, { query, matches: [], match: -1, cursor: undefined, count: 0 });
+    if (query) { await this.moreMatches(); if (this.matches.length) this.step(1); else this.say(); } else this.say();
+    this.draw(this.first);
+  }
+  async moreMatches() {
+    const query = this.query, from = this.cursor ? `&cursor=${encodeURIComponent(this.cursor)}` : '';
+    const answer = await fetch(`${this.box.dataset.search}?q=${encodeURIComponent(query)}&limit=1000${from}`).catch(() => null);
+    if (!answer?.ok || query !== this.query) return;
+    const found = await answer.json();
+    this.matches.push(...found.matches.map((match) => match.n));
+    [this.cursor, this.count] = [found.next_cursor, found.total];
+  }
+  async step(by) {
+    if (by > 0 && this.match + 1 >= this.matches.length && this.cursor) await this.moreMatches();
+    if (!this.matches.length) return;
+    this.match = (this.match + by + this.matches.length) % this.matches.length;
+    this.say();
+    this.show(this.matches[this.match]);
+  }
+  say() {
+    const none = this.query && !this.count ? 'none' : '';
+    document.getElementById('log-hits').textContent = this.count ? `${this.match + 1} of ${this.count.toLocaleString('en')}` : none;
+  }
+  async nextError() {
+    const from = (this.marked?.[1] ?? this.first - 1) + 1;
+    const [record] = await this.records(`from=${from}&stream=stderr&limit=1`).catch(() => []);
+    if (record) this.show(record.n);
+  }
+  async toStep(step) {
+    const [record] = await this.records(`step=${step}&limit=1`).catch(() => []);
+    if (record) this.show(record.n);
+  }
+}
+
+export function startLog() {
+  const box = document.querySelector('[data-log]');
+  const log = (box.log = new Log(box));
+  const text = document.getElementById('log-text');
+  let pause;
+  text.addEventListener('input', () => { clearTimeout(pause); pause = setTimeout(() => log.search(text.value), 250); });
+  text.addEventListener('keydown', (event) => { if (event.key === 'Enter') { event.preventDefault(); log.step(event.shiftKey ? -1 : 1); } });
+  const actions = {
+    next: () => log.step(1), previous: () => log.step(-1), error: () => log.nextError(),
+    first: () => { log.setFollow(false); log.go(0); }, last: () => log.go(log.lastTop),
+    link: () => navigator.clipboard?.writeText(`${location.origin}${location.pathname}#L${(log.marked?.[0] ?? log.first) + 1}`),
+  };
+  for (const tool of document.querySelectorAll('[data-log-tool]')) tool.hidden = false;
+  document.addEventListener('click', (event) => {
+    const tool = event.target.closest('[data-log-action],[data-toggles],[data-step]');
+    if (!tool) return;
+    if (tool.dataset.step) { event.preventDefault(); log.toStep(tool.dataset.step); }
+    actions[tool.dataset.logAction]?.();
+    if (tool.dataset.toggles) {
+      tool.ariaPressed = String(box.classList.toggle(tool.dataset.toggles) === (tool.dataset.on === 'set'));
+      log.draw(log.first);
+    }
+  });
+}

@@ -1,0 +1,63 @@
+// Times in the reader's zone, and lengths of time that go on. The words are those of the daemon.
+
+/** What the reader has chosen, in this browser. */
+export function setting(name, otherwise) {
+  try { return localStorage.getItem(name) ?? otherwise; } catch { return otherwise; }
+}
+
+const two = (number) => String(number).padStart(2, '0');
+
+export function clock(at) {
+  return setting('times') === 'utc'
+    ? at.toISOString().slice(11, 19)
+    : `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}
+
+function moment(at) {
+  return setting('times') === 'utc'
+    ? `${at.toISOString().slice(0, 10)} ${clock(at)} UTC`
+    : `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock(at)}`;
+}
+
+export function duration(millis) {
+  if (millis < 1000) return `${Math.max(0, Math.floor(millis))} ms`;
+  const s = Math.floor(millis / 1000);
+  const pair = (large, unit, small, other) => (small ? `${large} ${unit} ${small} ${other}` : `${large} ${unit}`);
+  if (s < 10) return `${s}.${Math.floor((millis % 1000) / 100)} s`;
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return pair(Math.floor(s / 60), 'min', s % 60, 's');
+  if (s < 86400) return pair(Math.floor(s / 3600), 'h', Math.floor((s % 3600) / 60), 'min');
+  return pair(Math.floor(s / 86400), 'd', Math.floor((s % 86400) / 3600), 'h');
+}
+
+function coarse(millis) {
+  const s = Math.floor(millis / 1000);
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  return s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} days`;
+}
+
+const forms = {
+  at: moment,
+  ago: (at, now) => (now - at < 1000 ? 'now' : `${coarse(now - at)} ago`),
+  until: (at, now) => (at - now < 1000 ? 'now' : `in ${coarse(at - now)}`),
+  since: (at, now) => duration(Math.max(0, now - at)),
+};
+
+export function localise(part) {
+  const now = Date.now();
+  for (const time of part.querySelectorAll('time[data-time]')) {
+    const at = new Date(time.dateTime);
+    if (isNaN(at)) continue;
+    const text = forms[time.dataset.time]?.(at, now);
+    if (text && time.textContent !== text) time.textContent = text;
+  }
+  for (const bar of part.querySelectorAll('svg.progress[data-usual]')) {
+    const share = (now - bar.dataset.since) / (bar.dataset.usual * 1000);
+    bar.querySelector('.running')?.setAttribute('width', Math.round(1000 * Math.min(1, Math.max(0, share))));
+  }
+}
+
+export function everySecond(part) {
+  setInterval(() => { if (!document.hidden) localise(part); }, 1000);
+}

@@ -1,0 +1,35 @@
+// Uploads with progress, one file after the other.
+
+export function startUploads() {
+  const form = document.querySelector('form[data-upload]');
+  const files = form.querySelector('input[type=file]');
+  const line = form.querySelector('[data-progress]');
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    event.stopPropagation();
+    for (const file of files.files) if (!(await putFile(form, file, line))) return;
+    location.reload();
+  });
+}
+
+function putFile(form, file, line) {
+  const folder = form.dataset.upload.split('/').map((name) => encodeURIComponent(decodeURIComponent(name))).join('/');
+  const expiry = form.elements.expires_in?.value;
+  const query = new URLSearchParams({ project: form.dataset.project, ...(expiry ? { expires_in: expiry } : {}) });
+  line.hidden = false;
+  const bar = line.querySelector('progress'), text = line.querySelector('span');
+  return new Promise((done) => {
+    const request = new XMLHttpRequest();
+    request.open('PUT', `/blobs/${folder}${encodeURIComponent(file.name)}?${query}`);
+    request.upload.onprogress = (event) => { bar.max = event.total; bar.value = event.loaded; };
+    request.onloadend = () => {
+      const isStored = request.status >= 200 && request.status < 300;
+      let detail = 'the connection was lost';
+      try { detail = JSON.parse(request.responseText).detail ?? detail; } catch { /* The answer is no problem document. */ }
+      text.textContent = isStored ? `${file.name} is stored` : `${file.name} was not stored: ${detail}`;
+      done(isStored);
+    };
+    text.textContent = `${file.name} is being sent`;
+    request.send(file);
+  });
+}

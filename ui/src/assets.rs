@@ -1,0 +1,179 @@
+//! What pages load: one style sheet, an icon and two scripts. Nothing is built for them outside of this package.
+//!
+//! One hash over all contents is part of every address, so an answer may be kept for ever.
+
+use std::sync::LazyLock;
+
+/// A file that pages load.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Asset {
+    pub name: &'static str,
+    pub content_type: &'static str,
+    pub bytes: Vec<u8>,
+}
+
+const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+
+macro_rules! file {
+    ($name:literal) => {
+        include_str!(concat!("../assets/", $name))
+    };
+}
+
+/// The modules of the main script: each one after those that it imports. They are ES modules as they stand, and no two of
+/// them have the same name at the top, so one script can be made of them. It is half as long as they are one by one, and
+/// a page waits for one request.
+const MODULES: &[&str] = &[
+    file!("times.js"),
+    file!("morph.js"),
+    file!("ansi.js"),
+    file!("form.js"),
+    file!("live.js"),
+    file!("log.js"),
+    file!("finder.js"),
+    file!("keys.js"),
+    file!("upload.js"),
+    file!("main.js"),
+];
+
+/// Every asset.
+pub static ASSETS: LazyLock<[Asset; 4]> = LazyLock::new(|| {
+    let asset = |name, content_type, text: &str| Asset {
+        name,
+        content_type,
+        bytes: lean(text).into_bytes(),
+    };
+    [
+        asset("everscan.css", CSS, &tight(file!("everscan.css"))),
+        asset("icon.svg", "image/svg+xml", file!("icon.svg")),
+        asset("theme.js", JAVASCRIPT, file!("theme.js")),
+        asset("main.js", JAVASCRIPT, &joined(MODULES)),
+    ]
+});
+
+/// The path below which assets are, up to the hash.
+pub const PREFIX: &str = "/assets/";
+
+static FOLDER: LazyLock<String> = LazyLock::new(|| format!("{PREFIX}{:016x}/", hash(&*ASSETS)));
+
+/// The hash over all contents, which is also the entity tag of each asset.
+pub fn version() -> &'static str {
+    FOLDER.trim_start_matches(PREFIX).trim_end_matches('/')
+}
+
+/// The address of an asset.
+pub fn link(name: &str) -> String {
+    format!("{}{name}", *FOLDER)
+}
+
+/// The asset at an address. An address with another hash has none: the page that names it is of another version.
+pub fn asset(path: &str) -> Option<&'static Asset> {
+    let name = path.strip_prefix(FOLDER.as_str())?;
+    ASSETS.iter().find(|asset| asset.name == name)
+}
+
+/// One script of modules: without their imports, which each fill a line, and without the word `export`.
+fn joined(modules: &[&str]) -> String {
+    let lines = modules.iter().flat_map(|module| module.lines());
+    lines
+        .filter(|line| !line.starts_with("import "))
+        .map(|line| line.strip_prefix("export ").unwrap_or(line))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The text without its comments and indentation, which are for us. Both stand on lines of their own, and no text within
+/// a program goes over the end of a line.
+fn lean(text: &str) -> String {
+    let is_comment =
+        |line: &str| line.starts_with("//") || (line.starts_with("/*") && line.ends_with("*/"));
+    let lines = text.lines().map(str::trim);
+    lines
+        .filter(|line| !line.is_empty() && !is_comment(line))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// A sheet without spaces around braces and after semicolons. No text in the sheet has them.
+fn tight(sheet: &str) -> String {
+    sheet
+        .replace("; }", "}")
+        .replace(" { ", "{")
+        .replace(" {", "{")
+        .replace("; ", ";")
+}
+
+/// FNV-1a of names and contents. It tells versions apart and protects nothing.
+fn hash(assets: &[Asset]) -> u64 {
+    let parts = assets
+        .iter()
+        .flat_map(|asset| [asset.name.as_bytes(), &[0], &asset.bytes, &[0]]);
+    parts.flatten().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn each_asset_is_at_its_address_and_nowhere_else() {
+        for expected in ASSETS.iter() {
+            assert_eq!(asset(&link(expected.name)), Some(expected));
+        }
+        assert_eq!(asset("/assets/0000000000000000/main.js"), None);
+        assert_eq!(asset("/assets/main.js"), None);
+        assert_eq!(asset(&link("../Cargo.toml")), None);
+        assert_eq!(link("main.js"), format!("/assets/{}/main.js", version()));
+    }
+
+    #[test]
+    fn comments_and_indentation_are_not_sent() {
+        let text = "// why\n  a(1); // end\n\n/** what */\n\tb('//x');\n";
+        assert_eq!(lean(text), "a(1); // end\nb('//x');");
+    }
+
+    #[test]
+    fn no_two_modules_have_a_name_in_common() {
+        let mut names = HashSet::new();
+        for line in joined(MODULES).lines() {
+            let declared = ["function ", "async function ", "class ", "const ", "let "];
+            let Some(rest) = declared.iter().find_map(|word| line.strip_prefix(word)) else {
+                continue;
+            };
+            // A declaration of several names has a value after some of them.
+            for part in rest.split(';').next().unwrap_or_default().split(", ") {
+                let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+                let end = part
+                    .find(|letter| !is_of_name(letter))
+                    .unwrap_or(part.len());
+                let name = &part[..end];
+                assert!(
+                    name.is_empty() || names.insert(name.to_owned()),
+                    "{name} stands twice"
+                );
+                if !line.starts_with("let ") {
+                    break;
+                }
+            }
+        }
+        assert!(names.len() > 30);
+    }
+
+    #[test]
+    fn the_hash_depends_on_names_and_contents() {
+        let one = |name, bytes: &str| {
+            hash(&[Asset {
+                name,
+                content_type: CSS,
+                bytes: Vec::from(bytes),
+            }])
+        };
+        assert_ne!(one("a", "b"), one("ab", ""));
+        assert_ne!(one("a", "b"), one("a", "c"));
+    }
+}

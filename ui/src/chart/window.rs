@@ -1,0 +1,168 @@
+//! The part of time that a chart shows, and its ticks.
+
+use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime, TimeDelta, Utc};
+
+use super::text;
+
+const HOUR: i64 = 3_600_000;
+/// The distances between ticks that are easy to read.
+const STEPS: [i64; 8] = [
+    HOUR,
+    2 * HOUR,
+    3 * HOUR,
+    6 * HOUR,
+    12 * HOUR,
+    DAY,
+    2 * DAY,
+    7 * DAY,
+];
+const DAY: i64 = 24 * HOUR;
+/// More labels would touch each other.
+const MOST_TICKS: i64 = 9;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    pub from: DateTime<Utc>,
+    pub until: DateTime<Utc>,
+}
+
+impl Window {
+    /// The time before a moment, for example the last 24 hours.
+    pub fn before(until: DateTime<Utc>, length: TimeDelta) -> Self {
+        let from = until.checked_sub_signed(length);
+        Self {
+            from: from.unwrap_or(DateTime::<Utc>::MIN_UTC),
+            until,
+        }
+    }
+
+    /// Whole days of the offset, from midnight to midnight.
+    pub fn days(first: NaiveDate, days: u16, offset: FixedOffset) -> Self {
+        let midnight = first.and_time(NaiveTime::MIN).and_utc().timestamp();
+        let from = midnight - i64::from(offset.local_minus_utc());
+        let until = from + i64::from(days) * DAY / 1_000;
+        let moment = |seconds| DateTime::from_timestamp(seconds, 0);
+        Self {
+            from: moment(from).unwrap_or(DateTime::<Utc>::MIN_UTC),
+            until: moment(until).unwrap_or(DateTime::<Utc>::MAX_UTC),
+        }
+    }
+
+    /// In milliseconds, and never empty.
+    pub(super) fn length(self) -> i64 {
+        let length = self.until.timestamp_millis() - self.from.timestamp_millis();
+        length.max(1)
+    }
+
+    pub(super) fn contains(self, at: DateTime<Utc>) -> bool {
+        self.from <= at && at <= self.until
+    }
+
+    /// How far a moment is from the start, in milliseconds.
+    pub(super) fn offset_of(self, at: DateTime<Utc>) -> i64 {
+        at.timestamp_millis() - self.from.timestamp_millis()
+    }
+
+    /// The distance between two ticks, in milliseconds.
+    pub(super) fn step(self) -> i64 {
+        let fits = |step: &i64| self.length() / step < MOST_TICKS;
+        let whole_days = (self.length() / (DAY * (MOST_TICKS - 1)) + 1) * DAY;
+        STEPS.into_iter().find(fits).unwrap_or(whole_days)
+    }
+
+    /// The ticks: whole hours, or midnights, of the offset.
+    pub(super) fn ticks(self, offset: FixedOffset) -> Vec<Tick> {
+        let step = self.step();
+        let shift = i64::from(offset.local_minus_utc()) * 1_000;
+        let local = self.from.timestamp_millis() + shift;
+        let before_first = (step - local.rem_euclid(step)) % step;
+        (0..=MOST_TICKS)
+            .map(|tick| before_first + tick * step)
+            .take_while(|&distance| distance <= self.length())
+            .filter_map(|distance| {
+                let at = self.from.timestamp_millis() + distance;
+                let at = DateTime::from_timestamp_millis(at)?;
+                let label = match step < DAY {
+                    true => text::time(at, offset),
+                    false => text::day(at, offset),
+                };
+                Some(Tick { distance, label })
+            })
+            .collect()
+    }
+}
+
+/// A line of the time axis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tick {
+    /// From the start of the window, in milliseconds.
+    pub(super) distance: i64,
+    pub(super) label: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn labels(window: Window, offset: i32) -> Vec<String> {
+        let offset = FixedOffset::east_opt(offset).unwrap();
+        let ticks = window.ticks(offset).into_iter();
+        ticks.map(|tick| tick.label).collect()
+    }
+
+    #[test]
+    fn a_day_has_a_tick_at_every_third_hour() {
+        let window = Window::before(at("2025-11-24T14:07:52Z"), TimeDelta::hours(24));
+        let expected = [
+            "15:00", "18:00", "21:00", "00:00", "03:00", "06:00", "09:00", "12:00",
+        ];
+        assert_eq!(labels(window, 0)[..], expected);
+    }
+
+    #[test]
+    fn ticks_are_whole_hours_of_an_offset_with_half_an_hour() {
+        let window = Window::before(at("2025-11-24T14:00:00Z"), TimeDelta::hours(4));
+        let expected = ["16:00", "17:00", "18:00", "19:00"];
+        assert_eq!(labels(window, 19_800)[..], expected);
+        assert_eq!(
+            window.ticks(FixedOffset::east_opt(19_800).unwrap())[0].distance,
+            HOUR / 2
+        );
+    }
+
+    #[test]
+    fn a_week_has_a_tick_at_every_midnight() {
+        let first = NaiveDate::from_ymd_opt(2025, 11, 24).unwrap();
+        let offset = FixedOffset::east_opt(3_600).unwrap();
+        let window = Window::days(first, 7, offset);
+        assert_eq!(window.from, at("2025-11-23T23:00:00Z"));
+        let labels = labels(window, 3_600);
+        assert_eq!(labels.len(), 8);
+        assert_eq!(labels[0], "Mon 24 Nov");
+        assert_eq!(labels[7], "Mon 1 Dec");
+    }
+
+    #[test]
+    fn no_window_has_more_ticks_than_fit() {
+        let until = at("2025-11-24T14:07:52Z");
+        for hours in (1..20_000).step_by(7) {
+            let window = Window::before(until, TimeDelta::hours(hours));
+            let ticks = labels(window, 3_600).len();
+            assert!(ticks <= 10, "{hours} hours have {ticks} ticks");
+        }
+        let all = Window {
+            from: DateTime::<Utc>::MIN_UTC,
+            until: DateTime::<Utc>::MAX_UTC,
+        };
+        assert!(labels(all, 3_600).len() <= 10);
+        let nothing = Window {
+            from: until,
+            until: DateTime::<Utc>::MIN_UTC,
+        };
+        assert!(labels(nothing, 0).is_empty());
+    }
+}

@@ -1,0 +1,259 @@
+//! Forms: they post, carry an idempotency key, and show problems beside their fields.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use percent_encoding::utf8_percent_encode;
+use wire::Problem;
+
+use crate::links::IN_A_SEGMENT;
+use crate::shell::Visit;
+
+/// What was typed into a form that was refused, and why it was.
+#[derive(Debug, Clone, Default)]
+pub struct Refused {
+    /// By the names of the fields. Never secrets.
+    pub typed: BTreeMap<String, String>,
+    pub problem: Option<Problem>,
+}
+
+impl Refused {
+    /// The typed text of a field, or else what it begins with.
+    pub(crate) fn value<'a>(&'a self, field: &str, otherwise: &'a str) -> &'a str {
+        self.typed.get(field).map_or(otherwise, String::as_str)
+    }
+
+    /// Why a field was refused.
+    pub(crate) fn error(&self, field: &str) -> Option<&str> {
+        let errors = &self.problem.as_ref()?.errors;
+        let error = errors.iter().find(|error| error.field == field)?;
+        Some(&error.message)
+    }
+
+    /// The problem itself, without what stands beside one of these fields.
+    pub(crate) fn summary(&self, fields: &[&str]) -> Markup {
+        html! {
+            @if let Some(problem) = &self.problem {
+                div.problem role="alert" {
+                    p { b { (problem.detail) } }
+                    @if let Some(hint) = &problem.hint { p { (hint) } }
+                    (other_problems(problem, fields))
+                }
+            }
+        }
+    }
+}
+
+/// The problems of members for which a form has no field.
+pub(crate) fn other_problems(problem: &Problem, fields: &[&str]) -> Markup {
+    let has_none = |field: &str| !fields.contains(&field);
+    html! {
+        @if problem.errors.iter().any(|error| has_none(&error.field)) {
+            ul.plain {
+                @for error in problem.errors.iter().filter(|error| has_none(&error.field)) {
+                    li { code { (error.field) } ": " (error.message) }
+                }
+            }
+        }
+    }
+}
+
+/// A form with its idempotency key. `name` is unique on the page.
+pub(crate) fn post(visit: &Visit, name: &str, action: &str, content: &Markup) -> Markup {
+    html! {
+        form method="post" action=(action) {
+            input type="hidden" name="idempotency_key" value=(visit.key_of(name));
+            (content)
+        }
+    }
+}
+
+/// A form that is one button.
+pub(crate) fn button(visit: &Visit, action: &str, label: &str) -> Markup {
+    post(
+        visit,
+        action,
+        action,
+        &html! { button.button type="submit" { (label) } },
+    )
+}
+
+/// A button whose action cannot be taken back. It stands behind a disclosure, which works without a script and keeps a
+/// slip of the finger harmless.
+pub(crate) fn guarded(visit: &Visit, action: &str, label: &str, warning: &str) -> Markup {
+    guarded_with(visit, action, label, warning, &html! {})
+}
+
+/// The same with more fields.
+pub(crate) fn guarded_with(
+    visit: &Visit,
+    action: &str,
+    label: &str,
+    warning: &str,
+    fields: &Markup,
+) -> Markup {
+    let id = format!(
+        "guard-{}",
+        visit.key_of(&format!("{action} {label}")).simple()
+    );
+    html! {
+        details.guard {
+            summary.button.danger { (label) "…" }
+            div.confirm {
+                p id=(id) { (warning) }
+                (post(visit, &format!("{action} {label}"), action, &html! {
+                    (fields)
+                    button.button.danger type="submit" aria-describedby=(id) { (label) }
+                }))
+            }
+        }
+    }
+}
+
+/// A field with its label, a hint, and the reason why its value was refused.
+pub(crate) struct Field<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) label: &'a str,
+    pub(crate) hint: &'a str,
+    pub(crate) required: bool,
+    /// What its id begins with. It differs where two forms of a page have fields of one name.
+    pub(crate) form: &'a str,
+}
+
+impl<'a> Field<'a> {
+    pub(crate) const fn new(name: &'a str, label: &'a str) -> Self {
+        Self {
+            name,
+            label,
+            hint: "",
+            required: false,
+            form: "field",
+        }
+    }
+
+    pub(crate) const fn hint(mut self, hint: &'a str) -> Self {
+        self.hint = hint;
+        self
+    }
+
+    pub(crate) const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    pub(crate) const fn of(mut self, form: &'a str) -> Self {
+        self.form = form;
+        self
+    }
+
+    /// One line of text. `kind` is the type of the input.
+    pub(crate) fn input(&self, kind: &str, value: &str, refused: &Refused) -> Markup {
+        // A secret is never sent back.
+        let value = if kind == "password" {
+            ""
+        } else {
+            refused.value(self.name, value)
+        };
+        self.around(refused, |described, invalid| html! {
+            input id=(self.id()) name=(self.name) type=(kind) value=(value) required[self.required]
+                autocomplete="off" spellcheck="false" aria-invalid=[invalid] aria-describedby=[described];
+        })
+    }
+
+    /// Several lines of text.
+    pub(crate) fn text(&self, value: &str, most: Option<u64>, refused: &Refused) -> Markup {
+        self.around(refused, |described, invalid| html! {
+            textarea id=(self.id()) name=(self.name) rows="1" required[self.required] spellcheck="false"
+                data-most=[most] aria-invalid=[invalid] aria-describedby=[described] {
+                // A browser drops the first line end.
+                "\n" (refused.value(self.name, value))
+            }
+        })
+    }
+
+    /// One of several values, each with its label.
+    pub(crate) fn select(
+        &self,
+        options: &[(String, String)],
+        value: &str,
+        refused: &Refused,
+    ) -> Markup {
+        let chosen = refused.value(self.name, value);
+        self.around(refused, |described, invalid| {
+            html! {
+                select id=(self.id()) name=(self.name) required[self.required]
+                    aria-invalid=[invalid] aria-describedby=[described] {
+                    @for (option, label) in options {
+                        option value=(option) selected[option == chosen] { (label) }
+                    }
+                }
+            }
+        })
+    }
+
+    /// A switch that always sends `true` or `false`: the hidden field comes first, and the last value counts.
+    pub(crate) fn switch(&self, on: bool, refused: &Refused) -> Markup {
+        let on = match refused.typed.get(self.name) {
+            Some(typed) => typed == "true",
+            None => on,
+        };
+        let error = self.error(refused);
+        html! {
+            div.field.switch {
+                input type="hidden" name=(self.name) value="false";
+                input id=(self.id()) name=(self.name) type="checkbox" value="true" checked[on]
+                    aria-invalid=[error.map(|_| "true")] aria-describedby=[self.described(error)];
+                label for=(self.id()) { (self.label) }
+                (self.notes(error))
+            }
+        }
+    }
+
+    fn around(
+        &self,
+        refused: &Refused,
+        control: impl FnOnce(Option<String>, Option<&'static str>) -> Markup,
+    ) -> Markup {
+        let error = self.error(refused);
+        html! {
+            div.field {
+                label for=(self.id()) {
+                    (self.label)
+                    @if self.required { span.muted { " (required)" } }
+                }
+                (control(self.described(error), error.map(|_| "true")))
+                (self.notes(error))
+            }
+        }
+    }
+
+    fn error<'r>(&self, refused: &'r Refused) -> Option<&'r str> {
+        refused.error(self.name)
+    }
+
+    fn id(&self) -> String {
+        // A space would end the id where others refer to it.
+        format!(
+            "{}-{}",
+            self.form,
+            utf8_percent_encode(self.name, IN_A_SEGMENT)
+        )
+    }
+
+    fn described(&self, error: Option<&str>) -> Option<String> {
+        let id = self.id();
+        match (self.hint.is_empty(), error) {
+            (true, None) => None,
+            (false, None) => Some(format!("{id}-hint")),
+            (true, Some(_)) => Some(format!("{id}-error")),
+            (false, Some(_)) => Some(format!("{id}-error {id}-hint")),
+        }
+    }
+
+    fn notes(&self, error: Option<&str>) -> Markup {
+        html! {
+            @if let Some(error) = error { p.error id={ (self.id()) "-error" } { (error) } }
+            @if !self.hint.is_empty() { p.hint id={ (self.id()) "-hint" } { (self.hint) } }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The graph of a workflow: which scan starts or reads which.
+//!
+//! The list of scans on the same page is the equivalent for those who do not see the graph.
+
+mod draw;
+mod layout;
+mod order;
+mod place;
+mod rank;
+mod route;
+
+use std::collections::BTreeMap;
+
+use wire::{How, JobState, Scan, Trigger};
+
+pub use draw::draw;
+pub use layout::{Area, Layout, Link, Point, Route, Shape, Size, layout};
+
+use crate::chart::Bar;
+
+/// A scan as the graph shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Node {
+    pub name: String,
+    /// The page of the scan.
+    pub href: String,
+    /// What stands beneath the name, for example when it ran.
+    pub lines: Vec<String>,
+    /// The state of its newest job.
+    pub state: Option<JobState>,
+    /// What starts it.
+    pub trigger: Option<Trigger>,
+    /// Its newest jobs, oldest first.
+    pub history: Vec<Bar>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// The name of the scan whose results are read.
+    pub from: String,
+    /// The name of the scan that reads them.
+    pub to: String,
+    pub how: How,
+}
+
+/// The edges of a workflow, in the order of its file. Where a scan both starts and feeds another one, the start is shown.
+pub fn edges(scans: &[Scan]) -> Vec<Edge> {
+    let mut edges = Vec::new();
+    for scan in scans {
+        for reading in &scan.reads {
+            let is_start_too =
+                |other: &wire::Reading| other.scan == reading.scan && other.how == How::Starts;
+            if reading.how == How::Starts || !scan.reads.iter().any(is_start_too) {
+                edges.push(Edge {
+                    from: reading.scan.clone(),
+                    to: scan.name.clone(),
+                    how: reading.how,
+                });
+            }
+        }
+    }
+    edges
+}
+
+/// A scan with those that it reads and those that read it.
+pub fn neighbours(name: &str, nodes: &[Node], edges: &[Edge]) -> (Vec<Node>, Vec<Edge>) {
+    let touching = |edge: &&Edge| edge.from == name || edge.to == name;
+    let edges: Vec<Edge> = edges.iter().filter(touching).cloned().collect();
+    let is_near = |node: &&Node| {
+        let is_end = |edge: &Edge| edge.from == node.name || edge.to == node.name;
+        node.name == name || edges.iter().any(is_end)
+    };
+    (nodes.iter().filter(is_near).cloned().collect(), edges)
+}
+
+/// The edges by the positions of their nodes. An edge whose scan is missing is left out.
+fn links<'a>(nodes: &[Node], edges: &'a [Edge]) -> (Vec<Link>, Vec<&'a Edge>) {
+    let positions: BTreeMap<&str, usize> = nodes
+        .iter()
+        .enumerate()
+        .map(|(position, node)| (node.name.as_str(), position))
+        .collect();
+    edges
+        .iter()
+        .filter_map(|edge| {
+            let from = *positions.get(edge.from.as_str())?;
+            let to = *positions.get(edge.to.as_str())?;
+            Some((Link { from, to }, edge))
+        })
+        .unzip()
+}

@@ -1,0 +1,199 @@
+//! The graph as SVG. Looks come from classes alone, because the pages forbid style attributes.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, html};
+use wire::{How, JobState};
+
+use super::layout::{Area, Point, Route, Shape, Size, layout};
+use super::{Edge, Node, links};
+use crate::chart::{icon, mini_bars, trigger_icon};
+
+const NARROWEST: usize = 228;
+const WIDEST: usize = 340;
+/// A node without lines has only its name.
+const HEAD_HEIGHT: usize = 40;
+const FIRST_LINE_HEIGHT: usize = 28;
+const LINE_HEIGHT: usize = 18;
+/// More lines do not fit into a node that is read at a glance.
+const MOST_LINES: usize = 4;
+/// Of the bold name, and of the lines. Wide enough for most system fonts.
+const NAME_LETTER: usize = 8;
+const LINE_LETTER: usize = 7;
+/// Beside the name: an icon on each side, and margins.
+const BESIDE_NAME: usize = 72;
+const MOST_BARS: usize = 9;
+const ARROW: i64 = 7;
+
+/// Draws the graph. It is as wide as it needs to be, and its frame scrolls.
+pub fn draw(nodes: &[Node], edges: &[Edge]) -> Markup {
+    let (links, edges) = links(nodes, edges);
+    let sizes: Vec<Size> = nodes.iter().map(size).collect();
+    let layout = layout(&sizes, &links);
+    let (width, height) = (layout.width, layout.height);
+    html! {
+        div.graph tabindex="0" role="region" aria-label="Graph, scrolls sideways" {
+            svg width=(width) height=(height) viewBox={ "0 0 " (width) " " (height) }
+                role="group" aria-label=(label(nodes, edges.len())) {
+                @for route in &layout.routes {
+                    (edge(edges[route.link], route, nodes[links[route.link].to].state))
+                }
+                @for (item, area) in nodes.iter().zip(&layout.nodes) {
+                    (node(item, *area))
+                }
+            }
+        }
+    }
+}
+
+fn label(nodes: &[Node], edges: usize) -> String {
+    format!(
+        "Graph of scans, who starts whom: {} and {}. The list of scans has the same.",
+        count(nodes.len(), "scan"),
+        count(edges, "edge")
+    )
+}
+
+fn count(number: usize, of: &str) -> String {
+    match number {
+        1 => format!("1 {of}"),
+        _ => format!("{number} {of}s"),
+    }
+}
+
+fn size(node: &Node) -> Size {
+    let name = node.name.chars().count() * NAME_LETTER + BESIDE_NAME;
+    let height = match node.lines.len().min(MOST_LINES) {
+        0 if node.history.is_empty() => HEAD_HEIGHT,
+        lines => HEAD_HEIGHT + FIRST_LINE_HEIGHT + lines.saturating_sub(1) * LINE_HEIGHT,
+    };
+    let pixels = |length| i64::try_from(length).unwrap_or(i64::MAX);
+    Size {
+        width: pixels(name.clamp(NARROWEST, WIDEST)),
+        height: pixels(height),
+    }
+}
+
+fn node(node: &Node, area: Area) -> Markup {
+    let state = node.state.map_or("never", JobState::as_str);
+    let width = usize::try_from(area.width).unwrap_or(0);
+    let name = cut(&node.name, (width - BESIDE_NAME.min(width)) / NAME_LETTER);
+    let label = std::iter::once(node.name.as_str())
+        .chain(node.lines.iter().map(String::as_str))
+        .chain([node.state.map_or("never ran", JobState::as_str)])
+        .collect::<Vec<_>>()
+        .join(", ");
+    let history = &node.history[node.history.len().saturating_sub(MOST_BARS)..];
+    let bars_width = history.len() * 7;
+    html! {
+        a href=(node.href) aria-label=(label) {
+            title { (label) }
+            g class={ "node " (state) } transform={ "translate(" (area.x) " " (area.y) ")" } {
+                rect.box width=(area.width) height=(area.height) rx="9" {}
+                @if let Some(state) = node.state {
+                    g class={ "state " (state.as_str()) } transform="translate(12 12)" { (icon(state)) }
+                }
+                text.name x="36" y="25" { (name) }
+                @if let Some(trigger) = node.trigger {
+                    g.glyph transform={ "translate(" (area.width - 28) " 12)" } { (trigger_icon(trigger)) }
+                }
+                @for (index, line) in node.lines.iter().take(MOST_LINES).enumerate() {
+                    @let taken = if index == 0 { bars_width + 8 } else { 0 };
+                    text.sub x="12" y=(53 + index * LINE_HEIGHT) {
+                        (cut(line, width.saturating_sub(24 + taken) / LINE_LETTER))
+                    }
+                }
+                @if !history.is_empty() {
+                    g transform={ "translate(" (width.saturating_sub(bars_width + 12)) " 40)" } { (mini_bars(history)) }
+                }
+            }
+        }
+    }
+}
+
+/// The text, with its end left out if it has too many characters.
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+fn edge(edge: &Edge, route: &Route, reader: Option<JobState>) -> Markup {
+    let is_start = edge.how == How::Starts;
+    let what = match (is_start, route.shape) {
+        (true, _) => format!("a success of {} may start {}", edge.from, edge.to),
+        (false, Shape::Loop) => format!("{} reads its own past", edge.to),
+        (false, _) => format!("{} reads results of {}", edge.to, edge.from),
+    };
+    let mut class = String::from(if is_start { "starts" } else { "reads" });
+    if route.shape != Shape::Forward {
+        class.push_str(" back");
+    }
+    if is_start && reader == Some(JobState::Running) {
+        class.push_str(" live");
+    }
+    html! {
+        g {
+            title { (what) }
+            path class={ "edge " (class) } d=(line(route)) {}
+            @if let Some(head) = head(route) {
+                path class={ "head " (class) } d=(head) {}
+            }
+        }
+    }
+}
+
+/// The line of an edge. It ends within the arrow, so that it does not blunt its tip.
+fn line(route: &Route) -> String {
+    let mut line = String::new();
+    let points = &route.points;
+    let last = points.len().saturating_sub(1);
+    if route.shape == Shape::Loop {
+        if let [start, first, second, end] = points[..] {
+            let end_y = end.y - ARROW + 1;
+            let _ = write!(
+                line,
+                "M{} {}C{} {} {} {} {} {end_y}",
+                start.x, start.y, first.x, first.y, second.x, second.y, end.x
+            );
+        }
+        return line;
+    }
+    let mut from: Option<Point> = None;
+    for (index, &point) in points.iter().enumerate() {
+        let mut to = point;
+        if index == last {
+            to.x += match route.shape {
+                Shape::Back => ARROW - 1,
+                Shape::Forward | Shape::Loop => 1 - ARROW,
+            };
+        }
+        let _ = match from {
+            None => write!(line, "M{} {}", to.x, to.y),
+            // Within a bend, or straight ahead.
+            Some(from) if index % 2 == 0 || from.y == to.y => write!(line, "L{} {}", to.x, to.y),
+            Some(from) => {
+                let middle = i64::midpoint(from.x, to.x);
+                write!(
+                    line,
+                    "C{middle} {} {middle} {} {} {}",
+                    from.y, to.y, to.x, to.y
+                )
+            }
+        };
+        from = Some(to);
+    }
+    line
+}
+
+/// The arrow at the end of an edge. A marker would need an id, and ids must be unique in a page.
+fn head(route: &Route) -> Option<String> {
+    let Point { x, y } = *route.points.last()?;
+    Some(match route.shape {
+        Shape::Forward => format!("M{x} {y}l-7-4v8z"),
+        Shape::Back => format!("M{x} {y}l7-4v8z"),
+        Shape::Loop => format!("M{x} {y}l-4-7h8z"),
+    })
+}

@@ -1,0 +1,18 @@
+//! The pages of the web UI: values of `wire` in, markup and assets out. Pure.
+//!
+//! A page shows nothing that `/v0` does not answer. Everything but live updates, the virtual log and the finder works
+//! without a script. The pages keep a strict content security policy: no inline script, no inline style, no `style`
+//! attribute and no `data:` address, so what is drawn is SVG with attributes.
+
+pub mod assets;
+pub mod chart;
+pub mod form;
+pub mod graph;
+pub mod links;
+pub mod pages;
+pub mod shell;
+pub mod topics;
+pub mod words;
+
+mod list;
+mod sprite;

@@ -1,0 +1,244 @@
+//! The addresses of pages and actions. Names in them are percent-encoded, so that a name is always one segment.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use uuid::Uuid;
+use wire::WorkflowRef;
+
+/// What is encoded within a segment of a path, and in a value of a query.
+pub(crate) const IN_A_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+pub const OVERVIEW: &str = "/";
+pub const LOGIN: &str = "/login";
+pub const LOGOUT: &str = "/logout";
+pub const WORKFLOWS: &str = "/workflows";
+pub const JOBS: &str = "/jobs";
+pub const RUNNERS: &str = "/runners";
+pub const REGISTRATIONS: &str = "/runners/registrations";
+pub const SOURCES: &str = "/sources";
+pub const ARTIFACTS: &str = "/artifacts";
+pub const BLOBS: &str = "/blobs";
+pub const PROJECTS: &str = "/projects";
+pub const TOKENS: &str = "/tokens";
+pub const AUDIT: &str = "/audit";
+pub const SETTINGS: &str = "/settings";
+pub const ABOUT: &str = "/about";
+/// The stream of changed topics: server-sent events named `changed`, whose data is a JSON array of topics.
+pub const LIVE: &str = "/live";
+
+/// One name as one segment. A segment of dots alone would be taken as a step in the path.
+fn segment(name: &str) -> String {
+    if !name.is_empty() && name.bytes().all(|byte| byte == b'.') {
+        return "%2E".repeat(name.len());
+    }
+    utf8_percent_encode(name, IN_A_SEGMENT).to_string()
+}
+
+/// An address with those parameters that have a value.
+pub fn with_query(path: &str, parameters: &[(&str, &str)]) -> String {
+    let mut address = path.to_owned();
+    let given = parameters.iter().filter(|(_, value)| !value.is_empty());
+    for (place, (name, value)) in given.enumerate() {
+        address.push(if place == 0 { '?' } else { '&' });
+        address.push_str(name);
+        address.push('=');
+        address.push_str(&segment(value));
+    }
+    address
+}
+
+/// The name of a workflow as `source/name`.
+pub fn workflow_name(workflow: &WorkflowRef) -> String {
+    format!("{}/{}", workflow.source, workflow.name)
+}
+
+/// `name` is `source/name`.
+pub fn workflow(name: &str) -> String {
+    format!("{WORKFLOWS}/{}", segment(name))
+}
+
+pub fn revisions(workflow_name: &str) -> String {
+    format!("{}/revisions", workflow(workflow_name))
+}
+
+pub fn revision(workflow_name: &str, number: u64) -> String {
+    format!("{}/{number}", revisions(workflow_name))
+}
+
+pub fn scan(workflow_name: &str, scan: &str) -> String {
+    format!("{}/scans/{}", workflow(workflow_name), segment(scan))
+}
+
+pub fn dispatch(workflow_name: &str, scan_name: &str) -> String {
+    format!("{}/dispatch", scan(workflow_name, scan_name))
+}
+
+pub fn job(id: Uuid) -> String {
+    format!("{JOBS}/{id}")
+}
+
+/// An action on a job, or a page below it.
+fn below_job(id: Uuid, what: &str) -> String {
+    format!("{JOBS}/{id}/{what}")
+}
+
+pub fn cancel_job(id: Uuid) -> String {
+    below_job(id, "cancel")
+}
+
+pub fn delete_job(id: Uuid) -> String {
+    below_job(id, "delete")
+}
+
+pub fn job_context(id: Uuid) -> String {
+    below_job(id, "context")
+}
+
+/// The log as plain pages.
+pub fn job_log(id: Uuid) -> String {
+    below_job(id, "log")
+}
+
+pub fn raw_log(id: Uuid) -> String {
+    below_job(id, "log/raw")
+}
+
+/// Records as JSON lines, for the virtual log. Its parameters are `from`, `limit`, `step` and `stream`, as in `/v0`: a limit
+/// counts the records that are sent.
+pub fn log_records(id: Uuid) -> String {
+    below_job(id, "log/records")
+}
+
+/// Matches as the JSON of `wire::LogMatches`, for the virtual log. Its parameters are `q`, `limit` and `cursor`.
+pub fn log_search(id: Uuid) -> String {
+    below_job(id, "log/search")
+}
+
+/// The download of an artifact.
+pub fn artifact(job: Uuid, name: &str) -> String {
+    format!("{JOBS}/{job}/artifacts/{}", segment(name))
+}
+
+/// The files in an artifact.
+pub fn artifact_entries(job: Uuid, name: &str) -> String {
+    format!("{}/entries", artifact(job, name))
+}
+
+/// How an artifact differs from that of another job.
+pub fn artifact_diff(job: Uuid, name: &str, against: &str) -> String {
+    let path = format!("{}/diff", artifact(job, name));
+    with_query(&path, &[("against", against)])
+}
+
+pub fn delete_artifact(job: Uuid, name: &str) -> String {
+    format!("{}/delete", artifact(job, name))
+}
+
+pub fn runner(id: Uuid) -> String {
+    format!("{RUNNERS}/{id}")
+}
+
+pub fn remove_runner(id: Uuid) -> String {
+    format!("{RUNNERS}/{id}/remove")
+}
+
+pub fn source(name: &str) -> String {
+    format!("{SOURCES}/{}", segment(name))
+}
+
+pub fn sync_source(name: &str) -> String {
+    format!("{}/sync", source(name))
+}
+
+/// A folder of blobs. `prefix` is empty or ends with a slash.
+pub fn blob_folder(project: &str, prefix: &str) -> String {
+    with_query(BLOBS, &[("project", project), ("prefix", prefix)])
+}
+
+/// The path of a blob is encoded already, so its slashes stay.
+fn blob_path(path: &str) -> String {
+    let names = path.split('/').map(|name| {
+        let name = name.replace("%2F", "/").replace("%2f", "/");
+        segment(&name)
+    });
+    names.collect::<Vec<_>>().join("/")
+}
+
+/// The download of a blob.
+pub fn blob(project: &str, path: &str) -> String {
+    let address = format!("{BLOBS}/{}", blob_path(path));
+    with_query(&address, &[("project", project)])
+}
+
+/// The whole path of a blob is a parameter, as it may have any number of segments.
+pub fn delete_blob(project: &str, path: &str) -> String {
+    with_query("/blob-deletions", &[("project", project), ("path", path)])
+}
+
+pub fn project(name: &str) -> String {
+    format!("{PROJECTS}/{}", segment(name))
+}
+
+pub fn vars(project_name: &str) -> String {
+    format!("{}/vars", project(project_name))
+}
+
+pub fn delete_var(project_name: &str, name: &str) -> String {
+    format!("{}/{}/delete", vars(project_name), segment(name))
+}
+
+pub fn secrets(project_name: &str) -> String {
+    format!("{}/secrets", project(project_name))
+}
+
+pub fn delete_secret(project_name: &str, name: &str) -> String {
+    format!("{}/{}/delete", secrets(project_name), segment(name))
+}
+
+pub fn regenerate_token(id: Uuid) -> String {
+    format!("{TOKENS}/{id}/regenerate")
+}
+
+pub fn revoke_token(id: Uuid) -> String {
+    format!("{TOKENS}/{id}/revoke")
+}
+
+pub fn end_session(id: Uuid) -> String {
+    format!("{SETTINGS}/sessions/{id}/end")
+}
+
+/// Ends all sessions of the token.
+pub const END_SESSIONS: &str = "/settings/sessions/end";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_segment() {
+        assert_eq!(
+            scan("infra/deep/a b", "x?#\"<é"),
+            "/workflows/infra%2Fdeep%2Fa%20b/scans/x%3F%23%22%3C%C3%A9"
+        );
+        assert_eq!(source(".."), "/sources/%2E%2E");
+    }
+
+    #[test]
+    fn empty_parameters_are_left_out() {
+        assert_eq!(
+            with_query("/jobs", &[("state", ""), ("scan", "a&b"), ("cursor", "1")]),
+            "/jobs?scan=a%26b&cursor=1"
+        );
+    }
+
+    #[test]
+    fn a_slash_in_the_name_of_a_blob_stays_in_its_name() {
+        assert_eq!(
+            blob("infra", "lists/a%2Fb.txt"),
+            "/blobs/lists/a%2Fb.txt?project=infra"
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! Cards, tables and what stands in place of an empty list.
+
+use maud::{Markup, html};
+use wire::{DamagedLines, Diagnostic, Severity};
+
+use crate::links;
+use crate::words::{condition, count};
+
+/// A part of a page with its heading. The id of the heading is made from `id`.
+pub(crate) fn card(id: &str, title: &str, side: &Markup, content: &Markup) -> Markup {
+    html! {
+        section.card aria-labelledby={ (id) "-title" } {
+            header { h2 id={ (id) "-title" } { (title) } @if !side.0.is_empty() { div.side { (side) } } }
+            (content)
+        }
+    }
+}
+
+/// A table that scrolls sideways by itself when the window is narrow. `label` says what it lists.
+pub(crate) fn table(label: &str, heads: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="group" aria-label=(label) {
+            table.rows {
+                thead { tr {
+                    @for head in heads {
+                        @if head.is_empty() { td {} } @else { th scope="col" { (head) } }
+                    }
+                } }
+                tbody { (rows) }
+            }
+        }
+    }
+}
+
+/// What stands in place of a list without entries.
+pub(crate) fn empty(content: &Markup) -> Markup {
+    html! { div.empty { (content) } }
+}
+
+/// The link to the next page of a list. `parameters` are the filters of this one.
+pub(crate) fn more(path: &str, parameters: &[(&str, &str)], next: Option<&str>) -> Markup {
+    let Some(next) = next else {
+        return html! {};
+    };
+    let next = [parameters, &[("cursor", next)]].concat();
+    html! {
+        nav.more aria-label="Pages" {
+            a.button rel="next" href=(links::with_query(path, &next)) { "Next page" }
+        }
+    }
+}
+
+/// Lines of a list that cannot be read.
+pub(crate) fn damaged(lines: &[DamagedLines]) -> Markup {
+    html! {
+        @if !lines.is_empty() {
+            div.banner role="note" {
+                p { b { "Some lines are missing, as they cannot be read:" } }
+                ul.plain {
+                    @for file in lines { li { code { (file.file) } ": " (count(file.lines, "line", "lines")) } }
+                }
+            }
+        }
+    }
+}
+
+/// Problems of a file, each with its place.
+pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) -> Markup {
+    html! {
+        ul.diagnostics {
+            @for diagnostic in diagnostics {
+                li {
+                    (match diagnostic.severity {
+                        Severity::Error => condition("failed", "error"),
+                        Severity::Warning => condition("scheduled", "warning"),
+                    })
+                    div {
+                        p { (diagnostic.message) }
+                        p.small.muted {
+                            code { (diagnostic.file) ":" (diagnostic.line) ":" (diagnostic.column) }
+                            " " code { (diagnostic.code) }
+                        }
+                        @if let Some(hint) = &diagnostic.hint { p.small { (hint) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A list of terms and what holds for each.
+pub(crate) fn facts(facts: &[(&str, Markup)]) -> Markup {
+    html! {
+        dl.facts { @for (term, value) in facts { div { dt { (term) } dd { (value) } } } }
+    }
+}

@@ -1,0 +1,65 @@
+//! What this daemon is.
+
+use maud::{Markup, html};
+use wire::{Health, HealthStatus, Readiness, ReadyStatus};
+
+use crate::list::{card, facts};
+use crate::shell::{Menu, Shell, Visit, heading, region};
+use crate::words::condition;
+
+pub struct About<'a> {
+    pub health: &'a Health,
+    pub readiness: &'a Readiness,
+    /// The folder of the state, for those who may know it.
+    pub state_folder: Option<&'a str>,
+    /// Names and licences of the crates in the program.
+    pub licences: &'a [(&'a str, &'a str)],
+}
+
+pub fn about(visit: &Visit, page: &About<'_>) -> Markup {
+    let ready = match page.readiness.status {
+        ReadyStatus::Ready => condition("succeeded", "ready"),
+        ReadyStatus::NotReady => condition("failed", "not ready"),
+    };
+    let mut lines = vec![
+        ("version", html! { (visit.version) }),
+        ("health", health(page.health.status)),
+        ("takes jobs", ready),
+    ];
+    if let Some(folder) = page.state_folder {
+        lines.push(("state", html! { code { (folder) } }));
+    }
+    let content = html! {
+        (heading("About", &html! {}, &html! {}))
+        (region("health", &[], &card("daemon", "This daemon", &html! {}, &html! {
+            div.body {
+                (facts(&lines))
+                @if let Some(reason) = &page.health.reason { p.note { (reason) } }
+                @for reason in &page.readiness.reasons { p.note { (reason) } }
+            }
+        })))
+        (card("api", "For programs", &html! {}, &html! {
+            div.body {
+                p { "Programs use the HTTP API with an access token: " a href="/v0/docs" { "its documentation" } ", " a href="/v0/openapi.json" { "its description as OpenAPI" } "." }
+                p { "Editors check workflow files with " a href="/v0/schema/workflow.json" { "their schema" } "." }
+            }
+        }))
+        @if !page.licences.is_empty() {
+            (card("licences", "Licences", &html! { (page.licences.len()) " crates" }, &html! {
+                dl.pairs { @for (name, licence) in page.licences { div { dt { (name) } dd { (licence) } } } }
+            }))
+        }
+    };
+    Shell::new(visit, "About", Some(Menu::About)).page(&content)
+}
+
+pub(super) fn health(status: HealthStatus) -> Markup {
+    match status {
+        HealthStatus::Ok => condition("succeeded", "ok"),
+        HealthStatus::DiskLow => condition("scheduled", "the disk is getting full"),
+        HealthStatus::DiskFull => condition("failed", "the disk is full"),
+        HealthStatus::ClockJumped => condition("scheduled", "the clock jumped"),
+        HealthStatus::SchedulesAhead => condition("scheduled", "schedules wait for the clock"),
+        HealthStatus::Other => condition("skipped", "a status of a newer daemon"),
+    }
+}

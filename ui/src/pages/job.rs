@@ -1,0 +1,131 @@
+//! One job: what it is, why it exists, its steps, artifacts and log.
+
+mod cards;
+
+use chrono::TimeDelta;
+use maud::{Markup, html};
+use wire::{Job, LedgerRecord};
+
+use crate::list::facts;
+use crate::pages::job_log::virtual_log;
+use crate::pages::jobs::took;
+use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
+use crate::words::{at, badge, between, copied_id, job_sentence, short_commit};
+use crate::{form, links, topics};
+
+pub struct JobPage<'a> {
+    pub job: &'a Job,
+    /// The number of steps of its revision, if that can be read.
+    pub steps: Option<u32>,
+    /// The line of the ledger that says the job was made.
+    pub made_by: Option<&'a LedgerRecord>,
+    /// How long jobs of its scan usually take.
+    pub usual: Option<TimeDelta>,
+    /// The bars of the scan's last jobs.
+    pub history: Markup,
+    /// How far the job is against its usual time.
+    pub progress: Markup,
+}
+
+pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
+    let job = page.job;
+    let topic = topics::job(job.id);
+    let content = html! {
+        (head(visit, page, &topic))
+        div.job {
+            div.stack {
+                (region("steps", &[&topic], &cards::steps(visit, page)))
+                (cards::why(page))
+                (region("artifacts", &[&topic], &cards::artifacts(visit, job)))
+                (cards::inputs(job))
+                @if visit.may("job:write") && job.state.is_terminal() { (remove(visit, job)) }
+            }
+            (virtual_log(job, &topic))
+        }
+    };
+    let workflow = links::workflow_name(&job.workflow);
+    let title = format!("{}, job {}", job.scan, crate::words::short_id(job.id));
+    let mut shell = Shell::new(visit, &title, Some(Menu::Jobs)).under([
+        Crumb::new("Workflows", links::WORKFLOWS),
+        Crumb::new(&workflow, links::workflow(&workflow)),
+        Crumb::new(&job.scan, links::scan(&workflow, &job.scan)),
+    ]);
+    shell.fills_window = true;
+    shell.page(&content)
+}
+
+fn head(visit: &Visit, page: &JobPage<'_>, topic: &str) -> Markup {
+    let job = page.job;
+    let said = format!("Job of {} is {}", job.scan, job.state.as_str());
+    html! {
+        div.region #head data-live=(topic) data-announce=(said) {
+            (heading(&job.scan, &html! { (badge(job.state)) (copied_id(job.id)) }, &actions(visit, job)))
+            p.lead { (job_sentence(job, page.made_by, page.usual, visit.now)) }
+            (page.progress)
+            (facts(&head_facts(visit, page)))
+        }
+    }
+}
+
+fn head_facts(visit: &Visit, page: &JobPage<'_>) -> Vec<(&'static str, Markup)> {
+    let job = page.job;
+    let workflow = links::workflow_name(&job.workflow);
+    let revision = &job.revision;
+    let mut facts = vec![
+        ("made", at(job.created_at)),
+        (
+            "revision",
+            html! {
+                a href=(links::revision(&workflow, revision.number)) { (revision.number) } " · "
+                (short_commit(&revision.commit))
+            },
+        ),
+    ];
+    if let Some(started) = job.started_at {
+        facts.push(("waited", html! { (between(job.created_at, started)) }));
+        facts.push(("took", took(job, visit)));
+    }
+    if let Some(runner) = &job.runner {
+        facts.push((
+            "runner",
+            html! {
+                @if visit.may("runner:read") { a href=(links::runner(runner.id)) { (runner.name) } }
+                @else { (runner.name) }
+            },
+        ));
+    }
+    if job.started_at.is_some() {
+        facts.push((
+            "expressions read",
+            html! { a href=(links::job_context(job.id)) { "frozen values" } },
+        ));
+    }
+    if !page.history.0.is_empty() {
+        facts.push(("history", page.history.clone()));
+    }
+    facts
+}
+
+fn actions(visit: &Visit, job: &Job) -> Markup {
+    let workflow = links::workflow_name(&job.workflow);
+    let again = links::with_query(
+        &links::dispatch(&workflow, &job.scan),
+        &[("job", &job.id.to_string())],
+    );
+    html! {
+        @if visit.may("dispatch") { a.button href=(again) data-key="d" { "Run again" } }
+        @if visit.may("job:write") && !job.state.is_terminal() {
+            (form::guarded(visit, &links::cancel_job(job.id), "Cancel",
+                "The runner stops the step that runs. What it has written stays in the log."))
+        }
+    }
+}
+
+fn remove(visit: &Visit, job: &Job) -> Markup {
+    form::guarded(
+        visit,
+        &links::delete_job(job.id),
+        "Remove the job",
+        "Its record, its log and its artifacts are gone then.",
+    )
+}

@@ -1,0 +1,199 @@
+//! The list of jobs.
+
+use maud::{Markup, html};
+use wire::{Job, JobState, Page, Trigger};
+
+use crate::list::{damaged, empty, more, table};
+use crate::shell::{Menu, Shell, Visit, heading, region};
+use crate::words::{ago, between, hits, icon, job_link, running_for, state, trigger, trigger_word};
+use crate::{links, topics};
+
+/// The filters in the address. An empty one does not filter.
+#[derive(Debug, Clone, Default)]
+pub struct JobFilter {
+    pub state: String,
+    /// As `source/name`.
+    pub workflow: String,
+    pub scan: String,
+    pub trigger: String,
+    pub runner: String,
+    pub reason: String,
+}
+
+impl JobFilter {
+    fn parameters(&self) -> [(&'static str, &str); 6] {
+        [
+            ("state", &self.state),
+            ("workflow", &self.workflow),
+            ("scan", &self.scan),
+            ("trigger", &self.trigger),
+            ("runner", &self.runner),
+            ("reason", &self.reason),
+        ]
+    }
+
+    fn is_set(&self) -> bool {
+        self.parameters().iter().any(|(_, value)| !value.is_empty())
+    }
+}
+
+pub struct Jobs<'a> {
+    pub filter: &'a JobFilter,
+    pub jobs: &'a Page<Job>,
+    /// Whether this is not the first page.
+    pub is_later: bool,
+}
+
+pub fn jobs(visit: &Visit, page: &Jobs<'_>) -> Markup {
+    let items = &page.jobs.items;
+    let content = html! {
+        (heading("Jobs", &html! {}, &html! {}))
+        (chips(page.filter))
+        (fields(page.filter))
+        // What is read on a later page does not move.
+        (region("jobs", if page.is_later { &[] } else { &[topics::JOBS] }, &html! {
+            (damaged(&page.jobs.damaged))
+            @if items.is_empty() {
+                (none(page))
+            } @else {
+                section.card {
+                    header { h2 { "Newest first" } div.side { (hits(items.len(), page.jobs.next_cursor.is_some())) } }
+                    (job_table(visit, items))
+                }
+            }
+        }))
+        (more(links::JOBS, &page.filter.parameters(), page.jobs.next_cursor.as_deref()))
+    };
+    Shell::new(visit, "Jobs", Some(Menu::Jobs)).page(&content)
+}
+
+fn none(page: &Jobs<'_>) -> Markup {
+    empty(&html! {
+        @if page.filter.is_set() {
+            p { "No job is like this. " a href=(links::JOBS) { "Show all jobs" } "." }
+        } @else if page.is_later {
+            p { "There are no more jobs. " a href=(links::JOBS) { "To the newest" } "." }
+        } @else {
+            p { "No scan has run yet. " a href=(links::WORKFLOWS) { "Workflows" } " says what starts each of them." }
+        }
+    })
+}
+
+fn chips(filter: &JobFilter) -> Markup {
+    const STATES: [JobState; 6] = [
+        JobState::Running,
+        JobState::Scheduled,
+        JobState::Failed,
+        JobState::Succeeded,
+        JobState::Cancelled,
+        JobState::Skipped,
+    ];
+    let with = |state: &str| {
+        let mut filter = filter.clone();
+        state.clone_into(&mut filter.state);
+        links::with_query(links::JOBS, &filter.parameters())
+    };
+    html! {
+        nav.chips aria-label="States" {
+            a.chip href=(with("")) aria-current=[filter.state.is_empty().then_some("true")] { "all" }
+            @for state in STATES {
+                a.chip href=(with(state.as_str())) aria-current=[(filter.state == state.as_str()).then_some("true")] {
+                    (crate::words::state(state))
+                }
+            }
+        }
+    }
+}
+
+fn fields(filter: &JobFilter) -> Markup {
+    let text = |name: &str, label: &str, value: &str| {
+        html! {
+            div.field {
+                label for={ "filter-" (name) } { (label) }
+                input id={ "filter-" (name) } name=(name) value=(value) autocomplete="off" spellcheck="false";
+            }
+        }
+    };
+    html! {
+        form.filters method="get" action=(links::JOBS) role="search" aria-label="Jobs" {
+            @if !filter.state.is_empty() { input type="hidden" name="state" value=(filter.state); }
+            (text("workflow", "Workflow", &filter.workflow))
+            (text("scan", "Scan", &filter.scan))
+            div.field {
+                label for="filter-trigger" { "Started by" }
+                select #filter-trigger name="trigger" {
+                    option value="" { "anything" }
+                    @for trigger in [Trigger::Dispatch, Trigger::Cron, Trigger::Expr] {
+                        option value=(trigger.as_str()) selected[filter.trigger == trigger.as_str()] {
+                            (trigger_word(trigger))
+                        }
+                    }
+                }
+            }
+            (text("runner", "Runner", &filter.runner))
+            (text("reason", "Reason", &filter.reason))
+            button.button type="submit" { (icon("search")) "Filter" }
+        }
+    }
+}
+
+/// Jobs with what a list says of each. Also for other pages.
+pub(super) fn job_table(visit: &Visit, jobs: &[Job]) -> Markup {
+    let heads = [
+        "state",
+        "scan",
+        "workflow",
+        "started by",
+        "reason",
+        "runner",
+        "waited",
+        "took",
+        "when",
+        "job",
+    ];
+    table(
+        "Jobs",
+        &heads,
+        &html! { @for job in jobs { (row(visit, job)) } },
+    )
+}
+
+fn row(visit: &Visit, job: &Job) -> Markup {
+    let workflow = links::workflow_name(&job.workflow);
+    html! {
+        tr id={ "job-" (job.id) } {
+            td { (state(job.state)) }
+            td { a href=(links::job(job.id)) { (job.scan) } }
+            td { a.quiet href=(links::workflow(&workflow)) { (workflow) } }
+            td { (trigger(job.trigger)) }
+            td.wide { (job.waiting.as_ref().map_or(&job.reason.message, |waiting| &waiting.message)) }
+            td {
+                @if let Some(runner) = &job.runner {
+                    @if visit.may("runner:read") { a.quiet href=(links::runner(runner.id)) { (runner.name) } }
+                    @else { (runner.name) }
+                }
+            }
+            td.num {
+                @match (job.started_at, job.state) {
+                    (Some(started), _) => { (between(job.created_at, started)) }
+                    (None, JobState::Scheduled) => { (running_for(job.created_at, visit.now)) }
+                    (None, _) => {}
+                }
+            }
+            td.num { (took(job, visit)) }
+            td { (ago(job.finished_at.or(job.started_at).unwrap_or(job.created_at), visit.now)) }
+            td { (job_link(job.id)) }
+        }
+    }
+}
+
+/// How long a job ran or has been running.
+pub(super) fn took(job: &Job, visit: &Visit) -> Markup {
+    html! {
+        @match (job.started_at, job.finished_at) {
+            (Some(started), Some(finished)) => { (between(started, finished)) }
+            (Some(started), None) => { (running_for(started, visit.now)) }
+            (None, _) => {}
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The sign-in.
+
+use maud::{Markup, html};
+
+use crate::form::{Field, Refused};
+use crate::links;
+use crate::shell::{Shell, Visit};
+
+pub struct Login<'a> {
+    /// Where the reader wanted to go: a path of this daemon.
+    pub next: &'a str,
+    /// Where the token of a first start is, while nobody has signed in yet.
+    pub first_token: Option<&'a str>,
+    pub refused: &'a Refused,
+}
+
+pub fn login(visit: &Visit, page: &Login<'_>) -> Markup {
+    let content = html! {
+        section.card.login {
+            div.body {
+                h1 { "Sign in to Everscan" }
+                (page.refused.summary(&["token"]))
+                form method="post" action=(links::LOGIN) {
+                    input type="hidden" name="next" value=(page.next);
+                    (Field::new("token", "Access token").required()
+                        .hint("The session lasts 30 days after its last use, in this browser alone.")
+                        .input("password", "", page.refused))
+                    button.button.first type="submit" { "Sign in" }
+                }
+                @if let Some(path) = page.first_token {
+                    p { "First start: the token is in " code { (path) } "." }
+                }
+            }
+        }
+    };
+    Shell::new(visit, "Sign in", None).page(&content)
+}

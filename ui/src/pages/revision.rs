@@ -1,0 +1,170 @@
+//! One revision: its text with problems beside the lines, and how it differs from another one.
+
+use maud::{Markup, html};
+use wire::{Change, Diagnostic, Edit, Fate, Part, RevisionDiff, RevisionText, ScanDifference};
+
+use crate::links;
+use crate::list::{card, diagnostics, empty, facts};
+use crate::shell::{Crumb, Menu, Shell, Visit, heading};
+use crate::words::{at, condition, count, short_commit};
+
+pub struct RevisionPage<'a> {
+    /// As `source/name`.
+    pub workflow: &'a str,
+    pub revision: &'a RevisionText,
+    /// How it differs from the revision that `against` names.
+    pub diff: Option<&'a RevisionDiff>,
+}
+
+pub fn revision(visit: &Visit, page: &RevisionPage<'_>) -> Markup {
+    let text = page.revision;
+    let revision = &text.revision;
+    let title = format!("Revision {}", revision.number);
+    let content = html! {
+        (heading(&title, &html! { span.tag { (page.workflow) } }, &html! {
+            (compare(page))
+        }))
+        (facts(&[
+            ("commit", short_commit(&revision.commit)),
+            ("active since", html! { @if let Some(since) = revision.activated_at { (at(since)) } }),
+            ("file", html! { code { (text.file) } }),
+            ("scans", html! { (text.scans.len()) }),
+        ]))
+        @if let Some(diff) = page.diff { (difference(page.workflow, diff)) }
+        @if !text.diagnostics.is_empty() {
+            (card("problems", "Problems", &html! { (text.diagnostics.len()) }, &diagnostics(&text.diagnostics)))
+        }
+        (card("file", "File", &html! {
+            @if text.valid { (condition("succeeded", "valid")) } @else { (condition("failed", "not valid for this daemon")) }
+        }, &source(text)))
+    };
+    Shell::new(visit, &title, Some(Menu::Workflows))
+        .under([
+            Crumb::new("Workflows", links::WORKFLOWS),
+            Crumb::new(page.workflow, links::workflow(page.workflow)),
+            Crumb::new("Revisions", links::revisions(page.workflow)),
+        ])
+        .page(&content)
+}
+
+fn compare(page: &RevisionPage<'_>) -> Markup {
+    let number = page.revision.revision.number;
+    let path = links::revision(page.workflow, number);
+    let before = number.saturating_sub(1).max(1);
+    let against = page.diff.map_or(before, |diff| diff.from.number);
+    html! {
+        @if number > 1 || page.diff.is_some() {
+            form.filters method="get" action=(path) aria-label="Compare" {
+                div.field {
+                    label for="against" { "Compare with revision" }
+                    input #against name="against" type="number" min="1" value=(against) required;
+                }
+                button.button type="submit" { "Compare" }
+            }
+        }
+    }
+}
+
+fn source(text: &RevisionText) -> Markup {
+    let at_line = |number: usize| {
+        let is_here =
+            move |diagnostic: &&Diagnostic| usize::try_from(diagnostic.line) == Ok(number);
+        text.diagnostics.iter().filter(is_here)
+    };
+    html! {
+        div.source tabindex="0" role="group" aria-label="Text of the file" {
+            @for (place, line) in text.text.lines().enumerate() {
+                @let number = place + 1;
+                div.line.wrong[at_line(number).next().is_some()] id={ "L" (number) } {
+                    a href={ "#L" (number) } aria-label={ "Line " (number) } { (number) }
+                    code.t { (line) }
+                }
+                @for diagnostic in at_line(number) { p.beside { (diagnostic.message) } }
+            }
+        }
+    }
+}
+
+fn difference(workflow: &str, diff: &RevisionDiff) -> Markup {
+    let side = html! {
+        "from " a href=(links::revision(workflow, diff.from.number)) { (diff.from.number) }
+        " to " a href=(links::revision(workflow, diff.to.number)) { (diff.to.number) }
+    };
+    let difference = &diff.difference;
+    card(
+        "difference",
+        "What differs in meaning",
+        &side,
+        &html! {
+            @if difference.workflow.is_empty() && difference.scans.is_empty() {
+                (empty(&html! { p { "Both mean the same." } }))
+            } @else {
+                div.body.changes {
+                    @if !difference.workflow.is_empty() {
+                        h3 { "Outside of the scans" }
+                        (changes(&difference.workflow))
+                    }
+                    @for scan in &difference.scans { (scan_difference(scan)) }
+                }
+            }
+        },
+    )
+}
+
+fn scan_difference(difference: &ScanDifference) -> Markup {
+    let fate = match &difference.fate {
+        Fate::Added => html! { "added" },
+        Fate::Removed => html! { "removed" },
+        Fate::Renamed { from } => {
+            html! { "looks renamed from " code { (from) } ", which the daemon takes as two scans" }
+        }
+        Fate::Changed => html! { "changed" },
+    };
+    html! {
+        h3 { (difference.scan) " " span.muted { (fate) } }
+        (changes(&difference.changes))
+    }
+}
+
+fn changes(changes: &[Change]) -> Markup {
+    html! {
+        @if !changes.is_empty() {
+            ul.plain { @for change in changes { li { (one_change(change)) } } }
+        }
+    }
+}
+
+fn one_change(change: &Change) -> Markup {
+    let part = match &change.part {
+        Part::Itself => html! {},
+        Part::Env { name } => html! { "env " code { (name) } " " },
+        Part::Input { name } => html! { "input " code { (name) } " " },
+        Part::Artifact { name } => html! { "artifact " code { (name) } " " },
+        Part::Step { position } => html! { "step " (position) " " },
+    };
+    html! {
+        (part)
+        @if let Some(member) = &change.member { code { (member) } " " }
+        @match &change.edit {
+            Edit::Added { to } => { "added: " ins { (to) } }
+            Edit::Removed { from } => { "removed: " del { (from) } }
+            Edit::Changed { from, to } => { "was " del { (from) } ", is " ins { (to) } }
+            Edit::Rewritten { removed, added, lines } => {
+                "rewritten: " (count(*removed, "line", "lines")) " removed, " (added) " added"
+                pre.patch { @for line in lines { (patch_line(line)) } }
+            }
+        }
+        @if !change.read_by.is_empty() {
+            p.note { "Still read by " (change.read_by.join(", ")) "." }
+        }
+    }
+}
+
+/// A line of a change. The sign before it says the same as the colour.
+fn patch_line(line: &str) -> Markup {
+    if line.starts_with('+') {
+        html! { ins { (line) } "\n" }
+    } else {
+        html! { del { (line) } "\n" }
+    }
+}

@@ -1,0 +1,211 @@
+//! One scan: its past, why it runs or does not, its schedule and its ledger.
+
+use maud::{Markup, html};
+use wire::{JobLine, LedgerRecord, Page, Scan, ScanStatus, Slot, UnfinishedJob, Why};
+
+use super::clause::evaluation;
+use super::ledger::ledger;
+use super::workflow::starts;
+use crate::list::{card, damaged, empty, more, table};
+use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
+use crate::words::{
+    ago, at, between, count, grouped, in_future, job_link, running_for, state, trigger,
+};
+use crate::{links, topics};
+
+pub struct ScanPage<'a> {
+    pub status: &'a ScanStatus,
+    pub why: &'a Why,
+    /// Its past, newest first.
+    pub history: &'a Page<JobLine>,
+    /// Its ledger, newest first.
+    pub ledger: &'a Page<LedgerRecord>,
+    /// The next slots of its schedule.
+    pub slots: &'a [Slot],
+    /// Length and outcome of its last jobs.
+    pub bars: Markup,
+}
+
+pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
+    let scan = &page.status.scan;
+    let name = links::workflow_name(&page.status.workflow);
+    let topic = topics::scan(page.status.workflow.id, &scan.name);
+    let path = links::scan(&name, &scan.name);
+    let actions = html! {
+        @if visit.may("dispatch") && page.why.state == "active" {
+            a.button.first href=(links::dispatch(&name, &scan.name)) data-key="d" { "Dispatch" }
+        }
+        a.button href=(links::with_query(links::JOBS, &[("workflow", &name), ("scan", &scan.name)])) { "Jobs" }
+    };
+    let content = html! {
+        (heading(&scan.name, &html! { @if page.why.state != "active" { span.tag { (page.why.state) } } }, &actions))
+        p.lead { "Starts: " (starts(scan)) ". " (finished(page.status)) }
+        (region("past", &[&topic], &past(visit, page)))
+        div.two {
+            (region("now", &[&topic], &now(visit, page)))
+            (schedule(visit, page))
+        }
+        (region("ledger", &[&topic], &html! {
+            (damaged(&page.ledger.damaged))
+            (card("ledger", "What was decided", &html! { "newest first" }, &ledger(&page.ledger.items)))
+        }))
+        (more(&path, &[], page.ledger.next_cursor.as_deref()))
+        (declares(scan, &name))
+    };
+    Shell::new(visit, &scan.name, Some(Menu::Workflows))
+        .under([
+            Crumb::new("Workflows", links::WORKFLOWS),
+            Crumb::new(&name, links::workflow(&name)),
+        ])
+        .page(&content)
+}
+
+fn finished(status: &ScanStatus) -> Markup {
+    let ended = &status.finished;
+    html! {
+        b { (grouped(ended.succeeded)) } " succeeded, " b { (grouped(ended.failed)) } " failed, "
+        (grouped(ended.cancelled)) " cancelled, " (grouped(ended.skipped)) " skipped."
+    }
+}
+
+fn past(visit: &Visit, page: &ScanPage<'_>) -> Markup {
+    let jobs = &page.history.items;
+    let heads = ["state", "started by", "runner", "took", "when", "job"];
+    let side = html! { (count(jobs.len() as u64, "job", "jobs")) };
+    html! {
+        (damaged(&page.history.damaged))
+        (card("past", "Last jobs", &side, &html! {
+            @if jobs.is_empty() {
+                (empty(&html! { p { "It never ran" (never(page)) "." } }))
+            } @else {
+                @if !page.bars.0.is_empty() { div.body { (page.bars) } }
+                details { summary { "As a table" }
+                    (table("Last jobs", &heads, &html! { @for job in jobs { (row(visit, job)) } }))
+                }
+            }
+        }))
+    }
+}
+
+/// Why a scan never ran, if the ledger knows.
+fn never(page: &ScanPage<'_>) -> Markup {
+    html! {
+        @if let Some(record) = page.ledger.items.first()
+            && let wire::LedgerOutcome::NotMade { message, .. } = &record.outcome
+        {
+            ": " (message)
+        }
+    }
+}
+
+fn row(visit: &Visit, job: &JobLine) -> Markup {
+    html! {
+        tr {
+            td { (state(job.state)) }
+            td { (trigger(job.trigger)) }
+            td { @if let Some(runner) = &job.runner { (runner) } }
+            td.num {
+                @match (job.started_at, job.finished_at) {
+                    (Some(started), Some(finished)) => { (between(started, finished)) }
+                    (Some(started), None) => { (running_for(started, visit.now)) }
+                    (None, _) => {}
+                }
+            }
+            td { (ago(job.finished_at.unwrap_or(job.created_at), visit.now)) }
+            td { (job_link(job.id)) }
+        }
+    }
+}
+
+fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
+    let why = page.why;
+    card(
+        "now",
+        "Why it runs or does not",
+        &html! {},
+        &html! {
+            div.body.why {
+                @if let Some(gone) = &why.removed_by {
+                    p { "Revision " a href=(links::revision(&why.workflow, gone.number)) { (gone.number) } " removed the scan." }
+                }
+                @for job in &why.unfinished { (unfinished(visit, job)) }
+                @if let Some(cut) = &why.cut_job { p.note { "The log of " (job_link(cut.id)) " was cut at its limit." } }
+                @match &why.expr {
+                    Some(watching) => {
+                        p { "Its expression now:" }
+                        @match &watching.now {
+                            Some(now) => { (evaluation(now)) }
+                            None => { p { code { (watching.expression) } } }
+                        }
+                    }
+                    None if why.cron.is_some() => { p { "It has no expression: its schedule starts it, or somebody by hand." } }
+                    None => { p { "It has neither a schedule nor an expression: somebody starts it by hand." } }
+                }
+            }
+        },
+    )
+}
+
+fn unfinished(visit: &Visit, job: &UnfinishedJob) -> Markup {
+    html! {
+        p { (state(job.state)) " " (job_link(job.id)) ", made " (ago(job.created_at, visit.now)) }
+    }
+}
+
+fn schedule(visit: &Visit, page: &ScanPage<'_>) -> Markup {
+    let Some(cron) = &page.why.cron else {
+        return html! {};
+    };
+    card(
+        "schedule",
+        "Schedule",
+        &html! { code { (cron.schedule) } },
+        &html! {
+            div.body {
+                p { (cron.description) ", " (cron.timezone) "." }
+                @if let Some(ahead) = cron.ahead {
+                    p.note { "It was followed up to " (at(ahead)) ", ahead of the clock, and starts nothing until then." }
+                }
+                @if page.slots.is_empty() { p { "There is no next slot." } }
+            }
+            ol.plain.slots-next {
+                @for slot in page.slots {
+                    li {
+                        (at(slot.at)) " "
+                        span.muted { @if slot.at < visit.now { "waits for a job to end" } @else { (in_future(slot.at, visit.now)) } }
+                    }
+                }
+            }
+        },
+    )
+}
+
+fn declares(scan: &Scan, workflow: &str) -> Markup {
+    card(
+        "declares",
+        "What it declares",
+        &html! { (count(u64::from(scan.steps), "step", "steps")) },
+        &html! {
+            dl.pairs {
+                @if let Some(inputs) = &scan.inputs {
+                    @for input in inputs {
+                        div {
+                            dt { "input " code { (input.key) } }
+                            dd {
+                                (input.kind) @if input.required { ", required" }
+                                @if !input.default.is_empty() { ", default " code { (input.default) } }
+                            }
+                        }
+                    }
+                }
+                @for artifact in &scan.artifacts { div { dt { "artifact" } dd { code { (artifact) } } } }
+                @for reading in &scan.reads {
+                    div {
+                        dt { @match reading.how { wire::How::Starts => "started by", wire::How::Reads => "reads" } }
+                        dd { a href=(links::scan(workflow, &reading.scan)) { (reading.scan) } }
+                    }
+                }
+            }
+        },
+    )
+}

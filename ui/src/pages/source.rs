@@ -1,0 +1,100 @@
+//! One source.
+
+use maud::{Markup, html};
+use wire::{Condition, Source, StaleFile};
+
+use super::sources::{shape_of, source_state};
+use crate::list::{card, diagnostics, facts};
+use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
+use crate::words::{ago, at, condition, count, seconds, short_commit};
+use crate::{form, links, topics};
+
+pub fn source(visit: &Visit, source: &Source) -> Markup {
+    let topic = topics::source(&source.name);
+    let actions = html! {
+        @if visit.may("project:write") { (form::button(visit, &links::sync_source(&source.name), "Look now")) }
+        a.button href=(links::project(&source.name)) { "Vars and secrets" }
+    };
+    let content = html! {
+        (region("head", &[&topic], &html! {
+            (heading(&source.name, &source_state(source), &actions))
+            (facts(&[
+                ("repository", html! { code { (source.url) } }),
+                ("reference", html! { @match &source.reference { Some(name) => code { (name) }, None => "the default branch" } }),
+                ("folder", html! { code { (source.path) } }),
+                ("looks every", html! { (seconds(source.interval_seconds)) }),
+                ("looked at", html! { @match source.checked_at { Some(checked) => (ago(checked, visit.now)), None => "never" } }),
+                ("workflows", html! { (source.active_workflows) " active" }),
+            ]))
+        }))
+        (region("conditions", &[&topic], &card("conditions", "Conditions", &html! {}, &html! {
+            ul.feed { @for condition in &source.conditions { (condition_row(visit, condition)) } }
+        })))
+        (region("tip", &[&topic], &tip(source)))
+        (region("files", &[&topic], &files(source)))
+    };
+    Shell::new(visit, &source.name, Some(Menu::Sources))
+        .under([Crumb::new("Sources", links::SOURCES)])
+        .page(&content)
+}
+
+fn condition_row(visit: &Visit, one: &Condition) -> Markup {
+    let word = format!("{}: {}", one.kind, one.status);
+    html! {
+        li {
+            (condition(shape_of(one), &word))
+            span { (one.message) }
+            span.muted { "since " (ago(one.changed_at, visit.now)) }
+        }
+    }
+}
+
+fn tip(source: &Source) -> Markup {
+    card(
+        "tip",
+        "Tip",
+        &html! {},
+        &html! {
+            div.body {
+                @match &source.tip {
+                    Some(tip) => {
+                        p { (short_commit(&tip.commit)) " " b { (tip.summary) } }
+                        p.muted { "By " (tip.author) ", seen " (at(tip.seen_at)) ". Tip number " (tip.number) "." }
+                        @if tip.history_rewritten { p.note { "The history was rewritten: the tip before it is not among its ancestors." } }
+                    }
+                    None => { p { "No tip was read completely yet. The conditions say why." } }
+                }
+            }
+        },
+    )
+}
+
+fn files(source: &Source) -> Markup {
+    let invalid = source.stale_files.len();
+    html! {
+        @if invalid > 0 {
+            (card("files", "Invalid files", &html! { (count(invalid as u64, "file", "files")) }, &html! {
+                @for file in &source.stale_files { (stale(source, file)) }
+            }))
+        }
+        @if !source.warnings.is_empty() {
+            (card("warnings", "Warnings", &html! { (source.warnings.len()) }, &diagnostics(&source.warnings)))
+        }
+    }
+}
+
+fn stale(source: &Source, file: &StaleFile) -> Markup {
+    html! {
+        div.body {
+            h3 { code { (file.file) } }
+            p.muted {
+                "Since " (at(file.since)) ", " (short_commit(&file.commit)) ". "
+                @match &file.last_good {
+                    Some(good) => { "Revision " (good.number) " goes on." }
+                    None => { "It has never been valid, so nothing of it runs in " (source.name) "." }
+                }
+            }
+        }
+        (diagnostics(&file.diagnostics))
+    }
+}

@@ -1,0 +1,130 @@
+//! Access tokens.
+
+use maud::{Markup, html};
+use wire::{CreatedToken, Page, Token};
+
+use crate::form::{Field, Refused};
+use crate::list::{card, empty, more, table};
+use crate::shell::{Menu, Shell, Visit, heading};
+use crate::words::{at, copy_button, date};
+use crate::{form, links};
+
+pub struct Tokens<'a> {
+    pub tokens: &'a Page<Token>,
+    /// A new token. Only the answer to the form that made it has it.
+    pub created: Option<&'a CreatedToken>,
+    /// The scopes that a token can have.
+    pub scopes: &'a [&'a str],
+    pub refused: &'a Refused,
+}
+
+pub fn tokens(visit: &Visit, page: &Tokens<'_>) -> Markup {
+    let heads = ["name", "scopes", "projects", "expires", "last used", ""];
+    let content = html! {
+        (heading("Tokens", &html! {}, &html! {}))
+        @if let Some(created) = page.created { (new(created)) }
+        (card("tokens", "Tokens", &html! { (page.tokens.items.len()) }, &html! {
+            @if page.tokens.items.is_empty() {
+                (empty(&html! { p { "There are no tokens that you may see." } }))
+            } @else {
+                (table("Tokens", &heads, &html! { @for token in &page.tokens.items { (row(visit, token)) } }))
+            }
+        }))
+        (more(links::TOKENS, &[], page.tokens.next_cursor.as_deref()))
+        (create(visit, page))
+    };
+    Shell::new(visit, "Tokens", Some(Menu::Tokens)).page(&content)
+}
+
+fn new(created: &CreatedToken) -> Markup {
+    card(
+        "created",
+        "The secret of the token",
+        &html! { (created.token.name) },
+        &html! {
+            div.body {
+                p { "It is shown once. Copy it now; only a new one can replace it." }
+                pre.once { code { (created.secret) } }
+                p { (copy_button(&created.secret, "Copy the secret")) }
+            }
+        },
+    )
+}
+
+fn row(visit: &Visit, token: &Token) -> Markup {
+    html! {
+        tr {
+            td { (token.name) }
+            td.wide { @for scope in &token.scopes { span.tag { (scope) } " " } }
+            td.wide { @match &token.projects { Some(projects) => (projects.join(", ")), None => "all" } }
+            td {
+                @match token.expires_at { Some(expires) => (at(expires)), None => "never" }
+                @if token.expires_soon { " " span.tag { "soon" } }
+                @if let Some(former) = token.former_expires_at { p.small.muted { "the secret before until " (at(former)) } }
+            }
+            td { @match token.last_used { Some(day) => (date(day)), None => span.muted { "never" } } }
+            td.end {
+                (form::guarded_with(visit, &links::regenerate_token(token.id), "Regenerate",
+                    "The token gets a new secret. The present one is accepted for the time you choose.", &overlap(token)))
+                (form::guarded(visit, &links::revoke_token(token.id), "Revoke",
+                    "Programs and browsers with this token are refused at once."))
+            }
+        }
+    }
+}
+
+fn overlap(token: &Token) -> Markup {
+    let id = format!("overlap-{}", token.id.simple());
+    html! {
+        label for=(id) { "The present secret is accepted for" }
+        select id=(id) name="overlap_seconds" {
+            option value="0" { "no time" }
+            option value="3600" { "an hour" }
+            option value="86400" { "a day" }
+        }
+    }
+}
+
+fn create(visit: &Visit, page: &Tokens<'_>) -> Markup {
+    let lengths = [
+        ("604800", "a week"),
+        ("7776000", "90 days"),
+        ("31536000", "a year"),
+        ("", "for ever"),
+    ];
+    let lengths = lengths.map(|(value, label)| (value.to_owned(), label.to_owned()));
+    let chosen: Vec<&str> = page
+        .refused
+        .value("scopes", "")
+        .split_whitespace()
+        .collect();
+    let wrong = page.refused.error("scopes");
+    card(
+        "create",
+        "A new token",
+        &html! {},
+        &html! {
+            div.body.fields {
+                (page.refused.summary(&["name", "scopes", "projects", "expires_in_seconds"]))
+                (form::post(visit, "token", links::TOKENS, &html! {
+                    (Field::new("name", "Name").required().hint("It stands in the audit log beside everything that is done with the token.")
+                        .input("text", "", page.refused))
+                    fieldset aria-invalid=[wrong.map(|_| "true")] aria-describedby=[wrong.map(|_| "scopes-error")] {
+                        legend { "Scopes" }
+                        @for scope in page.scopes {
+                            label.check {
+                                input type="checkbox" name="scopes" value=(scope) checked[chosen.contains(scope)];
+                                " " code { (scope) }
+                            }
+                        }
+                        @if let Some(wrong) = wrong { p.error #scopes-error { (wrong) } }
+                    }
+                    (Field::new("projects", "Projects").hint("Names with spaces between; all that you may see if it is empty.")
+                        .input("text", "", page.refused))
+                    (Field::new("expires_in_seconds", "Valid for").select(&lengths, "7776000", page.refused))
+                    button.button.first type="submit" { "Make the token" }
+                }))
+            }
+        },
+    )
+}

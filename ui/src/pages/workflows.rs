@@ -1,0 +1,127 @@
+//! The workflows by source and folder.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use wire::Workflow;
+
+use crate::list::{card, empty, table};
+use crate::shell::{Menu, Shell, Visit, heading, region};
+use crate::words::{condition, count, in_future};
+use crate::{links, topics};
+
+/// A workflow with what a row says of its jobs.
+pub struct WorkflowRow<'a> {
+    pub workflow: &'a Workflow,
+    /// Jobs that are running.
+    pub running: u64,
+    /// The next slot of all its schedules.
+    pub next: Option<chrono::DateTime<chrono::Utc>>,
+    /// The bars of its last jobs.
+    pub history: Markup,
+}
+
+/// A file that makes a first workflow.
+const EXAMPLE: &str = "scans:
+  hello:
+    dispatch: {}
+    steps:
+      - run: echo hello
+";
+
+pub fn workflows(visit: &Visit, rows: &[WorkflowRow<'_>]) -> Markup {
+    let mut folders: BTreeMap<(&str, &str), Vec<&WorkflowRow<'_>>> = BTreeMap::new();
+    for row in rows {
+        let folder = row
+            .workflow
+            .name
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| folder);
+        folders
+            .entry((&row.workflow.source, folder))
+            .or_default()
+            .push(row);
+    }
+    let content = html! {
+        (heading("Workflows", &html! {}, &html! {}))
+        (region("workflows", &[topics::SCANS, topics::SOURCES], &html! {
+            @if rows.is_empty() { (none()) }
+            @for (place, ((source, folder), rows)) in folders.iter().enumerate() {
+                (group(visit, place, source, folder, rows))
+            }
+        }))
+    };
+    Shell::new(visit, "Workflows", Some(Menu::Workflows)).page(&content)
+}
+
+fn none() -> Markup {
+    empty(&html! {
+        p { "There is no workflow yet. Push a file such as this to " code { "workflows/hello.yaml" } " of a source:" }
+        pre { code { (EXAMPLE) } }
+        p { (crate::words::copy_button(EXAMPLE, "Copy the example")) }
+        p { a href=(links::SOURCES) { "Sources" } " says which repositories are followed." }
+    })
+}
+
+fn group(
+    visit: &Visit,
+    place: usize,
+    source: &str,
+    folder: &str,
+    rows: &[&WorkflowRow<'_>],
+) -> Markup {
+    let title = if folder.is_empty() {
+        source.to_owned()
+    } else {
+        format!("{source} / {folder}")
+    };
+    let heads = ["workflow", "scans", "last jobs", "running", "next", "state"];
+    card(
+        &format!("group-{place}"),
+        &title,
+        &html! { (count(rows.len() as u64, "workflow", "workflows")) },
+        &html! {
+            (table(&format!("Workflows of {title}"), &heads, &html! {
+                @for row in rows { (workflow_row(visit, row)) }
+            }))
+        },
+    )
+}
+
+fn workflow_row(visit: &Visit, row: &WorkflowRow<'_>) -> Markup {
+    let workflow = row.workflow;
+    let name = format!("{}/{}", workflow.source, workflow.name);
+    let base = workflow
+        .name
+        .rsplit_once('/')
+        .map_or(&*workflow.name, |(_, base)| base);
+    html! {
+        tr {
+            td {
+                a href=(links::workflow(&name)) data-find="workflow" data-name=(name) { (base) }
+                @if let Some(title) = &workflow.title { p.small.muted { (title) } }
+            }
+            td {
+                @for (place, scan) in workflow.scans.iter().enumerate() {
+                    @if place > 0 { ", " }
+                    a.quiet href=(links::scan(&name, &scan.name)) data-find="scan" data-name={ (name) " · " (scan.name) } { (scan.name) }
+                }
+            }
+            td { (row.history) }
+            td.num { @if row.running > 0 { (row.running) } }
+            td { @if let Some(next) = row.next { (in_future(next, visit.now)) } }
+            td { (workflow_state(workflow)) }
+        }
+    }
+}
+
+/// The state of a workflow in one word.
+pub(super) fn workflow_state(workflow: &Workflow) -> Markup {
+    match (workflow.state.as_str(), &workflow.stale) {
+        ("active", None) => condition("succeeded", "active"),
+        ("active", Some(_)) => condition("scheduled", "stale file"),
+        ("retired", _) => condition("cancelled", "retired"),
+        ("unreadable", _) => condition("failed", "unreadable"),
+        (other, _) => condition("skipped", other),
+    }
+}

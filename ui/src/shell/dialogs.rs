@@ -1,0 +1,78 @@
+//! The dialogs that scripts open: the finder and the list of shortcuts.
+
+use maud::{Markup, html};
+
+/// All shortcuts, by where they hold.
+pub(crate) const SHORTCUTS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Everywhere",
+        &[
+            ("?", "this list"),
+            ("Ctrl K or /", "find; in a log: search"),
+            ("g o", "overview"),
+            ("g w", "workflows"),
+            ("g j", "jobs"),
+            ("g r", "runners"),
+            ("g s", "sources"),
+        ],
+    ),
+    (
+        "In a list or a page",
+        &[
+            ("j k", "next and previous row"),
+            ("Enter", "open the row"),
+            ("u", "the page above"),
+            ("d", "dispatch"),
+            (".", "actions of the page"),
+        ],
+    ),
+    (
+        "In a log",
+        &[
+            ("n N", "next and previous match"),
+            ("f", "follow"),
+            ("e", "next line on standard error"),
+            ("w", "wrap lines"),
+            ("t", "times"),
+            ("gg G", "start and end"),
+            ("y", "copy the link to the line"),
+        ],
+    ),
+];
+
+/// A script fills the list: with pages, workflows, runners and sources, or with the job whose id was typed.
+pub(super) fn finder() -> Markup {
+    html! {
+        dialog #finder aria-labelledby="finder-title" {
+            h2 #finder-title.visually-hidden { "Find" }
+            input #finder-text type="text" role="combobox" autocomplete="off" spellcheck="false"
+                aria-label="Name, or the id of a job" aria-expanded="true" aria-controls="finder-list"
+                placeholder="Name, or the id of a job";
+            ul #finder-list role="listbox" aria-label="Found" {}
+            p #finder-none.muted hidden { "Nothing has this name." }
+        }
+    }
+}
+
+pub(super) fn shortcuts() -> Markup {
+    html! {
+        dialog #shortcuts aria-labelledby="shortcuts-title" {
+            h2 #shortcuts-title { "Keyboard shortcuts" }
+            (shortcut_lists())
+            form method="dialog" { button.button type="submit" { "Close" } }
+        }
+    }
+}
+
+pub(crate) fn shortcut_lists() -> Markup {
+    html! {
+        @for (place, shortcuts) in SHORTCUTS {
+            h3 { (place) }
+            dl.keys {
+                @for (keys, action) in *shortcuts {
+                    div { dt { kbd { (keys) } } dd { (action) } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The page of a request that was refused or failed.
+
+use maud::{Markup, html};
+use wire::{ErrorCode, Problem};
+
+use super::{Shell, Visit, heading};
+use crate::{form, links};
+
+/// The problem with what to do next, and a way back. `back` is where the reader came from, if it is known.
+pub fn problem_page(visit: &Visit, problem: &Problem, back: Option<&str>) -> Markup {
+    let title = match problem.code {
+        ErrorCode::NoSuchRoute => "There is no such page",
+        _ => problem.title.as_str(),
+    };
+    let back = back.filter(|path| is_local(path));
+    let content = html! {
+        (heading(title, &html! { span.tag { (problem.status) } }, &html! {}))
+        section.card.problem {
+            div.body {
+                p { (problem.detail) }
+                @if let Some(hint) = &problem.hint { p { b { "What to do: " } (hint) } }
+                (form::other_problems(problem, &[]))
+                @if let Some(id) = &problem.request_id {
+                    p.small.muted { "Request " code { (id) } ". The daemon's log has more under this id." }
+                }
+                p.actions {
+                    @if let Some(back) = back { a.button href=(back) { "Back" } }
+                    @if visit.viewer.is_some() {
+                        a.button href=(links::OVERVIEW) { "Overview" }
+                    } @else {
+                        a.button href=(links::LOGIN) { "Sign in" }
+                    }
+                }
+            }
+        }
+    };
+    Shell::new(visit, title, None).page(&content)
+}
+
+/// Whether an address leads to a page of this daemon: never another host.
+fn is_local(path: &str) -> bool {
+    path.starts_with('/') && !path.starts_with("//") && !path.contains(['\\', '\n', '\r', '\t'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn a_way_back_never_leads_elsewhere() {
+        for path in ["/", "/jobs?state=failed", "/a//b"] {
+            assert!(is_local(path), "{path}");
+        }
+        for path in [
+            "",
+            "//example.org",
+            "https://example.org",
+            "/\\example.org",
+            "/\t/x",
+            "x",
+        ] {
+            assert!(!is_local(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The topics of live updates. A region of a page names those that it depends on in `data-live`, and the daemon sends
+//! those that changed on `/live`. A topic has no spaces. One that ends with `/*` stands for all that begin like it.
+
+use percent_encoding::utf8_percent_encode;
+use uuid::Uuid;
+
+use crate::links::IN_A_SEGMENT;
+
+/// Any job.
+pub const JOBS: &str = "job/*";
+/// Any scan: a job of it was made, claimed or ended, or its workflow has another revision.
+pub const SCANS: &str = "scan/*";
+pub const SOURCES: &str = "source/*";
+pub const RUNNERS: &str = "runner/*";
+
+pub fn job(id: Uuid) -> String {
+    format!("job/{id}")
+}
+
+pub fn scan(workflow: Uuid, scan: &str) -> String {
+    format!(
+        "scan/{workflow}/{}",
+        utf8_percent_encode(scan, IN_A_SEGMENT)
+    )
+}
+
+/// All scans of a workflow.
+pub fn workflow(workflow: Uuid) -> String {
+    format!("scan/{workflow}/*")
+}
+
+pub fn source(name: &str) -> String {
+    format!("source/{}", utf8_percent_encode(name, IN_A_SEGMENT))
+}
+
+pub fn runner(id: Uuid) -> String {
+    format!("runner/{id}")
+}

@@ -1,0 +1,103 @@
+//! How values are said: states as a word with a shape and a colour, and what follows in the modules below.
+
+mod amounts;
+mod sentences;
+mod times;
+
+use maud::{Markup, html};
+use uuid::Uuid;
+use wire::{JobState, StepStatus, Trigger};
+
+pub use amounts::{bytes, count, grouped, hits, percent_of};
+pub use sentences::{cause, failed_step, job_sentence, outcome_of, short_commit, stopped_by};
+pub use times::{ago, at, between, date, duration, in_future, millis, running_for, seconds};
+
+use crate::links;
+
+/// A drawing of the page's sprite. It says nothing to a screen reader: a word stands beside it.
+pub fn icon(name: &str) -> Markup {
+    html! { svg.icon aria-hidden="true" { use href={ "#i-" (name) } {} } }
+}
+
+/// A state in text: shape, colour and word.
+pub fn state(state: JobState) -> Markup {
+    named_state(state.as_str(), state.as_str())
+}
+
+/// A state as a label.
+pub fn badge(state: JobState) -> Markup {
+    html! { span.state.badge.(state.as_str()) { (icon(state.as_str())) span { (state.as_str()) } } }
+}
+
+/// A state whose word only a screen reader needs, as it is clear from what stands around.
+pub fn state_icon(state: &str) -> Markup {
+    html! { span.state.(state) { (icon(state)) span.visually-hidden { (state) } } }
+}
+
+pub fn step_state(status: StepStatus) -> Markup {
+    state_icon(status.as_str())
+}
+
+/// A good, bad or unknown condition with a word of its own, in the shapes of states.
+pub fn condition(state: &'static str, word: &str) -> Markup {
+    named_state(state, word)
+}
+
+fn named_state(state: &str, word: &str) -> Markup {
+    html! { span.state.(state) { (icon(state)) span { (word) } } }
+}
+
+/// What makes jobs of a scan.
+pub fn trigger(trigger: Trigger) -> Markup {
+    html! { span.trigger { (icon(trigger.as_str())) span { (trigger_word(trigger)) } } }
+}
+
+pub const fn trigger_word(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::Dispatch => "by hand",
+        Trigger::Cron => "schedule",
+        Trigger::Expr => "expression",
+    }
+}
+
+/// The last eight characters of an id. Ids made within a minute have the same first eight.
+pub fn short_id(id: Uuid) -> String {
+    let text = id.simple().to_string();
+    text.get(24..).unwrap_or_default().to_owned()
+}
+
+/// A short id with the whole one in its title, and a button that copies it.
+pub fn copied_id(id: Uuid) -> Markup {
+    html! {
+        span.tag { code title=(id) { (short_id(id)) } (copy_button(&id.to_string(), "Copy the id")) }
+    }
+}
+
+/// A button that copies a text. A script shows it.
+pub fn copy_button(text: &str, label: &str) -> Markup {
+    html! { button.square type="button" hidden data-copy=(text) aria-label=(label) { (icon("copy")) } }
+}
+
+pub fn job_link(id: Uuid) -> Markup {
+    html! { a.mono href=(links::job(id)) title=(id) { (short_id(id)) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_one_minute_differ_in_what_is_shown() {
+        let id = Uuid::from_u128(0x0199_c3a2_0000_7000_8000_1234_abcd_7b1e);
+        assert_eq!(short_id(id), "abcd7b1e");
+        assert!(job_link(id).into_string().contains("title=\"0199c3a2-"));
+    }
+
+    #[test]
+    fn a_state_is_shape_word_and_class() {
+        let text = state(JobState::Failed).into_string();
+        for part in ["i-failed", "class=\"state failed\"", ">failed<"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Whole sentences about jobs.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use maud::{Markup, html};
+use wire::{Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord, StepOutcome, Trigger};
+
+use super::{at, between, count, duration, job_link, running_for};
+
+/// Why a job exists and what became of it, in one or two sentences. `made_by` is the line of the ledger that says it
+/// was made, if it is known. `usual` is how long jobs of its scan take.
+pub fn job_sentence(
+    job: &Job,
+    made_by: Option<&LedgerRecord>,
+    usual: Option<TimeDelta>,
+    now: DateTime<Utc>,
+) -> Markup {
+    html! {
+        (why_made(job, made_by)) " "
+        (what_became(job, now))
+        @if let (JobState::Running, Some(usual)) = (job.state, usual) {
+            " It usually takes " (duration(usual)) "."
+        }
+    }
+}
+
+fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
+    let verb = if job.started_at.is_some() {
+        "Started"
+    } else {
+        "Made"
+    };
+    match (made_by.map(|record| &record.cause), job.trigger) {
+        (Some(LedgerCause::Success { scan, job: other }), _) => html! {
+            (verb) " because " b { (scan) } " succeeded (" (job_link(*other)) ") and the expression was true."
+        },
+        (
+            Some(LedgerCause::Slots {
+                last, count: slots, ..
+            }),
+            _,
+        ) => html! {
+            (verb) " by its schedule, for the slot of " (at(*last))
+            @if *slots > 1 { " and " (count(slots - 1, "earlier slot", "earlier slots")) }
+            "."
+        },
+        (_, Trigger::Dispatch) if job.reason.code == "dispatched" => html! {
+            (verb) " by hand, by " b { (job.reason.actor) } "."
+        },
+        (_, Trigger::Dispatch) => html! { (verb) " by hand." },
+        (_, Trigger::Cron) => html! { (verb) " by its schedule." },
+        (_, Trigger::Expr) => html! { (verb) " because its expression became true." },
+    }
+}
+
+fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {
+    match job.state {
+        JobState::Scheduled => html! {
+            "It waits"
+            @if let Some(waiting) = &job.waiting { ": " b { (waiting.message) } }
+            "."
+        },
+        JobState::Running => html! {
+            "It runs"
+            @if let Some(started) = job.started_at { " for " b { (running_for(started, now)) } }
+            "."
+        },
+        JobState::Succeeded => html! { "It " b { "succeeded" } (after(job)) "." },
+        JobState::Failed => html! { "It " b { "failed" } (after(job)) ": " (failure(job)) "." },
+        JobState::Cancelled => {
+            html! { "It was " b { "cancelled" } (after(job)) ": " (stopped_by(job)) "." }
+        }
+        JobState::Skipped => html! { "It was " b { "skipped" } ": " (job.reason.message) "." },
+    }
+}
+
+fn after(job: &Job) -> Markup {
+    html! {
+        @if let (Some(from), Some(to)) = (job.started_at, job.finished_at) {
+            " after " (between(from, to))
+        }
+    }
+}
+
+/// The reason of the end, with who caused it unless the daemon did.
+pub fn stopped_by(job: &Job) -> String {
+    if job.reason.code == "cancelled_by_user" {
+        format!("by {}", job.reason.actor)
+    } else {
+        job.reason.message.clone()
+    }
+}
+
+fn failure(job: &Job) -> String {
+    if job.reason.code == "step_failed"
+        && let Some(sentence) = failed_step(job)
+    {
+        return sentence;
+    }
+    job.reason.message.clone()
+}
+
+/// What the step did that failed the job. Steps are counted from 1 for people.
+pub fn failed_step(job: &Job) -> Option<String> {
+    let step = job
+        .steps
+        .iter()
+        .find(|step| step.outcome == Some(StepOutcome::Failed))?;
+    let number = u64::from(step.index) + 1;
+    Some(match (step.exit_code, &step.error) {
+        (Some(code), _) => format!("step {number} ended with exit code {code}"),
+        (None, Some(error)) => format!("step {number} failed: {error}"),
+        (None, None) => format!("step {number} failed"),
+    })
+}
+
+/// Why a trigger was evaluated.
+pub fn cause(record: &LedgerRecord) -> Markup {
+    match &record.cause {
+        LedgerCause::Slots { last, count: 1, .. } => html! { "the slot of " (at(*last)) },
+        LedgerCause::Slots {
+            first,
+            last,
+            count: slots,
+        } => html! {
+            (count(*slots, "slot", "slots")) " from " (at(*first)) " to " (at(*last))
+        },
+        LedgerCause::Success { scan, job } => html! { b { (scan) } " succeeded " (job_link(*job)) },
+        LedgerCause::Claim { job } => html! { "a runner came for " (job_link(*job)) },
+        LedgerCause::Clock { cursor } => html! {
+            "the clock was behind " (at(*cursor)) ", up to which the schedule had been followed"
+        },
+        LedgerCause::Repeats {
+            first,
+            last,
+            count: times,
+        } => html! {
+            "the same " (count(*times, "time", "times")) ", " (at(*first)) " to " (at(*last))
+        },
+    }
+}
+
+/// What came of an evaluation.
+pub fn outcome_of(record: &LedgerRecord) -> Markup {
+    match &record.outcome {
+        LedgerOutcome::Made { job } => html! { "made " (job_link(*job)) },
+        LedgerOutcome::NotMade { message, .. } => html! { "no job: " (message) },
+        LedgerOutcome::Skipped { job, message, .. } => {
+            html! { "skipped " (job_link(*job)) ": " (message) }
+        }
+    }
+}
+
+/// The first seven characters of a commit.
+pub fn short_commit(commit: &str) -> Markup {
+    let short: String = commit.chars().take(7).collect();
+    html! { code title=(commit) { (short) } }
+}

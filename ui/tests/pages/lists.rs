@@ -1,0 +1,243 @@
+//! Lists, and what they lead to.
+
+use chrono::TimeDelta;
+use maud::{Markup, html};
+use ui::pages::{
+    self, About, ArtifactEntries, Audit, Blobs, JobFilter, Jobs, Overview, RevisionPage,
+    RunnerPage, Runners, ScanPage, Tokens, Variables, WorkflowRow,
+};
+use ui::shell::Visit;
+use wire::*;
+
+use crate::more_values::*;
+use crate::values::*;
+use crate::workflow_values::*;
+
+/// What other modules draw.
+pub(crate) fn drawing() -> Markup {
+    html! { svg.bars role="img" aria-label="a drawing" width="8" height="8" { rect width="4" height="4" {} } }
+}
+
+pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static str, Markup)> {
+    let filter = JobFilter {
+        state: "failed".to_owned(),
+        scan: texts.text("probe"),
+        ..JobFilter::default()
+    };
+    let workflow = workflow(texts);
+    let row = WorkflowRow {
+        workflow: &workflow,
+        running: 2,
+        next: Some(now() + TimeDelta::hours(2)),
+        history: drawing(),
+    };
+    let registration = Registration {
+        token: texts.text("evr_secret"),
+        expires_at: now() + TimeDelta::hours(1),
+    };
+    let created = CreatedToken {
+        token: token(texts),
+        secret: texts.text("evt_secret"),
+    };
+    let missing = project(texts).missing_secrets;
+    let name = texts.text("infra");
+    vec![
+        (
+            "jobs",
+            pages::jobs(
+                visit,
+                &Jobs {
+                    filter: &filter,
+                    jobs: &long_page(jobs.to_vec(), texts),
+                    is_later: false,
+                },
+            ),
+        ),
+        ("workflows", pages::workflows(visit, &[row])),
+        (
+            "runners",
+            pages::runners(
+                visit,
+                &Runners {
+                    runners: &page(vec![runner(texts, true), runner(texts, false)]),
+                    slots: vec![drawing()],
+                    registration: Some(&registration),
+                    server: "https://everscan.example.org",
+                },
+            ),
+        ),
+        ("sources", pages::sources(visit, &page(vec![source(texts)]))),
+        (
+            "artifacts",
+            pages::artifacts(
+                visit,
+                &page(vec![scan_status(texts, Some(JobState::Succeeded))]),
+            ),
+        ),
+        (
+            "projects",
+            pages::projects(visit, &long_page(vec![project(texts)], texts)),
+        ),
+        (
+            "tokens",
+            pages::tokens(
+                visit,
+                &Tokens {
+                    tokens: &page(vec![token(texts)]),
+                    created: Some(&created),
+                    scopes: &["job:read", "admin"],
+                    refused: &refused(texts, &["name", "scopes"]),
+                },
+            ),
+        ),
+        (
+            "audit",
+            pages::audit(
+                visit,
+                &Audit {
+                    records: &long_page(vec![audit_record(texts)], texts),
+                    token: &texts.text("ci"),
+                },
+            ),
+        ),
+        ("settings", pages::settings(visit, &[session(texts)])),
+        (
+            "overview",
+            pages::overview(
+                visit,
+                &Overview {
+                    health: &Health {
+                        status: HealthStatus::DiskLow,
+                        reason: Some(texts.text("2 % are free")),
+                    },
+                    sources: &[source(texts)],
+                    runners: &[runner(texts, true), runner(texts, false)],
+                    scans: &[scan_status(texts, Some(JobState::Failed))],
+                    unfinished: jobs,
+                    progress: vec![drawing()],
+                    slots: &[slot(texts, -600)],
+                    missing_secrets: &[(&name, &missing)],
+                    lanes: drawing(),
+                },
+            ),
+        ),
+    ]
+}
+
+pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static str, Markup)> {
+    let entry = ArtifactEntry {
+        name: texts.text("hosts.txt"),
+        size: 4_096,
+        packed_size: 1_024,
+        crc32: texts.text("cafe"),
+    };
+    let entries = |artifact: &Artifact| {
+        let entries = long_page(vec![entry.clone()], texts);
+        pages::artifact_entries(
+            visit,
+            &ArtifactEntries {
+                job,
+                artifact,
+                entries: &entries,
+            },
+        )
+    };
+    let refused_upload = refused(texts, &["file", "expires_in"]);
+    vec![
+        (
+            "revisions",
+            pages::revisions(
+                visit,
+                &texts.text("infra/net/recon"),
+                &page(vec![revision(texts, 12), revision(texts, 10)]),
+            ),
+        ),
+        (
+            "revision",
+            pages::revision(
+                visit,
+                &RevisionPage {
+                    workflow: &texts.text("infra/net/recon"),
+                    revision: &revision_text(texts),
+                    diff: Some(&revision_diff(texts)),
+                },
+            ),
+        ),
+        (
+            "scan",
+            pages::scan(
+                visit,
+                &ScanPage {
+                    status: &scan_status(texts, Some(JobState::Running)),
+                    why: &why(texts),
+                    history: &long_page(vec![job_line(texts, 3, JobState::Succeeded)], texts),
+                    ledger: &long_page(ledger(texts), texts),
+                    slots: &[slot(texts, 60), slot(texts, -600)],
+                    bars: drawing(),
+                },
+            ),
+        ),
+        (
+            "runner",
+            pages::runner(
+                visit,
+                &RunnerPage {
+                    runner: &runner(texts, true),
+                    past: std::slice::from_ref(job),
+                    slots: drawing(),
+                },
+            ),
+        ),
+        ("source", pages::source(visit, &source(texts))),
+        ("artifact-entries", entries(&artifact(texts))),
+        ("artifact-removed", entries(&removed(texts))),
+        (
+            "artifact-diff",
+            pages::artifact_diff(visit, &artifact_diff(texts)),
+        ),
+        (
+            "blobs",
+            pages::blobs(
+                visit,
+                &Blobs {
+                    projects: &[project(texts), project(texts)],
+                    project: Some(&texts.text("infra")),
+                    prefix: &format!("{}/", texts.text("lists")),
+                    blobs: &blobs(texts),
+                    refused: &refused_upload,
+                },
+            ),
+        ),
+        (
+            "variables",
+            pages::variables(
+                visit,
+                &Variables {
+                    project: &project(texts),
+                    vars: &vars(texts),
+                    secrets: &secrets(texts),
+                    refused_var: &refused(texts, &["name", "value"]),
+                    refused_secret: &refused(texts, &["name", "value"]),
+                },
+            ),
+        ),
+        (
+            "about",
+            pages::about(
+                visit,
+                &About {
+                    health: &Health {
+                        status: HealthStatus::Ok,
+                        reason: None,
+                    },
+                    readiness: &Readiness {
+                        status: ReadyStatus::NotReady,
+                        reasons: vec![texts.text("it is stopping")],
+                    },
+                    state_folder: Some(&texts.text("/var/lib/everscan")),
+                    licences: &[("serde", "MIT OR Apache-2.0")],
+                },
+            ),
+        ),
+    ]
+}

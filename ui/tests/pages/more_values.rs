@@ -1,0 +1,364 @@
+//! More values: what is not about workflows and jobs.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use chrono::{NaiveDate, TimeDelta};
+use ui::form::Refused;
+use wire::*;
+
+use crate::values::*;
+use crate::workflow_values::*;
+
+pub(crate) fn runner(texts: Texts, connected: bool) -> Runner {
+    Runner {
+        id: id(50),
+        name: texts.text("north-1"),
+        labels: vec![texts.text("linux"), "gpu".to_owned()],
+        capacity: 4,
+        version: "0.0.9".to_owned(),
+        registered_at: ago(90_000),
+        heard_at: connected.then(|| ago(2)),
+        connected,
+        running: vec![id(3)],
+        taken: 1,
+        jobs: vec![RunnerJob {
+            id: id(3),
+            workflow: workflow_ref(texts),
+            scan: texts.text("probe"),
+            state: JobState::Cancelled,
+            started_at: Some(ago(252)),
+        }],
+    }
+}
+
+pub(crate) fn source(texts: Texts) -> Source {
+    let condition = |kind: &str, status: &str| Condition {
+        kind: kind.to_owned(),
+        status: status.to_owned(),
+        reason: "fetched".to_owned(),
+        message: texts.text("the repository was read"),
+        changed_at: ago(12),
+    };
+    Source {
+        name: texts.text("infra"),
+        project_id: id(60),
+        url: texts.text("https://git.example.org/infra.git"),
+        reference: Some(texts.text("main")),
+        path: texts.text("workflows"),
+        interval_seconds: 60,
+        tip: Some(Tip {
+            number: 7,
+            commit: texts.text("9f2c41d0aa55"),
+            summary: texts.text("probe: follow redirects"),
+            author: texts.text("Ada"),
+            seen_at: ago(7_200),
+            history_rewritten: true,
+        }),
+        checked_at: Some(ago(12)),
+        conditions: vec![
+            condition("Fetched", "true"),
+            condition("Valid", "false"),
+            condition("Stalled", "false"),
+            condition("Active", "unknown"),
+        ],
+        stale_files: vec![stale(texts)],
+        warnings: vec![diagnostic(texts, Severity::Warning)],
+        active_workflows: 6,
+    }
+}
+
+pub(crate) fn project(texts: Texts) -> Project {
+    let missing = |name: &str| MissingName {
+        name: texts.text(name),
+        used_by: vec![scan_name(texts)],
+    };
+    Project {
+        id: id(60),
+        name: texts.text("infra"),
+        configured: false,
+        vars: 2,
+        secrets: 1,
+        missing_vars: vec![missing("MODE")],
+        missing_secrets: vec![missing("API_KEY")],
+    }
+}
+
+fn scan_name(texts: Texts) -> ScanName {
+    ScanName {
+        workflow: texts.text("infra/net/recon"),
+        scan: texts.text("probe"),
+    }
+}
+
+fn named(texts: Texts, name: &str) -> Named {
+    Named {
+        name: texts.text(name),
+        version: 3,
+        updated_at: ago(90_000),
+        updated_by: texts.text("ada"),
+        used_by: vec![scan_name(texts)],
+    }
+}
+
+pub(crate) fn vars(texts: Texts) -> Vec<Var> {
+    vec![Var {
+        named: named(texts, "PAUSED"),
+        value: texts.text("no"),
+    }]
+}
+
+pub(crate) fn secrets(texts: Texts) -> Vec<Secret> {
+    let states = [
+        ("TOKEN", KeyState::Present),
+        ("PASSWORD", KeyState::Old),
+        ("API_KEY", KeyState::Missing),
+    ];
+    let secret = |(name, key_state)| Secret {
+        named: named(texts, name),
+        key: texts.text("k1"),
+        key_state,
+    };
+    states.map(secret).to_vec()
+}
+
+pub(crate) fn blobs(texts: Texts) -> BlobList {
+    BlobList {
+        items: vec![Blob {
+            path: texts.text("lists/a%2Fb.txt"),
+            size: 4_096,
+            sha256: "cd".repeat(32),
+            modified_at: ago(3_600),
+            modified_by: texts.text("ada"),
+            expires_at: Some(now() + TimeDelta::hours(12)),
+        }],
+        folders: vec![format!("{}/", texts.text("lists/deep"))],
+        next_cursor: Some(texts.text("next")),
+    }
+}
+
+pub(crate) fn token(texts: Texts) -> Token {
+    Token {
+        id: id(80),
+        name: texts.text("ci"),
+        scopes: vec![texts.text("job:read"), "dispatch".to_owned()],
+        projects: Some(vec![texts.text("infra")]),
+        created_at: ago(90_000),
+        expires_at: Some(now() + TimeDelta::days(3)),
+        expires_soon: true,
+        former_expires_at: Some(now() + TimeDelta::hours(1)),
+        last_used: NaiveDate::from_ymd_opt(2026, 9, 20),
+    }
+}
+
+pub(crate) fn session(texts: Texts) -> Session {
+    Session {
+        id: id(81),
+        device: texts.text("Firefox on Linux"),
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        created_at: ago(90_000),
+        seen_at: ago(60),
+        expires_at: now() + TimeDelta::days(30),
+        current: true,
+    }
+}
+
+pub(crate) fn audit_record(texts: Texts) -> AuditRecord {
+    AuditRecord {
+        at: ago(30),
+        token: AuditToken {
+            id: id(80),
+            name: texts.text("ci"),
+        },
+        session: Some(id(81)),
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        method: "POST".to_owned(),
+        path: texts.text("/v0/tokens"),
+        request_id: id(90),
+    }
+}
+
+pub(crate) fn problem(texts: Texts, fields: &[&str]) -> Problem {
+    let error = |field: &&str| FieldError {
+        field: (*field).to_owned(),
+        message: texts.text("it is too long"),
+    };
+    Problem {
+        title: texts.text("The request is not valid"),
+        status: 400,
+        code: ErrorCode::InvalidInputs,
+        detail: texts.text("Some inputs were refused"),
+        hint: Some(texts.text("the scan's file says what it takes")),
+        request_id: Some(texts.text("0199c3a2")),
+        errors: fields.iter().map(error).collect(),
+        diagnostics: Vec::new(),
+        next: None,
+        made: None,
+    }
+}
+
+pub(crate) fn refused(texts: Texts, fields: &[&str]) -> Refused {
+    let typed = fields
+        .iter()
+        .map(|field| ((*field).to_owned(), texts.text("typed")));
+    Refused {
+        typed: typed.collect(),
+        problem: Some(problem(texts, &[fields, &["other"]].concat())),
+    }
+}
+
+pub(crate) fn slot(texts: Texts, seconds: i64) -> Slot {
+    Slot {
+        at: ago(seconds),
+        workflow: workflow_ref(texts),
+        scan: texts.text("probe"),
+        schedule: texts.text("0 */6 * * *"),
+        timezone: texts.text("Europe/Berlin"),
+    }
+}
+
+pub(crate) fn why(texts: Texts) -> Why {
+    Why {
+        workflow: texts.text("infra/net/recon"),
+        scan: texts.text("probe"),
+        state: "active".to_owned(),
+        removed_by: Some(revision_ref(texts, 13)),
+        cron: Some(Schedule {
+            schedule: texts.text("0 */6 * * *"),
+            description: texts.text("every 6 hours"),
+            timezone: texts.text("Europe/Berlin"),
+            next: Some(now()),
+            ahead: Some(now() + TimeDelta::hours(3)),
+        }),
+        expr: Some(Watching {
+            expression: texts.text("scans.hosts.has_diff()"),
+            now: Some(Evaluation {
+                clause: clause(texts),
+                scans: BTreeMap::new(),
+            }),
+        }),
+        dispatch: true,
+        unfinished: vec![UnfinishedJob {
+            id: id(3),
+            state: JobState::Running,
+            trigger: Trigger::Expr,
+            created_at: ago(260),
+            log_cut: None,
+        }],
+        cut_job: Some(CutJob {
+            id: id(2),
+            log_cut: LogCut {
+                record: 9,
+                limit: 10,
+            },
+        }),
+        records: Vec::new(),
+        damaged: Vec::new(),
+    }
+}
+
+pub(crate) fn revision_text(texts: Texts) -> RevisionText {
+    RevisionText {
+        revision: revision(texts, 12),
+        file: texts.text("workflows/net/recon.yaml"),
+        text: format!("scans:\n  probe: # {}\n    steps: []\n", texts.0),
+        valid: false,
+        scans: vec![scan(texts)],
+        diagnostics: vec![diagnostic(texts, Severity::Error)],
+    }
+}
+
+pub(crate) fn revision_diff(texts: Texts) -> RevisionDiff {
+    let change = |part, edit| Change {
+        part,
+        member: Some(texts.text("run")),
+        edit,
+        read_by: vec![texts.text("report")],
+    };
+    let rewritten = Edit::Rewritten {
+        removed: 1,
+        added: 1,
+        lines: vec![
+            format!("-{}", texts.text("old")),
+            format!("+{}", texts.text("new")),
+        ],
+    };
+    let (from, to) = (texts.text("1h"), texts.text("2h"));
+    let name = texts.text("MODE");
+    let difference = |fate, changes| ScanDifference {
+        scan: texts.text("probe"),
+        fate,
+        changes,
+    };
+    RevisionDiff {
+        from: revision_ref(texts, 11),
+        to: revision_ref(texts, 12),
+        difference: Difference {
+            workflow: vec![change(Part::Env { name }, Edit::Added { to: to.clone() })],
+            scans: vec![
+                difference(
+                    Fate::Changed,
+                    vec![
+                        change(Part::Step { position: 2 }, rewritten),
+                        change(
+                            Part::Itself,
+                            Edit::Changed {
+                                from: from.clone(),
+                                to,
+                            },
+                        ),
+                    ],
+                ),
+                difference(Fate::Renamed { from }, Vec::new()),
+                difference(Fate::Added, Vec::new()),
+            ],
+        },
+        lines: Vec::new(),
+    }
+}
+
+pub(crate) fn artifact_diff(texts: Texts) -> ArtifactDiff {
+    let file = |from_size, to_size| FileChange {
+        name: texts.text("hosts.txt"),
+        from_size,
+        to_size,
+    };
+    ArtifactDiff {
+        artifact: texts.text("hosts"),
+        from: id(2),
+        to: id(3),
+        same: false,
+        added: 1,
+        removed: 1,
+        changed: 1,
+        unchanged: 5,
+        files: vec![
+            file(None, Some(4)),
+            file(Some(9_000), None),
+            file(Some(1), Some(2)),
+        ],
+        next_cursor: Some(texts.text("next")),
+    }
+}
+
+pub(crate) fn records(texts: Texts) -> Vec<LogRecord> {
+    let record = |n, step, stream, text: &str| LogRecord {
+        n,
+        record: NewLogRecord {
+            at: ago(200),
+            step,
+            stream,
+            text: texts.text(text),
+        },
+    };
+    vec![
+        record(0, None, Stream::Runner, "begins"),
+        record(
+            1,
+            Some(0),
+            Stream::Stdout,
+            "\u{1b}[32m200\u{1b}[0m https://example.org",
+        ),
+        record(2, Some(0), Stream::Stderr, "refused"),
+    ]
+}

@@ -16,10 +16,11 @@ use wire::ErrorCode;
 use crate::failure::{Failure, shorten, unauthorized};
 use crate::handlers::{LINKED_BLOBS, no_such_link};
 use crate::limits::AUDITED_CHARS;
+use crate::peer::Peer;
 use crate::request::Arrival;
 use crate::routes::{
-    Access, LinkRoute, LocalRoute, PublicRoute, Route, RunnerRoute, SessionRoute, UserRoute,
-    WorkerRoute,
+    Access, ActionRoute, LinkRoute, LocalRoute, PageRoute, PublicRoute, Route, RunnerRoute,
+    SessionRoute, UserRoute, WorkerRoute,
 };
 use crate::service::{Head, Service};
 use crate::session;
@@ -39,6 +40,9 @@ pub(crate) enum Caller {
     /// A runner, with its session token.
     Runner(RunnerRoute, RunnerSession),
     Worker(WorkerRoute, Box<Worker>),
+    /// A browser that is signed in.
+    Page(PageRoute, Box<Visible>),
+    Action(ActionRoute, Box<Visible>),
 }
 
 /// A link to a blob, and the daemon as the token that made it sees it.
@@ -63,16 +67,28 @@ pub(crate) async fn authenticate(
             Ok(Caller::Local(route))
         }
         Access::Local(route, scope) => {
-            user(service, Some(scope), false, head)?;
+            user(service, Some(scope), Credentials::Token, head)?;
             Ok(Caller::Local(route))
         }
         Access::User(route, scope) => {
-            let me = user(service, Some(scope), route.takes_sessions(), head)?;
+            let credentials = match route.takes_sessions() {
+                true => Credentials::Either,
+                false => Credentials::Token,
+            };
+            let me = user(service, Some(scope), credentials, head)?;
             Ok(Caller::User(route, Box::new(me)))
         }
         Access::Session(route) => {
-            let me = user(service, None, true, head)?;
+            let me = user(service, None, Credentials::Either, head)?;
             Ok(Caller::Session(route, Box::new(me)))
+        }
+        Access::Page(route, scope) => {
+            let me = user(service, scope, Credentials::Session, head)?;
+            Ok(Caller::Page(route, Box::new(me)))
+        }
+        Access::Action(route, scope) => {
+            let me = user(service, scope, Credentials::Session, head)?;
+            Ok(Caller::Action(route, Box::new(me)))
         }
         Access::Link(route) => {
             let secret = parameters.first().map_or("", String::as_str);
@@ -96,16 +112,28 @@ pub(crate) async fn authenticate(
     }
 }
 
-/// Somebody with a personal access token, or with a session if that is enough. A route without a scope takes any token.
+/// What a route takes as proof of who calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Credentials {
+    /// A personal access token.
+    Token,
+    /// The cookie of a session. A token beside it is refused, and one without it is not looked at.
+    Session,
+    Either,
+}
+
+/// Somebody with a personal access token or a session, as the route asks. A route without a scope takes any token.
 fn user(
     service: &Service,
     scope: Option<Scope>,
-    takes_sessions: bool,
+    credentials: Credentials,
     head: &Head,
 ) -> Result<Visible, Failure> {
     let (handle, peer) = (&service.handle, head.arrival.peer);
+    let takes_sessions = credentials != Credentials::Token;
     let cookie = session::cookie(&head.headers, peer).filter(|_| takes_sessions);
     let (token, secret, session) = match cookie {
+        None if credentials == Credentials::Session => return Err(unauthorized()),
         None => {
             let (token, secret) = of_bearer(handle, &head.headers)?;
             (token, secret, None)
@@ -143,6 +171,12 @@ fn user(
         secret,
         session,
     ))
+}
+
+/// The token of the session that the request names, if both are valid.
+pub(crate) fn signed_in(handle: &Handle, headers: &HeaderMap, peer: Peer) -> Option<Arc<Token>> {
+    let cookie = session::cookie(headers, peer)?;
+    Some(of_cookie(handle, &cookie).ok()?.0)
 }
 
 /// The token with the secret in the header.

@@ -4,6 +4,7 @@
 //! only those whom an event concerns. A listener that does not keep up is dropped; the task never waits for one.
 
 mod event;
+mod topics;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -33,6 +34,16 @@ pub(crate) struct Wanted {
     pub(crate) workflow: Option<WorkflowId>,
     /// Only of this job.
     pub(crate) job: Option<JobId>,
+    pub(crate) form: Form,
+}
+
+/// In which form events are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// What has changed, as `/v0` tells it.
+    Whole,
+    /// The topics of the pages that show it, and nothing else.
+    Topics,
 }
 
 impl Wanted {
@@ -255,7 +266,10 @@ fn follow(handle: &Handle) -> (Seq, Subscription) {
 /// What a listener gets of a commit, if that is anything.
 fn batch(seq: Seq, wanted: &Wanted, events: &[Event]) -> Option<Batch> {
     let taken = events.iter().filter(|event| wanted.takes(event));
-    let texts: Vec<Bytes> = taken.map(Event::text).collect();
+    let texts: Vec<Bytes> = match wanted.form {
+        Form::Whole => taken.map(Event::text).collect(),
+        Form::Topics => topics::text(taken).into_iter().collect(),
+    };
     (!texts.is_empty()).then_some(Batch { seq, texts })
 }
 
@@ -364,6 +378,7 @@ mod tests {
             project: None,
             workflow: None,
             job,
+            form: Form::Whole,
         };
         let id = hub.listeners().add(Sender {
             wanted: wanted.clone(),

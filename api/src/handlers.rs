@@ -1,32 +1,32 @@
 //! One handler for each route, grouped by path.
 
-mod artifacts;
-mod audit;
+pub(crate) mod artifacts;
+pub(crate) mod audit;
 mod blob_links;
-mod blobs;
+pub(crate) mod blobs;
 mod content;
-mod dispatch;
-mod entries;
-mod events;
+pub(crate) mod dispatch;
+pub(crate) mod entries;
+pub(crate) mod events;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod health;
-mod jobs;
-mod log_search;
-mod logs;
-mod projects;
+pub(crate) mod health;
+pub(crate) mod jobs;
+pub(crate) mod log_search;
+pub(crate) mod logs;
+pub(crate) mod projects;
 mod prune;
-mod revisions;
-mod runners;
-mod scans;
+pub(crate) mod revisions;
+pub(crate) mod runners;
+pub(crate) mod scans;
 mod schema;
-mod sessions;
-mod sources;
-mod tokens;
+pub(crate) mod sessions;
+pub(crate) mod sources;
+pub(crate) mod tokens;
 mod validate;
-mod why;
+pub(crate) mod why;
 mod worker;
-mod workflows;
+pub(crate) mod workflows;
 
 use std::pin::Pin;
 
@@ -36,6 +36,7 @@ use warp::reply::Response;
 
 use crate::access::Caller;
 use crate::failure::Failure;
+use crate::pages;
 use crate::request::Request;
 use crate::routes::{LocalRoute, PublicRoute, RunnerRoute, SessionRoute, UserRoute, WorkerRoute};
 use crate::service::Service;
@@ -43,7 +44,8 @@ use crate::visible::Visible;
 
 /// A handler under way. On the heap, each with the room that it needs: one future with room for any of them is many
 /// kilobytes, which each held read and poll would keep.
-type Answering<'a> = Pin<Box<dyn Future<Output = Result<Response, Failure>> + Send + 'a>>;
+pub(crate) type Answering<'a> =
+    Pin<Box<dyn Future<Output = Result<Response, Failure>> + Send + 'a>>;
 
 /// Calls the handler of the caller's route.
 pub(crate) async fn handle(
@@ -54,7 +56,9 @@ pub(crate) async fn handle(
     let handle = &service.handle;
     match caller {
         Caller::Local(LocalRoute::Metrics) => Box::pin(health::metrics(service)).await,
-        Caller::Public(route) => public(handle, route, request).await,
+        Caller::Public(route) => public(service, route, request).await,
+        Caller::Page(route, me) => pages::show(service, &me, route, &request).await,
+        Caller::Action(route, me) => pages::act(service, &me, route, request).await,
         Caller::Session(route, me) => session(&me, route, &request).await,
         Caller::User(route, me) => user(&me, route, request).await,
         Caller::Link(route, linked) => Box::pin(blob_links::follow(&linked, route, request)).await,
@@ -64,11 +68,15 @@ pub(crate) async fn handle(
 }
 
 async fn public(
-    handle: &Handle,
+    service: &Service,
     route: PublicRoute,
     request: Request,
 ) -> Result<Response, Failure> {
+    let handle = &service.handle;
     let answer: Answering<'_> = match route {
+        PublicRoute::LoginPage => return Ok(pages::login_page(service, &request)),
+        PublicRoute::Login => Box::pin(pages::login(service, request)),
+        PublicRoute::Asset => return pages::asset(&request),
         PublicRoute::Healthz => Box::pin(health::alive(handle)),
         PublicRoute::Readyz => Box::pin(health::ready(handle)),
         PublicRoute::WorkflowSchema => return Ok(schema::workflow(&request)),

@@ -3,6 +3,8 @@
 //! One table names every route with its access and its body limit. A request is matched, authenticated and bounded
 //! before its body is read. Then an exhaustive match calls its handler. Handlers are plain async functions over domain
 //! types. This package does not know how the state is stored.
+//!
+//! The pages of the web UI are routes of the same table. They load what `/v0` answers, and the package `ui` makes pages of it.
 
 mod access;
 mod body;
@@ -18,6 +20,7 @@ mod limits;
 mod metrics;
 mod openapi;
 mod page;
+mod pages;
 mod peer;
 mod precondition;
 mod rate;
@@ -36,8 +39,8 @@ pub use handlers::fuzzing;
 pub use openapi::DOCUMENT as OPENAPI;
 pub use rate::Rate;
 pub use routes::{
-    Access, LocalRoute, PublicRoute, ROUTES, Route, RunnerRoute, SessionRoute, UserRoute,
-    WorkerRoute,
+    Access, ActionRoute, LocalRoute, PageRoute, PublicRoute, ROUTES, Route, RunnerRoute,
+    SessionRoute, UserRoute, WorkerRoute,
 };
 pub use serve::{Front, Stop, serve};
 pub use tls::ServerTls;

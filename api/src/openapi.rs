@@ -30,7 +30,7 @@ fn document() -> Value {
     let mut schemas = settings.into_generator();
     let problem = schemas.subschema_for::<wire::Problem>();
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
-    for route in ROUTES {
+    for route in described_routes() {
         let described = described(route, &mut schemas, &problem);
         // A rest of a path is one parameter here.
         let path = paths.entry(route.path.replace("{*", "{")).or_default();
@@ -81,6 +81,13 @@ fn document() -> Value {
             },
         },
     })
+}
+
+/// Pages are for browsers, and may change with every release.
+fn described_routes() -> impl Iterator<Item = &'static Route> {
+    ROUTES
+        .iter()
+        .filter(|route| !route.access.is_for_browsers())
 }
 
 fn described(route: &Route, schemas: &mut SchemaGenerator, problem: &Schema) -> Value {
@@ -231,6 +238,7 @@ fn security(access: Access) -> Value {
         Access::Session(_) => json!([{ "session": [] }, { "token": [] }]),
         Access::Runner(_) => json!([{ "runner": [] }]),
         Access::Worker(_) => json!([{ "worker": [] }]),
+        Access::Page(..) | Access::Action(..) => json!([{ "session": [] }]),
     }
 }
 
@@ -244,7 +252,7 @@ mod tests {
     fn every_route_is_described_once_by_a_name_of_its_own() {
         let paths = DOCUMENT["paths"].as_object().unwrap();
         let mut names = BTreeSet::new();
-        for route in ROUTES {
+        for route in described_routes() {
             let method = route.method.as_str().to_lowercase();
             let described = &paths[&route.path.replace("{*", "{")][&method];
             let name = described["operationId"].as_str().unwrap();
@@ -256,7 +264,7 @@ mod tests {
             assert!(!has_body || route.body > 0, "{name} takes no body");
         }
         let described: usize = paths.values().map(|it| it.as_object().unwrap().len()).sum();
-        assert_eq!(described, ROUTES.len());
+        assert_eq!(described, described_routes().count());
     }
 
     #[test]

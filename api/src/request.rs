@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use http::header::{HeaderName, IF_NONE_MATCH};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, IF_NONE_MATCH};
 use http::{HeaderMap, Method};
 use model::Timestamp;
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::body::Body;
@@ -31,6 +33,43 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// What `/v0` would be asked for a part of a page: the same caller, other parameters and no conditions. Empty values of
+    /// the query are those of fields that were left empty, and do not count.
+    pub(crate) fn asking(&self, parameters: &[&str], query: &[(&str, &str)]) -> Self {
+        let given = query.iter().filter(|(_, value)| !value.is_empty());
+        let pairs = given.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Self {
+            arrival: self.arrival.clone(),
+            parameters: parameters.iter().map(|it| (*it).to_owned()).collect(),
+            query: Query {
+                pairs: pairs.collect(),
+                known: None,
+            },
+            headers: HeaderMap::new(),
+            body: Body::of(Bytes::new()),
+        }
+    }
+
+    /// The same with a body, and with the idempotency key of the form that was sent.
+    pub(crate) fn telling<T: Serialize>(
+        &self,
+        parameters: &[&str],
+        body: &T,
+        key: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let bytes = serde_json::to_vec(body).map_err(|error| Failure::internal(&error))?;
+        let mut request = self.asking(parameters, &[]);
+        request.body = Body::of(Bytes::from(bytes));
+        let headers = &mut request.headers;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(key) = key {
+            let key = HeaderValue::from_str(key)
+                .map_err(|_| Failure::invalid("idempotency_key", "is not the key of a form"))?;
+            headers.insert("idempotency-key", key);
+        }
+        Ok(request)
+    }
+
     /// The n-th parameter of the path. The route table fixes how many there are.
     pub(crate) fn parameter(&self, n: usize) -> &str {
         self.parameters.get(n).map_or("", String::as_str)
@@ -52,8 +91,8 @@ impl Request {
 /// The query parameters.
 pub(crate) struct Query {
     pairs: Vec<(String, String)>,
-    /// Those that the route takes.
-    known: &'static [&'static str],
+    /// Those that the route takes; none for a question of our own.
+    known: Option<&'static [&'static str]>,
 }
 
 impl Query {
@@ -71,7 +110,7 @@ impl Query {
         let pairs = raw.split('&').filter(|pair| !pair.is_empty());
         let mut query = Self {
             pairs: Vec::new(),
-            known,
+            known: Some(known),
         };
         for pair in pairs {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -94,7 +133,7 @@ impl Query {
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         debug_assert!(
-            self.known.contains(&name),
+            self.known.is_none_or(|known| known.contains(&name)),
             "{name} is not in the table of routes"
         );
         self.pairs

@@ -27,6 +27,32 @@ pub enum Access {
     Runner(RunnerRoute),
     /// The worker session token of the job in the path.
     Worker(WorkerRoute),
+    /// A browser that is signed in, with a token of this scope; of any scope if there is none. Others are sent to the
+    /// sign-in. The answer is a page, or what pages load.
+    Page(PageRoute, Option<Scope>),
+    /// The same for a form or a script of a page of this daemon, which changes something.
+    Action(ActionRoute, Option<Scope>),
+}
+
+impl Access {
+    /// Whether browsers are answered, with pages, and not programs.
+    pub const fn is_for_browsers(self) -> bool {
+        match self {
+            Self::Page(..) | Self::Action(..) => true,
+            Self::Public(route) => {
+                matches!(
+                    route,
+                    PublicRoute::LoginPage | PublicRoute::Login | PublicRoute::Asset
+                )
+            }
+            Self::Local(..)
+            | Self::User(..)
+            | Self::Session(_)
+            | Self::Link(_)
+            | Self::Runner(_)
+            | Self::Worker(_) => false,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -41,6 +67,15 @@ pub struct Route {
     pub body: u64,
 }
 
+/// A route with or without a scope. Those of browsers have one or none, and their type says so.
+macro_rules! access {
+    (Page $name:ident $id:ident) => { Access::Page($name::$id, None) };
+    (Page $name:ident $id:ident $scope:ident) => { Access::Page($name::$id, Some(Scope::$scope)) };
+    (Action $name:ident $id:ident) => { Access::Action($name::$id, None) };
+    (Action $name:ident $id:ident $scope:ident) => { Access::Action($name::$id, Some(Scope::$scope)) };
+    ($kind:ident $name:ident $id:ident $($scope:ident)?) => { Access::$kind($name::$id $(, Scope::$scope)?) };
+}
+
 macro_rules! routes {
     ($($kind:ident $name:ident {
         $($id:ident $method:ident $path:literal $(, $scope:ident)?; [$($query:literal)*], $body:expr;)*
@@ -53,7 +88,7 @@ macro_rules! routes {
         /// Every route.
         pub static ROUTES: &[Route] = &[
             $($(Route {
-                access: Access::$kind($name::$id $(, Scope::$scope)?),
+                access: access!($kind $name $id $($scope)?),
                 method: Method::$method,
                 path: $path,
                 query: &[$($query),*],
@@ -73,6 +108,9 @@ routes! {
         Docs GET "/v0/docs"; [], 0;
         RegisterRunner POST "/v0/runners/register"; [], SMALL_BODY;
         CreateSession POST "/v0/sessions"; [], SMALL_BODY;
+        LoginPage GET "/login"; ["next"], 0;
+        Login POST "/login"; [], SMALL_BODY;
+        Asset GET "/assets/{*path}"; [], 0;
     }
     Local LocalRoute {
         Metrics GET "/metrics", Metrics; [], 0;
@@ -161,6 +199,74 @@ routes! {
         AppendLog PATCH "/v0/jobs/{job}/logs"; ["from"], LOG_BODY;
         UploadArtifact PUT "/v0/jobs/{job}/artifacts/{artifact}"; [], ARTIFACT_BODY;
         Complete POST "/v0/jobs/{job}/complete"; [], REPORT_BODY;
+    }
+    Page PageRoute {
+        Overview GET "/"; [], 0;
+        Jobs GET "/jobs", JobRead; ["state" "workflow" "scan" "trigger" "runner" "reason" "cursor"], 0;
+        Job GET "/jobs/{job}", JobRead; [], 0;
+        JobContext GET "/jobs/{job}/context", JobRead; [], 0;
+        Log GET "/jobs/{job}/log", JobRead; ["from" "limit" "q" "step"], 0;
+        RawLog GET "/jobs/{job}/log/raw", JobRead; [], 0;
+        LogRecords GET "/jobs/{job}/log/records", JobRead; ["from" "limit" "step" "stream"], 0;
+        LogSearch GET "/jobs/{job}/log/search", JobRead; ["q" "limit" "cursor"], 0;
+        Artifact GET "/jobs/{job}/artifacts/{artifact}", JobRead; [], 0;
+        ArtifactEntries GET "/jobs/{job}/artifacts/{artifact}/entries", JobRead; ["cursor"], 0;
+        ArtifactDiff GET "/jobs/{job}/artifacts/{artifact}/diff", JobRead; ["against" "cursor"], 0;
+        Workflows GET "/workflows", WorkflowRead; ["cursor"], 0;
+        Workflow GET "/workflows/{workflow}", WorkflowRead; [], 0;
+        Revisions GET "/workflows/{workflow}/revisions", WorkflowRead; ["cursor"], 0;
+        Revision GET "/workflows/{workflow}/revisions/{revision}", WorkflowRead; ["against"], 0;
+        Scan GET "/workflows/{workflow}/scans/{scan}", WorkflowRead; ["cursor"], 0;
+        DispatchForm GET "/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; ["job"], 0;
+        Runners GET "/runners", RunnerRead; ["cursor"], 0;
+        Runner GET "/runners/{runner}", RunnerRead; [], 0;
+        Sources GET "/sources", ProjectRead; ["cursor"], 0;
+        Source GET "/sources/{source}", ProjectRead; [], 0;
+        Artifacts GET "/artifacts", WorkflowRead; ["cursor"], 0;
+        Blobs GET "/blobs", BlobRead; ["project" "prefix" "cursor"], 0;
+        Blob GET "/blobs/{*path}", BlobRead; ["project"], 0;
+        Projects GET "/projects", ProjectRead; ["cursor"], 0;
+        Project GET "/projects/{project}", ProjectRead; [], 0;
+        Tokens GET "/tokens", TokenWrite; ["cursor"], 0;
+        Audit GET "/audit", Admin; ["token" "cursor"], 0;
+        Settings GET "/settings"; [], 0;
+        About GET "/about"; [], 0;
+        Live GET "/live"; [], 0;
+    }
+    Action ActionRoute {
+        Logout POST "/logout"; [], SMALL_BODY;
+        EndSession POST "/settings/sessions/{session}/end"; [], SMALL_BODY;
+        EndSessions POST "/settings/sessions/end"; [], SMALL_BODY;
+        CancelJob POST "/jobs/{job}/cancel", JobWrite; [], SMALL_BODY;
+        DeleteJob POST "/jobs/{job}/delete", JobWrite; [], SMALL_BODY;
+        DeleteArtifact POST "/jobs/{job}/artifacts/{artifact}/delete", JobWrite; [], SMALL_BODY;
+        Dispatch POST "/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
+        CreateRegistration POST "/runners/registrations", RunnerWrite; [], SMALL_BODY;
+        RemoveRunner POST "/runners/{runner}/remove", RunnerWrite; [], SMALL_BODY;
+        SyncSource POST "/sources/{source}/sync", ProjectWrite; [], SMALL_BODY;
+        UploadBlob PUT "/blobs/{*path}", BlobWrite; ["project" "expires_in"], BLOB_BODY;
+        DeleteBlob POST "/blob-deletions", BlobWrite; ["project" "path"], SMALL_BODY;
+        SetVar POST "/projects/{project}/vars", ProjectWrite; [], VALUE_BODY;
+        DeleteVar POST "/projects/{project}/vars/{var}/delete", ProjectWrite; [], SMALL_BODY;
+        SetSecret POST "/projects/{project}/secrets", SecretWrite; [], VALUE_BODY;
+        DeleteSecret POST "/projects/{project}/secrets/{secret}/delete", SecretWrite; [], SMALL_BODY;
+        CreateToken POST "/tokens", TokenWrite; [], SMALL_BODY;
+        RegenerateToken POST "/tokens/{token}/regenerate", TokenWrite; [], SMALL_BODY;
+        RevokeToken POST "/tokens/{token}/revoke", TokenWrite; [], SMALL_BODY;
+    }
+}
+
+impl PageRoute {
+    /// Whether a script reads the answer. Its problems are JSON then, and no page.
+    pub fn is_data(self) -> bool {
+        matches!(self, Self::LogRecords | Self::LogSearch | Self::Live)
+    }
+}
+
+impl ActionRoute {
+    /// Whether a script reads the answer.
+    pub fn is_data(self) -> bool {
+        self == Self::UploadBlob
     }
 }
 
@@ -314,11 +420,13 @@ mod tests {
                 Access::Public(PublicRoute::Healthz | PublicRoute::Readyz)
                     | Access::Local(LocalRoute::Metrics, _)
             );
-            assert_eq!(route.path.starts_with("/v0/"), !is_probe, "{}", route.path);
+            let is_of_api = !is_probe && !route.access.is_for_browsers();
+            assert_eq!(route.path.starts_with("/v0/"), is_of_api, "{}", route.path);
             if route.path.contains("{job}") || route.path.contains("{artifact}") {
                 let after = route
                     .path
-                    .strip_prefix("/v0/jobs/{job}")
+                    .trim_start_matches("/v0")
+                    .strip_prefix("/jobs/{job}")
                     .unwrap_or_else(|| {
                         panic!("{} names a job by more than its id", route.path);
                     });

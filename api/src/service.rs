@@ -26,6 +26,7 @@ use crate::failure::{Failure, shorten};
 use crate::handlers::{self, LINKED_BLOBS};
 use crate::limits::REFUSALS;
 use crate::metrics::{Metrics, NO_ROUTE};
+use crate::pages::{self, Reader};
 use crate::peer::Peer;
 use crate::rate::Rates;
 use crate::reply;
@@ -103,12 +104,24 @@ async fn answer<B: Buf>(
     let arrival = head.arrival.clone();
     let (request_id, begun) = (arrival.id.to_string(), Instant::now());
     let mut route = NO_ROUTE;
+    let reader = Reader::of(&service, &head);
     // On the heap, so that each of the futures around it does not have room for it, too.
     let work = Box::pin(async {
         let answered = respond(&service, head, body, &mut route).await;
-        answered.map_err(|failure| service.slow_down(arrival.peer, failure))
+        answered.map_err(|failure| match &reader {
+            // No credentials were refused: a browser without a session is shown where it gets one.
+            Some(reader) if reader.is_stranger => failure,
+            Some(_) | None => service.slow_down(arrival.peer, failure),
+        })
     });
-    let mut response = settle(work, &request_id).await;
+    let problem = |failure| match &reader {
+        Some(reader) => reader.problem(failure, &request_id),
+        None => reply::problem(failure, &request_id),
+    };
+    let mut response = settle(work, &request_id, problem).await;
+    if reader.is_some() {
+        pages::protect(&mut response);
+    }
     let status = response.status();
     service
         .metrics
@@ -123,7 +136,7 @@ async fn answer<B: Buf>(
 
 impl Service {
     /// Counts refused credentials. After too many from one network, the answer says to wait instead of what is wrong.
-    fn slow_down(&self, peer: Peer, failure: Failure) -> Failure {
+    pub(crate) fn slow_down(&self, peer: Peer, failure: Failure) -> Failure {
         if failure.code != ErrorCode::Unauthorized || peer.is_local {
             return failure;
         }
@@ -156,13 +169,14 @@ fn logged(path: &str) -> &str {
 async fn settle(
     work: impl Future<Output = Result<Response, Failure>>,
     request_id: &str,
+    problem: impl Fn(Failure) -> Response,
 ) -> Response {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(Ok(response)) => response,
-        Ok(Err(failure)) => reply::problem(failure, request_id),
+        Ok(Err(failure)) => problem(failure),
         Err(_) => {
             tracing::error!(request_id, "a handler panicked");
-            reply::problem(Failure::defect(), request_id)
+            problem(Failure::defect())
         }
     }
 }
@@ -242,7 +256,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_answered_as_a_defect() {
-        let response = settle(async { panic!("on purpose") }, "its id").await;
+        let response = settle(async { panic!("on purpose") }, "its id", |failure| {
+            reply::problem(failure, "its id")
+        })
+        .await;
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let body = http_body_util::BodyExt::collect(response.into_body()).await;
         let problem: wire::Problem = serde_json::from_slice(&body.unwrap().to_bytes()).unwrap();

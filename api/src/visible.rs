@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use wire::ErrorCode;
 use workflow::InputValue;
 
-use crate::events::{Hub, Listener, TooManyListeners, Wanted};
+use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::{Failure, shorten};
 use crate::limits::{CANDIDATES, LISTENER_WAIT, NAMED_JOBS, TOKEN_LOOK};
 
@@ -285,6 +285,7 @@ impl Visible {
         project: Option<ProjectId>,
         workflow: Option<WorkflowId>,
         job: Option<JobId>,
+        form: Form,
         after: Option<Seq>,
     ) -> Result<Listener, Failure> {
         let wanted = Wanted {
@@ -293,6 +294,7 @@ impl Visible {
             project,
             workflow,
             job,
+            form,
         };
         let listener = self.events.listen(&self.handle, wanted, after);
         listener.map_err(|error| {

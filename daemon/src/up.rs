@@ -295,7 +295,7 @@ fn introduce(home: &Home, workflows: &Workflows, url: &str) {
         ),
     };
     print(&format!(
-        "{url}\n\n  export SERVICE_URL={url}\n  export SERVICE_TOKEN=$(cat {token})\n  export PATH={bin}:$PATH\n\n\
+        "{url}\n\nOpen this address in a browser and sign in with the token in {token}. Or use the command line:\n\n  export SERVICE_URL={url}\n  export SERVICE_TOKEN=$(cat {token})\n  export PATH={bin}:$PATH\n\n\
          {pushed}\nEverything is kept in {root}/.everscan. Ctrl-C stops.\n"
     ));
 }

@@ -15,7 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("state", &["model", "store"]),
     ("reconciler", &["state"]),
     ("client", &["wire"]),
-    ("api", &["reconciler", "wire"]),
+    ("api", &["reconciler", "ui", "wire"]),
     ("runner", &["client", "workflow", "model"]),
     ("cli", &["client", "workflow", "model", "runner"]),
     ("daemon", &["api", "client", "runner", "cli"]),

@@ -8,7 +8,7 @@ const channel = new BroadcastChannel('everscan-live');
 let ready, url, dirty = new Set(), busy = false, last = 0, streak = 0, version, shown = new Date(), leads, online = true;
 
 const matches = (wanted, topic) => topic === '*' || wanted === topic
-  || (wanted.endsWith('/*') && topic.startsWith(wanted.slice(0, -1)));
+  || (wanted.endsWith('/*') && topic.startsWith(wanted.slice(0, -1))) || (topic.endsWith('/*') && wanted.startsWith(topic.slice(0, -1)));
 const names = (region, topics) => region.dataset.live.split(' ').some((w) => topics.some((t) => matches(w, t)));
 
 function bar(text, link) {

@@ -7,7 +7,7 @@ use percent_encoding::utf8_percent_encode;
 use wire::Problem;
 
 use crate::links::IN_A_SEGMENT;
-use crate::shell::Visit;
+use crate::shell::{Visit, name_of};
 
 /// What was typed into a form that was refused, and why it was.
 #[derive(Debug, Clone, Default)]
@@ -92,10 +92,7 @@ pub(crate) fn guarded_with(
     warning: &str,
     fields: &Markup,
 ) -> Markup {
-    let id = format!(
-        "guard-{}",
-        visit.key_of(&format!("{action} {label}")).simple()
-    );
+    let id = format!("guard-{}", name_of(&format!("{action} {label}")));
     html! {
         details.guard {
             summary.button.danger { (label) "…" }

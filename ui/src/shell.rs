@@ -33,10 +33,20 @@ impl Visit {
         self.viewer.as_ref().is_some_and(|viewer| viewer.may(scope))
     }
 
-    /// The idempotency key of one form of the page.
-    pub(crate) fn key_of(&self, form: &str) -> Uuid {
-        Uuid::new_v5(&self.form_key, form.as_bytes())
+    /// The idempotency key of one form of the page. It begins with the key of the page, so that two pages can be compared
+    /// without their keys.
+    pub(crate) fn key_of(&self, form: &str) -> String {
+        format!("{}-{}", self.form_key.simple(), name_of(form))
     }
+}
+
+/// A short name for a form, made of a longer one. It is the same whenever the page is made.
+pub(crate) fn name_of(form: &str) -> String {
+    let mut name = Uuid::new_v5(&Uuid::NAMESPACE_URL, form.as_bytes())
+        .simple()
+        .to_string();
+    name.truncate(16);
+    name
 }
 
 /// The token behind the session.

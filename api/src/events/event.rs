@@ -49,12 +49,12 @@ pub(super) struct Event<'c> {
     pub(super) project: Option<ProjectId>,
     pub(super) workflow: Option<WorkflowId>,
     pub(super) job: Option<JobId>,
-    about: About<'c>,
+    pub(super) about: About<'c>,
     text: OnceLock<Bytes>,
 }
 
 #[derive(Debug)]
-enum About<'c> {
+pub(super) enum About<'c> {
     Job(&'c Job, bool),
     Steps(&'c Job),
     Workflow(&'c WorkflowRecord),

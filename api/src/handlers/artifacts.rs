@@ -30,7 +30,7 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
 }
 
 /// The zip of an artifact, by id or name: the whole, or one range.
-pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let job = me.job_named(request.parameter(0)).await?;
     let artifact = find(&job, request.parameter(1))?;
     if let Some(gone) = gone(artifact, me.steady()) {
@@ -52,7 +52,7 @@ pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response
 }
 
 /// Finds an artifact of the job by id or name.
-pub(super) fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failure> {
+pub(crate) fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failure> {
     let artifacts = job
         .state
         .run()
@@ -100,7 +100,7 @@ pub(super) fn missing(name: &str) -> Failure {
 }
 
 /// Removes the file of an artifact of a job that is over. Repeating this is harmless.
-pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let job = me.job_named(request.parameter(0)).await?;
     let name = find(&job, request.parameter(1))?.name.clone();
     me.delete_artifact(&job, &name).await?;

@@ -12,6 +12,13 @@ use crate::visible::Visible;
 
 /// Changes that people made in any project, newest first. The scope `admin` is always for all of them.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list(me, request).await?))
+}
+
+pub(crate) async fn load_list(
+    me: &Visible,
+    request: &Request,
+) -> Result<Page<wire::AuditRecord>, Failure> {
     let query = &request.query;
     let filter = AuditFilter {
         token: query.get("token").map(str::to_owned),
@@ -20,12 +27,12 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
     };
     let from = query.get("cursor").map(place).transpose()?;
     let page = me.audit(&filter, from, query.limit()?).await?;
-    Ok(reply::ok(&Page {
+    Ok(Page {
         next_cursor: page
             .next
             .map(|AuditPlace { day, before }| format!("{day}.{before}")),
         ..Page::all(page.records.into_iter().map(shown).collect())
-    }))
+    })
 }
 
 fn place(cursor: &str) -> Result<AuditPlace, Failure> {

@@ -30,6 +30,10 @@ const CONTENT_DIGEST: HeaderName = HeaderName::from_static(CONTENT_DIGEST_HEADER
 
 /// Blobs in order of their folders. With a delimiter, one folder alone.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list(me, request).await?))
+}
+
+pub(crate) async fn load_list(me: &Visible, request: &Request) -> Result<BlobList, Failure> {
     let query = &request.query;
     let project = project(me, query)?;
     let (folder, begin) = split_prefix(query.get("prefix").unwrap_or(""));
@@ -67,11 +71,11 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
             BlobEntry::Folder(path) => list.folders.push(format!("{path}/")),
         }
     }
-    Ok(reply::ok(&list))
+    Ok(list)
 }
 
 /// The content of a blob: the whole, or one range.
-pub(super) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let (project, path) = (project(me, &request.query)?, path(request)?);
     content_of(me, &project, &path, request).await
 }
@@ -109,7 +113,7 @@ pub(super) async fn head_of(
 }
 
 /// Stores a blob.
-pub(super) async fn upload(me: &Visible, request: Request) -> Result<Response, Failure> {
+pub(crate) async fn upload(me: &Visible, request: Request) -> Result<Response, Failure> {
     let project = project(me, &request.query)?;
     let expires_in = life(request.query.get("expires_in"))?;
     let new = new_blob(me, &project, path(&request)?, &request)?;
@@ -166,7 +170,7 @@ pub(super) async fn receive(
 }
 
 /// Removes a blob.
-pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let (project, path) = (project(me, &request.query)?, path(request)?);
     me.delete_blob(&project, path, replacement(request)?)
         .await?;
@@ -202,7 +206,7 @@ pub(super) async fn rename(me: &Visible, mut request: Request) -> Result<Respons
 }
 
 /// The project of the request: the one that it names, or the only one that the token sees.
-pub(super) fn project(me: &Visible, query: &Query) -> Result<Shown<ProjectId>, Failure> {
+pub(crate) fn project(me: &Visible, query: &Query) -> Result<Shown<ProjectId>, Failure> {
     me.find(|seen| {
         if let Some(name) = query.get("project") {
             return projects::find(seen, name).map(|source| source.project);
@@ -233,7 +237,7 @@ pub(super) fn path(request: &Request) -> Result<BlobPath, Failure> {
     })
 }
 
-pub(super) fn member(field: &str, text: &str) -> Result<BlobPath, Failure> {
+pub(crate) fn member(field: &str, text: &str) -> Result<BlobPath, Failure> {
     text.parse()
         .map_err(|error: model::BlobPathError| Failure::invalid(field, error.to_string()))
 }

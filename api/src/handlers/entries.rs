@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use state::{ZipEntry, ZipProblem};
 use warp::reply::Response;
-use wire::{ArtifactDiff, ArtifactEntry, ErrorCode, FileChange};
+use wire::{ArtifactDiff, ArtifactEntry, ErrorCode, FileChange, Page};
 
 use super::artifacts;
 use crate::failure::Failure;
@@ -16,10 +16,17 @@ use crate::visible::{ShownJob, Visible};
 
 /// The files in an artifact by name.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list(me, request).await?))
+}
+
+pub(crate) async fn load_list(
+    me: &Visible,
+    request: &Request,
+) -> Result<Page<ArtifactEntry>, Failure> {
     let window = Window::up_to(&request.query, ENTRIES_PAGE)?;
     let job = me.job_named(request.parameter(0)).await?;
     let entries = entries(me, &job, request.parameter(1)).await?.entries;
-    Ok(reply::ok(&window.cut(
+    Ok(window.cut(
         entries.iter(),
         |(name, _)| (*name).clone(),
         |(_, entry)| ArtifactEntry {
@@ -28,11 +35,15 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
             packed_size: entry.packed,
             crc32: format!("{:08x}", entry.crc32),
         },
-    )))
+    ))
 }
 
 /// How an artifact differs from the one of the same name that another job has.
 pub(super) async fn diff(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_diff(me, request).await?))
+}
+
+pub(crate) async fn load_diff(me: &Visible, request: &Request) -> Result<ArtifactDiff, Failure> {
     let window = Window::up_to(&request.query, ENTRIES_PAGE)?;
     let job = me.job_named(request.parameter(0)).await?;
     let against = request.query.get("against").ok_or_else(|| {
@@ -68,7 +79,7 @@ pub(super) async fn diff(me: &Visible, request: &Request) -> Result<Response, Fa
         |file| file.name.clone(),
         FileChange::clone,
     );
-    Ok(reply::ok(&ArtifactDiff {
+    Ok(ArtifactDiff {
         same: before.content_digest == after.content_digest,
         artifact: after.name,
         from: other.id.uuid(),
@@ -79,7 +90,7 @@ pub(super) async fn diff(me: &Visible, request: &Request) -> Result<Response, Fa
         unchanged,
         files: page.items,
         next_cursor: page.next_cursor,
-    }))
+    })
 }
 
 /// The files of an artifact by name.

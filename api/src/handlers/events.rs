@@ -7,7 +7,7 @@ use state::Seq;
 use warp::reply::Response;
 
 use super::{projects, workflows};
-use crate::events::{Batch, Dropped, Listener, Start};
+use crate::events::{Batch, Dropped, Form, Listener, Start};
 use crate::failure::Failure;
 use crate::limits::KEEP_ALIVE;
 use crate::reply::{self, Pieces, Unread};
@@ -32,21 +32,44 @@ pub(super) async fn listen(me: &Visible, request: &Request) -> Result<Response, 
             Some(me.job(id).await?.id)
         }
     };
-    let after = match request.header(HeaderName::from_static("last-event-id")) {
-        None | Some("") => None,
-        // An id that is none of ours is as good as one that is too old.
-        Some(id) => Some(Seq(id.parse().unwrap_or(u64::MAX))),
-    };
+    let after = last_seen(request);
     let listener = me.listen(
         project.map(|project| *project),
         workflow.map(|workflow| *workflow),
         job,
+        Form::Whole,
         after,
     )?;
+    let resync = "event: resync\ndata: {}\n";
+    Ok(stream(me, listener, resync, |_, _| std::future::pending()))
+}
+
+/// `Last-Event-ID`, if the caller continues a stream.
+pub(crate) fn last_seen(request: &Request) -> Option<Seq> {
+    match request.header(HeaderName::from_static("last-event-id")) {
+        None | Some("") => None,
+        // An id that is none of ours is as good as one that is too old.
+        Some(id) => Some(Seq(id.parse().unwrap_or(u64::MAX))),
+    }
+}
+
+/// Streams what a listener hears, until the caller goes or may hear no more. `resync` is the event that says that some
+/// are missing. `beside` sends more on the same stream; it never ends by itself.
+pub(crate) fn stream<B, F>(
+    me: &Visible,
+    listener: Listener,
+    resync: &'static str,
+    beside: B,
+) -> Response
+where
+    B: FnOnce(Visible, Pieces) -> F + Send + 'static,
+    F: Future<Output = ()> + Send + 'static,
+{
     let me = me.clone();
     let mut response = reply::streamed("text/event-stream", move |pieces| async move {
         tokio::select! {
-            _ = send(listener, &pieces) => {}
+            _ = send(listener, &pieces, resync) => {}
+            () = beside(me.clone(), pieces.clone()) => {}
             _ = me.dismissed() => {}
             () = pieces.closed() => {}
         }
@@ -57,14 +80,14 @@ pub(super) async fn listen(me: &Visible, request: &Request) -> Result<Response, 
         HeaderName::from_static("x-accel-buffering"),
         "no",
     );
-    Ok(response)
+    response
 }
 
-async fn send(mut listener: Listener, pieces: &Pieces) -> Result<(), Unread> {
+async fn send(mut listener: Listener, pieces: &Pieces, resync: &'static str) -> Result<(), Unread> {
     match listener.start {
         Start::From(_) => pieces.send(alive(listener.place())).await?,
         Start::Resync(place) => {
-            let text = format!("event: resync\ndata: {{}}\nid: {}\n\n", place.0);
+            let text = format!("{resync}id: {}\n\n", place.0);
             pieces.send(Bytes::from(text)).await?;
         }
     }

@@ -17,10 +17,11 @@ use crate::service::Service;
 /// The process answers, with the state of its disk and its clock. The status is always 200, because a restart would
 /// cure neither.
 pub(super) async fn alive(handle: &Handle) -> Result<Response, Failure> {
-    Ok(reply::ok(&health(
-        room(handle).await?,
-        handle.clock_trouble(),
-    )))
+    Ok(reply::ok(&load_health(handle).await?))
+}
+
+pub(crate) async fn load_health(handle: &Handle) -> Result<Health, Failure> {
+    Ok(health(room(handle).await?, handle.clock_trouble()))
 }
 
 fn health(room: Room, clock: Option<ClockTrouble>) -> Health {
@@ -94,8 +95,12 @@ fn of_clock(trouble: ClockTrouble) -> Health {
 /// Whether work should be sent here: 503 with the reasons while no new jobs are taken. The state is open, since the
 /// listener exists only then, and a failed commit ends the process.
 pub(super) async fn ready(handle: &Handle) -> Result<Response, Failure> {
-    let (status, readiness) = readiness(room(handle).await?, handle.is_stopping());
+    let (status, readiness) = load_readiness(handle).await?;
     Ok(reply::json(status, &readiness))
+}
+
+pub(crate) async fn load_readiness(handle: &Handle) -> Result<(StatusCode, Readiness), Failure> {
+    Ok(readiness(room(handle).await?, handle.is_stopping()))
 }
 
 fn readiness(room: Room, is_stopping: bool) -> (StatusCode, Readiness) {

@@ -19,6 +19,10 @@ use crate::visible::{Dismissed, ShownJob, Visible};
 
 /// Jobs, newest first.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list(me, request).await?))
+}
+
+pub(crate) async fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Job>, Failure> {
     let query = &request.query;
     let workflow = match query.get("workflow") {
         None => None,
@@ -95,11 +99,11 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
         return Err(Failure::not_found("runner", runner)
             .hint("`everscan runner list` shows those that are registered"));
     }
-    Ok(reply::ok(&Page {
+    Ok(Page {
         items,
         next_cursor,
         damaged: convert::damaged(page.damaged),
-    }))
+    })
 }
 
 /// Fails unless the workflow has a scan of that name, or had one that left jobs.
@@ -153,6 +157,10 @@ pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Fa
 
 /// What the expressions of a claimed job read. Values of secrets are in no record.
 pub(super) async fn context(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_context(me, request).await?))
+}
+
+pub(crate) async fn load_context(me: &Visible, request: &Request) -> Result<JobContext, Failure> {
     let job = me.job_named(request.parameter(0)).await?;
     let Some(run) = job.state.run() else {
         let text = format!(
@@ -167,17 +175,22 @@ pub(super) async fn context(me: &Visible, request: &Request) -> Result<Response,
         inputs: me.inputs(&job).await?,
         ..run.context.clone()
     };
-    Ok(reply::ok(&JobContext {
+    Ok(JobContext {
         frozen_at: run.started_at,
         context: serde_json::to_value(&context).map_err(|error| Failure::internal(&error))?,
         secrets: run.secrets.clone(),
-    }))
+    })
 }
 
 /// Cancels a job. A job that is already over is returned as it is, so a repeat is harmless.
 pub(super) async fn cancel(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let CancelJob {} = request.body.json_or_default(&request.headers).await?;
-    let before = me.job_named(request.parameter(0)).await?;
+    cancel_named(me, request.parameter(0)).await
+}
+
+/// Cancels the job of that name.
+pub(crate) async fn cancel_named(me: &Visible, name: &str) -> Result<Response, Failure> {
+    let before = me.job_named(name).await?;
     let id = before.id;
     let job = if before.state.is_terminal() {
         before
@@ -201,14 +214,14 @@ pub(super) async fn cancel(me: &Visible, mut request: Request) -> Result<Respons
 }
 
 /// Removes a job that is over, with its log and artifacts. A repeat answers that there is no such job.
-pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let job = me.job_named(request.parameter(0)).await?;
     me.delete_job(&job).await?;
     Ok(reply::empty())
 }
 
 /// Converts a job, with what is not in its record.
-pub(super) async fn wire_job(me: &Visible, job: &ShownJob) -> Result<wire::Job, Failure> {
+pub(crate) async fn wire_job(me: &Visible, job: &ShownJob) -> Result<wire::Job, Failure> {
     let stored: BTreeMap<_, _>;
     let inputs = match convert::inline_inputs(job) {
         Some(inputs) => inputs,

@@ -18,6 +18,13 @@ static ROOM: Semaphore = Semaphore::const_new(SEARCHED_AT_ONCE);
 /// The records of a job's log whose text contains `q`. Each page has the count of all of them. Without `case`, a text
 /// without upper-case letters is found in either case.
 pub(super) async fn search(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_search(me, request).await?))
+}
+
+pub(crate) async fn load_search(
+    me: &Visible,
+    request: &Request,
+) -> Result<wire::LogMatches, Failure> {
     let job = me.job_named(request.parameter(0)).await?;
     let query = &request.query;
     let text = text(query)?;
@@ -34,7 +41,7 @@ pub(super) async fn search(me: &Visible, request: &Request) -> Result<Response, 
     };
     let _room = ROOM.acquire().await;
     let found = me.search_log(&job, wanted).await?;
-    Ok(reply::ok(&convert::log_matches(found)))
+    Ok(convert::log_matches(found))
 }
 
 fn text(query: &Query) -> Result<String, Failure> {

@@ -92,7 +92,7 @@ impl Form {
 }
 
 /// The records that the query wants, of whatever form. Also those of a search.
-pub(super) fn filter(query: &Query) -> Result<LogFilter, Failure> {
+pub(crate) fn filter(query: &Query) -> Result<LogFilter, Failure> {
     let step = query.number("step")?.map(u32::try_from).transpose();
     let stream = match query.get("stream") {
         None => None,
@@ -111,9 +111,36 @@ pub(super) fn filter(query: &Query) -> Result<LogFilter, Failure> {
     })
 }
 
+/// Some records of a log, for a page that is made at once.
+pub(crate) async fn load_records(
+    me: &Visible,
+    job: &ShownJob,
+    from: u64,
+    limit: u64,
+    filter: LogFilter,
+) -> Result<Vec<LogRecord>, Failure> {
+    let mut stream = me.log(job, from).filtered(filter).limited(limit);
+    if job.state.is_terminal() {
+        me.mark_damage(&mut stream);
+    }
+    let mut records = Vec::new();
+    loop {
+        let (next, chunk) = stream.next().await;
+        stream = next;
+        let Some(lines) = chunk.map_err(|error| Failure::internal(&error))? else {
+            return Ok(records);
+        };
+        let lines = lines.split(|byte| *byte == b'\n');
+        records.extend(lines.filter_map(|line| serde_json::from_slice::<LogRecord>(line).ok()));
+        if stream.has_given_all() {
+            return Ok(records);
+        }
+    }
+}
+
 /// A job's log from record `from` on, or its last records with `tail`; with `follow=true` until the job is over. An event
 /// stream continues after `Last-Event-ID`.
-pub(super) async fn read(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn read(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let job = me.job_named(request.parameter(0)).await?;
     let query = &request.query;
     let form = Form::of(request)?;

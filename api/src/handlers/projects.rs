@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::{ProjectId, SecretValue, Seen, Source, Uses};
 use tokio::sync::Semaphore;
 use warp::reply::Response;
-use wire::SetValue;
+use wire::{Page, SetValue};
 
 use crate::body;
 use crate::convert;
@@ -22,18 +22,26 @@ static MASKING: Semaphore = Semaphore::const_new(MASKING_AT_ONCE);
 
 /// The projects by name.
 pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list(me, request)?))
+}
+
+pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Project>, Failure> {
     let window = Window::of(&request.query)?;
-    Ok(reply::ok(&me.read(|seen| {
+    Ok(me.read(|seen| {
         window.cut(
             seen.sources(),
             |source| source.name.to_string(),
             |source| convert::project(seen, source),
         )
-    })))
+    }))
 }
 
 /// One project, with the names that are used and not set.
 pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_show(me, request)?))
+}
+
+pub(crate) fn load_show(me: &Visible, request: &Request) -> Result<wire::Project, Failure> {
     let (mut shown, vars, secrets, workflows) = me.read(|seen| {
         let source = find(seen, request.parameter(0))?;
         let project = source.project;
@@ -50,7 +58,7 @@ pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure>
     };
     shown.missing_vars = convert::missing(&shown.name, &uses.vars, has_var);
     shown.missing_secrets = convert::missing(&shown.name, &uses.secrets, has_secret);
-    Ok(reply::ok(&shown))
+    Ok(shown)
 }
 
 /// A project as its names need it.
@@ -82,29 +90,56 @@ fn named<R>(
 
 /// The vars of a project by name, without their values.
 pub(super) fn list_vars(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list_vars(me, request)?))
+}
+
+fn load_list_vars(me: &Visible, request: &Request) -> Result<Page<wire::Named>, Failure> {
     let window = Window::of(&request.query)?;
     let found = named(me, request, |seen, project| seen.vars(project).cloned())?;
     let vars = found.record.iter().flat_map(|record| &record.vars);
-    Ok(reply::ok(&window.cut(
+    Ok(window.cut(
         vars,
         |(name, _)| (*name).clone(),
         |(name, var)| convert::named(&found.source, name, &var.edit, &found.uses.vars),
-    )))
+    ))
+}
+
+/// The vars of a project with their values.
+pub(crate) fn load_vars(me: &Visible, request: &Request) -> Result<Vec<wire::Var>, Failure> {
+    let found = named(me, request, |seen, project| seen.vars(project).cloned())?;
+    let vars = found.record.iter().flat_map(|record| &record.vars);
+    let shown = vars.map(|(name, var)| convert::var(&found.source, name, var, &found.uses.vars));
+    Ok(shown.collect())
+}
+
+/// The secrets of a project with what is known of each, but for its value.
+pub(crate) fn load_secrets(me: &Visible, request: &Request) -> Result<Vec<wire::Secret>, Failure> {
+    let found = named(me, request, |seen, project| seen.secrets(project).cloned())?;
+    let secrets = found.record.iter().flat_map(|record| &record.secrets);
+    let shown = secrets.map(|(name, secret)| {
+        let key_state = me.key_state(&secret.sealed.key);
+        convert::secret(&found.source, name, secret, key_state, &found.uses.secrets)
+    });
+    Ok(shown.collect())
 }
 
 /// The secrets of a project by name.
 pub(super) fn list_secrets(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list_secrets(me, request)?))
+}
+
+fn load_list_secrets(me: &Visible, request: &Request) -> Result<Page<wire::Secret>, Failure> {
     let window = Window::of(&request.query)?;
     let found = named(me, request, |seen, project| seen.secrets(project).cloned())?;
     let secrets = found.record.iter().flat_map(|record| &record.secrets);
-    Ok(reply::ok(&window.cut(
+    Ok(window.cut(
         secrets,
         |(name, _)| (*name).clone(),
         |(name, secret)| {
             let key_state = me.key_state(&secret.sealed.key);
             convert::secret(&found.source, name, secret, key_state, &found.uses.secrets)
         },
-    )))
+    ))
 }
 
 /// A var with its value.
@@ -136,7 +171,7 @@ async fn value_of(request: &mut Request) -> Result<String, Failure> {
 }
 
 /// Sets a var, if it has the version that the request expects.
-pub(super) async fn set_var(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+pub(crate) async fn set_var(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let project = project(me, &request)?;
     let expects = precondition(&request.headers)?;
     let value = value_of(&mut request).await?;
@@ -148,7 +183,7 @@ pub(super) async fn set_var(me: &Visible, mut request: Request) -> Result<Respon
 }
 
 /// Removes a var, if it has the version that the request expects.
-pub(super) async fn delete_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn delete_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let project = project(me, request)?;
     let expects = precondition(&request.headers)?;
     me.delete_var(&project, request.parameter(1), expects)
@@ -157,7 +192,7 @@ pub(super) async fn delete_var(me: &Visible, request: &Request) -> Result<Respon
 }
 
 /// Sets a secret, if it has the version that the request expects. No answer ever contains it.
-pub(super) async fn set_secret(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+pub(crate) async fn set_secret(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let project = project(me, &request)?;
     let expects = precondition(&request.headers)?;
     let value = SecretValue::new(value_of(&mut request).await?);
@@ -188,7 +223,7 @@ pub(super) async fn masking(me: &Visible, request: &Request) -> Result<Response,
 }
 
 /// Removes a secret, if it has the version that the request expects.
-pub(super) async fn delete_secret(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn delete_secret(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let project = project(me, request)?;
     let expects = precondition(&request.headers)?;
     me.delete_secret(&project, request.parameter(1), expects)

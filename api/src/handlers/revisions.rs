@@ -18,6 +18,13 @@ const NEWEST: &str = "newest";
 
 /// The revisions of a workflow, newest first.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list(me, request).await?))
+}
+
+pub(crate) async fn load_list(
+    me: &Visible,
+    request: &Request,
+) -> Result<Page<wire::Revision>, Failure> {
     let workflow = workflow(me, request)?;
     let limit = request.query.limit()?;
     let before = request.query.number("cursor")?;
@@ -30,36 +37,44 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
     let records = me.revision_records(&workflow, &page).await?;
     let items = page.iter().zip(&records);
     let items = items.map(|(reference, record)| revision(reference, record.as_ref()));
-    Ok(reply::ok(&Page {
+    Ok(Page {
         items: items.collect(),
         next_cursor: page
             .last()
             .filter(|_| has_more)
             .map(|last| last.number.to_string()),
         damaged: Vec::new(),
-    }))
+    })
 }
 
 /// A revision with its text and all problems of it.
 pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_show(me, request).await?))
+}
+
+pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<RevisionText, Failure> {
     let workflow = workflow(me, request)?;
     let known = me.revisions(&workflow).await?;
     let at = find(&known, request.parameter(1))?;
     let StoredRevision { record, text } = read(me, &workflow, &known, at).await?;
     let checked = validate::check(record.file.clone(), text.clone()).await?;
     let (valid, scans, diagnostics) = validate::verdict(&checked);
-    Ok(reply::ok(&RevisionText {
+    Ok(RevisionText {
         revision: revision(&record.reference, Some(&record)),
         file: record.file,
         text,
         valid,
         scans,
         diagnostics,
-    }))
+    })
 }
 
 /// How a revision differs from another one, by default from the one before it.
 pub(super) async fn diff(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_diff(me, request).await?))
+}
+
+pub(crate) async fn load_diff(me: &Visible, request: &Request) -> Result<RevisionDiff, Failure> {
     let workflow = workflow(me, request)?;
     let known = me.revisions(&workflow).await?;
     let to = find(&known, request.parameter(1))?;
@@ -76,12 +91,12 @@ pub(super) async fn diff(me: &Visible, request: &Request) -> Result<Response, Fa
     let (to, after) = defined(me, &workflow, &known, to).await?;
     let (from, before) = defined(me, &workflow, &known, from).await?;
     let difference = workflow::diff(&before, &after);
-    Ok(reply::ok(&RevisionDiff {
+    Ok(RevisionDiff {
         from: convert::revision_ref(&from),
         to: convert::revision_ref(&to),
         difference: convert_diff::difference(&difference),
         lines: difference.to_string().lines().map(str::to_owned).collect(),
-    }))
+    })
 }
 
 fn workflow(me: &Visible, request: &Request) -> Result<Shown<WorkflowRef>, Failure> {

@@ -7,8 +7,8 @@ use model::{JobId, PlainToken, Runner, Seen, Slots, TokenKind};
 use reconciler::{Handle, Instance, RunnerSession};
 use warp::reply::Response;
 use wire::{
-    ErrorCode, Hello, JobAssigned, JobCancelled, Message, Poll, REFRESH_HEADER, RegisterRunner,
-    RegisteredRunner, Registration,
+    ErrorCode, Hello, JobAssigned, JobCancelled, Message, Page, Poll, REFRESH_HEADER,
+    RegisterRunner, RegisteredRunner, Registration,
 };
 
 use crate::convert;
@@ -21,10 +21,14 @@ use crate::visible::Visible;
 
 /// The runners by name.
 pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list(me, request)?))
+}
+
+pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Runner>, Failure> {
     let window = Window::of(&request.query)?;
     // Before the world: the code that hands out jobs reads both in the other order.
     let in_hand = me.jobs_in_hand();
-    Ok(reply::ok(&me.read(|seen| {
+    Ok(me.read(|seen| {
         window.cut(
             seen.runners(),
             |runner| runner.name.clone(),
@@ -33,11 +37,15 @@ pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure>
                 present(me, seen, runner, &slots)
             },
         )
-    })))
+    }))
 }
 
 /// One runner, by id or name, with the jobs that take its slots.
 pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_show(me, request).await?))
+}
+
+pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<wire::Runner, Failure> {
     let in_hand = me.jobs_in_hand();
     let (mut shown, over) = me.read(|seen| {
         let runner = find(seen, request.parameter(0))?;
@@ -53,7 +61,7 @@ pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Fa
             Err(failure) => return Err(failure),
         }
     }
-    Ok(reply::ok(&shown))
+    Ok(shown)
 }
 
 fn present(me: &Visible, seen: Seen<'_>, runner: &Runner, slots: &Slots) -> wire::Runner {
@@ -67,7 +75,7 @@ fn present(me: &Visible, seen: Seen<'_>, runner: &Runner, slots: &Slots) -> wire
 }
 
 /// Removes a runner, by id or name. Its jobs fail.
-pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let runner = me.find(|seen| Ok(find(seen, request.parameter(0))?.id))?;
     me.remove_runner(&runner).await?;
     Ok(reply::empty())
@@ -85,16 +93,23 @@ fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Runner, Failure> {
 /// Makes a registration token. A repeat with the same `Idempotency-Key` is refused, because the token is shown once.
 pub(super) async fn create_registration(
     me: &Visible,
-    mut request: Request,
+    request: Request,
 ) -> Result<Response, Failure> {
+    let made = make_registration(me, request).await?;
+    Ok(reply::json(StatusCode::CREATED, &made))
+}
+
+pub(crate) async fn make_registration(
+    me: &Visible,
+    mut request: Request,
+) -> Result<Registration, Failure> {
     let bytes = request.body.bytes().await?;
     let key = idempotency::key(me, &request, "create registration", &bytes)?;
     let new = me.create_registration(key).await?;
-    let body = Registration {
+    Ok(Registration {
         token: new.secret.reveal().to_owned(),
         expires_at: new.expires_at,
-    };
-    Ok(reply::json(StatusCode::CREATED, &body))
+    })
 }
 
 /// Registers a runner with a registration token.

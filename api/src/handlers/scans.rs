@@ -23,6 +23,13 @@ struct Found {
 
 /// The scans of all active workflows, or of one, by source, workflow and name.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list(me, request).await?))
+}
+
+pub(crate) async fn load_list(
+    me: &Visible,
+    request: &Request,
+) -> Result<Page<ScanStatus>, Failure> {
     let window = Window::of(&request.query)?;
     let workflows = me.find(|seen| active(seen, &request.query))?;
     // Sorting thousands of names takes longer than a look at the world may.
@@ -45,15 +52,19 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
     let last_jobs = me.finished_jobs(&settled).await?;
     let items = found.iter().zip(last_jobs);
     let items = items.map(|(scan, settled)| scan.with(settled));
-    Ok(reply::ok(&Page {
+    Ok(Page {
         items: items.collect(),
         next_cursor: page.next_cursor,
         damaged: Vec::new(),
-    }))
+    })
 }
 
 /// One scan of a workflow's newest revision.
 pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_show(me, request).await?))
+}
+
+pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<ScanStatus, Failure> {
     let found = me.find(|seen| {
         let workflow = workflows::find_readable(seen, request.parameter(0))?;
         let name = request.parameter(1);
@@ -66,7 +77,7 @@ pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Fa
         .finished_jobs(&found.map(|scan| vec![scan.settled]))
         .await?;
     let last_job = last_job.into_iter().next().flatten();
-    Ok(reply::ok(&found.with(last_job)))
+    Ok(found.with(last_job))
 }
 
 fn stands(seen: Seen<'_>, workflow: &ActiveWorkflow, scan: &Scan) -> Found {
@@ -93,10 +104,17 @@ impl Found {
 
 /// The lines of a scan's finished jobs, the one that ended last first.
 pub(super) async fn history(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_history(me, request).await?))
+}
+
+pub(crate) async fn load_history(
+    me: &Visible,
+    request: &Request,
+) -> Result<Page<wire::JobLine>, Failure> {
     let scan = me.find(|seen| Ok(why::scan(seen, request)?.1))?;
     let limit = request.query.limit_of(HISTORY_PAGE)?;
     let page = me.history(&scan, place(&request.query)?, limit).await?;
-    Ok(reply::ok(&Page {
+    Ok(Page {
         items: page
             .lines
             .into_iter()
@@ -104,23 +122,34 @@ pub(super) async fn history(me: &Visible, request: &Request) -> Result<Response,
             .collect(),
         next_cursor: page.next.map(cursor),
         damaged: convert::damaged(page.damaged),
-    }))
+    })
 }
 
 /// The records of a scan's ledger, newest first.
 pub(super) async fn ledger(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_ledger(me, request).await?))
+}
+
+pub(crate) async fn load_ledger(
+    me: &Visible,
+    request: &Request,
+) -> Result<Page<wire::LedgerRecord>, Failure> {
     let scan = me.find(|seen| Ok(why::scan(seen, request)?.1))?;
     let before = place(&request.query)?;
     let page = me.ledger(&scan, before, request.query.limit()?).await?;
-    Ok(reply::ok(&Page {
+    Ok(Page {
         items: page.records.into_iter().map(convert_why::record).collect(),
         next_cursor: page.next.map(cursor),
         damaged: convert::damaged(page.damaged),
-    }))
+    })
 }
 
 /// The next slots of all schedules, or of those of a workflow or scan. There is no last page, so there is no cursor.
 pub(super) fn schedule(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_schedule(me, request)?))
+}
+
+pub(crate) fn load_schedule(me: &Visible, request: &Request) -> Result<Page<wire::Slot>, Failure> {
     let query = &request.query;
     let limit = query.limit()?;
     let is_all = query.get("workflow").is_none() && query.get("scan").is_none();
@@ -134,7 +163,7 @@ pub(super) fn schedule(me: &Visible, request: &Request) -> Result<Response, Fail
     })?;
     let slots = upcoming(first.to_vec(), me.now(), limit);
     let items = slots.iter().filter_map(convert_scan::slot).collect();
-    Ok(reply::ok(&Page::<wire::Slot>::all(items)))
+    Ok(Page::<wire::Slot>::all(items))
 }
 
 /// The next slot of each schedule that the query names.

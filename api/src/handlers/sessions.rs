@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 use http::header::{HeaderName, SET_COOKIE, USER_AGENT};
-use model::decide::SignIn;
-use model::{PlainToken, SessionId, Token, TokenKind};
+use model::decide::{SignIn, SignedIn};
+use model::{PlainToken, SessionCookie, SessionId, Token, TokenKind};
 use reconciler::Handle;
 use warp::reply::Response;
 use wire::{CreateSession, ErrorCode, Page};
@@ -17,6 +17,16 @@ use crate::visible::Visible;
 
 /// Signs a browser in with an access token.
 pub(super) async fn create(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+    check_sign_in(&request)?;
+    let asked: CreateSession = request.body.json(&request.headers).await?;
+    let made = sign_in(handle, &request, &asked.token).await?;
+    let mut response = reply::json(StatusCode::CREATED, &shown(&made.session, true));
+    remember(&mut response, &request, &made.cookie);
+    Ok(response)
+}
+
+/// Where a browser may sign in from.
+fn check_sign_in(request: &Request) -> Result<(), Failure> {
     let arrival = request.arrival.clone();
     if !arrival.peer.is_https && !arrival.peer.is_local {
         return Err(Failure::new(
@@ -29,8 +39,18 @@ pub(super) async fn create(handle: &Handle, mut request: Request) -> Result<Resp
     if request.headers.contains_key("sec-fetch-site") || request.headers.contains_key("origin") {
         session::check_origin(&arrival.method, &request.headers, arrival.peer)?;
     }
-    let asked: CreateSession = request.body.json(&request.headers).await?;
-    let secret = PlainToken::parse(TokenKind::Personal, &asked.token)
+    Ok(())
+}
+
+/// Makes a session for the browser that sent the request.
+pub(crate) async fn sign_in(
+    handle: &Handle,
+    request: &Request,
+    token: &str,
+) -> Result<SignedIn, Failure> {
+    check_sign_in(request)?;
+    let arrival = request.arrival.clone();
+    let secret = PlainToken::parse(TokenKind::Personal, token)
         .map_err(|_| unauthorized())?
         .hash();
     let token = handle.state().read(|world| {
@@ -49,16 +69,21 @@ pub(super) async fn create(handle: &Handle, mut request: Request) -> Result<Resp
         address: arrival.peer.address,
     };
     let handle = handle.audited(audit_entry(&token, None, &arrival, ""));
-    let made = handle.state().submit(sign_in).await?;
-    let body = shown(&made.session, true);
-    let mut response = reply::json(StatusCode::CREATED, &body);
-    let cookie = session::set(&request.headers, arrival.peer, &made.cookie);
-    reply::set(&mut response, SET_COOKIE, &cookie);
-    Ok(response)
+    Ok(handle.state().submit(sign_in).await?)
+}
+
+/// Gives the browser its session.
+pub(crate) fn remember(response: &mut Response, request: &Request, cookie: &SessionCookie) {
+    let cookie = session::set(&request.headers, request.arrival.peer, cookie);
+    reply::set(response, SET_COOKIE, &cookie);
 }
 
 /// The browsers that are signed in with the same token, the newest first.
 pub(super) fn list(me: &Visible) -> Response {
+    reply::ok(&Page::all(load_list(me)))
+}
+
+pub(crate) fn load_list(me: &Visible) -> Vec<wire::Session> {
     let now = me.steady();
     let of = |token: &Token| {
         let sessions = token.valid_sessions(now);
@@ -68,11 +93,11 @@ pub(super) fn list(me: &Visible) -> Response {
     };
     let mut sessions: Vec<wire::Session> = me.own_token().as_deref().map(of).unwrap_or_default();
     sessions.reverse();
-    reply::ok(&Page::all(sessions))
+    sessions
 }
 
 /// Signs a browser out.
-pub(super) async fn end(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn end(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let text = request.parameter(0);
     let id: SessionId = text
         .parse()
@@ -97,7 +122,7 @@ pub(super) async fn end_all(me: &Visible, request: &Request) -> Result<Response,
     Ok(response)
 }
 
-fn forget(response: &mut Response, request: &Request) {
+pub(crate) fn forget(response: &mut Response, request: &Request) {
     let cookie = session::unset(&request.headers, request.arrival.peer);
     reply::set(response, SET_COOKIE, &cookie);
     // Pages that the browser has kept are another person's from now on.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use model::{Seen, Source};
 use warp::reply::Response;
+use wire::Page;
 
 use crate::convert;
 use crate::failure::Failure;
@@ -14,27 +15,35 @@ use crate::visible::Visible;
 
 /// The configured sources by name.
 pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list(me, request)?))
+}
+
+pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Source>, Failure> {
     let window = Window::of(&request.query)?;
-    Ok(reply::ok(&me.read(|seen| {
+    Ok(me.read(|seen| {
         window.cut(
             seen.sources().filter(|source| source.configured),
             |source| source.name.to_string(),
             |source| convert::source(seen, source, me.checked_at(source)),
         )
-    })))
+    }))
 }
 
 /// One source.
 pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_show(me, request)?))
+}
+
+pub(crate) fn load_show(me: &Visible, request: &Request) -> Result<wire::Source, Failure> {
     let shown = me.read(|seen| {
         let source = find(seen, request.parameter(0))?;
         Ok::<_, Failure>(convert::source(seen, source, me.checked_at(source)))
     })?;
-    Ok(reply::ok(&shown))
+    Ok(shown)
 }
 
 /// Looks at the repository now. With `wait=true` the answer comes after that look.
-pub(super) async fn sync(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn sync(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let name = me.find(|seen| Ok(find(seen, request.parameter(0))?.name.clone()))?;
     me.sync_source(&name, request.query.flag("wait")?).await?;
     show(me, request)

@@ -8,7 +8,7 @@ use model::decide::{self, NewToken};
 use model::limits::TOKEN_LIFE;
 use model::{Projects, Scopes, Seen, TokenId};
 use warp::reply::Response;
-use wire::{CreateToken, CreatedToken, RegenerateToken};
+use wire::{CreateToken, CreatedToken, Page, RegenerateToken};
 
 use super::projects;
 use crate::body;
@@ -22,19 +22,28 @@ use crate::visible::Visible;
 
 /// The tokens without their secrets, oldest first.
 pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list(me, request)?))
+}
+
+pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Token>, Failure> {
     let (window, now) = (Window::of(&request.query)?, me.steady());
-    Ok(reply::ok(&me.read(|seen| {
+    Ok(me.read(|seen| {
         window.cut(
             seen.tokens(),
             |token| format!("{:020}-{}", token.created_at.timestamp_micros(), token.id),
             |token| convert::token(seen, token, now),
         )
-    })))
+    }))
 }
 
 /// Makes a token. It may do no more than the token of this request. A repeat with the same `Idempotency-Key` is refused,
 /// because the secret is shown once.
-pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+pub(super) async fn create(me: &Visible, request: Request) -> Result<Response, Failure> {
+    let created = make(me, request).await?;
+    Ok(reply::json(StatusCode::CREATED, &created))
+}
+
+pub(crate) async fn make(me: &Visible, mut request: Request) -> Result<CreatedToken, Failure> {
     body::is_json(&request.headers)?;
     let bytes = request.body.bytes().await?;
     let asked: CreateToken = body::parse(&bytes)?;
@@ -62,12 +71,16 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
         granted_by,
     };
     let created = me.create_token(create, key);
-    Ok(with_secret(me, StatusCode::CREATED, &created.await?))
+    Ok(with_secret(me, &created.await?))
 }
 
 /// Gives a token a new secret. The present one is accepted for the overlap. A repeat with the same `Idempotency-Key` is
 /// refused: it would end the overlap.
-pub(super) async fn regenerate(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+pub(super) async fn regenerate(me: &Visible, request: Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&renew(me, request).await?))
+}
+
+pub(crate) async fn renew(me: &Visible, mut request: Request) -> Result<CreatedToken, Failure> {
     body::is_json(&request.headers)?;
     let bytes = request.body.bytes().await?;
     let asked: RegenerateToken = body::parse(&bytes)?;
@@ -83,11 +96,11 @@ pub(super) async fn regenerate(me: &Visible, mut request: Request) -> Result<Res
         by,
     };
     let made = me.regenerate_token(regenerate, key);
-    Ok(with_secret(me, StatusCode::OK, &made.await?))
+    Ok(with_secret(me, &made.await?))
 }
 
 /// Revokes a token. Whoever holds it is let in no more, and what is open ends.
-pub(super) async fn revoke(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn revoke(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let token = me.read(|seen| find(seen, request.parameter(0)))?;
     me.revoke_token(token).await?;
     Ok(reply::empty())
@@ -144,11 +157,10 @@ fn life(asked: Option<u64>) -> Result<Option<TimeDelta>, Failure> {
         .transpose()
 }
 
-fn with_secret(me: &Visible, status: StatusCode, made: &NewToken) -> Response {
+fn with_secret(me: &Visible, made: &NewToken) -> CreatedToken {
     let now = me.steady();
-    let body = CreatedToken {
+    CreatedToken {
         token: me.read(|seen| convert::token(seen, &made.token, now)),
         secret: made.secret.reveal().to_owned(),
-    };
-    reply::json(status, &body)
+    }
 }

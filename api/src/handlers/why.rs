@@ -12,6 +12,10 @@ use crate::visible::Visible;
 
 /// Why a scan ran or did not, now or at a moment in the past.
 pub(super) async fn why(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_why(me, request).await?))
+}
+
+pub(crate) async fn load_why(me: &Visible, request: &Request) -> Result<wire::Why, Failure> {
     let found = me.find(|seen| scan(seen, request))?;
     let (workflow, key) = (&found.0, found.map(|(_, key)| key.clone()));
     let at = request.query.time("at")?;
@@ -23,7 +27,7 @@ pub(super) async fn why(me: &Visible, request: &Request) -> Result<Response, Fai
             convert_why::of_removed(workflow, &key.scan, removed_by.as_ref(), why)
         }
     };
-    Ok(reply::ok(&answer))
+    Ok(answer)
 }
 
 /// Finds the scan: one that the workflow has, or had while there was a job of it.

@@ -2,7 +2,7 @@
 
 use model::{ActiveWorkflow, Seen, Source, SourceName, WorkflowId, WorkflowRecord, WorkflowStatus};
 use warp::reply::Response;
-use wire::ErrorCode;
+use wire::{ErrorCode, Page, Workflow};
 
 use crate::convert;
 use crate::failure::Failure;
@@ -13,28 +13,33 @@ use crate::visible::Visible;
 
 /// The active workflows by source and name; with `state=all` also the retired ones.
 pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_list(me, request)?))
+}
+
+pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<Workflow>, Failure> {
     let all = match request.query.get("state") {
         None | Some("active") => false,
         Some("all") => true,
         Some(_) => return Err(Failure::invalid("state", "must be `active` or `all`")),
     };
     let window = Window::of(&request.query)?;
-    Ok(reply::ok(&me.read(|seen| {
+    Ok(me.read(|seen| {
         window.cut(
             seen.workflow_records()
                 .filter(|record| all || record.status == WorkflowStatus::Active),
             |record| full_name(record),
             |record| convert::workflow(seen, record),
         )
-    })))
+    }))
 }
 
 /// One workflow, by id or name.
 pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let shown = me.read(|seen| {
-        find(seen, request.parameter(0)).map(|record| convert::workflow(seen, record))
-    })?;
-    Ok(reply::ok(&shown))
+    Ok(reply::ok(&load(me, request.parameter(0))?))
+}
+
+pub(crate) fn load(me: &Visible, named: &str) -> Result<Workflow, Failure> {
+    me.read(|seen| find(seen, named).map(|record| convert::workflow(seen, record)))
 }
 
 /// Finds a workflow whose revision can be read: by id, by `source/name`, or by a name that only one source has.
@@ -50,7 +55,7 @@ pub(super) fn scans_of(workflow: &ActiveWorkflow) -> String {
 }
 
 /// Finds the record of a workflow, even if its revision could not be read.
-pub(super) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w WorkflowRecord, Failure> {
+pub(crate) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w WorkflowRecord, Failure> {
     let not_found = || {
         let hint = match invalid_file(seen, text) {
             Some(source) => {
@@ -114,7 +119,7 @@ fn invalid_file<'w>(seen: Seen<'w>, text: &str) -> Option<&'w SourceName> {
 }
 
 /// A workflow as `source/name`.
-pub(super) fn full_name(record: &WorkflowRecord) -> String {
+pub(crate) fn full_name(record: &WorkflowRecord) -> String {
     format!("{}/{}", record.source, record.name)
 }
 

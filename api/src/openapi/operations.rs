@@ -243,6 +243,8 @@ pub(super) fn name(access: Access) -> String {
         Access::Link(route) => format!("{route:?}LinkedBlob"),
         Access::Runner(route) => format!("{route:?}"),
         Access::Worker(route) => format!("{route:?}"),
+        Access::Page(route, _) => format!("{route:?}Page"),
+        Access::Action(route, _) => format!("{route:?}Action"),
     }
 }
 
@@ -258,12 +260,16 @@ pub(super) fn operation(access: Access, schemas: &mut SchemaGenerator) -> Operat
         Access::Link(route) => link(route, describer),
         Access::Runner(route) => runner(route, describer),
         Access::Worker(route) => worker(route, describer),
+        Access::Page(..) => text("Show a page", &["text/html"]),
+        Access::Action(..) => does("Change something from a page"),
     }
 }
 
 fn public(route: PublicRoute, it: &mut Describer<'_>) -> Operation {
     use PublicRoute as R;
     match route {
+        // Of browsers, and not in the document.
+        R::LoginPage | R::Login | R::Asset => text("Show a page", &["text/html"]),
         R::Healthz => it.answers::<wire::Health>("Ask how the daemon is"),
         R::Readyz => it.answers::<wire::Readiness>("Ask whether new jobs are taken; 503 if not"),
         R::WorkflowSchema => cached(it.answers::<Value>("Read the JSON Schema of workflow files")),
@@ -458,7 +464,9 @@ pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static st
         | Access::Session(_)
         | Access::Link(_)
         | Access::Runner(_)
-        | Access::Worker(_) => None,
+        | Access::Worker(_)
+        | Access::Page(..)
+        | Access::Action(..) => None,
     };
     match (place, name, user) {
         ("path", "job", Some(_)) => (

@@ -25,6 +25,8 @@ enum Verdict {
     Welcome,
     Unauthorized,
     Forbidden,
+    /// Sent to the sign-in.
+    SignIn,
 }
 
 fn expected(access: Access, kind: &Kind) -> Verdict {
@@ -40,14 +42,24 @@ fn expected(access: Access, kind: &Kind) -> Verdict {
         }
         (Access::Session(_), Kind::Personal(_)) => Verdict::Welcome,
         (Access::Runner(_), Kind::Runner) | (Access::Worker(_), Kind::Worker) => Verdict::Welcome,
-        (Access::User(..) | Access::Session(_) | Access::Runner(_) | Access::Worker(_), _) => {
-            Verdict::Unauthorized
-        }
+        // No token opens a page: only the cookie of a session does.
+        (Access::Page(route, _), _) if !route.is_data() => Verdict::SignIn,
+        (Access::Action(route, _), _) if !route.is_data() => Verdict::SignIn,
+        (
+            Access::User(..)
+            | Access::Session(_)
+            | Access::Runner(_)
+            | Access::Worker(_)
+            | Access::Page(..)
+            | Access::Action(..),
+            _,
+        ) => Verdict::Unauthorized,
     }
 }
 
 fn verdict(answer: &Answer) -> Verdict {
     match answer.status {
+        303 if is_to_sign_in(answer) => Verdict::SignIn,
         // The answer to a HEAD cannot say why.
         401 if answer.body.is_empty() => Verdict::Unauthorized,
         403 if answer.body.is_empty() => Verdict::Forbidden,
@@ -64,6 +76,11 @@ fn verdict(answer: &Answer) -> Verdict {
     }
 }
 
+fn is_to_sign_in(answer: &Answer) -> bool {
+    let to = answer.header("location").unwrap_or_default();
+    to.starts_with("/login")
+}
+
 /// A path of the route with parameters that exist. A call that is let in must not undo what the test needs.
 fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
     let job = match route.access {
@@ -73,7 +90,9 @@ fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
         | Access::User(..)
         | Access::Session(_)
         | Access::Link(_)
-        | Access::Runner(_) => waiting,
+        | Access::Runner(_)
+        | Access::Page(..)
+        | Access::Action(..) => waiting,
     };
     route
         .path
@@ -271,7 +290,6 @@ async fn a_token_cannot_make_one_that_may_do_more() {
 async fn an_unknown_route_differs_from_an_unknown_method() {
     let service = Service::start().await;
     for path in [
-        "/",
         "/v0",
         "/v0/",
         "/v1/jobs",
@@ -310,7 +328,9 @@ fn only_these_routes_are_open_to_anyone() {
             | Access::Session(_)
             | Access::Link(_)
             | Access::Runner(_)
-            | Access::Worker(_) => None,
+            | Access::Worker(_)
+            | Access::Page(..)
+            | Access::Action(..) => None,
         })
         .collect();
     assert_eq!(
@@ -323,6 +343,9 @@ fn only_these_routes_are_open_to_anyone() {
             PublicRoute::Docs,
             PublicRoute::RegisterRunner,
             PublicRoute::CreateSession,
+            PublicRoute::LoginPage,
+            PublicRoute::Login,
+            PublicRoute::Asset,
         ]
     );
 }

@@ -16,7 +16,6 @@ pub struct Blobs<'a> {
     /// The folder: empty, or with a slash at its end.
     pub prefix: &'a str,
     pub blobs: &'a BlobList,
-    pub refused: &'a Refused,
 }
 
 pub fn blobs(visit: &Visit, page: &Blobs<'_>) -> Markup {
@@ -88,7 +87,7 @@ fn folder(visit: &Visit, page: &Blobs<'_>, project: &str) -> Markup {
             }
         }))
         (more(links::BLOBS, &[("project", project), ("prefix", page.prefix)], list.next_cursor.as_deref()))
-        @if visit.may("blob:write") { (upload(visit, page, project)) }
+        @if visit.may("blob:write") { (upload(page, project)) }
     }
 }
 
@@ -121,23 +120,21 @@ fn blob_row(visit: &Visit, page: &Blobs<'_>, project: &str, blob: &Blob) -> Mark
     }
 }
 
-/// The form sends the files as a form; a script sends each by itself and shows the progress.
-fn upload(visit: &Visit, page: &Blobs<'_>, project: &str) -> Markup {
+/// A script sends each file by itself and shows the progress. Without it the form would do nothing, so it is hidden.
+fn upload(page: &Blobs<'_>, project: &str) -> Markup {
     card(
         "upload",
         "Store files here",
         &html! {},
         &html! {
-            div.body.fields {
-                (page.refused.summary(&["file", "expires_in"]))
-                form method="post" enctype="multipart/form-data" action=(links::blob_folder(project, page.prefix))
-                    data-upload=(page.prefix) data-project=(project) {
-                    input type="hidden" name="idempotency_key" value=(visit.key_of("upload"));
+            noscript { p.body { "Storing files needs a script. Programs use " code { "everscan blob upload" } "." } }
+            div.body.fields hidden data-scripted {
+                form data-upload=(page.prefix) data-project=(project) {
                     div.field {
                         label for="field-file" { "Files" }
                         input #field-file name="file" type="file" multiple required;
                     }
-                    (Field::new("expires_in", "Kept for").hint("Such as 12h or 30d; for ever if it is empty.").input("text", "", page.refused))
+                    (Field::new("expires_in", "Kept for").hint("Such as 12h or 30d; for ever if it is empty.").input("text", "", &Refused::default()))
                     button.button.first type="submit" { "Store" }
                     p data-progress hidden role="status" { progress {} " " span {} }
                 }

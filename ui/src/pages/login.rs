@@ -23,7 +23,7 @@ pub fn login(visit: &Visit, page: &Login<'_>) -> Markup {
                 form method="post" action=(links::LOGIN) {
                     input type="hidden" name="next" value=(page.next);
                     (Field::new("token", "Access token").required()
-                        .hint("The session lasts 30 days after its last use, in this browser alone.")
+                        .hint("The session is in this browser alone. It ends after 30 days, or after a week without use.")
                         .input("password", "", page.refused))
                     button.button.first type="submit" { "Sign in" }
                 }

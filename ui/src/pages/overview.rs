@@ -44,7 +44,7 @@ pub fn overview(visit: &Visit, page: &Overview<'_>) -> Markup {
             (region("next", &[topics::SCANS], &next(visit, page)))
         }
         @if !page.lanes.0.is_empty() {
-            (region("lanes", &[topics::JOBS], &card("lanes", "Last 24 hours", &html! {}, &html! { div.lanes tabindex="0" role="group" aria-label="Jobs of the last 24 hours" { (page.lanes) } })))
+            (region("lanes", &[topics::JOBS], &card("lanes", "Last 24 hours", &html! {}, &page.lanes)))
         }
     };
     Shell::new(visit, "Overview", Some(Menu::Overview)).page(&content)

@@ -78,7 +78,7 @@ fn past(visit: &Visit, page: &ScanPage<'_>) -> Markup {
             @if jobs.is_empty() {
                 (empty(&html! { p { "It never ran" (never(page)) "." } }))
             } @else {
-                @if !page.bars.0.is_empty() { div.body { (page.bars) } }
+                @if !page.bars.0.is_empty() { div.scroll tabindex="0" role="group" aria-label="Chart of the last jobs" { div.body { (page.bars) } } }
                 details { summary { "As a table" }
                     (table("Last jobs", &heads, &html! { @for job in jobs { (row(visit, job)) } }))
                 }

@@ -38,12 +38,10 @@ pub fn workflow(visit: &Visit, page: &WorkflowPage<'_>) -> Markup {
             (banners(workflow, &name))
         }))
         @if !page.graph.0.is_empty() {
-            (region("graph", &[&topic], &card("graph", "Who starts whom", &html! {}, &html! {
-                div.graph tabindex="0" role="group" aria-label="Graph of scans" { (page.graph) }
-            })))
+            (region("graph", &[&topic], &card("graph", "Who starts whom", &html! {}, &page.graph)))
         }
         @if !page.lanes.0.is_empty() {
-            (region("lanes", &[&topic], &card("lanes", "Last 24 hours", &html! {}, &html! { div.lanes tabindex="0" role="group" aria-label="Jobs of the last 24 hours" { (page.lanes) } })))
+            (region("lanes", &[&topic], &card("lanes", "Last 24 hours", &html! {}, &page.lanes)))
         }
         (region("scans", &[&topic], &scans(visit, page, &name)))
         (newest_revisions(visit, page, &name))

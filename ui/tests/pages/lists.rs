@@ -142,7 +142,6 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
             },
         )
     };
-    let refused_upload = refused(texts, &["file", "expires_in"]);
     vec![
         (
             "revisions",
@@ -204,7 +203,6 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
                     project: Some(&texts.text("infra")),
                     prefix: &format!("{}/", texts.text("lists")),
                     blobs: &blobs(texts),
-                    refused: &refused_upload,
                 },
             ),
         ),

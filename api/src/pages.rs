@@ -1,0 +1,120 @@
+//! The web UI: what browsers that are signed in are shown and may send.
+//!
+//! A page loads what `/v0` would answer the same caller, with the functions that the handlers of `/v0` use, and the package
+//! `ui` makes markup of it. A form posts to a route of its own, which does what the request of `/v0` does.
+
+mod artifacts;
+mod assets;
+mod blobs;
+mod charts;
+mod daemon;
+mod frame;
+mod jobs;
+mod live;
+mod logs;
+mod overview;
+mod projects;
+mod reader;
+mod runners;
+mod scans;
+mod sign_in;
+mod sources;
+mod tokens;
+mod typed;
+mod workflows;
+
+use warp::reply::Response;
+
+pub(crate) use self::assets::asset;
+pub(crate) use self::frame::protect;
+pub(crate) use self::reader::Reader;
+pub(crate) use self::sign_in::{login, login_page};
+
+use self::frame::Frame;
+use crate::failure::Failure;
+use crate::handlers::{self, Answering};
+use crate::request::Request;
+use crate::routes::{ActionRoute, PageRoute};
+use crate::service::Service;
+use crate::visible::Visible;
+
+/// Answers a request for a page, or for what a page loads.
+pub(crate) async fn show(
+    service: &Service,
+    me: &Visible,
+    route: PageRoute,
+    request: &Request,
+) -> Result<Response, Failure> {
+    let frame = &Frame::new(service, me, request);
+    let answer: Answering<'_> = match route {
+        PageRoute::Overview => Box::pin(overview::overview(frame)),
+        PageRoute::Jobs => Box::pin(jobs::list(frame)),
+        PageRoute::Job => Box::pin(jobs::show(frame)),
+        PageRoute::JobContext => Box::pin(jobs::context(frame)),
+        PageRoute::Log => Box::pin(logs::plain(frame)),
+        PageRoute::RawLog => Box::pin(logs::raw(frame)),
+        PageRoute::LogRecords => Box::pin(logs::records(frame)),
+        PageRoute::LogSearch => Box::pin(logs::search(frame)),
+        PageRoute::Artifact => Box::pin(handlers::artifacts::download(me, request)),
+        PageRoute::ArtifactEntries => Box::pin(artifacts::entries(frame)),
+        PageRoute::ArtifactDiff => Box::pin(artifacts::diff(frame)),
+        PageRoute::Workflows => Box::pin(workflows::list(frame)),
+        PageRoute::Workflow => Box::pin(workflows::show(frame)),
+        PageRoute::Revisions => Box::pin(workflows::revisions(frame)),
+        PageRoute::Revision => Box::pin(workflows::revision(frame)),
+        PageRoute::Scan => Box::pin(scans::show(frame)),
+        PageRoute::DispatchForm => Box::pin(scans::dispatch_form(frame)),
+        PageRoute::Runners => return runners::list(frame),
+        PageRoute::Runner => Box::pin(runners::show(frame)),
+        PageRoute::Sources => return sources::list(frame),
+        PageRoute::Source => return sources::show(frame),
+        PageRoute::Artifacts => Box::pin(artifacts::newest(frame)),
+        PageRoute::Blobs => Box::pin(blobs::folder(frame)),
+        PageRoute::Blob => Box::pin(handlers::blobs::download(me, request)),
+        PageRoute::Projects => return projects::list(frame),
+        PageRoute::Project => return projects::show(frame),
+        PageRoute::Tokens => return tokens::list(frame),
+        PageRoute::Audit => Box::pin(daemon::audit(frame)),
+        PageRoute::Settings => return Ok(sign_in::settings(frame)),
+        PageRoute::About => Box::pin(daemon::about(frame)),
+        PageRoute::Live => return live::listen(frame),
+    };
+    answer.await
+}
+
+/// Does what a form or a script of a page asks for.
+pub(crate) async fn act(
+    service: &Service,
+    me: &Visible,
+    route: ActionRoute,
+    mut request: Request,
+) -> Result<Response, Failure> {
+    if route == ActionRoute::UploadBlob {
+        return Box::pin(handlers::blobs::upload(me, request)).await;
+    }
+    let typed = typed::Typed::read(&mut request).await?;
+    let (frame, typed) = (&Frame::new(service, me, &request), &typed);
+    let answer: Answering<'_> = match route {
+        ActionRoute::Logout => Box::pin(sign_in::logout(frame)),
+        ActionRoute::EndSession => Box::pin(sign_in::end_session(frame)),
+        ActionRoute::EndSessions => Box::pin(sign_in::end_sessions(frame, typed)),
+        ActionRoute::CancelJob => Box::pin(jobs::cancel(frame)),
+        ActionRoute::DeleteJob => Box::pin(jobs::delete(frame)),
+        ActionRoute::DeleteArtifact => Box::pin(artifacts::delete(frame)),
+        ActionRoute::Dispatch => Box::pin(scans::dispatch(frame, typed)),
+        ActionRoute::CreateRegistration => Box::pin(runners::register(frame, typed)),
+        ActionRoute::RemoveRunner => Box::pin(runners::remove(frame)),
+        ActionRoute::SyncSource => Box::pin(sources::sync(frame)),
+        ActionRoute::DeleteBlob => Box::pin(blobs::delete(frame)),
+        ActionRoute::SetVar => Box::pin(projects::set_var(frame, typed)),
+        ActionRoute::DeleteVar => Box::pin(projects::delete_var(frame)),
+        ActionRoute::SetSecret => Box::pin(projects::set_secret(frame, typed)),
+        ActionRoute::DeleteSecret => Box::pin(projects::delete_secret(frame)),
+        ActionRoute::CreateToken => Box::pin(tokens::create(frame, typed)),
+        ActionRoute::RegenerateToken => Box::pin(tokens::regenerate(frame, typed)),
+        ActionRoute::RevokeToken => Box::pin(tokens::revoke(frame)),
+        // It has answered above, as its body is a file.
+        ActionRoute::UploadBlob => return Err(Failure::defect()),
+    };
+    answer.await
+}

@@ -1,0 +1,53 @@
+//! Artifacts: the newest, the files of one, and what differs between two.
+
+use ui::links;
+use ui::pages::{self, ArtifactEntries};
+use warp::reply::Response;
+use wire::{ErrorCode, Page};
+
+use super::frame::{Frame, see_other};
+use crate::failure::Failure;
+use crate::handlers::{artifacts, entries, jobs, scans};
+
+pub(super) async fn newest(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let query = [("cursor", frame.query("cursor"))];
+    let found = scans::load_list(frame.me, &frame.request.asking(&[], &query)).await?;
+    Ok(frame.page(pages::artifacts(&frame.visit, &found)))
+}
+
+pub(super) async fn entries(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let (job, name) = (frame.parameter(0), frame.parameter(1));
+    let shown = frame.me.job_named(job).await?;
+    let found = artifacts::find(&shown, name)?;
+    let artifact = crate::convert::artifact(found);
+    let query = [("cursor", frame.query("cursor"))];
+    let request = frame.request.asking(&[job, name], &query);
+    let listed = match entries::load_list(frame.me, &request).await {
+        Ok(listed) => listed,
+        // The page says when and why it went, and keeps its digest.
+        Err(failure) if failure.code == ErrorCode::Gone => Page::all(Vec::new()),
+        Err(failure) => return Err(failure),
+    };
+    let page = ArtifactEntries {
+        job: &jobs::wire_job(frame.me, &shown).await?,
+        artifact: &artifact,
+        entries: &listed,
+    };
+    Ok(frame.page(pages::artifact_entries(&frame.visit, &page)))
+}
+
+pub(super) async fn diff(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let query = [
+        ("against", frame.query("against").trim()),
+        ("cursor", frame.query("cursor")),
+    ];
+    let path = [frame.parameter(0), frame.parameter(1)];
+    let diff = entries::load_diff(frame.me, &frame.request.asking(&path, &query)).await?;
+    Ok(frame.page(pages::artifact_diff(&frame.visit, &diff)))
+}
+
+pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let job = frame.me.job_named(frame.parameter(0)).await?;
+    artifacts::delete(frame.me, frame.request).await?;
+    Ok(see_other(&links::job(job.id.uuid())))
+}

@@ -1,0 +1,152 @@
+//! Charts of jobs, from what the lists of jobs and of histories answer.
+
+use chrono::{FixedOffset, Offset, TimeDelta, Utc};
+use maud::{Markup, html};
+use model::Scope;
+use ui::chart::{self, Bar, Clock, Lane, Window};
+use ui::graph::{self, Node};
+use ui::links;
+use wire::{Job, JobLine, JobState, Scan, ScanStatus, Trigger};
+
+use super::frame::Frame;
+use crate::failure::Failure;
+use crate::handlers::scans;
+
+/// Jobs in the small bars of a row.
+pub(super) const ROW_BARS: usize = 20;
+/// Jobs from which the usual time of a scan is known.
+pub(super) const USUAL_OF: usize = 50;
+/// Scans whose histories are read for one page. Each is a read of a file, and no reader compares more.
+pub(super) const MOST_HISTORIES: usize = 100;
+/// Jobs of a scan in the lanes of a day.
+pub(super) const LANE_BARS: usize = 200;
+
+/// How far back lanes go.
+pub(super) fn day() -> TimeDelta {
+    TimeDelta::hours(24)
+}
+
+pub(super) fn clock(frame: &Frame<'_>) -> Clock {
+    Clock {
+        now: frame.visit.now,
+        offset: offset(),
+    }
+}
+
+/// Charts are in UTC: the daemon does not know where its readers are.
+fn offset() -> FixedOffset {
+    Utc.fix()
+}
+
+/// The finished jobs of a scan, newest first. None for a reader who may not see jobs.
+pub(super) async fn history(
+    frame: &Frame<'_>,
+    workflow: &str,
+    scan: &str,
+    limit: usize,
+) -> Result<Vec<JobLine>, Failure> {
+    if !frame.may(Scope::JobRead) {
+        return Ok(Vec::new());
+    }
+    let limit = limit.to_string();
+    let request = frame
+        .request
+        .asking(&[workflow, scan], &[("limit", &limit)]);
+    Ok(scans::load_history(frame.me, &request).await?.items)
+}
+
+/// The bars of jobs, oldest first. `lines` are newest first.
+pub(super) fn bars(frame: &Frame<'_>, lines: &[JobLine]) -> Vec<Bar> {
+    let lines = lines.iter().rev();
+    lines
+        .map(|line| Bar::of_line(line, frame.visit.now))
+        .collect()
+}
+
+/// Small bars of the newest jobs; nothing where there are none.
+pub(super) fn mini_bars(bars: &[Bar]) -> Markup {
+    if bars.is_empty() {
+        return html! {};
+    }
+    let newest = bars.get(bars.len().saturating_sub(ROW_BARS)..);
+    chart::mini_bars(newest.unwrap_or_default())
+}
+
+/// How far a running job is.
+pub(super) fn progress(frame: &Frame<'_>, job: &Job, bars: &[Bar]) -> Markup {
+    let (Some(started), JobState::Running) = (job.started_at, job.state) else {
+        return html! {};
+    };
+    let elapsed = frame.visit.now.signed_duration_since(started).num_seconds();
+    let usual = chart::usual_seconds(bars);
+    chart::progress(started.timestamp_millis(), elapsed, usual)
+}
+
+/// The lanes of the last day; nothing where no job is in them.
+pub(super) fn lanes(frame: &Frame<'_>, all: &[Lane]) -> Markup {
+    let window = Window::before(frame.visit.now, day());
+    let is_shown = |bar: &Bar| bar.end >= window.from;
+    if !all.iter().any(|lane| lane.bars.iter().any(is_shown)) {
+        return html! {};
+    }
+    chart::lanes(all, &[], window, clock(frame))
+}
+
+/// The graph of a workflow; nothing where no scan reads another one.
+pub(super) fn graph(
+    frame: &Frame<'_>,
+    workflow: &str,
+    scans: &[ScanStatus],
+    histories: &[Vec<Bar>],
+) -> Markup {
+    let definitions: Vec<Scan> = scans.iter().map(|status| status.scan.clone()).collect();
+    let edges = graph::edges(&definitions);
+    if edges.is_empty() {
+        return html! {};
+    }
+    let nodes: Vec<Node> = scans
+        .iter()
+        .zip(histories)
+        .map(|(status, history)| Node {
+            name: status.scan.name.clone(),
+            href: links::scan(workflow, &status.scan.name),
+            lines: lines(frame, status),
+            state: status.last_job.as_ref().map(|job| job.state),
+            trigger: trigger(&status.scan),
+            history: history.clone(),
+        })
+        .collect();
+    graph::draw(&nodes, &edges)
+}
+
+/// What stands beneath the name of a scan.
+fn lines(frame: &Frame<'_>, status: &ScanStatus) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(cron) = &status.scan.cron {
+        lines.push(cron.clone());
+    }
+    lines.push(match &status.last_job {
+        None => "never ran".to_owned(),
+        Some(job) => {
+            let at = job.finished_at.or(job.started_at).unwrap_or(job.created_at);
+            let is_today = at.date_naive() == frame.visit.now.date_naive();
+            let format = if is_today {
+                "%H:%M UTC"
+            } else {
+                "%d %b %H:%M UTC"
+            };
+            format!("{} {}", job.state.as_str(), at.format(format))
+        }
+    });
+    lines
+}
+
+fn trigger(scan: &Scan) -> Option<Trigger> {
+    if scan.cron.is_some() {
+        Some(Trigger::Cron)
+    } else if scan.expr.is_some() {
+        Some(Trigger::Expr)
+    } else {
+        scan.inputs.as_ref().map(|_| Trigger::Dispatch)
+    }
+}

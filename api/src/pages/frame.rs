@@ -1,0 +1,178 @@
+//! What all pages have in common: who looks, and the headers of an answer to a browser.
+
+use http::StatusCode;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LOCATION,
+    REFERRER_POLICY,
+};
+use maud::Markup;
+use model::{Scope, Timestamp, Token};
+use ui::form::Refused;
+use ui::shell::{Theme, Viewer, Visit};
+use uuid::Uuid;
+use warp::Reply;
+use warp::reply::Response;
+
+use super::typed::Typed;
+use crate::failure::Failure;
+use crate::reply;
+use crate::request::Request;
+use crate::service::Service;
+use crate::visible::Visible;
+
+/// Nothing from elsewhere, no inline script and no inline style: a name that is taken for markup could do nothing.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// A request of a browser that is signed in, and what its page says about it.
+pub(super) struct Frame<'a> {
+    pub(super) service: &'a Service,
+    pub(super) me: &'a Visible,
+    pub(super) request: &'a Request,
+    pub(super) visit: Visit,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn new(service: &'a Service, me: &'a Visible, request: &'a Request) -> Self {
+        Self {
+            service,
+            me,
+            request,
+            visit: visit(Some(me.token()), me.now()),
+        }
+    }
+
+    /// Whether the reader may see or do what asks for this scope. A page may hold more than its own scope allows.
+    pub(super) fn may(&self, scope: Scope) -> bool {
+        self.me.token().scopes.allow(scope)
+    }
+
+    /// The n-th parameter of the path.
+    pub(super) fn parameter(&self, n: usize) -> &str {
+        self.request.parameter(n)
+    }
+
+    /// A parameter of the query; empty if it is not given.
+    pub(super) fn query(&self, name: &str) -> &str {
+        self.request.query.get(name).unwrap_or("")
+    }
+
+    /// The page, or that the browser has it already.
+    pub(super) fn page(&self, page: Markup) -> Response {
+        let page = page.into_string();
+        // The keys of forms differ each time, and two pages that differ in nothing else are the same.
+        let key = self.visit.form_key.simple().to_string();
+        let etag = format!(
+            "\"{}\"",
+            workflow::sha256(page.replace(&key, "").as_bytes())
+        );
+        if self.request.has_already(&etag) {
+            return reply::not_modified(&etag);
+        }
+        let mut response = html(StatusCode::OK, page);
+        reply::set(&mut response, ETAG, &etag);
+        response
+    }
+
+    /// What the form of a page is shown again with. A failure that no other input would mend is returned.
+    pub(super) fn refused(
+        &self,
+        failure: Failure,
+        typed: &Typed,
+        fields: &[&str],
+    ) -> Result<(StatusCode, Refused), Failure> {
+        let status = match failure.status() {
+            StatusCode::BAD_REQUEST => StatusCode::UNPROCESSABLE_ENTITY,
+            StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND => return Err(failure),
+            status if status.is_client_error() => status,
+            StatusCode::INSUFFICIENT_STORAGE => StatusCode::INSUFFICIENT_STORAGE,
+            _ => return Err(failure),
+        };
+        let (problem, _) = failure.problem(&self.request.arrival.id.to_string());
+        let kept = fields.iter().filter_map(|field| {
+            let value = typed.all(field).collect::<Vec<_>>().join(" ");
+            typed.get(field).map(|_| ((*field).to_owned(), value))
+        });
+        let refused = Refused {
+            typed: kept.collect(),
+            problem: Some(problem),
+        };
+        Ok((status, refused))
+    }
+}
+
+/// How a page sees its reader.
+pub(super) fn visit(token: Option<&Token>, now: Timestamp) -> Visit {
+    Visit {
+        viewer: token.map(|token| Viewer {
+            name: token.name.clone(),
+            scopes: token
+                .scopes
+                .iter()
+                .map(|scope| scope.name().to_owned())
+                .collect(),
+        }),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        theme: Theme::System,
+        now,
+        form_key: Uuid::new_v4(),
+    }
+}
+
+/// A page with a status of its own. No browser and no proxy keeps it.
+pub(super) fn html(status: StatusCode, page: String) -> Response {
+    let mut response = page.into_response();
+    *response.status_mut() = status;
+    reply::set_static(&mut response, CONTENT_TYPE, "text/html; charset=utf-8");
+    response
+}
+
+/// Sends the browser to a page after a form was taken, so that a reload does not send it again.
+pub(super) fn see_other(address: &str) -> Response {
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    reply::set(&mut response, LOCATION, address);
+    response
+}
+
+/// The headers of every answer to a browser that does not have stricter ones.
+pub(crate) fn protect(response: &mut Response) {
+    let headers = response.headers_mut();
+    let mut default = |name: HeaderName, value: &'static str| {
+        let value = HeaderValue::from_static(value);
+        headers.entry(name).or_insert(value);
+    };
+    default(CONTENT_SECURITY_POLICY, POLICY);
+    default(CACHE_CONTROL, "no-store");
+    default(REFERRER_POLICY, "same-origin");
+}
+
+/// The path of a page of this daemon, if it is one: never another host.
+pub(super) fn local(path: &str) -> Option<&str> {
+    let is_plain = |byte: u8| (0x21..0x7f).contains(&byte) && byte != b'\\';
+    (path.starts_with('/') && !path.starts_with("//") && path.bytes().all(is_plain)).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::local;
+
+    #[test]
+    fn a_way_on_never_leads_elsewhere() {
+        for path in ["/", "/jobs?state=failed&scan=a%20b", "/a//b"] {
+            assert_eq!(local(path), Some(path));
+        }
+        for path in [
+            "",
+            "jobs",
+            "//example.org",
+            "https://example.org/",
+            "/\\example.org",
+            "/\t/example.org",
+            "\\/example.org",
+            "/a\r\nset-cookie: x",
+            "javascript:alert(1)",
+        ] {
+            assert_eq!(local(path), None, "{path:?}");
+        }
+    }
+}

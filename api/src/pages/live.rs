@@ -1,0 +1,93 @@
+//! Which parts of pages have changed, as server-sent events. An event carries no truth: the page is fetched again.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use model::{JobId, JobState, Scope};
+use tokio::sync::watch;
+use ui::topics;
+use warp::reply::Response;
+
+use super::frame::Frame;
+use crate::events::Form;
+use crate::failure::Failure;
+use crate::handlers::events;
+use crate::reply::Pieces;
+use crate::visible::Visible;
+
+/// Everything may have changed.
+const RESYNC: &str = "event: changed\ndata: [\"*\"]\n";
+
+/// Time between two looks at the logs of running jobs: readers see new lines soon, and a quick job costs one fetch.
+const LOG_LOOK: Duration = Duration::from_secs(1);
+
+/// Running jobs whose logs are looked at, the newest first. Nobody reads more at a time.
+const FOLLOWED_LOGS: usize = 200;
+
+/// The number of a commit is the id of its event, as in `/v0/events`.
+pub(super) fn listen(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let after = events::last_seen(frame.request);
+    let listener = frame.me.listen(None, None, None, Form::Topics, after)?;
+    let sees_jobs = frame.may(Scope::JobRead);
+    let logs = async move |me: Visible, pieces: Pieces| {
+        if sees_jobs {
+            tell_growth(&me, &pieces).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    Ok(events::stream(frame.me, listener, RESYNC, logs))
+}
+
+/// Tells which logs have grown. Lines of a log are no commits, so no event tells it.
+async fn tell_growth(me: &Visible, pieces: &Pieces) {
+    let mut followed = HashMap::new();
+    loop {
+        tokio::time::sleep(LOG_LOOK).await;
+        let grown = grown(me, &mut followed);
+        if grown.is_empty() {
+            continue;
+        }
+        // Our own texts are always JSON.
+        let data = serde_json::to_string(&grown).unwrap_or_default();
+        let event = Bytes::from(format!("event: changed\ndata: {data}\n\n"));
+        if pieces.send(event).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The topics of running jobs whose logs have grown since the last look. One that was not looked at before may have.
+fn grown(me: &Visible, followed: &mut HashMap<JobId, watch::Receiver<()>>) -> Vec<String> {
+    let running: Vec<_> = me.read(|seen| {
+        let jobs = seen.jobs().rev();
+        let running = jobs.filter(|job| matches!(job.state, JobState::Running { .. }));
+        running.take(FOLLOWED_LOGS).map(|job| job.id).collect()
+    });
+    followed.retain(|id, _| running.contains(id));
+    let mut grown = Vec::new();
+    for id in running {
+        let has_grown = match followed.get_mut(&id) {
+            Some(growth) => {
+                let has_changed = growth.has_changed().unwrap_or(false);
+                growth.mark_unchanged();
+                has_changed
+            }
+            None => {
+                let find = |seen: model::Seen<'_>| {
+                    let job = seen.job(id).cloned();
+                    job.ok_or_else(|| Failure::no_such_job(id))
+                };
+                let Ok(job) = me.find(find) else {
+                    continue;
+                };
+                followed.insert(id, me.log_growth(&job));
+                true
+            }
+        };
+        if has_grown {
+            grown.push(topics::job(id.uuid()));
+        }
+    }
+    grown
+}

@@ -1,0 +1,151 @@
+//! The overview. It is for every reader, and each part of it for those who may see that part.
+
+use std::collections::BTreeMap;
+
+use maud::Markup;
+use model::Scope;
+use ui::chart::{Bar, Lane};
+use ui::links;
+use ui::pages;
+use warp::reply::Response;
+use wire::{Job, JobState, MissingName, Page, Runner, ScanStatus, Slot, Source};
+
+use super::charts;
+use super::frame::Frame;
+use crate::failure::Failure;
+use crate::handlers::{health, jobs, projects, runners, scans, sources};
+
+/// The longest lists that are looked at: pages of `/v0`.
+const MOST: &str = "200";
+const SLOTS: &str = "10";
+
+pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let health = health::load_health(&frame.service.handle).await?;
+    let sources = sources(frame)?;
+    let runners = runners(frame)?;
+    let scans = scans(frame).await?;
+    let unfinished = unfinished(frame).await?;
+    let slots = slots(frame)?;
+    let missing = missing(frame, &sources)?;
+    let missing: Vec<(&str, &[MissingName])> = missing
+        .iter()
+        .map(|(project, names)| (project.as_str(), names.as_slice()))
+        .collect();
+    let page = pages::Overview {
+        health: &health,
+        sources: &sources,
+        runners: &runners,
+        scans: &scans,
+        unfinished: &unfinished,
+        progress: progress(frame, &unfinished).await,
+        slots: &slots,
+        missing_secrets: &missing,
+        lanes: lanes(frame).await?,
+    };
+    Ok(frame.page(pages::overview(&frame.visit, &page)))
+}
+
+fn sources(frame: &Frame<'_>) -> Result<Vec<Source>, Failure> {
+    if !frame.may(Scope::ProjectRead) {
+        return Ok(Vec::new());
+    }
+    let request = frame.request.asking(&[], &[("limit", MOST)]);
+    Ok(sources::load_list(frame.me, &request)?.items)
+}
+
+fn runners(frame: &Frame<'_>) -> Result<Vec<Runner>, Failure> {
+    if !frame.may(Scope::RunnerRead) {
+        return Ok(Vec::new());
+    }
+    let request = frame.request.asking(&[], &[("limit", MOST)]);
+    Ok(runners::load_list(frame.me, &request)?.items)
+}
+
+async fn scans(frame: &Frame<'_>) -> Result<Vec<ScanStatus>, Failure> {
+    if !frame.may(Scope::WorkflowRead) {
+        return Ok(Vec::new());
+    }
+    let request = frame.request.asking(&[], &[("limit", MOST)]);
+    Ok(scans::load_list(frame.me, &request).await?.items)
+}
+
+/// The jobs that run and those that wait.
+async fn unfinished(frame: &Frame<'_>) -> Result<Vec<Job>, Failure> {
+    let mut all = Vec::new();
+    if frame.may(Scope::JobRead) {
+        for state in ["running", "scheduled"] {
+            let query = [("state", state), ("limit", MOST)];
+            let request = frame.request.asking(&[], &query);
+            all.extend(jobs::load_list(frame.me, &request).await?.items);
+        }
+    }
+    Ok(all)
+}
+
+fn slots(frame: &Frame<'_>) -> Result<Vec<Slot>, Failure> {
+    if !frame.may(Scope::WorkflowRead) {
+        return Ok(Vec::new());
+    }
+    let request = frame.request.asking(&[], &[("limit", SLOTS)]);
+    Ok(scans::load_schedule(frame.me, &request)?.items)
+}
+
+/// The secrets that scans name and that are not set.
+fn missing(
+    frame: &Frame<'_>,
+    sources: &[Source],
+) -> Result<Vec<(String, Vec<MissingName>)>, Failure> {
+    let projects = sources.iter().map(|source| {
+        let request = frame.request.asking(&[&source.name], &[]);
+        let project = projects::load_show(frame.me, &request)?;
+        Ok((project.name, project.missing_secrets))
+    });
+    projects.collect()
+}
+
+/// How far each running job is. The scans of many jobs are read once each.
+async fn progress(frame: &Frame<'_>, unfinished: &[Job]) -> Vec<Markup> {
+    let mut known: BTreeMap<(String, &str), Vec<Bar>> = BTreeMap::new();
+    let mut all = Vec::new();
+    for job in unfinished {
+        if job.state != JobState::Running {
+            continue;
+        }
+        let key = (links::workflow_name(&job.workflow), job.scan.as_str());
+        if !known.contains_key(&key) && known.len() < charts::MOST_HISTORIES {
+            // The scan may be gone while its job runs.
+            let lines = charts::history(frame, &key.0, key.1, charts::USUAL_OF).await;
+            let bars = charts::bars(frame, &lines.unwrap_or_default());
+            known.insert(key.clone(), bars);
+        }
+        let bars = known.get(&key).map_or(&[][..], Vec::as_slice);
+        all.push(charts::progress(frame, job, bars));
+    }
+    all
+}
+
+/// The jobs of the last day, a lane for each workflow.
+async fn lanes(frame: &Frame<'_>) -> Result<Markup, Failure> {
+    if !frame.may(Scope::JobRead) {
+        return Ok(Markup::default());
+    }
+    let since = frame.visit.now - charts::day();
+    let since = since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+    let mut lanes: BTreeMap<String, Vec<Bar>> = BTreeMap::new();
+    let query = [("since", since.as_str()), ("limit", MOST)];
+    let request = frame.request.asking(&[], &query);
+    let Page { items, .. } = jobs::load_list(frame.me, &request).await?;
+    for job in &items {
+        let lane = lanes
+            .entry(links::workflow_name(&job.workflow))
+            .or_default();
+        lane.push(Bar::of_job(job, frame.visit.now));
+    }
+    let lanes = lanes.into_iter().map(|(name, bars)| Lane {
+        href: links::workflow(&name),
+        name,
+        bars,
+        empty_slots: Vec::new(),
+    });
+    Ok(charts::lanes(frame, &lanes.collect::<Vec<_>>()))
+}

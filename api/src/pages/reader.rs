@@ -1,0 +1,102 @@
+//! The problems of browsers: a page in place of a problem document, and the way to the sign-in.
+
+use http::Method;
+use http::header::{ACCEPT, COOKIE, HOST, REFERER};
+use ui::links;
+use ui::shell::{Visit, problem_page};
+use warp::reply::Response;
+use wire::ErrorCode;
+
+use super::frame::{html, local, see_other, visit};
+use crate::access::signed_in;
+use crate::failure::Failure;
+use crate::reply;
+use crate::routes::{Access, Matched, find};
+use crate::service::{Head, Service};
+
+/// What does not belong to browsers, whatever they accept.
+const OF_PROGRAMS: [&str; 4] = ["/v0/", "/healthz", "/readyz", "/metrics"];
+
+/// Who gets a page if a request fails.
+pub(crate) struct Reader {
+    /// Whether the browser has shown no cookie at all.
+    pub(crate) is_stranger: bool,
+    /// Whether a script reads the answer.
+    is_data: bool,
+    visit: Visit,
+    /// Where to go back to, and where to come to after a sign-in.
+    here: Option<String>,
+}
+
+impl Reader {
+    /// The reader of the answer, unless that is a program.
+    pub(crate) fn of(service: &Service, head: &Head) -> Option<Self> {
+        let (arrival, headers) = (&head.arrival, &head.headers);
+        let path = arrival.path.as_str();
+        if OF_PROGRAMS.iter().any(|known| path.starts_with(known)) {
+            return None;
+        }
+        let accepts_pages = || {
+            let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+            accept.is_some_and(|accept| accept.contains("text/html"))
+        };
+        let is_data = match find(&arrival.method, path) {
+            Matched::Route(route, _) => match route.access {
+                Access::Page(route, _) => route.is_data(),
+                Access::Action(route, _) => route.is_data(),
+                access if access.is_for_browsers() => false,
+                _ => return None,
+            },
+            Matched::OtherMethods(_) | Matched::Nothing if accepts_pages() => false,
+            Matched::OtherMethods(_) | Matched::Nothing => return None,
+        };
+        let here = if arrival.method == Method::GET {
+            Some(match head.query.as_str() {
+                "" => path.to_owned(),
+                query => format!("{path}?{query}"),
+            })
+        } else {
+            came_from(head)
+        };
+        let token = signed_in(&service.handle, headers, arrival.peer);
+        Some(Self {
+            is_stranger: !headers.contains_key(COOKIE),
+            is_data,
+            visit: visit(token.as_deref(), service.handle.now()),
+            here: here.filter(|here| local(here).is_some()),
+        })
+    }
+
+    /// The answer to a request that failed.
+    pub(crate) fn problem(&self, failure: Failure, request_id: &str) -> Response {
+        if self.is_data {
+            return reply::problem(failure, request_id);
+        }
+        if failure.code == ErrorCode::Unauthorized {
+            let here = self.here.as_deref().filter(|here| *here != links::OVERVIEW);
+            let next = [("next", here.unwrap_or_default())];
+            return see_other(&links::with_query(links::LOGIN, &next));
+        }
+        if let Some(inward) = failure.inward() {
+            tracing::error!(request_id, error = inward, "a page failed");
+        }
+        let status = failure.status();
+        let (problem, headers) = failure.problem(request_id);
+        let page = problem_page(&self.visit, &problem, self.here.as_deref());
+        let mut response = html(status, page.into_string());
+        for (name, value) in headers {
+            reply::set(&mut response, name, &value);
+        }
+        response
+    }
+}
+
+/// The page of this daemon that a form was on.
+fn came_from(head: &Head) -> Option<String> {
+    let text = |name| head.headers.get(name)?.to_str().ok();
+    let referer = text(REFERER)?;
+    let after_scheme = referer
+        .strip_prefix("https://")
+        .or_else(|| referer.strip_prefix("http://"))?;
+    Some(after_scheme.strip_prefix(text(HOST)?)?.to_owned())
+}

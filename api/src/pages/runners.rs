@@ -1,0 +1,93 @@
+//! The runners, and their registration.
+
+use http::StatusCode;
+use http::header::HOST;
+use maud::Markup;
+use model::Scope;
+use ui::pages::{self, RunnerPage};
+use ui::{chart, links};
+use warp::reply::Response;
+use wire::{Registration, Runner};
+
+use super::frame::{Frame, html, see_other};
+use super::typed::Typed;
+use crate::failure::Failure;
+use crate::handlers::{jobs, runners};
+
+/// Jobs on the page of a runner.
+const JOBS: &str = "20";
+
+pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
+    Ok(frame.page(page(frame, frame.query("cursor"), None)?))
+}
+
+fn page(
+    frame: &Frame<'_>,
+    cursor: &str,
+    registration: Option<&Registration>,
+) -> Result<Markup, Failure> {
+    let request = frame.request.asking(&[], &[("cursor", cursor)]);
+    let found = runners::load_list(frame.me, &request)?;
+    let page = pages::Runners {
+        slots: found.items.iter().map(slots).collect(),
+        runners: &found,
+        registration,
+        server: &server(frame),
+    };
+    Ok(pages::runners(&frame.visit, &page))
+}
+
+fn slots(runner: &Runner) -> Markup {
+    let taken = usize::try_from(runner.taken).unwrap_or(usize::MAX);
+    chart::slots(taken, runner.capacity as usize)
+}
+
+/// The address at which the browser has reached the daemon.
+fn server(frame: &Frame<'_>) -> String {
+    let scheme = match frame.request.arrival.peer.is_https {
+        true => "https",
+        false => "http",
+    };
+    format!(
+        "{scheme}://{}",
+        frame.request.header(HOST).unwrap_or("localhost")
+    )
+}
+
+pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let runner = runners::load_show(frame.me, frame.request).await?;
+    let past = match frame.may(Scope::JobRead) {
+        true => {
+            let query = [("runner", runner.name.as_str()), ("limit", JOBS)];
+            let request = frame.request.asking(&[], &query);
+            jobs::load_list(frame.me, &request).await?.items
+        }
+        false => Vec::new(),
+    };
+    let page = RunnerPage {
+        slots: slots(&runner),
+        runner: &runner,
+        past: &past,
+    };
+    Ok(frame.page(pages::runner(&frame.visit, &page)))
+}
+
+/// Makes a registration. Its token is in this answer alone, so the answer is the page itself.
+pub(super) async fn register(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    let nothing = serde_json::json!({});
+    let request = frame.request.telling(&[], &nothing, typed.key())?;
+    let made = runners::make_registration(frame.me, request).await?;
+    if !frame.may(Scope::RunnerRead) {
+        return Err(Failure::new(
+            wire::ErrorCode::Forbidden,
+            "the page of runners needs a token with the scope `runner:read`, too",
+        ));
+    }
+    let page = page(frame, "", Some(&made))?;
+    Ok(html(StatusCode::OK, page.into_string()))
+}
+
+pub(super) async fn remove(frame: &Frame<'_>) -> Result<Response, Failure> {
+    runners::delete(frame.me, frame.request).await?;
+    Ok(see_other(links::RUNNERS))
+}

@@ -1,0 +1,103 @@
+//! Access tokens.
+
+use http::StatusCode;
+use maud::Markup;
+use model::Scope;
+use ui::form::Refused;
+use ui::{links, pages};
+use warp::reply::Response;
+use wire::{CreateToken, CreatedToken, RegenerateToken};
+
+use super::frame::{Frame, html, see_other};
+use super::typed::Typed;
+use crate::failure::Failure;
+use crate::handlers::tokens;
+
+const FIELDS: [&str; 4] = ["name", "scopes", "projects", "expires_in_seconds"];
+
+pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let page = page(frame, frame.query("cursor"), None, &Refused::default())?;
+    Ok(frame.page(page))
+}
+
+fn page(
+    frame: &Frame<'_>,
+    cursor: &str,
+    created: Option<&CreatedToken>,
+    refused: &Refused,
+) -> Result<Markup, Failure> {
+    let request = frame.request.asking(&[], &[("cursor", cursor)]);
+    let scopes: Vec<&str> = Scope::ALL.iter().map(|scope| scope.name()).collect();
+    let page = pages::Tokens {
+        tokens: &tokens::load_list(frame.me, &request)?,
+        created,
+        scopes: &scopes,
+        refused,
+    };
+    Ok(pages::tokens(&frame.visit, &page))
+}
+
+/// Makes a token. Its secret is in this answer alone, so the answer is the page itself.
+pub(super) async fn create(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    let made = match asked(typed) {
+        Ok(asked) => {
+            let request = frame.request.telling(&[], &asked, typed.key())?;
+            tokens::make(frame.me, request).await
+        }
+        Err(failure) => Err(failure),
+    };
+    match made {
+        Ok(created) => with_secret(frame, &created),
+        Err(failure) => {
+            let (status, refused) = frame.refused(failure, typed, &FIELDS)?;
+            let page = page(frame, "", None, &refused)?;
+            Ok(html(status, page.into_string()))
+        }
+    }
+}
+
+fn asked(typed: &Typed) -> Result<CreateToken, Failure> {
+    let projects: Vec<String> = typed
+        .text("projects")
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    let life = typed.text("expires_in_seconds");
+    let seconds =
+        match life {
+            "" => None,
+            life => Some(life.parse().map_err(|_| {
+                Failure::invalid("expires_in_seconds", "must be a number of seconds")
+            })?),
+        };
+    Ok(CreateToken {
+        name: typed.text("name").trim().to_owned(),
+        scopes: typed.all("scopes").map(str::to_owned).collect(),
+        projects: (!projects.is_empty()).then_some(projects),
+        expires_in_seconds: seconds,
+        never_expires: seconds.is_none(),
+    })
+}
+
+fn with_secret(frame: &Frame<'_>, created: &CreatedToken) -> Result<Response, Failure> {
+    let page = page(frame, "", Some(created), &Refused::default())?;
+    Ok(html(StatusCode::OK, page.into_string()))
+}
+
+pub(super) async fn regenerate(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    let seconds = typed.text("overlap_seconds");
+    let asked = RegenerateToken {
+        overlap_seconds: seconds.parse().unwrap_or(0),
+        expires_in_seconds: None,
+    };
+    let path = [frame.parameter(0)];
+    let request = frame.request.telling(&path, &asked, typed.key())?;
+    let created = tokens::renew(frame.me, request).await?;
+    // The reader's own session may have ended with the former secret.
+    with_secret(frame, &created)
+}
+
+pub(super) async fn revoke(frame: &Frame<'_>) -> Result<Response, Failure> {
+    tokens::revoke(frame.me, frame.request).await?;
+    Ok(see_other(links::TOKENS))
+}

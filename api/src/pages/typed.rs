@@ -1,0 +1,99 @@
+//! What was typed into a form.
+
+use http::header::CONTENT_TYPE;
+use percent_encoding::percent_decode;
+use wire::ErrorCode;
+
+use crate::failure::Failure;
+use crate::request::Request;
+
+/// The fields of a form in their order.
+pub(super) struct Typed(Vec<(String, String)>);
+
+impl Typed {
+    /// Reads the body of a form.
+    pub(super) async fn read(request: &mut Request) -> Result<Self, Failure> {
+        let kind = request.header(CONTENT_TYPE).unwrap_or("");
+        let essence = kind.split(';').next().unwrap_or("").trim();
+        let is_form = essence.eq_ignore_ascii_case("application/x-www-form-urlencoded");
+        let bytes = request.body.bytes().await?;
+        if bytes.is_empty() || is_form {
+            return Ok(Self::parse(&bytes));
+        }
+        Err(Failure::new(
+            ErrorCode::UnsupportedMediaType,
+            "this takes a form",
+        ))
+    }
+
+    fn parse(bytes: &[u8]) -> Self {
+        let pairs = bytes.split(|byte| *byte == b'&');
+        let pairs = pairs.filter(|pair| !pair.is_empty()).map(|pair| {
+            let mut parts = pair.splitn(2, |byte| *byte == b'=');
+            let mut part = || decoded(parts.next().unwrap_or_default());
+            (part(), part())
+        });
+        Self(pairs.collect())
+    }
+
+    /// The value of a field. Of several the last counts: a switch sends `false` before its `true`.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let mut newest_first = self.0.iter().rev();
+        let (_, value) = newest_first.find(|(found, _)| found == name)?;
+        Some(value)
+    }
+
+    /// The value of a field; empty if there is none.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.get(name).unwrap_or("")
+    }
+
+    /// All values of a field.
+    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let fields = self.0.iter().filter(move |(found, _)| found == name);
+        fields.map(|(_, value)| value.as_str())
+    }
+
+    /// The names of all fields.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The idempotency key of the form.
+    pub(super) fn key(&self) -> Option<&str> {
+        self.get("idempotency_key").filter(|key| !key.is_empty())
+    }
+}
+
+/// A name or value. Browsers end the lines of a text with CR and LF, and what people type has LF alone.
+fn decoded(bytes: &[u8]) -> String {
+    let spaced: Vec<u8> = bytes
+        .iter()
+        .map(|byte| if *byte == b'+' { b' ' } else { *byte })
+        .collect();
+    let text = percent_decode(&spaced).decode_utf8_lossy();
+    text.replace("\r\n", "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_decoded_and_the_last_value_counts() {
+        let typed = Typed::parse(b"a=1+2&b=%0D%0Ax%3D%26&a=%C3%A9&c&=d&&idempotency_key=k");
+        assert_eq!(typed.get("a"), Some("é"));
+        assert_eq!(typed.all("a").collect::<Vec<_>>(), ["1 2", "é"]);
+        assert_eq!(typed.text("b"), "\nx=&");
+        assert_eq!(typed.get("c"), Some(""));
+        assert_eq!(typed.get("d"), None);
+        assert_eq!(typed.key(), Some("k"));
+    }
+
+    #[test]
+    fn any_bytes_are_a_form() {
+        for bytes in [&b"%"[..], b"%zz=%f", b"\xff=\xfe", b"==&=&="] {
+            drop(Typed::parse(bytes));
+        }
+    }
+}

@@ -195,6 +195,8 @@ fn a_daemon_whose_state_is_gone_stops_and_makes_no_other() {
 
     let (mut world, _) = waiting(1);
     let token = world.token().unwrap();
+    // What is not in its file yet would be written into folders that are made for it.
+    eventually("the files", || records(&world.path("state")) == 1);
     // The daemon may write a file while the folder is being emptied.
     eventually("the state to be gone", || {
         let removed = std::fs::remove_dir_all(world.path("state"));

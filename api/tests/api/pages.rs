@@ -448,3 +448,58 @@ async fn topics_of_what_changes_are_streamed() {
     let mut old = old.open(service.address).await;
     old.until("data: [\"*\"]").await;
 }
+
+/// The values of an attribute, decoded.
+fn values(page: &str, attribute: &str) -> BTreeSet<String> {
+    let begin = format!(" {attribute}=\"");
+    let parts = page.split(&begin).skip(1);
+    let values = parts.filter_map(|part| part.split('"').next());
+    values.map(|value| value.replace("&amp;", "&")).collect()
+}
+
+#[tokio::test]
+async fn every_link_of_every_page_leads_to_a_page_and_every_form_to_a_route() {
+    let world = World::new().await;
+    let admin = Browser::admin(&world.service).await;
+    let (mut links, mut forms) = (BTreeSet::new(), BTreeSet::new());
+    for route in of_browsers().filter(|route| route.method == Method::GET && !is_data(route)) {
+        let answer = admin.get(&world.path(route).await).await;
+        let kind = answer.header("content-type").unwrap();
+        if kind.starts_with("text/html") {
+            links.extend(values(answer.text(), "href"));
+            forms.extend(values(answer.text(), "action"));
+        }
+    }
+    links.retain(|link| link.starts_with('/'));
+    assert!(links.len() > 40, "{links:?}");
+    for link in &links {
+        let answer = admin.get(link).await;
+        assert_eq!(answer.status, 200, "{link}: {answer:?}");
+    }
+    assert!(forms.len() > 15, "{forms:?}");
+    for form in &forms {
+        let asked = admin.send(admin.call(Method::OPTIONS, form)).await;
+        let allowed = asked.header("allow").unwrap_or_default();
+        let is_search = ["/jobs", "/audit"]
+            .iter()
+            .any(|path| form.starts_with(path));
+        assert!(allowed.contains("POST") || is_search, "{form}: {asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_grows_is_told_to_its_page() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    let browser = Browser::admin(&service).await;
+    let live = browser.call(Method::GET, "/live");
+    let mut live = live.open(service.address).await;
+    // The first look at a running job tells it, too.
+    let topic = format!("data: [\"job/{}\"]", worker.id);
+    live.until(&topic).await;
+    let append = worker.append(0, &["a line"]);
+    append.send(service.address).await.expect(200);
+    live.until(&topic).await;
+    let page = browser.page(&format!("/jobs/{}", worker.id)).await;
+    assert!(page.contains("data-records=\"1\""), "{page}");
+}

@@ -307,6 +307,11 @@ impl Visible {
         })
     }
 
+    /// Wakes whenever anything has changed, also what the caller does not see.
+    pub(crate) fn changed(&self) -> watch::Receiver<()> {
+        self.handle.state().changed()
+    }
+
     /// Wakes whenever the job has changed.
     pub(crate) fn job_changed(&self, job: &ShownJob) -> watch::Receiver<()> {
         self.handle.state().job_changed(job.id)

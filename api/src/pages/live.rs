@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::select_all;
 use model::{JobId, JobState, Scope};
 use tokio::sync::watch;
 use ui::topics;
@@ -19,8 +20,8 @@ use crate::visible::Visible;
 /// Everything may have changed.
 const RESYNC: &str = "event: changed\ndata: [\"*\"]\n";
 
-/// Time between two looks at the logs of running jobs: readers see new lines soon, and a quick job costs one fetch.
-const LOG_LOOK: Duration = Duration::from_secs(1);
+/// Time for which nothing more is told of logs: a log that grows all the time costs a page one fetch a second.
+const LOG_PAUSE: Duration = Duration::from_secs(1);
 
 /// Running jobs whose logs are looked at, the newest first. Nobody reads more at a time.
 const FOLLOWED_LOGS: usize = 200;
@@ -42,19 +43,43 @@ pub(super) fn listen(frame: &Frame<'_>) -> Result<Response, Failure> {
 /// Tells which logs have grown. Lines of a log are no commits, so no event tells it.
 async fn tell_growth(me: &Visible, pieces: &Pieces) {
     let mut followed = HashMap::new();
+    let mut changes = me.changed();
     loop {
-        tokio::time::sleep(LOG_LOOK).await;
+        changes.mark_unchanged();
         let grown = grown(me, &mut followed);
-        if grown.is_empty() {
-            continue;
+        if !grown.is_empty() {
+            // Our own texts are always JSON.
+            let data = serde_json::to_string(&grown).unwrap_or_default();
+            let event = Bytes::from(format!("event: changed\ndata: {data}\n\n"));
+            if pieces.send(event).await.is_err() {
+                return;
+            }
         }
-        // Our own texts are always JSON.
-        let data = serde_json::to_string(&grown).unwrap_or_default();
-        let event = Bytes::from(format!("event: changed\ndata: {data}\n\n"));
-        if pieces.send(event).await.is_err() {
-            return;
+        tokio::time::sleep(LOG_PAUSE).await;
+        tokio::select! {
+            () = any_growth(&mut followed) => {}
+            // Another job may run.
+            changed = changes.changed() => if changed.is_err() { return },
         }
     }
+}
+
+/// Waits until one of the logs has grown, and leaves it to be found by [`grown`].
+async fn any_growth(followed: &mut HashMap<JobId, watch::Receiver<()>>) {
+    let waiting = followed.values_mut().map(|growth| {
+        Box::pin(async {
+            match growth.changed().await {
+                Ok(()) => growth.mark_changed(),
+                // It will not grow any more.
+                Err(_) => std::future::pending().await,
+            }
+        })
+    });
+    let waiting: Vec<_> = waiting.collect();
+    if waiting.is_empty() {
+        std::future::pending::<()>().await;
+    }
+    select_all(waiting).await;
 }
 
 /// The topics of running jobs whose logs have grown since the last look. One that was not looked at before may have.

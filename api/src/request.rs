@@ -101,20 +101,12 @@ impl Query {
     /// # Errors
     /// If there is another one, which would have no effect, or one of them stands twice.
     pub(crate) fn parse(raw: &str, known: &'static [&'static str]) -> Result<Self, Failure> {
-        let decode = |text: &str| {
-            let spaced = text.replace('+', " ");
-            percent_encoding::percent_decode_str(&spaced)
-                .decode_utf8_lossy()
-                .into_owned()
-        };
-        let pairs = raw.split('&').filter(|pair| !pair.is_empty());
         let mut query = Self {
             pairs: Vec::new(),
             known: Some(known),
         };
-        for pair in pairs {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let (name, value) = (decode(name), decode(value));
+        for (name, value) in form_urlencoded::parse(raw.as_bytes()) {
+            let (name, value) = (name.into_owned(), value.into_owned());
             if !known.contains(&name.as_str()) {
                 let takes = match known {
                     [] => "this route takes none".to_owned(),

@@ -1,7 +1,8 @@
 //! What was typed into a form.
 
+use std::borrow::Cow;
+
 use http::header::CONTENT_TYPE;
-use percent_encoding::percent_decode;
 use wire::ErrorCode;
 
 use crate::failure::Failure;
@@ -27,13 +28,14 @@ impl Typed {
     }
 
     fn parse(bytes: &[u8]) -> Self {
-        let pairs = bytes.split(|byte| *byte == b'&');
-        let pairs = pairs.filter(|pair| !pair.is_empty()).map(|pair| {
-            let mut parts = pair.splitn(2, |byte| *byte == b'=');
-            let mut part = || decoded(parts.next().unwrap_or_default());
-            (part(), part())
-        });
-        Self(pairs.collect())
+        // Browsers end the lines of a text with CR and LF, and what people type has LF alone.
+        let text = |text: Cow<'_, str>| text.replace("\r\n", "\n");
+        let pairs = form_urlencoded::parse(bytes);
+        Self(
+            pairs
+                .map(|(name, value)| (text(name), text(value)))
+                .collect(),
+        )
     }
 
     /// The value of a field. Of several the last counts: a switch sends `false` before its `true`.
@@ -63,16 +65,6 @@ impl Typed {
     pub(super) fn key(&self) -> Option<&str> {
         self.get("idempotency_key").filter(|key| !key.is_empty())
     }
-}
-
-/// A name or value. Browsers end the lines of a text with CR and LF, and what people type has LF alone.
-fn decoded(bytes: &[u8]) -> String {
-    let spaced: Vec<u8> = bytes
-        .iter()
-        .map(|byte| if *byte == b'+' { b' ' } else { *byte })
-        .collect();
-    let text = percent_decode(&spaced).decode_utf8_lossy();
-    text.replace("\r\n", "\n")
 }
 
 #[cfg(test)]

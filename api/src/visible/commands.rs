@@ -17,6 +17,7 @@ use wire::ErrorCode;
 
 use super::{Shown, ShownJob, Visible};
 use crate::failure::{Failure, unauthorized};
+use crate::handlers::no_such_link;
 
 impl Visible {
     /// The daemon, for a command. The body may have taken hours, and the token may have ended meanwhile.
@@ -26,10 +27,10 @@ impl Visible {
             let is_open = |link| world.blob_link(link).is_some_and(|link| !link.is_over(now));
             token.is_some_and(|token| self.is_let_in(token, now)) && self.link.is_none_or(is_open)
         });
-        if is_valid {
-            Ok(&self.handle)
-        } else {
-            Err(unauthorized())
+        match self.link {
+            _ if is_valid => Ok(&self.handle),
+            None => Err(unauthorized()),
+            Some(_) => Err(no_such_link()),
         }
     }
 

@@ -276,7 +276,7 @@ async fn an_upload_by_a_link_that_is_revoked_meanwhile_is_not_stored() {
     service.admin(revoke).await.expect(204);
     raw.write("CD").await;
     let head = raw.head().await;
-    assert!(head.starts_with("HTTP/1.1 401"), "{head}");
+    assert!(head.starts_with("HTTP/1.1 404"), "{head}");
     until_unfinished(&service, 0).await;
     let blobs = service.get("/v0/blobs").await.expect(200);
     assert_eq!(blobs["items"], json!([]));

@@ -98,6 +98,9 @@ impl Pass<'_, '_> {
                 what: format!("the path of {} there {problem}", file.display()),
                 hint: "give it another name",
             })?;
+            if to.is_empty() && is_version(&place) {
+                continue;
+            }
             self.sent += 1;
             self.tell("send", &place.to_string())?;
             if !self.dry_run {

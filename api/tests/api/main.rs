@@ -30,6 +30,7 @@ mod idempotency;
 mod job_ids;
 mod jobs;
 mod lists;
+mod log_search;
 mod logs;
 mod metrics;
 mod mutations;

@@ -3,22 +3,24 @@
 //!
 //! `EVERSCAN_SEED` repeats the choices of a run; `EVERSCAN_MUTATIONS` makes more of them.
 
+mod fixture;
+
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use api::{Access, ROUTES, Route};
+use api::{Access, Route};
 use http::{HeaderValue, Method, Uri};
 use model::Entropy;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use self::fixture::Fixture;
 use crate::answers::fits;
 use crate::client::{Call, in_time};
-use crate::entries::packed;
-use crate::service::{Claimed, Runner, Seeded, Service, both_steps, offered, text};
+use crate::service::Seeded;
 
 /// Mutations of a test; more of them: EVERSCAN_MUTATIONS.
 const MUTATIONS: usize = 400;
@@ -346,285 +348,6 @@ fn mutate_json(value: &mut Value, choices: &mut Choices) {
             }
         }
         other => *other = choices.json(),
-    }
-}
-
-/// A service and what the samples of requests name.
-struct Fixture {
-    service: Service,
-    finished: String,
-    /// Its runner only executes.
-    executor: Runner,
-    worker: Claimed,
-    /// How many records the log of the worker's job has.
-    log_records: Value,
-    /// Another runner only polls. It holds a job that is over, of which every poll is told at once.
-    poller: Runner,
-    cancelled: String,
-    registration: String,
-    link: String,
-    /// Where the second page of a list begins, by the path of its route.
-    cursors: BTreeMap<&'static str, String>,
-}
-
-impl Fixture {
-    async fn new() -> Self {
-        let service = Service::start().await;
-        let (poller, cancelled) = service.claimed("poller").await;
-        let cancel = service.admin(Call::post(cancelled.path("cancel"))).await;
-        cancel.expect(200);
-        let executor = service.register("executor", &[], 1).await;
-        service.dispatch("build").await;
-        let finished = service.claim(&executor, &[]).await;
-        let said = finished.append(0, &["making all", "done"]);
-        said.send(service.address).await.expect(200);
-        let zip = packed(&[("one", "1"), ("two", "2")]);
-        let stored = finished.upload("out", zip);
-        stored.send(service.address).await.expect(200);
-        service.complete(&finished, 2).await.expect(200);
-        service.dispatch("build").await;
-        let worker = service.claim(&executor, &[]).await;
-        service.set("vars/URL", "a").await.expect(200);
-        service.set("secrets/KEY", "hunter2").await.expect(200);
-        let link = json!({"path": "linked", "use_for": "put", "expires_in": "1h"});
-        let link = service.post("/v0/blob-links?project=main", &link).await;
-        let mut fixture = Self {
-            finished: finished.id,
-            executor,
-            worker,
-            log_records: json!(0),
-            poller,
-            cancelled: cancelled.id,
-            registration: service.registration().await,
-            link: text(&link.expect(201)["url_path"]),
-            cursors: BTreeMap::new(),
-            service,
-        };
-        fixture.store_blob().await;
-        for route in ROUTES.iter().filter(|route| is_read(route)) {
-            if route.query.contains(&"cursor") {
-                let mut sample = fixture.read(route);
-                sample.set_parameter("limit", "1");
-                let page = fixture.service.get(&sample.target()).await;
-                if page.status == 200
-                    && let Some(cursor) = page.json()["next_cursor"].as_str()
-                {
-                    fixture.cursors.insert(route.path, cursor.to_owned());
-                }
-            }
-        }
-        fixture
-    }
-
-    async fn store_blob(&self) {
-        let put = Call::new(Method::PUT, "/v0/blobs/a?project=main").bytes("a blob");
-        let stored = self.service.admin(put).await;
-        assert!(stored.status < 300, "{stored:?}");
-    }
-
-    /// Brings back what an accepted mutation has used up.
-    async fn restore(&mut self, sample: &Sample) {
-        let (complete, logs) = (self.worker.path("complete"), self.worker.path("logs"));
-        match sample.path.as_str() {
-            "/v0/runners/register" => self.registration = self.service.registration().await,
-            "/v0/blob-moves" | "/v0/blob-copies" | "/v0/blobs/a" => self.store_blob().await,
-            path if path == complete || path == logs => {
-                let job = format!("/v0/jobs/{}", self.worker.id);
-                let job = self.service.get(&job).await.expect(200);
-                self.log_records = job["log"]["records"].clone();
-                if job["state"] != "running" {
-                    self.claim_another().await;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Polls may have been offered what was dispatched, so this asks until it gets a job.
-    async fn claim_another(&mut self) {
-        self.service.dispatch("build").await;
-        let messages = self.service.poll(&self.executor, 1, &[]).await;
-        let worker = offered(&messages[0]);
-        let resolve = worker.call(Method::POST, &worker.path("resolve"));
-        resolve.send(self.service.address).await.expect(200);
-        (self.worker, self.log_records) = (worker, json!(0));
-    }
-
-    /// A valid poll, which is answered at once.
-    fn poll(&self) -> Call {
-        self.poller.poll(1, &[&self.cancelled])
-    }
-
-    /// Valid requests of every route that reads a body, and of every route with parameters or conditions.
-    fn samples(&self) -> Vec<Sample> {
-        let admin = |method: Method, path: &str| Sample::new(method, path, &self.service.admin);
-        let post = |path: &str, body: Value| admin(Method::POST, path).json(&body);
-        let runner = |path: &str, body: Value| {
-            Sample::new(Method::POST, path, &self.poller.token).json(&body)
-        };
-        let worker = |method: Method, rest: &str| {
-            Sample::new(method, &self.worker.path(rest), &self.worker.token)
-        };
-        let instance = "10000000-0000-4000-8000-000000000000";
-        let steps = both_steps();
-        let mut uploaded = worker(Method::PUT, "artifacts/out");
-        uploaded.set(
-            "x-content-digest",
-            format!("sha256:{}", "ab".repeat(32)).into_bytes(),
-        );
-        uploaded.body = b"a zip".to_vec();
-        let mut blob = admin(Method::PUT, "/v0/blobs/a");
-        blob.query = pairs(&[("project", "main"), ("expires_in", "1d")]);
-        blob.set("if-match", b"*".to_vec());
-        blob.body = b"a blob".to_vec();
-        let mut linked = Sample::new(Method::PUT, &self.link, "");
-        linked.body = b"a blob".to_vec();
-        let mut log = worker(Method::PATCH, "logs");
-        log.query = pairs(&[("from", "0")]);
-        let log = log.json(&json!([
-            {"at": "2026-11-20T12:00:00Z", "step": 0, "stream": "stdout", "text": "one"},
-            {"at": "2026-11-20T12:00:00.5Z", "stream": "runner", "text": "t\u{1b}\"wo"},
-        ]));
-        let mut of_project = Vec::new();
-        for (path, body) in [
-            (
-                "/v0/blob-copies",
-                json!({"from": "a", "to": "b", "expires_in": "1h"}),
-            ),
-            ("/v0/blob-moves", json!({"from": "a", "to": "c"})),
-            (
-                "/v0/blob-links",
-                json!({"path": "a", "use_for": "get", "expires_in": "1h"}),
-            ),
-        ] {
-            let mut sample = post(path, body);
-            sample.query = pairs(&[("project", "main")]);
-            of_project.push(sample);
-        }
-        let mut set_var = admin(Method::PUT, "/v0/projects/main/vars/URL");
-        set_var.set("if-match", b"\"1\", \"2\"".to_vec());
-        let set_secret = admin(Method::PUT, "/v0/projects/main/secrets/KEY");
-        let register = json!({
-            "token": self.registration, "name": "new", "labels": ["linux"], "capacity": 1,
-            "version": "0.1.0", "replace": true,
-        });
-        let mut bodies = vec![
-            Sample::new(Method::POST, "/v0/runners/register", "").json(&register),
-            Sample::new(Method::POST, "/v0/sessions", "")
-                .json(&json!({"token": self.service.admin})),
-            post("/v0/sources/main/sync", json!({})),
-            set_var.json(&json!({"value": "b"})),
-            set_secret.json(&json!({"value": "hunter3"})),
-            post(
-                "/v0/validate",
-                json!({
-                    "file": "new.yaml",
-                    "text": "scans: { a: { on: { dispatch: {} }, steps: [ { run: \"${{ inputs.x }}\" } ] } }",
-                }),
-            ),
-            post(
-                "/v0/workflows/pipeline/prune",
-                json!({"dry_run": false, "jobs": 1000, "age_seconds": 3600, "bytes": 1_000_000}),
-            ),
-            post(
-                "/v0/workflows/pipeline/scans/build/dispatch",
-                json!({"inputs": {"target": "all", "fast": true}}),
-            ),
-            post(&format!("/v0/jobs/{}/cancel", self.cancelled), json!({})),
-            post(
-                "/v0/tokens",
-                json!({"name": "ci", "scopes": ["job:read"], "projects": ["main"], "expires_in_seconds": 3600}),
-            ),
-            post(
-                "/v0/tokens/initial%20admin/regenerate",
-                json!({"overlap_seconds": 5, "expires_in_seconds": 3600}),
-            ),
-            post("/v0/runner-registrations", json!({})),
-            runner(
-                "/v0/runners/hello",
-                json!({"version": "0.1.0", "instance": instance}),
-            ),
-            runner(
-                "/v0/runners/goodbye",
-                json!({"version": "0.1.0", "instance": instance}),
-            ),
-            runner(
-                "/v0/messages",
-                json!({"instance": instance, "capacity": 1, "holding": [self.cancelled]}),
-            ),
-            worker(Method::POST, "resolve").json(&json!({})),
-            worker(Method::POST, "timeline").json(&json!({"steps": steps})),
-            worker(Method::POST, "complete").json(&json!({
-                "steps": steps, "log_records": self.log_records,
-                "failure": {"code": "env_failed", "message": "no value"},
-            })),
-            uploaded,
-            blob,
-            linked,
-            log,
-        ];
-        bodies.append(&mut of_project);
-        let of_api = ROUTES
-            .iter()
-            .filter(|route| !route.access.is_for_browsers());
-        for route in of_api.filter(|route| route.body > 0) {
-            let has_one = |sample: &Sample| is_of(route, sample);
-            assert!(bodies.iter().any(has_one), "{} has no sample", route.path);
-        }
-        let reads = ROUTES.iter().filter(|route| is_read(route));
-        bodies.extend(reads.map(|route| self.read(route)));
-        bodies
-    }
-
-    /// A request of a route that only reads, with every parameter that it takes.
-    fn read(&self, route: &Route) -> Sample {
-        let path = route
-            .path
-            .replace("{project}", "main")
-            .replace("{workflow}", "pipeline")
-            .replace("{scan}", "build")
-            .replace("{revision}", "1")
-            .replace("{job}", &self.finished)
-            .replace("{artifact}", "out")
-            .replace("{*path}", "a");
-        let mut sample = Sample::new(Method::GET, &path, &self.service.admin);
-        let is_log = route.path.ends_with("/logs");
-        for name in route.query {
-            let value = match *name {
-                // They say where to begin, too.
-                "tail" if is_log => continue,
-                "limit" => "2",
-                // Many of the lists have one page only.
-                "cursor" => match self.cursors.get(route.path) {
-                    Some(cursor) => cursor,
-                    None => continue,
-                },
-                "state" if route.path == "/v0/workflows" => "active",
-                "state" => "succeeded",
-                "workflow" => "pipeline",
-                "scan" => "build",
-                "trigger" => "dispatch",
-                "runner" => "executor",
-                "reason" => "steps_succeeded",
-                "since" | "until" | "at" => "2026-11-20T12:00:00Z",
-                "from" if route.path.contains("{revision}") => "1",
-                "from" | "step" => "0",
-                "stream" => "stdout",
-                "timestamps" | "follow" | "case" | "wait" => "true",
-                "q" => "making",
-                "against" | "job" => &self.finished,
-                "project" => "main",
-                "prefix" | "delimiter" => "/",
-                "token" => "tester",
-                other => panic!("{other} of {} has no value", route.path),
-            };
-            sample.query.push(((*name).to_owned(), value.to_owned()));
-        }
-        if route.query.is_empty() || route.path.contains("{*path}") {
-            sample.set("range", b"bytes=1-3".to_vec());
-            sample.set("if-range", b"\"a\"".to_vec());
-        }
-        sample
     }
 }
 

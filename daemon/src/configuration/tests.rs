@@ -1,0 +1,227 @@
+use super::*;
+
+fn options(config: Option<PathBuf>, sources: &[&str]) -> RunOptions {
+    RunOptions {
+        config,
+        state_dir: None,
+        allow_network_state: false,
+        listen: None,
+        insecure_http: false,
+        tls_cert: None,
+        tls_key: None,
+        trust_proxy: Vec::new(),
+        secret_key_file: None,
+        old_secret_key_files: Vec::new(),
+        log_form: LogForm::Text,
+        sources: sources.iter().map(|&source| source.to_owned()).collect(),
+    }
+}
+
+fn resolve(text: &str, sources: &[&str]) -> Result<Settings, ConfigurationError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("everscand.yaml");
+    std::fs::write(&path, text).unwrap();
+    Settings::resolve(options(Some(path), sources))
+}
+
+#[test]
+fn a_file_and_flags_add_up() {
+    let text = "state: st\nallow_network_state: true\nlisten: 127.0.0.1:9\ninsecure_http: true\nsources:\n  - {name: a, url: repo, ref: main, path: w, interval: 5m}\n";
+    let settings = resolve(text, &["b=/srv/b.git"]).unwrap();
+    assert!(settings.state.ends_with("st") && settings.state.is_absolute());
+    assert!(settings.allow_network_state && settings.insecure_http);
+    assert_eq!(settings.listen.port(), 9);
+    let [a, b] = settings.sources.as_slice() else {
+        panic!("{:?}", settings.sources)
+    };
+    assert_eq!(
+        (a.folder.as_str(), a.interval),
+        ("w", Duration::from_secs(300))
+    );
+    assert!(
+        matches!(&a.location, Location::Local(path) if path.is_absolute() && path.ends_with("repo"))
+    );
+    assert_eq!((b.folder.as_str(), b.interval), ("workflows", INTERVAL));
+}
+
+#[test]
+fn what_a_workflow_keeps_takes_the_place_of_the_defaults() {
+    let text = "state: s\nretention:\n  jobs: 100\n  age: 30d\n  workflows:\n    a/deep/b: {bytes: 2KiB}\n    a/c: {}\n";
+    let retention = resolve(text, &[]).unwrap().retention;
+    let id = |name| model::WorkflowId::derive(&"a".parse().unwrap(), name);
+    let other = retention.of(id("other"));
+    assert_eq!((other.jobs, other.bytes), (Some(100), None));
+    assert_eq!(other.age.map(|age| age.num_days()), Some(30));
+    let named = retention.of(id("deep/b"));
+    assert_eq!(
+        (named.jobs, named.age, named.bytes),
+        (None, None, Some(2_048))
+    );
+    assert!(retention.of(id("c")).keeps_everything());
+    let none = resolve("state: s\n", &[]).unwrap().retention;
+    assert!(none.of(id("c")).keeps_everything());
+}
+
+#[test]
+fn a_log_may_grow_to_256_mib_by_default() {
+    for (line, bytes) in [
+        ("", 256 << 20),
+        ("log_limit: 1GiB\n", 1 << 30),
+        ("log_limit: 9\n", 9),
+    ] {
+        let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
+        assert_eq!(settings.log_limit, bytes);
+    }
+}
+
+#[test]
+fn blobs_have_no_quota_unless_one_is_set() {
+    for (line, bytes) in [("", None), ("blob_quota: 1GiB\n", Some(1 << 30))] {
+        let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
+        assert_eq!(settings.blobs.quota, bytes);
+    }
+}
+
+#[test]
+fn former_contents_of_blobs_are_kept_where_that_is_said() {
+    let kept = |line: &str, path: &str| {
+        let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
+        settings.blobs.versions.of(&path.parse().unwrap())
+    };
+    assert_eq!(kept("", "results/a"), 0);
+    let line = "blob_versions: {results/: 5, archive/2026: 20}\n";
+    assert_eq!(kept(line, "results/deep/a"), 5);
+    assert_eq!(kept(line, "archive/2026/a"), 20);
+    assert_eq!(kept(line, "archive/a"), 0);
+    assert_eq!(kept("blob_versions: {/: 1}\n", "a"), 1);
+}
+
+#[test]
+fn a_new_key_and_old_ones_are_read_and_are_not_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = ["new", "old", "older"].map(|name| folder.path().join(name));
+    for key in &keys {
+        secret_key::make(key).unwrap();
+    }
+    let [new, old, older] = keys.map(|key| key.display().to_string());
+    let text =
+        format!("state: s\nsecret_key_file: {new}\nold_secret_key_files: [{old}, {older}]\n");
+    let read = resolve(&text, &[]).unwrap().secret_keys.unwrap();
+    let state = Path::new("s");
+    let key = |path: &str| secret_key::read(Path::new(path), state).unwrap();
+    assert_eq!(*read.present(), key(&new));
+    assert_eq!(read.old(), [key(&old), key(&older)]);
+    for (text, wanted) in [
+        (format!("old_secret_key_files: [{old}]"), "no present one"),
+        (
+            format!("secret_key_file: {old}\nold_secret_key_files: [{old}]"),
+            "holds the present key",
+        ),
+        (
+            format!("secret_key_file: {old}\nold_secret_key_files: [lost]"),
+            "there is no secret key file",
+        ),
+    ] {
+        let error = resolve(&format!("state: s\n{text}\n"), &[]).unwrap_err();
+        assert!(error.to_string().contains(wanted), "{error}");
+    }
+}
+
+#[test]
+fn a_folder_is_a_path_of_names() {
+    for (text, expected) in [
+        ("workflows", "workflows"),
+        ("./a//b/", "a/b"),
+        (".", ""),
+        ("a..b", "a..b"),
+    ] {
+        assert_eq!(folder(text).as_deref(), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (text, sources, wanted) in [
+        ("listen: 127.0.0.1:1\n", &[][..], "no state folder"),
+        ("state: s\nstat: x\n", &[], "stat"),
+        ("state: s\nsources: [{name: 'a b', url: x}]\n", &[], "a b"),
+        (
+            "state: s\nsources: [{name: a, url: x, interval: never}]\n",
+            &[],
+            "interval",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: x, interval: 0s}]\n",
+            &[],
+            "interval",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: 'ext::sh'}]\n",
+            &[],
+            "ext",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: x}]\n",
+            &["a=y"],
+            "two sources are named `a`",
+        ),
+        ("state: s\n", &["nothing"], "NAME=URL"),
+        (
+            "state: s\nsecret_key_file: missing\n",
+            &[],
+            "everscand secret-key make",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: x, path: ../y}]\n",
+            &[],
+            "`../y` is not a folder inside a repository",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: x, path: /y}]\n",
+            &[],
+            "`/y` is not a folder inside a repository",
+        ),
+        (
+            "state: s\nlisten: localhost:7\n",
+            &[],
+            "as in 127.0.0.1:7411",
+        ),
+        ("state: [\n", &[], "line 1, column 8"),
+        ("state: s\nlog_limit: 0\n", &[], "log_limit: must be more"),
+        ("state: s\nlog_limit: 500KB\n", &[], "log_limit: `500KB`"),
+        ("state: s\nlog_limit: [1]\n", &[], "must be a size"),
+        ("state: s\nblob_quota: 5MB\n", &[], "blob_quota: `5MB`"),
+        (
+            "state: s\nblob_versions: {a: 21}\n",
+            &[],
+            "blob_versions: `a` may keep at most 20",
+        ),
+        (
+            "state: s\nblob_versions: {a/../b: 1}\n",
+            &[],
+            "`a/../b` is no folder",
+        ),
+        (
+            "state: s\nblob_versions: {a: 1, a/: 2}\n",
+            &[],
+            "is named twice",
+        ),
+        ("state: s\nretention: {job: 3}\n", &[], "job"),
+        ("state: s\nretention: {age: soon}\n", &[], "retention: age"),
+        ("state: s\nretention: {bytes: 1 GB}\n", &[], "10GiB"),
+        (
+            "state: s\nretention: {workflows: {nightly: {jobs: 1}}}\n",
+            &[],
+            "SOURCE/NAME",
+        ),
+        (
+            "state: s\nretention: {workflows: {a/b: {bytes: -1}}}\n",
+            &[],
+            "must be a size",
+        ),
+    ] {
+        let error = resolve(text, sources).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{text}: {error}");
+        assert!(!error.contains("error:"), "{text}: {error}");
+    }
+}

@@ -1,5 +1,6 @@
 //! The table of all routes: which exist, who may call them, and how large a body may be.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use http::Method;
@@ -293,7 +294,9 @@ pub(crate) enum Matched {
 pub(crate) fn find(method: &Method, path: &str) -> Matched {
     let segments: Vec<&str> = path.split('/').collect();
     let mut others = Vec::new();
-    for (route, pattern) in PATTERNS.iter() {
+    // Makes the lifetime of the keys that of the path.
+    let patterns: &Patterns<'_> = &PATTERNS;
+    for (route, pattern) in patterns.get(&area(&segments)).into_iter().flatten() {
         if let Some(parameters) = parameters(pattern, &segments) {
             if route.method == *method {
                 return Matched::Route(route, parameters);
@@ -312,13 +315,33 @@ pub(crate) fn find(method: &Method, path: &str) -> Matched {
     }
 }
 
-/// The routes with the segments of their paths.
-static PATTERNS: LazyLock<Vec<(&Route, Vec<Segment>)>> = LazyLock::new(|| {
-    let routes = ROUTES.iter();
-    routes
-        .map(|route| (route, route.path.split('/').map(Segment::of).collect()))
-        .collect()
+/// The routes with the segments of their paths, by area, in the order of the table.
+type Patterns<'a> = HashMap<Area<'a>, Vec<(&'static Route, Vec<Segment>)>>;
+
+/// Whether a path is below `/v0`, and the segment that follows. No route has a parameter there, so a path is compared with
+/// the few routes of its area alone.
+type Area<'a> = (bool, &'a str);
+
+static PATTERNS: LazyLock<Patterns<'static>> = LazyLock::new(|| {
+    let mut patterns = Patterns::new();
+    for route in ROUTES {
+        let segments: Vec<&str> = route.path.split('/').collect();
+        let pattern = segments.iter().copied().map(Segment::of).collect();
+        patterns
+            .entry(area(&segments))
+            .or_default()
+            .push((route, pattern));
+    }
+    patterns
 });
+
+fn area<'a>(segments: &[&'a str]) -> Area<'a> {
+    match segments {
+        ["", "v0", area, ..] => (true, area),
+        ["", area, ..] => (false, area),
+        [..] => (false, ""),
+    }
+}
 
 /// A segment of a route's path.
 enum Segment {
@@ -399,6 +422,14 @@ mod tests {
         assert!(
             matches!(find(&Method::PUT, "/v0/jobs"), Matched::OtherMethods(methods) if methods == [&Method::GET])
         );
+    }
+
+    #[test]
+    fn the_area_of_a_route_is_a_literal() {
+        for route in ROUTES {
+            let segments: Vec<&str> = route.path.split('/').collect();
+            assert!(!area(&segments).1.starts_with('{'), "{}", route.path);
+        }
     }
 
     #[test]

@@ -39,7 +39,15 @@ pub struct Front {
 
 /// Serves the API on `listener` until `stop` resolves, then drains. The caller drains the handle at the same time,
 /// which ends held reads and polls.
-pub async fn serve(listener: TcpListener, handle: Handle, front: Front, stop: Stop<'_>) {
+///
+/// The future is boxed here, because the code of an `async fn` is compiled by the package that awaits it, with that package's
+/// level of optimisation.
+pub fn serve(
+    listener: TcpListener,
+    handle: Handle,
+    front: Front,
+    stop: Stop<'_>,
+) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
     let bounds = Bounds {
         connections: CONNECTIONS,
         of_one_address: ADDRESS_CONNECTIONS,
@@ -48,10 +56,10 @@ pub async fn serve(listener: TcpListener, handle: Handle, front: Front, stop: St
         drain: DRAIN,
     };
     let tls = front.tls.clone();
-    accept(listener, tls, service(handle, front), bounds, stop).await;
+    Box::pin(accept(listener, tls, service(handle, front), bounds, stop))
 }
 
-/// The future that ends the service. It has one type, so that the service is compiled once, in this package.
+/// The future that ends the service.
 pub type Stop<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// The path of requests without one. No route has it.

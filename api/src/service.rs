@@ -238,14 +238,14 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Failure> {
     if headers.get_all(HOST).iter().count() > 1 {
         return Err(Failure::invalid("Host", "stands more than once"));
     }
-    for name in MEANINGFUL.iter() {
-        let mut values = headers.get_all(name).iter();
-        if values.any(|value| value.to_str().is_err()) {
+    let mut unreadable = headers.iter().filter(|(_, value)| value.to_str().is_err());
+    match unreadable.find(|(name, _)| MEANINGFUL.contains(name)) {
+        None => Ok(()),
+        Some((name, _)) => {
             let problem = "has characters other than printable ones of ASCII";
-            return Err(Failure::invalid(name.as_str(), problem));
+            Err(Failure::invalid(name.as_str(), problem))
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -30,6 +30,9 @@ fn name(headers: &HeaderMap, is_https: bool) -> String {
 
 /// The session that the request names, if any.
 pub(crate) fn cookie(headers: &HeaderMap, peer: Peer) -> Option<SessionCookie> {
+    if !headers.contains_key(COOKIE) {
+        return None;
+    }
     let name = name(headers, peer.is_https);
     let lines = headers.get_all(COOKIE).iter();
     let pairs = lines

@@ -15,6 +15,7 @@ mod limits;
 mod local;
 mod location;
 mod mirror;
+mod process;
 mod program;
 mod reference;
 mod relation;

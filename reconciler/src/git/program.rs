@@ -1,27 +1,16 @@
-//! Runs the `git` program with a clean environment, a deadline and bounded output. It leaves no process behind, even if
-//! the daemon stops meanwhile.
+//! Calls the `git` program with a clean environment.
 //!
 //! Git runs no hook, does not prompt, reads no configuration of a user or the system, and uses only the protocol of the
-//! URL. `remote` interprets its output.
-
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the daemon's one home of starting a program: `git` for remotes"
-)]
+//! URL. `process` runs it, `remote` interprets its output.
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
-
-use super::calls::{Calls, Ended as AllEnded, Patience};
+use super::calls::Calls;
 use super::limits;
 use super::location::Protocol;
+use super::process::{self, CallError, Ended, Process};
 
 /// Environment variables that are passed to `git`: the search path, the key agent, the proxy and the certificates. All
 /// others are removed.
@@ -80,49 +69,19 @@ pub(super) struct Call<'a> {
     pub calls: &'a Calls,
 }
 
-/// The result of a program that ended by itself.
-#[derive(Debug)]
-pub(super) struct Ended {
-    pub status: ExitStatus,
-    pub output: Vec<u8>,
-    /// The end of its error output.
-    pub complaint: String,
-}
-
-#[derive(Debug)]
-pub(super) enum CallError {
-    NotInstalled,
-    TimedOut,
-    /// All calls were ended.
-    Stopped,
-    /// The output exceeds [`limits::LISTING_BYTES`].
-    TooMuchOutput,
-    Io(io::Error),
-}
-
-/// Starts the program and waits for its end. At the deadline, or when all calls are ended, it is killed with all its
-/// children.
+/// Starts the program and waits for its end.
 pub(super) fn run(call: &Call<'_>) -> Result<Ended, CallError> {
-    let _running = call.calls.begin().map_err(|AllEnded| CallError::Stopped)?;
-    let mut child = command(call).spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => CallError::NotInstalled,
-        _ => CallError::Io(error),
-    })?;
-    let group = Pid::from_child(&child);
-    // If the limit cannot be set, the deadline still applies.
-    let _unlimited = rustix::process::prlimit(
-        Some(group),
-        Resource::Fsize,
-        Rlimit {
-            current: Some(call.file_bytes),
-            maximum: Some(call.file_bytes),
-        },
-    );
-    supervise(&mut child, group, call)
+    process::run(Process {
+        command: command(call),
+        deadline: call.deadline,
+        output_bytes: limits::LISTING_BYTES,
+        file_bytes: call.file_bytes,
+        calls: call.calls,
+    })
 }
 
 fn command(call: &Call<'_>) -> Command {
-    let mut command = Command::new(call.program);
+    let mut command = process::command(call.program);
     command
         .env_clear()
         .envs(
@@ -138,12 +97,7 @@ fn command(call: &Call<'_>) -> Command {
                 Protocol::LoopbackHttp => "http",
                 Protocol::Ssh => "ssh",
             },
-        )
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
+        );
     for setting in CONFIGURATION {
         command.arg("-c").arg(setting);
     }
@@ -151,86 +105,11 @@ fn command(call: &Call<'_>) -> Command {
     command
 }
 
-/// Waits without reaping, so that the process group's id stays valid until the last signal.
-fn supervise(child: &mut Child, group: Pid, call: &Call<'_>) -> Result<Ended, CallError> {
-    let stdout = child.stdout.take();
-    let stderr = child.stderr.take();
-    let is_done = AtomicBool::new(false);
-    let deadline = Instant::now() + call.deadline;
-    thread::scope(|scope| {
-        let output = scope.spawn(|| stdout.map_or(Ok(Some(Vec::new())), read_bounded));
-        let complaint = scope.spawn(|| stderr.map_or(Ok(String::new()), read_end));
-        let watchdog = scope.spawn(|| {
-            let is_done = || is_done.load(Ordering::SeqCst);
-            let patience = call.calls.watch(deadline, is_done);
-            if patience != Patience::Done {
-                kill(group);
-            }
-            patience
-        });
-        let waited = rustix::process::waitid(
-            WaitId::Pid(group),
-            WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
-        );
-        is_done.store(true, Ordering::SeqCst);
-        call.calls.look_again();
-        let patience = watchdog.join().unwrap_or(Patience::Done);
-        kill(group);
-        let status = child.wait();
-        let output = joined(output.join());
-        let complaint = joined(complaint.join());
-
-        waited.map_err(|error| CallError::Io(error.into()))?;
-        match patience {
-            Patience::Done => {}
-            Patience::TimedOut => return Err(CallError::TimedOut),
-            Patience::Ended => return Err(CallError::Stopped),
-        }
-        Ok(Ended {
-            status: status.map_err(CallError::Io)?,
-            output: output
-                .map_err(CallError::Io)?
-                .ok_or(CallError::TooMuchOutput)?,
-            complaint: complaint.map_err(CallError::Io)?,
-        })
-    })
-}
-
-/// The group is gone already if only its leader was in it.
-fn kill(group: Pid) {
-    let _gone = rustix::process::kill_process_group(group, Signal::KILL);
-}
-
-fn joined<T>(result: thread::Result<io::Result<T>>) -> io::Result<T> {
-    result.unwrap_or_else(|_| Err(io::Error::other("a reader of the output ended")))
-}
-
-/// The whole output, or none if it exceeds the limit. Dropping the pipe then ends the program.
-fn read_bounded(mut pipe: impl Read) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    let bound = limits::LISTING_BYTES as u64;
-    pipe.by_ref().take(bound + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() <= limits::LISTING_BYTES).then_some(bytes))
-}
-
-/// The last bytes of a stream. It is read to its end, so that its writer never blocks.
-fn read_end(mut pipe: impl Read) -> io::Result<String> {
-    let mut end = Vec::new();
-    let mut piece = [0; 4096];
-    loop {
-        let length = pipe.read(&mut piece)?;
-        if length == 0 {
-            return Ok(String::from_utf8_lossy(&end).into_owned());
-        }
-        end.extend_from_slice(&piece[..length]);
-        let excess = end.len().saturating_sub(limits::COMPLAINT_BYTES);
-        end.drain(..excess);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::thread;
+    use std::time::Instant;
 
     use super::*;
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 use super::calls::Calls;
 use super::limits::FetchLimits;
 use super::local::near;
-use super::program::{self, Call, CallError};
+use super::process::CallError;
+use super::program::{self, Call};
 use super::reference::Kind;
 use super::{CommitId, FetchError, Location, RemoteUrl, complaint, limits};
 

@@ -1,0 +1,170 @@
+//! Runs a program with a deadline and bounded output. It leaves no process behind, even if the daemon stops meanwhile.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the daemon's one home of starting a program: `git` for remotes"
+)]
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
+
+use super::calls::{Calls, Ended as AllEnded, Patience};
+use super::limits;
+
+/// A program to run.
+pub(super) struct Process<'a> {
+    /// Made by [`command`].
+    pub command: Command,
+    pub deadline: Duration,
+    /// Bytes that it may print.
+    pub output_bytes: usize,
+    /// Bytes that it may write into one file.
+    pub file_bytes: u64,
+    pub calls: &'a Calls,
+}
+
+/// The result of a program that ended by itself.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub status: ExitStatus,
+    pub output: Vec<u8>,
+    /// The end of its error output.
+    pub complaint: String,
+}
+
+#[derive(Debug)]
+pub(super) enum CallError {
+    NotInstalled,
+    TimedOut,
+    /// All calls were ended.
+    Stopped,
+    TooMuchOutput,
+    Io(io::Error),
+}
+
+/// A command in a process group of its own, without input, whose output is read.
+pub(super) fn command(program: &OsStr) -> Command {
+    let mut command = Command::new(program);
+    command
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    command
+}
+
+/// Starts the program and waits for its end. At the deadline, or when all calls are ended, it is killed with all its
+/// children.
+pub(super) fn run(mut process: Process<'_>) -> Result<Ended, CallError> {
+    let _running = process
+        .calls
+        .begin()
+        .map_err(|AllEnded| CallError::Stopped)?;
+    let mut child = process
+        .command
+        .spawn()
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => CallError::NotInstalled,
+            _ => CallError::Io(error),
+        })?;
+    let group = Pid::from_child(&child);
+    // If the limit cannot be set, the deadline still applies.
+    let _unlimited = rustix::process::prlimit(
+        Some(group),
+        Resource::Fsize,
+        Rlimit {
+            current: Some(process.file_bytes),
+            maximum: Some(process.file_bytes),
+        },
+    );
+    supervise(&mut child, group, &process)
+}
+
+/// Waits without reaping, so that the process group's id stays valid until the last signal.
+fn supervise(child: &mut Child, group: Pid, process: &Process<'_>) -> Result<Ended, CallError> {
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
+    let is_done = AtomicBool::new(false);
+    let deadline = Instant::now() + process.deadline;
+    thread::scope(|scope| {
+        let output = scope.spawn(|| {
+            let bound = process.output_bytes;
+            stdout.map_or(Ok(Some(Vec::new())), |pipe| read_bounded(pipe, bound))
+        });
+        let complaint = scope.spawn(|| stderr.map_or(Ok(String::new()), read_end));
+        let watchdog = scope.spawn(|| {
+            let is_done = || is_done.load(Ordering::SeqCst);
+            let patience = process.calls.watch(deadline, is_done);
+            if patience != Patience::Done {
+                kill(group);
+            }
+            patience
+        });
+        let waited = rustix::process::waitid(
+            WaitId::Pid(group),
+            WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
+        );
+        is_done.store(true, Ordering::SeqCst);
+        process.calls.look_again();
+        let patience = watchdog.join().unwrap_or(Patience::Done);
+        kill(group);
+        let status = child.wait();
+        let output = joined(output.join());
+        let complaint = joined(complaint.join());
+
+        waited.map_err(|error| CallError::Io(error.into()))?;
+        match patience {
+            Patience::Done => {}
+            Patience::TimedOut => return Err(CallError::TimedOut),
+            Patience::Ended => return Err(CallError::Stopped),
+        }
+        Ok(Ended {
+            status: status.map_err(CallError::Io)?,
+            output: output
+                .map_err(CallError::Io)?
+                .ok_or(CallError::TooMuchOutput)?,
+            complaint: complaint.map_err(CallError::Io)?,
+        })
+    })
+}
+
+/// The group is gone already if only its leader was in it.
+fn kill(group: Pid) {
+    let _gone = rustix::process::kill_process_group(group, Signal::KILL);
+}
+
+fn joined<T>(result: thread::Result<io::Result<T>>) -> io::Result<T> {
+    result.unwrap_or_else(|_| Err(io::Error::other("a reader of the output ended")))
+}
+
+/// The whole output, or none if it exceeds the limit. Dropping the pipe then ends the program.
+fn read_bounded(mut pipe: impl Read, bound: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    pipe.by_ref()
+        .take(bound as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    Ok((bytes.len() <= bound).then_some(bytes))
+}
+
+/// The last bytes of a stream. It is read to its end, so that its writer never blocks.
+fn read_end(mut pipe: impl Read) -> io::Result<String> {
+    let mut end = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let length = pipe.read(&mut piece)?;
+        if length == 0 {
+            return Ok(String::from_utf8_lossy(&end).into_owned());
+        }
+        end.extend_from_slice(&piece[..length]);
+        let excess = end.len().saturating_sub(limits::COMPLAINT_BYTES);
+        end.drain(..excess);
+    }
+}

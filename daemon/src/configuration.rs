@@ -14,12 +14,15 @@ use reconciler::{BlobSettings, LOG_LIMIT, Location, LocationError, Reference, So
 use serde::Deserialize;
 use thiserror::Error;
 
+use self::access::FileAccess;
 use crate::arguments::{LISTEN, RunOptions, listen_address};
 use crate::limits::{REQUESTS, SHORTEST_INTERVAL};
 use crate::logging::LogForm;
 use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
 use crate::tls::TlsFiles;
+
+mod access;
 
 /// The default time between two looks at a source.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
@@ -99,7 +102,7 @@ impl FileRate {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileSource {
     name: String,
@@ -110,6 +113,14 @@ struct FileSource {
     path: Option<String>,
     #[serde(default)]
     interval: Option<String>,
+    #[serde(default)]
+    token_file: Option<PathBuf>,
+    #[serde(default)]
+    token_command: Option<Vec<String>>,
+    #[serde(default)]
+    username: Option<String>,
+    #[serde(default)]
+    ca_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Error)]
@@ -186,9 +197,7 @@ impl Settings {
                 FileSource {
                     name,
                     url,
-                    reference: None,
-                    path: None,
-                    interval: None,
+                    ..FileSource::default()
                 }
                 .check(Path::new(""))?,
             );
@@ -200,6 +209,14 @@ impl Settings {
             });
         }
         let state = state.ok_or(ConfigurationError::NoState)?;
+        for source in &sources {
+            access::check_place(&source.access, &state).map_err(|problem| {
+                ConfigurationError::Source {
+                    name: source.name.to_string(),
+                    problem,
+                }
+            })?;
+        }
         let retention = file
             .retention
             .check()
@@ -325,6 +342,10 @@ impl FileSource {
             reference,
             path,
             interval,
+            token_file,
+            token_command,
+            username,
+            ca_file,
         } = self;
         let fail = |problem: String| ConfigurationError::Source {
             name: name.clone(),
@@ -342,6 +363,13 @@ impl FileSource {
             }
             remote @ Location::Remote(_) => remote,
         };
+        let access = FileAccess {
+            token_file,
+            token_command,
+            username,
+            ca_file,
+        };
+        let access = access.check(&location, base).map_err(fail)?;
         let reference = reference
             .map(|text| Reference::parse(&text))
             .transpose()
@@ -361,6 +389,7 @@ impl FileSource {
         Ok(SourceConfig {
             name: parsed_name,
             location,
+            access,
             reference,
             folder,
             interval,

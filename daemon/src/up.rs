@@ -19,7 +19,7 @@ use chrono::Local;
 use model::decide::CreateToken;
 use model::retention::RetentionSettings;
 use model::{Scope, Scopes, SealingKey, TokenHash};
-use reconciler::{BlobSettings, LOG_LIMIT, Location, SourceConfig};
+use reconciler::{Access, BlobSettings, LOG_LIMIT, Location, SourceConfig};
 
 use crate::arguments::UpOptions;
 use crate::configuration::{self, INTERVAL};
@@ -109,6 +109,7 @@ fn source(workflows: &Workflows) -> SourceConfig {
     SourceConfig {
         name: SOURCE.parse().expect("a plain name"),
         location: Location::Local(workflows.repository().to_owned()),
+        access: Access::default(),
         reference: None,
         folder: "workflows".to_owned(),
         interval: INTERVAL,

@@ -119,6 +119,11 @@ pub enum Reason {
         /// What happened and what to do.
         message: String,
     },
+    /// The repository's host did not accept the credentials.
+    CredentialsRefused {
+        /// What happened, which credentials they were, and what to do.
+        message: String,
+    },
     /// The repository has no commit yet.
     EmptyRepository,
     /// The repository has not been read since the source was configured.
@@ -219,6 +224,7 @@ impl Reason {
             Self::NotFetched => "not_fetched",
             Self::Fetched => "fetched",
             Self::FetchFailed { .. } => "fetch_failed",
+            Self::CredentialsRefused { .. } => "credentials_refused",
             Self::EmptyRepository => "empty_repository",
             Self::NeverFetched => "never_fetched",
             Self::FolderMissing { .. } => "folder_missing",
@@ -327,7 +333,9 @@ impl fmt::Display for Reason {
             }
             Self::NotFetched => f.write_str("no runner with room for it has asked for work yet"),
             Self::Fetched => f.write_str("the repository was read"),
-            Self::FetchFailed { message } => f.write_str(message),
+            Self::FetchFailed { message } | Self::CredentialsRefused { message } => {
+                f.write_str(message)
+            }
             Self::EmptyRepository => f.write_str("the repository has no commit yet"),
             Self::NeverFetched => f.write_str("the repository has not been read yet"),
             Self::FolderMissing { folder } => write!(
@@ -414,7 +422,8 @@ mod tests {
                 Some(Reason::RunnersBusy { .. }) => Reason::NotFetched,
                 Some(Reason::NotFetched) => Reason::Fetched,
                 Some(Reason::Fetched) => Reason::FetchFailed { message: text() },
-                Some(Reason::FetchFailed { .. }) => Reason::EmptyRepository,
+                Some(Reason::FetchFailed { .. }) => Reason::CredentialsRefused { message: text() },
+                Some(Reason::CredentialsRefused { .. }) => Reason::EmptyRepository,
                 Some(Reason::EmptyRepository) => Reason::NeverFetched,
                 Some(Reason::NeverFetched) => Reason::FolderMissing { folder: text() },
                 Some(Reason::FolderMissing { .. }) => Reason::FilesValid,

@@ -5,10 +5,12 @@
 //! Every call blocks; callers bring a thread for it. What a revision means, when to look again and what to do about a
 //! refusal are left to the reconciler.
 
+mod access;
 mod calls;
 mod commit_id;
 mod complaint;
 mod copy;
+mod credentials;
 mod error;
 mod left_out;
 mod limits;
@@ -28,6 +30,7 @@ pub(crate) mod testing;
 mod tests;
 mod tip;
 
+pub use access::{Access, Login, TokenSource, Username, UsernameError};
 pub use location::{Location, LocationError};
 pub use reference::Reference;
 

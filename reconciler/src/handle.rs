@@ -24,6 +24,7 @@ use tokio::time::Instant;
 use crate::blobs::{BlobSettings, Blobs};
 use crate::board::Board;
 use crate::error::{DispatchError, SourceError};
+use crate::git::Access;
 use crate::jumps::Jumps;
 use crate::limits::DISPATCH_TRIES;
 use crate::presence::Presence;
@@ -160,6 +161,11 @@ impl Handle {
             .sources
             .get(name)
             .and_then(SourceHandle::checked_at)
+    }
+
+    /// How the repository of a configured source is reached.
+    pub fn source_access(&self, name: &SourceName) -> Option<&Access> {
+        self.shared.sources.get(name).map(SourceHandle::access)
     }
 
     /// Makes a registration token.

@@ -45,7 +45,9 @@ pub use clock::{ClockTrouble, jump};
 pub use error::{
     BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WorkerError,
 };
-pub use git::{Location, LocationError, Reference};
+pub use git::{
+    Access, Location, LocationError, Login, Reference, TokenSource, Username, UsernameError,
+};
 pub use handle::Handle;
 pub use limits::LOG_LIMIT;
 pub use presence::Instance;

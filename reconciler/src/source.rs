@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 pub use self::configured::SourceConfig;
 pub(crate) use self::configured::configure;
-use crate::git::{Calls, CommitId, Location, Mirror};
+use crate::git::{Access, Calls, CommitId, Location, Mirror};
 use crate::limits::{FIRST_RETRY, JITTER_PERCENT};
 use crate::watch::RepositoryWatch;
 
@@ -39,7 +39,8 @@ struct Shared {
 
 impl SourceHandle {
     pub(crate) fn new(config: SourceConfig, mirrors: &Path, calls: Calls) -> Self {
-        let mirror = Mirror::new(mirror_folder(mirrors, &config.name), calls);
+        let mirror = Mirror::new(mirror_folder(mirrors, &config.name), calls)
+            .with_access(config.access.clone());
         Self {
             shared: Arc::new(Shared {
                 config,
@@ -53,6 +54,11 @@ impl SourceHandle {
 
     pub(crate) fn name(&self) -> &SourceName {
         &self.shared.config.name
+    }
+
+    /// How the repository is reached.
+    pub(crate) fn access(&self) -> &Access {
+        &self.shared.config.access
     }
 
     /// Asks for a look and returns the number of the request.

@@ -17,7 +17,9 @@ use model::{
     Change, Clock, Entropy, Moment, ProjectId, RevisionId, Scope, Scopes, SealingKey, Timestamp,
     WorkflowId, WorkflowRecord, World,
 };
-use reconciler::{BlobSettings, Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start};
+use reconciler::{
+    Access, BlobSettings, Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start,
+};
 use serde_json::{Value, json};
 use state::{Closing, Options, State};
 use tempfile::TempDir;
@@ -208,6 +210,7 @@ impl Service {
             sources.push(SourceConfig {
                 name: name.parse().unwrap(),
                 location: Location::Local(path),
+                access: Access::default(),
                 reference: None,
                 folder: "workflows".to_owned(),
                 interval: Duration::from_secs(3_600),

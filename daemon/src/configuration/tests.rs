@@ -1,3 +1,5 @@
+use reconciler::{Access, TokenSource};
+
 use super::*;
 
 fn options(config: Option<PathBuf>, sources: &[&str]) -> RunOptions {
@@ -42,6 +44,52 @@ fn a_file_and_flags_add_up() {
         matches!(&a.location, Location::Local(path) if path.is_absolute() && path.ends_with("repo"))
     );
     assert_eq!((b.folder.as_str(), b.interval), ("workflows", INTERVAL));
+}
+
+#[test]
+fn a_private_repository_names_its_token_and_authority() {
+    let url = "https://forge.example/a.git";
+    let access = |keys: &str| {
+        let text = format!("state: s\nsources: [{{name: a, url: '{url}', {keys}}}]\n");
+        resolve(&text, &[]).map(|settings| settings.sources[0].access.clone())
+    };
+    let read = access("token_file: t, ca_file: /etc/ca.pem").unwrap();
+    let login = read.login.unwrap();
+    assert_eq!(login.username.as_str(), "x-access-token");
+    assert!(
+        matches!(&login.token, TokenSource::File(path) if path.is_absolute() && path.ends_with("t"))
+    );
+    assert_eq!(read.ca_file.as_deref(), Some(Path::new("/etc/ca.pem")));
+
+    let read = access("token_command: [gh, auth, token], username: bot").unwrap();
+    let login = read.login.unwrap();
+    assert_eq!(login.username.as_str(), "bot");
+    let command = TokenSource::Command {
+        program: "gh".to_owned(),
+        arguments: vec!["auth".to_owned(), "token".to_owned()],
+    };
+    assert_eq!(login.token, command);
+    let TokenSource::Command { program, .. } =
+        access("token_command: [./t]").unwrap().login.unwrap().token
+    else {
+        panic!("it is a command")
+    };
+    assert!(Path::new(&program).is_absolute(), "{program}");
+    assert_eq!(access("").unwrap(), Access::default());
+}
+
+#[test]
+fn a_token_in_the_state_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().display();
+    let token = folder.path().join("token");
+    std::fs::write(&token, "t0ken").unwrap();
+    let text = format!(
+        "state: {state}\nsources: [{{name: a, url: 'https://h/a', token_file: {}}}]\n",
+        token.display()
+    );
+    let error = resolve(&text, &[]).unwrap_err().to_string();
+    assert!(error.contains("lies in the state folder"), "{error}");
 }
 
 #[test]
@@ -180,6 +228,46 @@ fn what_is_wrong_is_named() {
             "state: s\nsources: [{name: a, url: x, path: /y}]\n",
             &[],
             "`/y` is not a folder inside a repository",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: 'https://u:p@h/a'}]\n",
+            &[],
+            "holds a credential\nhint: remove it, and name the token of an https:// source with `token_file`",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: 'ssh://h/a', token_file: t}]\n",
+            &[],
+            "token_file: is for https:// only",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: 'http://127.0.0.1/a', token_command: [t]}]\n",
+            &[],
+            "token_command: is for https:// only",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: x, ca_file: t}]\n",
+            &[],
+            "ca_file: is for https:// only",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: 'https://h/a', token_file: t, token_command: [t]}]\n",
+            &[],
+            "name one of them",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: 'https://h/a', token_command: []}]\n",
+            &[],
+            "names no program",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: 'https://h/a', username: u}]\n",
+            &[],
+            "there is no token for it",
+        ),
+        (
+            "state: s\nsources: [{name: a, url: 'https://h/a', token_file: t, username: 'a:b'}]\n",
+            &[],
+            "without `:`",
         ),
         (
             "state: s\nlisten: localhost:7\n",

@@ -120,7 +120,7 @@ fn cause(text: &str) -> Cause {
 }
 
 /// The last line that states a failure, or else the last line, made printable.
-fn last_words(text: &str) -> String {
+pub(super) fn last_words(text: &str) -> String {
     const STATES_A_FAILURE: [&str; 2] = ["fatal: ", "error: "];
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let without_prefix = |line: &'_ str| {

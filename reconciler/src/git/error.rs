@@ -4,6 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::access::Access;
+use super::credentials::{CaFileError, TokenError};
+use super::location::Protocol;
 use super::{CommitId, Location};
 
 /// Why a source's tip could not be fetched into its mirror. The mirror is unchanged.
@@ -46,6 +49,17 @@ pub(crate) enum FetchError {
     NotACommit {
         location: Location,
         reference: String,
+    },
+    #[error("there is no token for {location}")]
+    Token {
+        location: Location,
+        #[source]
+        source: TokenError,
+    },
+    #[error("the certificates to believe are missing")]
+    CaFile {
+        #[source]
+        source: CaFileError,
     },
     #[error("{location} did not accept the credentials: {complaint}")]
     AccessDenied {
@@ -111,11 +125,23 @@ pub(crate) enum MirrorFault {
 }
 
 impl FetchError {
-    /// A hint what to do, if there is anything to do.
-    pub(crate) fn hint(&self) -> Option<String> {
+    /// A hint what to do, if there is anything to do. `access` is what the source was read with.
+    pub(crate) fn hint(&self, access: &Access) -> Option<String> {
+        let token = access.login.as_ref().map(|login| &login.token);
         let hint = match self {
             FetchError::Empty { .. } => "push a commit",
-            FetchError::RepositoryMissing { .. } => "check the location of the source",
+            FetchError::RepositoryMissing { .. } => match token {
+                None => "check the location of the source",
+                Some(from) => {
+                    return Some(format!(
+                        "check the location of the source, and that the token of {from} may read it: some hosts deny \
+                         that there is what a token may not read"
+                    ));
+                }
+            },
+            FetchError::Token { .. } | FetchError::CaFile { .. } => {
+                "it is read anew at the next attempt"
+            }
             FetchError::NotARepository { .. } => {
                 "name the top folder of a repository, or run `git init` there"
             }
@@ -131,12 +157,30 @@ impl FetchError {
             }
             FetchError::NoSuchCommit { .. } => "name a commit that a branch or a tag leads to",
             FetchError::NotACommit { .. } => "name a branch, or a tag of a commit",
-            FetchError::AccessDenied { .. } => {
-                "use ssh:// and give the daemon's user a key that the host accepts"
-            }
-            FetchError::UnknownHost { .. } => {
-                "compare the host's key with its owner and put it into known_hosts"
-            }
+            FetchError::AccessDenied { location, .. } => match (token, is_ssh(location)) {
+                (Some(from), _) => {
+                    return Some(format!(
+                        "they were the token of {from}: put one there that may read the repository; it is read anew at \
+                         the next attempt"
+                    ));
+                }
+                (None, false) => {
+                    "name a token with `token_file`, or use ssh:// with a key of the daemon's user"
+                }
+                (None, true) => "give the daemon's user a key that the host accepts",
+            },
+            FetchError::UnknownHost { location, .. } => match (&access.ca_file, is_ssh(location)) {
+                (_, true) => "compare the host's key with its owner and put it into known_hosts",
+                (None, false) => {
+                    "if its certificate is signed by your own authority, name that one's certificate with `ca_file`"
+                }
+                (Some(path), false) => {
+                    return Some(format!(
+                        "put the certificate of the authority that signed the host's one into ca_file {}",
+                        path.display()
+                    ));
+                }
+            },
             FetchError::Redirected { .. } => "write the address it redirects to into the source",
             FetchError::SourceDamaged { .. } => "run `git fsck` in the repository",
             FetchError::GitMissing => "install git, or use a repository on this machine",
@@ -150,6 +194,10 @@ impl FetchError {
         };
         Some(hint.to_owned())
     }
+}
+
+fn is_ssh(location: &Location) -> bool {
+    matches!(location, Location::Remote(url) if url.protocol() == Protocol::Ssh)
 }
 
 /// Why a commit could not be read completely. The caller keeps its present state, because nothing is known about any

@@ -32,6 +32,19 @@ pub(super) const COMPLAINT_BYTES: usize = 16 * 1024;
 /// Characters of one line of a complaint that reach a message.
 pub(super) const COMPLAINT_CHARACTERS: usize = 300;
 
+/// Bytes of a token, as its file or command gives it: the longest that clouds make have a few thousand, and a wrong path
+/// must not fill memory.
+pub(super) const TOKEN_BYTES: usize = 8 * 1024;
+
+/// Time for a command that prints a token. It may ask a service for it.
+pub(super) const TOKEN_COMMAND: Duration = Duration::from_secs(30);
+
+/// Bytes of the certificates of a source's own authorities. A system's whole store has a quarter of that.
+pub(super) const CA_FILE_BYTES: usize = 1024 * 1024;
+
+/// Characters of a user name, as in the longest e-mail address.
+pub(super) const USERNAME_CHARACTERS: usize = 254;
+
 /// Branch names offered when a reference is not found: what fits on a line.
 pub(super) const NEAR_NAMES: usize = 5;
 

@@ -23,6 +23,8 @@ pub enum Location {
 pub struct RemoteUrl {
     text: String,
     protocol: Protocol,
+    /// Protocol, host and port, as in the text.
+    origin: String,
 }
 
 /// The protocol of a remote.
@@ -77,7 +79,7 @@ impl LocationError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             LocationError::Credential => {
-                Some("remove it, and use ssh:// with a key of the daemon's user")
+                Some("remove it, and name the token of an https:// source with `token_file`")
             }
             LocationError::Protocol(_) => Some("use a path, https:// or ssh://"),
             LocationError::PlainHttp(_) => Some("use https://; http:// is only for this machine"),
@@ -132,6 +134,16 @@ impl RemoteUrl {
         &self.text
     }
 
+    /// Whether it is encrypted HTTP, which can carry a token.
+    pub fn is_https(&self) -> bool {
+        self.protocol == Protocol::Https
+    }
+
+    /// Protocol, host and port. Credentials are for these alone.
+    pub(super) fn origin(&self) -> &str {
+        &self.origin
+    }
+
     pub(super) fn protocol(&self) -> Protocol {
         self.protocol
     }
@@ -169,7 +181,7 @@ fn with_scheme(text: &str, scheme: &str, rest: &str) -> Result<Location, Locatio
     if path.is_empty() {
         return Err(LocationError::Path(text.to_owned()));
     }
-    Ok(remote(text, protocol))
+    Ok(remote(text, protocol, format!("{scheme}://{authority}")))
 }
 
 fn short_ssh(text: &str, user_and_host: &str, path: &str) -> Result<Location, LocationError> {
@@ -189,7 +201,11 @@ fn short_ssh(text: &str, user_and_host: &str, path: &str) -> Result<Location, Lo
     if path.is_empty() || path.starts_with('-') {
         return Err(LocationError::Path(text.to_owned()));
     }
-    Ok(remote(text, Protocol::Ssh))
+    Ok(remote(
+        text,
+        Protocol::Ssh,
+        format!("ssh://{user_and_host}"),
+    ))
 }
 
 /// With escaped characters, the opened path would differ from the checked one.
@@ -201,10 +217,11 @@ fn file_url(text: &str, rest: &str) -> Result<Location, LocationError> {
     Ok(Location::Local(PathBuf::from(path)))
 }
 
-fn remote(text: &str, protocol: Protocol) -> Location {
+fn remote(text: &str, protocol: Protocol, origin: String) -> Location {
     Location::Remote(RemoteUrl {
         text: text.to_owned(),
         protocol,
+        origin,
     })
 }
 

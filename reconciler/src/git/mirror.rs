@@ -9,13 +9,17 @@
     reason = "Git's own files in the mirror are no records of the state"
 )]
 
+use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::{fs, io};
 
 use git2::{Repository, RepositoryInitOptions};
 
+use super::access::Access;
 use super::calls::Calls;
 use super::error::MirrorFault;
 use super::limits::FetchLimits;
@@ -38,6 +42,9 @@ const DAMAGED: &str = "everscan-damaged";
 #[derive(Debug, Clone)]
 pub(crate) struct Mirror {
     dir: PathBuf,
+    access: Access,
+    /// Whether it was said that every user can read the token.
+    warned: Arc<AtomicBool>,
     limits: FetchLimits,
     git: OsString,
     calls: Calls,
@@ -48,10 +55,17 @@ impl Mirror {
     pub(crate) fn new(dir: PathBuf, calls: Calls) -> Mirror {
         Mirror {
             dir,
+            access: Access::default(),
+            warned: Arc::default(),
             limits: FetchLimits::default(),
             git: OsString::from("git"),
             calls,
         }
+    }
+
+    /// The same mirror, whose remote is reached this way.
+    pub(crate) fn with_access(self, access: Access) -> Mirror {
+        Mirror { access, ..self }
     }
 
     /// The same mirror with other limits.
@@ -151,6 +165,9 @@ impl Mirror {
             Location::Remote(url) => {
                 let remote = RemoteSource {
                     url,
+                    access: &self.access,
+                    credentials: OnceCell::new(),
+                    warned: &self.warned,
                     program: &self.git,
                     limits: &self.limits,
                     calls: &self.calls,

@@ -2,11 +2,11 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "the daemon's one home of starting a program: `git` for remotes"
+    reason = "the daemon's one home of starting a program: `git` for remotes, and the operator's command for a token"
 )]
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,11 +22,13 @@ use super::limits;
 pub(super) struct Process<'a> {
     /// Made by [`command`].
     pub command: Command,
+    /// What it may read. Nothing else sees it.
+    pub input: Option<&'a [u8]>,
     pub deadline: Duration,
     /// Bytes that it may print.
     pub output_bytes: usize,
-    /// Bytes that it may write into one file.
-    pub file_bytes: u64,
+    /// Bytes that it may write into one file, if they are limited.
+    pub file_bytes: Option<u64>,
     pub calls: &'a Calls,
 }
 
@@ -68,6 +70,9 @@ pub(super) fn run(mut process: Process<'_>) -> Result<Ended, CallError> {
         .calls
         .begin()
         .map_err(|AllEnded| CallError::Stopped)?;
+    if process.input.is_some() {
+        process.command.stdin(Stdio::piped());
+    }
     let mut child = process
         .command
         .spawn()
@@ -76,25 +81,34 @@ pub(super) fn run(mut process: Process<'_>) -> Result<Ended, CallError> {
             _ => CallError::Io(error),
         })?;
     let group = Pid::from_child(&child);
-    // If the limit cannot be set, the deadline still applies.
-    let _unlimited = rustix::process::prlimit(
-        Some(group),
-        Resource::Fsize,
-        Rlimit {
-            current: Some(process.file_bytes),
-            maximum: Some(process.file_bytes),
-        },
-    );
+    if process.file_bytes.is_some() {
+        // If the limit cannot be set, the deadline still applies.
+        let _unlimited = rustix::process::prlimit(
+            Some(group),
+            Resource::Fsize,
+            Rlimit {
+                current: process.file_bytes,
+                maximum: process.file_bytes,
+            },
+        );
+    }
     supervise(&mut child, group, &process)
 }
 
 /// Waits without reaping, so that the process group's id stays valid until the last signal.
 fn supervise(child: &mut Child, group: Pid, process: &Process<'_>) -> Result<Ended, CallError> {
+    let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
     let is_done = AtomicBool::new(false);
     let deadline = Instant::now() + process.deadline;
     thread::scope(|scope| {
+        scope.spawn(|| {
+            if let (Some(mut pipe), Some(input)) = (stdin, process.input) {
+                // Whoever did not need it has ended without reading it.
+                let _unread = pipe.write_all(input);
+            }
+        });
         let output = scope.spawn(|| {
             let bound = process.output_bytes;
             stdout.map_or(Ok(Some(Vec::new())), |pipe| read_bounded(pipe, bound))

@@ -1,13 +1,17 @@
 //! Calls the `git` program with a clean environment.
 //!
 //! Git runs no hook, does not prompt, reads no configuration of a user or the system, and uses only the protocol of the
-//! URL. `process` runs it, `remote` interprets its output.
+//! URL. It gets a token through a pipe that only its own children inherit, and only for the host of the URL: arguments,
+//! environment and files never have it. `process` runs it, `remote` interprets its output.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use super::RemoteUrl;
 use super::calls::Calls;
+use super::credentials::Credentials;
 use super::limits;
 use super::location::Protocol;
 use super::process::{self, CallError, Ended, Process};
@@ -57,12 +61,25 @@ const CONFIGURATION: [&str; 11] = [
     "submodule.recurse=false",
 ];
 
+/// Runs the program with its standard input as descriptor 3, which it hands on to its children. As standard input they
+/// get other pipes.
+const WITH_INPUT_FOR_CHILDREN: [&str; 2] = ["-c", "exec 3<&0 </dev/null; exec \"$0\" \"$@\""];
+
+/// The credential helper of `git`: it hands on what is there to read. `git` tells it also which credentials were good or
+/// bad, and expects no answer.
+const HELPER: &str = "!f() { test \"$1\" != get || cat <&3; }; f";
+
+/// The exit code of a shell that does not find a program.
+const NOT_FOUND: i32 = 127;
+
 /// One call of the program.
 pub(super) struct Call<'a> {
     /// The program's name or path.
     pub program: &'a OsStr,
     pub arguments: &'a [&'a OsStr],
-    pub protocol: Protocol,
+    pub url: &'a RemoteUrl,
+    pub credentials: Option<&'a Credentials>,
+    pub ca_file: Option<&'a Path>,
     pub deadline: Duration,
     /// Bytes the program may write into one file.
     pub file_bytes: u64,
@@ -71,17 +88,35 @@ pub(super) struct Call<'a> {
 
 /// Starts the program and waits for its end.
 pub(super) fn run(call: &Call<'_>) -> Result<Ended, CallError> {
-    process::run(Process {
+    let ended = process::run(Process {
         command: command(call),
+        input: call.credentials.map(Credentials::answer),
         deadline: call.deadline,
         output_bytes: limits::LISTING_BYTES,
-        file_bytes: call.file_bytes,
+        file_bytes: Some(call.file_bytes),
         calls: call.calls,
+    })?;
+    let Some(credentials) = call.credentials else {
+        return Ok(ended);
+    };
+    if ended.status.code() == Some(NOT_FOUND) {
+        return Err(CallError::NotInstalled);
+    }
+    Ok(Ended {
+        complaint: credentials.mask(&ended.complaint),
+        ..ended
     })
 }
 
 fn command(call: &Call<'_>) -> Command {
-    let mut command = process::command(call.program);
+    let mut command = match call.credentials {
+        None => process::command(call.program),
+        Some(_) => {
+            let mut shell = process::command(OsStr::new("sh"));
+            shell.args(WITH_INPUT_FOR_CHILDREN).arg(call.program);
+            shell
+        }
+    };
     command
         .env_clear()
         .envs(
@@ -92,13 +127,22 @@ fn command(call: &Call<'_>) -> Command {
         .envs(ENVIRONMENT)
         .env(
             "GIT_ALLOW_PROTOCOL",
-            match call.protocol {
+            match call.url.protocol() {
                 Protocol::Https => "https",
                 Protocol::LoopbackHttp => "http",
                 Protocol::Ssh => "ssh",
             },
         );
     for setting in CONFIGURATION {
+        command.arg("-c").arg(setting);
+    }
+    if call.credentials.is_some() {
+        let helper = format!("credential.{}.helper={HELPER}", call.url.origin());
+        command.arg("-c").arg(helper);
+    }
+    if let Some(path) = call.ca_file {
+        let mut setting = OsString::from("http.sslCAInfo=");
+        setting.push(path);
         command.arg("-c").arg(setting);
     }
     command.args(call.arguments);
@@ -112,6 +156,14 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::git::Location;
+
+    fn url() -> RemoteUrl {
+        let Ok(Location::Remote(url)) = Location::parse("https://forge.example/a") else {
+            panic!("it is remote");
+        };
+        url
+    }
 
     /// `git` with an alias runs a shell, which shows the environment and the process group.
     fn shell(script: &str, deadline: Duration) -> Result<Ended, CallError> {
@@ -124,7 +176,9 @@ mod tests {
         run(&Call {
             program: OsStr::new("git"),
             arguments: &arguments,
-            protocol: Protocol::Https,
+            url: &url(),
+            credentials: None,
+            ca_file: None,
             deadline,
             file_bytes: 1024,
             calls,
@@ -138,13 +192,89 @@ mod tests {
         let error = run(&Call {
             program: OsStr::new("no-such-git"),
             arguments: &[],
-            protocol: Protocol::Ssh,
+            url: &url(),
+            credentials: None,
+            ca_file: None,
             deadline: LONG,
             file_bytes: 1024,
             calls: &Calls::default(),
         })
         .unwrap_err();
         assert!(matches!(error, CallError::NotInstalled));
+    }
+
+    fn credentials() -> Credentials {
+        let token = crate::git::TokenSource::Command {
+            program: "echo".to_owned(),
+            arguments: vec!["hunter2".to_owned()],
+        };
+        let username = crate::git::Username::default();
+        let login = crate::git::Login { username, token };
+        Credentials::read(&login, &Calls::default()).unwrap()
+    }
+
+    fn with_credentials(program: &str, arguments: &[&str]) -> Result<Ended, CallError> {
+        let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        run(&Call {
+            program: OsStr::new(program),
+            arguments: &arguments,
+            url: &url(),
+            credentials: Some(&credentials()),
+            ca_file: None,
+            deadline: LONG,
+            file_bytes: 1024,
+            calls: &Calls::default(),
+        })
+    }
+
+    #[test]
+    fn a_missing_program_is_told_apart_also_with_credentials() {
+        let error = with_credentials("no-such-git", &[]).unwrap_err();
+        assert!(matches!(error, CallError::NotInstalled), "{error:?}");
+    }
+
+    /// A proxy that asks for a login is another host to `git`.
+    #[test]
+    fn credentials_are_for_the_host_of_the_url_alone() {
+        for (host, is_known) in [
+            ("https\nhost=forge.example", true),
+            ("https\nhost=forge.example:8443", false),
+            ("https\nhost=proxy.example", false),
+            ("http\nhost=forge.example", false),
+        ] {
+            let ask = format!("alias.probe=!printf 'protocol={host}\\n\\n' | git credential fill");
+            let ended = with_credentials("git", &["-c", &ask, "probe"]).unwrap();
+            let said = String::from_utf8(ended.output).unwrap();
+            assert_eq!(
+                said.contains("password=hunter2\n"),
+                is_known,
+                "{host}: {said}"
+            );
+            assert_eq!(
+                ended.status.success(),
+                is_known,
+                "{host}: {}",
+                ended.complaint
+            );
+        }
+    }
+
+    #[test]
+    fn neither_arguments_nor_environment_have_the_token_and_complaints_are_masked() {
+        let see = "alias.probe=!cat /proc/$PPID/cmdline /proc/self/environ; \
+                   printf 'protocol=https\\nhost=forge.example\\n\\n' | git credential fill >&2";
+        let ended = with_credentials("git", &["-c", see, "probe"]).unwrap();
+        let seen = String::from_utf8_lossy(&ended.output).into_owned();
+        assert!(
+            seen.contains("credential.https://forge.example.helper"),
+            "{seen}"
+        );
+        assert!(!seen.contains("hunter2"), "{seen}");
+        assert!(
+            ended.complaint.contains("password=***"),
+            "{}",
+            ended.complaint
+        );
     }
 
     #[test]

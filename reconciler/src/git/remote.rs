@@ -3,12 +3,16 @@
 //! One listing shows the commit of the wanted reference. Objects are transferred only if the mirror lacks that commit.
 //! `complaint` interprets error messages of the program.
 
+use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::access::{Access, Login};
 use super::calls::Calls;
+use super::credentials::{self, Credentials, TokenError};
 use super::limits::FetchLimits;
 use super::local::near;
 use super::process::CallError;
@@ -19,6 +23,11 @@ use super::{CommitId, FetchError, Location, RemoteUrl, complaint, limits};
 /// How a remote is called.
 pub(super) struct RemoteSource<'a> {
     pub url: &'a RemoteUrl,
+    pub access: &'a Access,
+    /// The credentials of this attempt, once they are read.
+    pub credentials: OnceCell<Credentials>,
+    /// Whether it was said that every user can read the token.
+    pub warned: &'a AtomicBool,
     /// The `git` program.
     pub program: &'a OsStr,
     pub limits: &'a FetchLimits,
@@ -112,10 +121,20 @@ impl RemoteSource<'_> {
 
     fn call(&self, arguments: &[&str], deadline: Duration) -> Result<Vec<u8>, FetchError> {
         let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
+        let credentials = match &self.access.login {
+            None => None,
+            Some(login) => Some(self.credentials(login)?),
+        };
+        let ca_file = self.access.ca_file.as_deref();
+        if let Some(path) = ca_file {
+            credentials::check_ca_file(path).map_err(|source| FetchError::CaFile { source })?;
+        }
         let ended = program::run(&Call {
             program: self.program,
             arguments: &arguments,
-            protocol: self.url.protocol(),
+            url: self.url,
+            credentials,
+            ca_file,
             deadline,
             file_bytes: self.limits.bytes,
             calls: self.calls,
@@ -133,6 +152,28 @@ impl RemoteSource<'_> {
             Err(CallError::TooMuchOutput) => Err(self.too_large(limits::LISTING_BYTES as u64)),
             Err(CallError::Io(source)) => Err(FetchError::GitNotRun { source }),
         }
+    }
+
+    /// Reads the credentials at the first call of an attempt.
+    fn credentials(&self, login: &Login) -> Result<&Credentials, FetchError> {
+        if let Some(read) = self.credentials.get() {
+            return Ok(read);
+        }
+        let location = self.location();
+        let read = Credentials::read(login, self.calls).map_err(|error| match error {
+            TokenError::Stopped { .. } => FetchError::Stopped { location },
+            source => FetchError::Token { location, source },
+        })?;
+        let is_open = read.open_to_all.is_some();
+        if self.warned.swap(is_open, Ordering::Relaxed) != is_open
+            && let Some(mode) = read.open_to_all
+        {
+            tracing::warn!(
+                "{} has mode {mode:o}, so that every user of this machine can read it; `chmod o= FILE` keeps them out",
+                login.token
+            );
+        }
+        Ok(self.credentials.get_or_init(|| read))
     }
 
     fn too_large(&self, limit: u64) -> FetchError {

@@ -6,7 +6,7 @@ use model::decide::{ConfigureSource, DropSource, Retire};
 use model::{SourceName, WorkflowId, WorkflowStatus};
 use state::{State, SubmitError};
 
-use crate::git::{Location, Reference};
+use crate::git::{Access, Location, Reference};
 
 /// A source as the daemon's configuration names it.
 #[derive(Debug, Clone)]
@@ -15,6 +15,8 @@ pub struct SourceConfig {
     pub name: SourceName,
     /// Where the repository is.
     pub location: Location,
+    /// What it takes to be let in there.
+    pub access: Access,
     /// What to follow; absent for the remote's default branch.
     pub reference: Option<Reference>,
     /// Folder of workflows within the repository.

@@ -94,21 +94,32 @@ async fn record_failure(
         return record_look(state, config, Status::True, Reason::EmptyRepository).await;
     }
     let mut message = error_chain(error);
-    if let Some(hint) = error.hint() {
+    if let Some(hint) = error.hint(&config.access) {
         message.push_str("; ");
         message.push_str(&hint);
     }
-    record_unreadable(state, config, message).await
+    let reason = if matches!(error, FetchError::AccessDenied { .. }) {
+        Reason::CredentialsRefused { message }
+    } else {
+        Reason::FetchFailed { message }
+    };
+    record_failed_look(state, config, reason).await
 }
 
-/// Records a failed look.
 async fn record_unreadable(
     state: &State,
     config: &SourceConfig,
     message: String,
 ) -> Result<(), LookFailed> {
-    tracing::warn!(source = %config.name, message, "the repository cannot be read");
-    let reason = Reason::FetchFailed { message };
+    record_failed_look(state, config, Reason::FetchFailed { message }).await
+}
+
+async fn record_failed_look(
+    state: &State,
+    config: &SourceConfig,
+    reason: Reason,
+) -> Result<(), LookFailed> {
+    tracing::warn!(source = %config.name, message = %reason, "the repository cannot be read");
     record_look(state, config, Status::False, reason).await?;
     Err(LookFailed)
 }

@@ -32,6 +32,7 @@ impl Scene {
         SourceConfig {
             name: source_name(),
             location: self.fixture.location(),
+            access: Access::default(),
             reference: None,
             folder: "workflows".to_owned(),
             interval: Duration::from_secs(3600),

@@ -10,6 +10,7 @@ use tokio::time::advance;
 use super::*;
 use crate::SourceConfig;
 use crate::clock::ClockTrouble;
+use crate::git::Access;
 use crate::git::testing::{FILE, Fixture};
 use crate::testing::{House, activate, freeze, in_time, source_name};
 
@@ -124,6 +125,7 @@ async fn slots_that_passed_while_the_daemon_was_down_make_one_job_and_say_so() {
     let config = SourceConfig {
         name: source_name(),
         location: fixture.location(),
+        access: Access::default(),
         reference: None,
         folder: "workflows".to_owned(),
         interval: Duration::from_secs(3600),

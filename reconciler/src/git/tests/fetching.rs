@@ -7,7 +7,7 @@ use git2::Repository;
 
 use super::{paths, read, reference, text};
 use crate::git::testing::{Entry, FILE, Fixture, git};
-use crate::git::{FetchError, Location, Relation, limits};
+use crate::git::{Access, FetchError, Location, Relation, limits};
 
 #[test]
 fn a_push_is_fetched_and_read() {
@@ -129,7 +129,10 @@ fn a_wrong_reference_is_told_with_the_branches_there_are() {
     };
     let error = fetch("Main");
     assert!(matches!(error, FetchError::ReferenceNotFound { .. }));
-    assert_eq!(error.hint().unwrap(), "there are: main, develop");
+    assert_eq!(
+        error.hint(&Access::default()).unwrap(),
+        "there are: main, develop"
+    );
     assert!(matches!(
         fetch("0123456789abcdef0123456789abcdef01234567"),
         FetchError::ReferenceNotFound { .. }
@@ -254,7 +257,7 @@ fn what_is_no_repository_is_told_apart() {
     fs::create_dir(source.path().with_file_name("plain")).unwrap();
     let plain = fetch("plain");
     assert!(matches!(plain, FetchError::NotARepository { .. }));
-    assert!(plain.hint().unwrap().contains("git init"));
+    assert!(plain.hint(&Access::default()).unwrap().contains("git init"));
     fs::write(source.path().with_file_name("file"), "").unwrap();
     assert!(matches!(fetch("file"), FetchError::NotARepository { .. }));
 }
@@ -270,7 +273,12 @@ fn a_repository_of_another_user_is_refused_with_the_way_out() {
     }
     let error = source.mirror().fetch(&source.location(), None).unwrap_err();
     assert!(matches!(error, FetchError::ForeignOwner { .. }), "{error}");
-    assert!(error.hint().unwrap().contains("safe.directory"));
+    assert!(
+        error
+            .hint(&Access::default())
+            .unwrap()
+            .contains("safe.directory")
+    );
 }
 
 #[test]

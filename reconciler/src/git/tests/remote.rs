@@ -5,30 +5,39 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use crate::git::limits::FetchLimits;
 use crate::git::testing::{FILE, Fixture};
-use crate::git::{Content, FetchError, Location, ReadLimits, Reference, Relation};
+use crate::git::{
+    Access, Content, FetchError, Location, Login, ReadLimits, Reference, Relation, TokenSource,
+    Username,
+};
 
 /// What the server does with a request.
 #[derive(Clone)]
 enum Answer {
+    /// Asks for a login. Whoever gives one gets the other answer.
+    Login(Box<Answer>),
     /// Serves the repositories below a folder.
     Git(PathBuf),
     /// A status and one header.
-    Status(&'static str, &'static str),
+    Status(&'static str, String),
     Silence,
 }
+
+const ASKS: &str = "WWW-Authenticate: Basic realm=\"x\"";
 
 /// A web server on a free port. It ends with the process.
 struct Server {
     address: String,
     /// Transfers of objects, not listings.
     transfers: Arc<AtomicUsize>,
+    /// The `Authorization` of each request that had one.
+    logins: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -36,18 +45,28 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let transfers = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&transfers);
+        let logins = Arc::default();
+        let server = Server {
+            address,
+            transfers,
+            logins,
+        };
+        let counters = (Arc::clone(&server.transfers), Arc::clone(&server.logins));
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (answer, counter) = (answer.clone(), Arc::clone(&counter));
-                thread::spawn(move || serve(&answer, &counter, stream.unwrap()));
+                let (answer, (transfers, logins)) = (answer.clone(), counters.clone());
+                thread::spawn(move || serve(&answer, &transfers, &logins, stream.unwrap()));
             }
         });
-        Server { address, transfers }
+        server
     }
 
     fn location(&self) -> Location {
         Location::parse(&format!("{}/source", self.address)).unwrap()
+    }
+
+    fn logins(&self) -> Vec<String> {
+        self.logins.lock().unwrap().clone()
     }
 
     fn transfers(&self) -> usize {
@@ -56,7 +75,7 @@ impl Server {
 }
 
 /// Answers one request and closes the connection.
-fn serve(answer: &Answer, transfers: &AtomicUsize, stream: TcpStream) {
+fn serve(answer: &Answer, transfers: &AtomicUsize, logins: &Mutex<Vec<String>>, stream: TcpStream) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut request = String::new();
     reader.read_line(&mut request).unwrap();
@@ -81,8 +100,20 @@ fn serve(answer: &Answer, transfers: &AtomicUsize, stream: TcpStream) {
         }
         Err(_) => Vec::new(),
     };
+    let login = header("authorization");
+    if !login.is_empty() {
+        logins.lock().unwrap().push(login.to_owned());
+    }
+    let question = Answer::Status("401 Unauthorized", ASKS.to_owned());
+    let answer = match answer {
+        Answer::Login(_) if login.is_empty() => &question,
+        Answer::Login(then) => then,
+        other => other,
+    };
     let mut out = stream;
     match answer {
+        // A login is asked for once.
+        Answer::Login(_) => unreachable!("a login leads to another answer"),
         Answer::Silence => thread::park(),
         Answer::Status(status, header) => {
             write!(
@@ -232,7 +263,97 @@ fn an_empty_remote_and_a_wrong_name_are_told_apart() {
     assert!(matches!(error, FetchError::Empty { .. }), "{error}");
     source.push_text("1");
     let error = mirror.fetch(&server.location(), Some(&main)).unwrap_err();
-    assert_eq!(error.hint().unwrap(), "there are: main", "{error}");
+    assert_eq!(
+        error.hint(&Access::default()).unwrap(),
+        "there are: main",
+        "{error}"
+    );
+}
+
+/// Access with the token in this file.
+fn token_in(path: PathBuf) -> Access {
+    Access {
+        login: Some(Login {
+            username: Username::parse("bot").unwrap(),
+            token: TokenSource::File(path),
+        }),
+        ca_file: None,
+    }
+}
+
+/// What a request with the user `bot` and the token `hunter2` says.
+const BOT: &str = "Basic Ym90Omh1bnRlcjI=";
+
+#[test]
+fn a_token_opens_a_private_repository() {
+    let source = Fixture::bare();
+    let folder = source.path().parent().unwrap().to_owned();
+    let commit = source.push_text("1");
+    let server = Server::start(Answer::Login(Box::new(Answer::Git(folder.clone()))));
+    let refused = source.mirror().fetch(&server.location(), None).unwrap_err();
+    assert!(matches!(refused, FetchError::AccessDenied { .. }));
+    let hint = refused.hint(&Access::default()).unwrap();
+    assert!(hint.contains("token_file"), "{hint}");
+
+    let token = folder.join("token");
+    let mirror = source.mirror().with_access(token_in(token.clone()));
+    let missing = mirror.fetch(&server.location(), None).unwrap_err();
+    let told = model::error_chain(&missing);
+    assert!(
+        told.contains(&format!("token_file {}", token.display())),
+        "{told}"
+    );
+    assert_eq!(server.logins(), Vec::<String>::new());
+
+    std::fs::write(&token, "hunter2\n").unwrap();
+    let tip = mirror.fetch(&server.location(), None).unwrap();
+    assert_eq!(tip.commit, commit);
+    let logins = server.logins();
+    // The listing and the transfer.
+    assert!(
+        logins.len() >= 2 && logins.iter().all(|login| login == BOT),
+        "{logins:?}"
+    );
+}
+
+#[test]
+fn a_refused_token_is_told_by_its_file() {
+    let source = Fixture::bare();
+    let token = source.path().with_file_name("token");
+    std::fs::write(&token, "hunter2").unwrap();
+    let server = Server::start(Answer::Status("401 Unauthorized", ASKS.to_owned()));
+    let access = token_in(token.clone());
+    let mirror = source.mirror().with_access(access.clone());
+    let refused = mirror.fetch(&server.location(), None).unwrap_err();
+    assert!(
+        matches!(refused, FetchError::AccessDenied { .. }),
+        "{refused:?}"
+    );
+    let hint = refused.hint(&access).unwrap();
+    assert!(hint.contains(&token.display().to_string()), "{hint}");
+    assert_eq!(server.logins(), [BOT]);
+    assert!(!format!("{refused:?} {hint}").contains("hunter2"));
+}
+
+#[test]
+fn no_other_host_gets_a_token() {
+    let source = Fixture::bare();
+    let token = source.path().with_file_name("token");
+    std::fs::write(&token, "hunter2").unwrap();
+    let other = Server::start(Answer::Status("401 Unauthorized", ASKS.to_owned()));
+    // Another port is another server. A redirect by name and one after the login lead there.
+    let elsewhere = format!("Location: {}/source/info/refs", other.address);
+    let moved = Answer::Status("302 Found", elsewhere);
+    for answer in [moved.clone(), Answer::Login(Box::new(moved))] {
+        let server = Server::start(answer);
+        let mirror = source.mirror().with_access(token_in(token.clone()));
+        let refused = mirror.fetch(&server.location(), None).unwrap_err();
+        assert!(
+            matches!(refused, FetchError::Redirected { .. }),
+            "{refused:?}"
+        );
+        assert_eq!(other.logins(), Vec::<String>::new());
+    }
 }
 
 #[test]
@@ -244,16 +365,12 @@ fn refusals_of_a_host_are_told_apart() {
             "Location: http://127.0.0.2/x/info/refs",
             "Redirected",
         ),
-        (
-            "401 Unauthorized",
-            "WWW-Authenticate: Basic realm=\"x\"",
-            "AccessDenied",
-        ),
+        ("401 Unauthorized", ASKS, "AccessDenied"),
         ("403 Forbidden", "X: y", "AccessDenied"),
         ("404 Not Found", "X: y", "RepositoryMissing"),
         ("503 Service Unavailable", "X: y", "Unreachable"),
     ] {
-        let server = Server::start(Answer::Status(status, header));
+        let server = Server::start(Answer::Status(status, header.to_owned()));
         let error = source.mirror().fetch(&server.location(), None).unwrap_err();
         let variant = format!("{error:?}");
         assert!(variant.starts_with(expected), "{status}: {variant}");

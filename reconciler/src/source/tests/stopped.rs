@@ -11,6 +11,7 @@ async fn a_stop_leaves_no_fetch_behind_that_waits_for_a_host_that_hangs() {
     let url = format!("http://{}/x", listener.local_addr().unwrap());
     let config = SourceConfig {
         location: Location::parse(&url).unwrap(),
+        access: Access::default(),
         ..Scene::new().config()
     };
     let folder = TempDir::new().unwrap();

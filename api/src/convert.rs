@@ -7,6 +7,7 @@ use model::{
     StaleFile, Step, StepOutcome, StepStatus, StoredSecret, Timestamp, TipRef, Token, Trigger, Var,
     WorkflowRecord, WorkflowRef, WorkflowStatus,
 };
+use reconciler::{Access, TokenSource};
 use state::{DamagedLines, LogRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use workflow::{InputValue, Severity};
@@ -243,11 +244,37 @@ pub(crate) fn artifact(artifact: &Artifact) -> wire::Artifact {
     }
 }
 
-pub(crate) fn source(
-    seen: Seen<'_>,
-    source: &Source,
-    checked_at: Option<Timestamp>,
-) -> wire::Source {
+/// What only the process knows of a source, as opposed to its state.
+pub(crate) struct LookedAt<'a> {
+    /// Absent for a source that is no longer configured.
+    pub(crate) access: Option<&'a Access>,
+    /// When the repository was last read.
+    pub(crate) checked_at: Option<Timestamp>,
+}
+
+fn access(access: &Access) -> wire::SourceAccess {
+    let token = access.login.as_ref().map(|login| &login.token);
+    wire::SourceAccess {
+        token_file: token.and_then(|token| match token {
+            TokenSource::File(path) => Some(path.display().to_string()),
+            TokenSource::Command { .. } => None,
+        }),
+        token_command: token.and_then(|token| match token {
+            TokenSource::File(_) => None,
+            TokenSource::Command { program, .. } => Some(program.clone()),
+        }),
+        username: access
+            .login
+            .as_ref()
+            .map(|login| login.username.as_str().to_owned()),
+        ca_file: access
+            .ca_file
+            .as_ref()
+            .map(|path| path.display().to_string()),
+    }
+}
+
+pub(crate) fn source(seen: Seen<'_>, source: &Source, looked_at: LookedAt<'_>) -> wire::Source {
     let active = seen.workflows().filter(|workflow| {
         workflow.record.source == source.name && workflow.record.status == WorkflowStatus::Active
     });
@@ -258,8 +285,9 @@ pub(crate) fn source(
         reference: source.reference.clone(),
         path: source.folder.clone(),
         interval_seconds: source.interval_seconds,
+        access: looked_at.access.map_or_else(Default::default, access),
         tip: source.tip.as_ref().map(tip),
-        checked_at,
+        checked_at: looked_at.checked_at,
         conditions: source.conditions.iter().map(condition).collect(),
         stale_files: source
             .stale_files

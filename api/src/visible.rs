@@ -25,6 +25,7 @@ use tokio::sync::watch;
 use wire::ErrorCode;
 use workflow::InputValue;
 
+use crate::convert::LookedAt;
 use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::{Failure, shorten};
 use crate::limits::{CANDIDATES, LISTENER_WAIT, NAMED_JOBS, TOKEN_LOOK};
@@ -492,9 +493,12 @@ impl Visible {
         state.revision_text(workflow.id, revision).await
     }
 
-    /// When the repository of a source was last read.
-    pub(crate) fn checked_at(&self, source: &Source) -> Option<Timestamp> {
-        self.handle.source_checked_at(&source.name)
+    /// How the repository of a source is reached, and when it was last read.
+    pub(crate) fn looked_at(&self, source: &Source) -> LookedAt<'_> {
+        LookedAt {
+            access: self.handle.source_access(&source.name),
+            checked_at: self.handle.source_checked_at(&source.name),
+        }
     }
 
     /// Whether a runner has contacted the daemon recently.

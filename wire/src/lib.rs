@@ -60,7 +60,7 @@ pub use runner::{
 };
 pub use scan::{ArtifactLine, FinishedJobs, JobLine, ScanStatus, Slot};
 pub use session::{CreateSession, Session};
-pub use source::{Condition, Source, Tip};
+pub use source::{Condition, Source, SourceAccess, Tip};
 pub use token::{CreateToken, CreatedToken, RegenerateToken, Token};
 pub use why::{
     Clause, CutJob, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, ScanRead, Schedule,

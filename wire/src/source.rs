@@ -22,6 +22,8 @@ pub struct Source {
     pub path: String,
     /// Seconds between two looks, unless something wakes the daemon earlier.
     pub interval_seconds: u64,
+    #[serde(flatten)]
+    pub access: SourceAccess,
     /// The newest tip that was read completely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tip: Option<Tip>,
@@ -36,6 +38,23 @@ pub struct Source {
     pub warnings: Vec<Diagnostic>,
     /// The number of active workflows.
     pub active_workflows: u64,
+}
+
+/// What the daemon needs to be let into a private repository. It says where a token is, and never what it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SourceAccess {
+    /// The file that holds the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<String>,
+    /// The program that prints the token, without its arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_command: Option<String>,
+    /// The name that the host is told with the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub username: Option<String>,
+    /// The file with the certificates of the authorities to believe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<String>,
 }
 
 /// A commit that the daemon saw at the tip of a source.

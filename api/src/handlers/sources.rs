@@ -24,7 +24,7 @@ pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::So
         window.cut(
             seen.sources().filter(|source| source.configured),
             |source| source.name.to_string(),
-            |source| convert::source(seen, source, me.checked_at(source)),
+            |source| convert::source(seen, source, me.looked_at(source)),
         )
     }))
 }
@@ -37,7 +37,7 @@ pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure>
 pub(crate) fn load_show(me: &Visible, request: &Request) -> Result<wire::Source, Failure> {
     let shown = me.read(|seen| {
         let source = find(seen, request.parameter(0))?;
-        Ok::<_, Failure>(convert::source(seen, source, me.checked_at(source)))
+        Ok::<_, Failure>(convert::source(seen, source, me.looked_at(source)))
     })?;
     Ok(shown)
 }

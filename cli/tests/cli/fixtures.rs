@@ -8,8 +8,8 @@ use wire::{
     Artifact, Clause, Condition, Diagnostic, Evaluation, Explanation, Input, Job, JobReason,
     JobState, LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord,
     Revision, RevisionRef, Runner, RunnerJob, RunnerRef, Scan, ScanInput, ScanRead, Schedule,
-    Severity, Source, StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token, Trigger,
-    UnfinishedJob, Watching, Why, Workflow, WorkflowRef,
+    Severity, Source, SourceAccess, StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token,
+    Trigger, UnfinishedJob, Watching, Why, Workflow, WorkflowRef,
 };
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -144,6 +144,7 @@ pub(crate) fn source(valid: bool) -> Source {
         reference: Some("main".to_owned()),
         path: "workflows/".to_owned(),
         interval_seconds: 60,
+        access: SourceAccess::default(),
         tip: Some(Tip {
             number: 2,
             commit: COMMIT.to_owned(),

@@ -1,7 +1,7 @@
 //! One source.
 
 use maud::{Markup, html};
-use wire::{Condition, Source, StaleFile};
+use wire::{Condition, Source, SourceAccess, StaleFile};
 
 use super::sources::{shape_of, source_state};
 use crate::list::{card, diagnostics, facts};
@@ -15,17 +15,27 @@ pub fn source(visit: &Visit, source: &Source) -> Markup {
         @if visit.may("project:write") { (form::button(visit, &links::sync_source(&source.name), "Look now")) }
         a.button href=(links::project(&source.name)) { "Vars and secrets" }
     };
+    let mut known = vec![
+        ("repository", html! { code { (source.url) } }),
+        (
+            "reference",
+            html! { @match &source.reference { Some(name) => code { (name) }, None => "the default branch" } },
+        ),
+        ("folder", html! { code { (source.path) } }),
+        ("looks every", html! { (seconds(source.interval_seconds)) }),
+        (
+            "looked at",
+            html! { @match source.checked_at { Some(checked) => (ago(checked, visit.now)), None => "never" } },
+        ),
+        ("workflows", html! { (source.active_workflows) " active" }),
+    ];
+    if source.access != SourceAccess::default() {
+        known.push(("access", access(&source.access)));
+    }
     let content = html! {
         (region("head", &[&topic], &html! {
             (heading(&source.name, &source_state(source), &actions))
-            (facts(&[
-                ("repository", html! { code { (source.url) } }),
-                ("reference", html! { @match &source.reference { Some(name) => code { (name) }, None => "the default branch" } }),
-                ("folder", html! { code { (source.path) } }),
-                ("looks every", html! { (seconds(source.interval_seconds)) }),
-                ("looked at", html! { @match source.checked_at { Some(checked) => (ago(checked, visit.now)), None => "never" } }),
-                ("workflows", html! { (source.active_workflows) " active" }),
-            ]))
+            (facts(&known))
         }))
         (region("conditions", &[&topic], &card("conditions", "Conditions", &html! {}, &html! {
             ul.feed { @for condition in &source.conditions { (condition_row(visit, condition)) } }
@@ -36,6 +46,22 @@ pub fn source(visit: &Visit, source: &Source) -> Markup {
     Shell::new(visit, &source.name, Some(Menu::Sources))
         .under([Crumb::new("Sources", links::SOURCES)])
         .page(&content)
+}
+
+/// Where the token and the authorities come from. The page has no value of a token, so it can show none.
+fn access(access: &SourceAccess) -> Markup {
+    let token = access.token_file.as_ref().or(access.token_command.as_ref());
+    html! {
+        @match token {
+            Some(place) => {
+                @match &access.token_file { Some(_) => "token in ", None => "token from " }
+                code { (place) }
+                @if let Some(name) = &access.username { " as " code { (name) } }
+            }
+            None => { "no token" }
+        }
+        @if let Some(path) = &access.ca_file { ", authorities in " code { (path) } }
+    }
 }
 
 fn condition_row(visit: &Visit, one: &Condition) -> Markup {

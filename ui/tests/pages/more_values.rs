@@ -47,6 +47,12 @@ pub(crate) fn source(texts: Texts) -> Source {
         reference: Some(texts.text("main")),
         path: texts.text("workflows"),
         interval_seconds: 60,
+        access: SourceAccess {
+            token_file: Some(texts.text("/etc/everscan/infra.token")),
+            token_command: None,
+            username: Some(texts.text("x-access-token")),
+            ca_file: Some(texts.text("/etc/everscan/ca.pem")),
+        },
         tip: Some(Tip {
             number: 7,
             commit: texts.text("9f2c41d0aa55"),

@@ -200,6 +200,7 @@ impl Analysis<'_> {
 
     fn select(&mut self, node: &IdedExpr, select: &SelectExpr) -> Shape {
         let operand = self.infer(&select.operand);
+        self.hint_at_member(&select.operand, &select.field);
         let range = self.field_range(node, &select.field);
         let shape = self.member(&operand, &select.field, range);
         if select.test {

@@ -5,6 +5,7 @@ use cel_interpreter::common::ast::{Expr, IdedExpr};
 use super::Analysis;
 use crate::diagnostic::Code;
 use crate::expression::kind::Kind;
+use crate::suggestion::closest;
 
 impl Analysis<'_> {
     /// A suggestion for a bare name.
@@ -55,6 +56,32 @@ impl Analysis<'_> {
             .find(|fault| fault.code == Code::UnknownName && fault.range == range);
         if let Some(fault) = unknown {
             fault.hint = Some(format!("a string has quotes: `'{name}'`"));
+        }
+    }
+
+    /// With the member that was written, `vars.X` for `var.X` is suggested as a whole.
+    pub(super) fn hint_at_member(&mut self, node: &IdedExpr, member: &str) {
+        let Expr::Ident(name) = &node.expr else {
+            return;
+        };
+        let range = self.range(node);
+        let meant = closest(name, self.names_here()).filter(|root| {
+            let kind = self.site.root(root);
+            matches!(
+                kind,
+                Some(Ok(Kind::Vars | Kind::Secrets | Kind::Inputs | Kind::Scans))
+            )
+        });
+        let Some(root) = meant.map(str::to_owned) else {
+            return;
+        };
+        let guessed = Some(format!("did you mean `{root}`?"));
+        let unknown =
+            (self.faults.iter()).position(|fault| fault.range == range && fault.hint == guessed);
+        if let Some(at) = unknown {
+            let fault = self.faults.remove(at);
+            let hint = format!("did you mean `{root}.{member}`?");
+            self.fault(fault.range, fault.code, fault.message, Some(hint));
         }
     }
 

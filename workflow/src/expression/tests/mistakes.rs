@@ -224,11 +224,22 @@ fn an_unknown_name_is_reported_with_the_known_names() {
         ("name == fetch", "did you mean `scans.fetch`?"),
         ("zzz == 1", all),
         ("oks", "did you mean `ok`?"),
+        ("var.LEVEL == 'x'", "did you mean `vars.LEVEL`?"),
+        ("secret.KEY != ''", "did you mean `secrets.KEY`?"),
+        ("input.my_in == 'x'", "did you mean `inputs.my_in`?"),
+        ("scan.fetch.is_available()", "did you mean `scans.fetch`?"),
+        (
+            "scans.fetch.exists(job, var.A == 'x')",
+            "did you mean `vars.A`?",
+        ),
+        ("projects.id == 'x'", "did you mean `project`?"),
     ] {
         assert_eq!(fault_of(source).3, hint, "{source}");
     }
     let inside = fault_of("scans.fetch.exists(job, zzz)").3;
     assert_eq!(inside, format!("{all}, `job`"));
+    let var = fault("var.LEVEL == 'x'", Site::Trigger);
+    assert_eq!(var.hint.as_deref(), Some("did you mean `vars.LEVEL`?"));
     let trigger = fault("my_in", Site::Trigger).hint;
     let offered = "there are `scans`, `project`, `workflow`, `revision`, `vars`";
     assert_eq!(trigger.as_deref(), Some(offered));

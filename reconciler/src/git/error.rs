@@ -54,7 +54,7 @@ pub(crate) enum FetchError {
     Token {
         location: Location,
         #[source]
-        source: TokenError,
+        source: Box<TokenError>,
     },
     #[error("the certificates to believe are missing")]
     CaFile {

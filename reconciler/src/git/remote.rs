@@ -162,7 +162,10 @@ impl RemoteSource<'_> {
         let location = self.location();
         let read = Credentials::read(login, self.calls).map_err(|error| match error {
             TokenError::Stopped { .. } => FetchError::Stopped { location },
-            source => FetchError::Token { location, source },
+            error => FetchError::Token {
+                location,
+                source: Box::new(error),
+            },
         })?;
         let is_open = read.open_to_all.is_some();
         if self.warned.swap(is_open, Ordering::Relaxed) != is_open

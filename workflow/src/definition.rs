@@ -164,11 +164,47 @@ pub struct Triggers {
     pub dispatch: Option<Dispatch>,
 }
 
+impl Scan {
+    /// Bytes that its schedule and its expression take in the record that says since when they count, at most.
+    pub fn trigger_bytes(&self) -> usize {
+        self.on.bytes_for(&self.name)
+    }
+}
+
 impl Triggers {
+    /// [`Scan::trigger_bytes`] of a scan with this name.
+    pub(crate) fn bytes_for(&self, name: &ScanName) -> usize {
+        // Names of members, times, brackets and indentation, with each member on a line of its own.
+        const SCAN: usize = 21;
+        const CRON: usize = 133;
+        const EXPR: usize = 97;
+        let cron = self.cron.as_ref().map_or(0, |cron| {
+            CRON + json_bytes(cron.source()) + json_bytes(self.timezone.name())
+        });
+        let expr = self
+            .expr
+            .as_ref()
+            .map_or(0, |expr| EXPR + json_bytes(expr.source()));
+        match cron + expr {
+            0 => 0,
+            both => SCAN + json_bytes(name.as_str()) + both,
+        }
+    }
+
     /// The first slot of the schedule after `after`.
     pub fn next_slot(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.cron.as_ref()?.next_after(after, self.timezone)
     }
+}
+
+/// Bytes of a text in a JSON string.
+fn json_bytes(text: &str) -> usize {
+    let bytes = |letter: char| match letter {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        _ => letter.len_utf8(),
+    };
+    text.chars().map(bytes).sum()
 }
 
 /// What happens to missed slots.

@@ -89,6 +89,11 @@ pub const SANDBOX_STACK_BYTES: usize = 16 * 1024 * 1024;
 /// no more than a small machine has cores.
 pub const SANDBOX_THREADS: std::ops::RangeInclusive<usize> = 2..=4;
 
+/// Bytes of the schedules and expressions that start the scans of one file, as counted by
+/// [`Scan::trigger_bytes`](crate::Scan::trigger_bytes): about 5,900 short ones. All of them, each with since when it
+/// counts, are in one record. A commit takes 1 MiB, and 32 KiB are for the rest of the record.
+pub const TRIGGERS_BYTES: usize = 992 * 1024;
+
 /// Steps of one scan. Each is part of the job's record, which must fit into one commit.
 pub const STEPS: usize = 1_000;
 

@@ -160,6 +160,7 @@ impl Reader<'_> {
             .iter()
             .map(|entry| self.triggers_of(entry, &scans))
             .collect();
+        self.bound_triggers(entries, &triggers);
         // A scan that could not be read, or is below another key, may be the one that starts first.
         if is_plain && !entry.value.is_partial() {
             self.starts(entries, &triggers);

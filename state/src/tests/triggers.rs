@@ -1,11 +1,20 @@
 //! Expressions that read jobs, and the ledger that says what they read.
 
+use std::collections::BTreeMap;
 use std::fs;
 
-use model::{Cause, Outcome, Reason};
+use model::{
+    Cause, Outcome, ProjectId, Reason, RevisionId, RevisionRef, SourceName, Timestamp, WorkflowId,
+    WorkflowRecord, WorkflowStatus,
+};
+use store::Seq;
+use store::limits::BATCH_BYTES;
+use workflow::limits::TRIGGERS_BYTES;
+use workflow::{Scan, TemplatePolicy, Workflow};
 
 use super::fixture::{Fleet, Folder, Opened, WATCHING};
 use crate::DamagedLines;
+use crate::envelope::{Stamp, seal};
 use crate::layout::Layout;
 
 async fn watching(folder: &mut Folder) -> (Opened, Fleet) {
@@ -23,6 +32,55 @@ async fn succeed(opened: &Opened, fleet: Fleet) {
 fn waiting(opened: &Opened, fleet: Fleet) -> usize {
     let announce = fleet.scan("announce");
     opened.state.read(|world| world.jobs_of(&announce).count())
+}
+
+/// `validate` counts their bytes. With the longest times the count is exact.
+#[test]
+fn the_most_triggers_of_a_file_fit_into_their_record() {
+    const SCHEDULE: &str = "cron: '*/5 0-23 * * *', timezone: America/Argentina/ComodRivadavia";
+    let scan = |number: usize| {
+        let expr = "scans.s00000.is_available() && vars.A != '\\\"Zoë\\\"'";
+        format!("  s{number:05}: {{on: {{{SCHEDULE}, expr: \"{expr}\"}}, steps: [{{run: ls}}]}}\n")
+    };
+    let parse = |count: usize| {
+        let scans: String = (0..count).map(scan).collect();
+        workflow::parse("a.yaml", &format!("scans:\n{scans}"), TemplatePolicy::Warn)
+    };
+    let bytes = |definition: &Workflow| definition.scans().map(Scan::trigger_bytes).sum::<usize>();
+    let most = TRIGGERS_BYTES / bytes(&parse(1).unwrap().workflow);
+    assert!(parse(most + 1).is_err());
+    let definition = parse(most).unwrap().workflow;
+
+    let source: SourceName = "recon".parse().unwrap();
+    let id = WorkflowId::derive(&source, "a");
+    let record = WorkflowRecord {
+        id,
+        project: ProjectId::of_source(&source),
+        source,
+        name: "a".to_owned(),
+        file: "workflows/a.yaml".to_owned(),
+        status: WorkflowStatus::Active,
+        revision: RevisionRef {
+            id: RevisionId::derive(id, 1),
+            number: 1,
+            commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
+        },
+        armed: BTreeMap::new(),
+    };
+    let late = Timestamp::from_timestamp_nanos(1_795_176_000_123_456_789);
+    let order = serde_json::from_value(u64::MAX.into()).unwrap();
+    let stamp = Stamp {
+        revision: 1,
+        sequence: Seq(1),
+    };
+    let sealed = seal(&record.rearmed(&definition, late, order), stamp).unwrap();
+    let counted = bytes(&definition);
+    assert!(
+        (counted..counted + 1024).contains(&sealed.len()),
+        "{}",
+        sealed.len()
+    );
+    const { assert!(TRIGGERS_BYTES + 32 * 1024 <= BATCH_BYTES) };
 }
 
 #[tokio::test]

@@ -2,8 +2,9 @@ mod positions;
 mod relations;
 
 use super::{TemplatePolicy, parse};
+use crate::definition::Scan;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::limits::{DIAGNOSTICS, FILE_BYTES, FILE_EXPRESSION_BYTES, YAML_NODES};
+use crate::limits::{DIAGNOSTICS, FILE_BYTES, FILE_EXPRESSION_BYTES, TRIGGERS_BYTES, YAML_NODES};
 use crate::random::Random;
 
 const MINIMAL: &str = "scans:\n  a:\n    on: { dispatch: {} }\n    steps:\n      - run: echo\n";
@@ -42,7 +43,7 @@ fn a_file_that_is_too_large_is_not_looked_at() {
 #[test]
 fn many_scans_are_no_problem() {
     let scan = |number: usize| {
-        format!("  s{number}:\n    on: {{ cron: \"* * * * *\" }}\n    steps:\n      - run: echo\n")
+        format!("  s{number}:\n    on: {{ dispatch: {{}} }}\n    steps:\n      - run: echo\n")
     };
     let text: String = std::iter::once("scans:\n".to_owned())
         .chain((0..8_000).map(scan))
@@ -209,6 +210,33 @@ fn no_damaged_file_panics() {
             );
         }
     }
+}
+
+/// Those of a file are one record, which must fit into one commit.
+#[test]
+fn schedules_and_expressions_of_a_file_are_bounded_together() {
+    let codes = |count: usize| {
+        let scan = |number: usize| {
+            format!("  s{number:05}: {{on: {{cron: '* * * * *'}}, steps: [{{run: ls}}]}}\n")
+        };
+        let scans: String = (0..count).map(scan).collect();
+        match parse(
+            "file.yaml",
+            &format!("scans:\n{scans}"),
+            TemplatePolicy::Warn,
+        ) {
+            Ok(parsed) => {
+                let bytes = parsed.workflow.scans().map(Scan::trigger_bytes);
+                assert!(bytes.sum::<usize>() <= TRIGGERS_BYTES);
+                Vec::new()
+            }
+            Err(diagnostics) => diagnostics.iter().map(|one| (one.code, one.line)).collect(),
+        }
+    };
+    let most = TRIGGERS_BYTES / 172;
+    assert_eq!(most, 5_906);
+    assert_eq!(codes(most), []);
+    assert_eq!(codes(most + 1), [(Code::TooMany, 5_908)]);
 }
 
 /// A job's record has all of its steps and artifacts and must fit into one commit.

@@ -14,8 +14,8 @@ use crate::definition::{CatchUp, Triggers};
 use crate::diagnostic::Code;
 use crate::dispatch::{Dispatch, Input, InputKind, InputValue};
 use crate::expression::{Names, Site};
-use crate::limits::{INPUT_CHARS, INPUTS};
-use crate::names::check_variable_name;
+use crate::limits::{INPUT_CHARS, INPUTS, TRIGGERS_BYTES};
+use crate::names::{ScanName, check_variable_name};
 use crate::timezone::parse_timezone;
 use crate::yaml::{Content, Entry, Meaning};
 
@@ -35,6 +35,27 @@ pub(super) struct ReadTriggers {
 }
 
 impl Reader<'_> {
+    /// Reports the scan with which the triggers are more than fit into their record.
+    pub(super) fn bound_triggers(&mut self, scans: &[Entry], triggers: &[ReadTriggers]) {
+        let mut bytes = 0_usize;
+        for (entry, triggers) in scans.iter().zip(triggers) {
+            let (Some(on), Ok(name)) = (&triggers.read, ScanName::new(&*entry.key)) else {
+                continue;
+            };
+            bytes += on.bytes_for(&name);
+            if bytes > TRIGGERS_BYTES {
+                let message = format!(
+                    "up to scan `{name}` the schedules and expressions of `on` take {bytes} bytes; at most \
+                     {TRIGGERS_BYTES} are allowed, about 5,900 short ones"
+                );
+                self.report
+                    .error(entry.key_span, Code::TooMany, message)
+                    .hint("divide the file into several workflows");
+                return;
+            }
+        }
+    }
+
     /// The triggers of a scan, given its entry.
     pub(super) fn triggers_of(
         &mut self,

@@ -1,0 +1,358 @@
+//! A browser as a reader uses it: open, click, type, see. Every step waits for what it needs and none for a time.
+
+use std::time::{Duration, Instant};
+
+use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
+use fantoccini::error::CmdError;
+use fantoccini::wd::{TimeoutConfiguration, WebDriverCompatibleCommand, WindowHandle};
+use fantoccini::{Client, ClientBuilder, Locator};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::chromium::Chromium;
+use crate::support::{PATIENCE, World};
+
+/// The pause between two looks at the page.
+const PAUSE: Duration = Duration::from_millis(15);
+
+/// The key that is held in `Ctrl K`, in the words of WebDriver.
+pub(crate) const CONTROL: char = '\u{e009}';
+pub(crate) const ENTER: char = '\u{e007}';
+pub(crate) const ESCAPE: char = '\u{e00c}';
+pub(crate) const TAB: char = '\u{e004}';
+
+/// One browser with one profile. Dropping it ends its processes.
+pub(crate) struct Browser {
+    runtime: Runtime,
+    client: Client,
+    has_script: bool,
+    // Last, so that it outlives the session.
+    _chromium: Chromium,
+}
+
+impl Browser {
+    /// A browser with an empty tab. None where there is no Chromium, after saying so: the story ends then.
+    pub(crate) fn start() -> Option<Self> {
+        let chromium = Chromium::start()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let client = runtime.block_on(async {
+            let mut builder = ClientBuilder::new(HttpConnector::new());
+            let wanted = chromium.capabilities();
+            builder.capabilities(wanted.as_object().unwrap().clone());
+            let client = builder.connect(chromium.address()).await.unwrap();
+            let timeouts =
+                TimeoutConfiguration::new(Some(PATIENCE), Some(PATIENCE), Some(Duration::ZERO));
+            client.update_timeouts(timeouts).await.unwrap();
+            client
+        });
+        let browser = Self {
+            runtime,
+            client,
+            has_script: true,
+            _chromium: chromium,
+        };
+        browser.resize(1280, 800);
+        Some(browser)
+    }
+
+    /// The size of the tab's content. Other tabs keep theirs.
+    pub(crate) fn resize(&self, width: u32, height: u32) {
+        let size = json!({
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
+        });
+        self.devtools("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    /// What the system of the reader prefers: `light` or `dark`.
+    pub(crate) fn prefer(&self, theme: &str) {
+        let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": theme }] });
+        self.devtools("Emulation.setEmulatedMedia", features);
+    }
+
+    /// Turns scripts of the pages off, as readers can in their settings. This tab alone, from its next page.
+    pub(crate) fn turn_scripts_off(&mut self) {
+        self.has_script = false;
+        self.devtools(
+            "Emulation.setScriptExecutionDisabled",
+            json!({ "value": true }),
+        );
+    }
+
+    /// A command of the DevTools protocol for this tab.
+    pub(crate) fn devtools(&self, command: &str, parameters: Value) -> Value {
+        self.command(
+            "goog/cdp/execute",
+            json!({ "cmd": command, "params": parameters }),
+        )
+    }
+
+    /// What the browser has complained about since the last call: exceptions of scripts, what the content security policy
+    /// refused, and failed requests.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let entries = self.command("se/log", json!({ "type": "browser" }));
+        let serious = entries.as_array().unwrap().iter();
+        serious
+            .filter(|entry| entry["level"] == "SEVERE" || entry["level"] == "WARNING")
+            .map(|entry| entry["message"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// A command that only Chromium has.
+    fn command(&self, path: &'static str, body: Value) -> Value {
+        let command = Command { path, body };
+        self.runtime
+            .block_on(self.client.issue_cmd(command))
+            .unwrap()
+    }
+
+    /// Opens a page of the daemon and waits until it has settled.
+    pub(crate) fn open(&self, world: &World, path: &str) {
+        let address = format!("http://{}{path}", world.address());
+        self.runtime.block_on(self.client.goto(&address)).unwrap();
+        self.settled();
+    }
+
+    pub(crate) fn reload(&self) {
+        self.runtime.block_on(self.client.refresh()).unwrap();
+        self.settled();
+    }
+
+    /// Waits until the page has done all that was asked for.
+    pub(crate) fn settled(&self) {
+        let what = if self.has_script {
+            "return document.documentElement.dataset.settled !== undefined"
+        } else {
+            "return document.readyState === 'complete'"
+        };
+        self.until("the page to settle", what, vec![]);
+    }
+
+    /// Opens the first page with the token of the daemon's first admin.
+    pub(crate) fn sign_in(&self, world: &World) {
+        self.open(world, "/login");
+        self.fill("input[name=token]", &world.token().unwrap());
+        self.press("Sign in");
+        self.arrives("/");
+    }
+
+    /// Waits until the browser is at a settled page with that path and query.
+    pub(crate) fn arrives(&self, path: &str) {
+        let script = "return location.pathname + location.search === arguments[0]";
+        self.until(path, script, vec![path.into()]);
+        self.settled();
+    }
+
+    /// The path and the query of the present page.
+    pub(crate) fn place(&self) -> String {
+        let place = self.run("return location.pathname + location.search", vec![]);
+        place.as_str().unwrap().to_owned()
+    }
+
+    /// Runs a script in the page and returns its value. It is the body of a function with `arguments`.
+    pub(crate) fn run(&self, script: &str, arguments: Vec<Value>) -> Value {
+        self.try_to_run(script, arguments).unwrap()
+    }
+
+    fn try_to_run(&self, script: &str, arguments: Vec<Value>) -> Result<Value, CmdError> {
+        self.runtime
+            .block_on(self.client.execute(script, arguments))
+    }
+
+    /// Waits until a script returns what is not false, null, 0 or empty, and returns it. The page may change meanwhile.
+    pub(crate) fn until(&self, what: &str, script: &str, arguments: Vec<Value>) -> Value {
+        let holds = |value: &Value| match value {
+            Value::Null | Value::Bool(false) => false,
+            Value::Number(number) => number.as_f64() != Some(0.0),
+            Value::String(text) => !text.is_empty(),
+            Value::Bool(true) | Value::Array(_) | Value::Object(_) => true,
+        };
+        self.repeat(what, || {
+            let value = self.try_to_run(script, arguments.clone());
+            value.map(|value| holds(&value).then_some(value))
+        })
+    }
+
+    /// Tries again and again until there is a value. A page that is being left answers with errors.
+    fn repeat<T>(&self, what: &str, mut step: impl FnMut() -> Result<Option<T>, CmdError>) -> T {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let outcome = step();
+            if let Ok(Some(value)) = outcome {
+                return value;
+            }
+            assert!(
+                Instant::now() < until,
+                "waited in vain for {what}: {:?}\n{}",
+                outcome.err(),
+                self.describe()
+            );
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// The page in words, for messages.
+    fn describe(&self) -> String {
+        let script = "return `${location.href}\\n${document.body.innerText.slice(0, 4000)}`";
+        let seen = self.try_to_run(script, vec![]);
+        seen.map_or_else(
+            |error| error.to_string(),
+            |page| page.as_str().unwrap_or_default().to_owned(),
+        )
+    }
+
+    /// How many elements there are.
+    pub(crate) fn count(&self, css: &str) -> u64 {
+        let script = "return document.querySelectorAll(arguments[0]).length";
+        self.run(script, vec![css.into()]).as_u64().unwrap()
+    }
+
+    /// The text that can be seen in the first such element; empty if there is none.
+    pub(crate) fn text(&self, css: &str) -> String {
+        let script = "return document.querySelector(arguments[0])?.innerText ?? ''";
+        let text = self.run(script, vec![css.into()]);
+        text.as_str().unwrap().to_owned()
+    }
+
+    /// The value of a field.
+    pub(crate) fn value(&self, css: &str) -> String {
+        let script = "return document.querySelector(arguments[0]).value";
+        let value = self.run(script, vec![css.into()]);
+        value.as_str().unwrap().to_owned()
+    }
+
+    /// Waits until there is such an element.
+    pub(crate) fn appears(&self, css: &str) {
+        let script = "return document.querySelector(arguments[0]) !== null";
+        self.until(css, script, vec![css.into()]);
+    }
+
+    /// Waits until an element can be seen that has the text in it.
+    pub(crate) fn shows(&self, css: &str, text: &str) {
+        let script = "return [...document.querySelectorAll(arguments[0])].some((element) =>
+            element.checkVisibility() && element.innerText.includes(arguments[1]))";
+        self.until(
+            &format!("{text:?} in {css}"),
+            script,
+            vec![css.into(), text.into()],
+        );
+    }
+
+    /// Clicks the first such element once it can be clicked.
+    pub(crate) fn click(&self, css: &str) {
+        self.click_at(Locator::Css(css), css);
+    }
+
+    /// Clicks the first button, link or disclosure in the page's content with just this text.
+    pub(crate) fn press(&self, text: &str) {
+        let path = format!(
+            "//main//*[self::a or self::button or self::summary][normalize-space()='{text}']"
+        );
+        self.click_at(Locator::XPath(&path), text);
+    }
+
+    fn click_at(&self, place: Locator<'_>, what: &str) {
+        self.repeat(&format!("a click on {what}"), || {
+            self.runtime.block_on(async {
+                self.client.find(place).await?.click().await?;
+                Ok(Some(()))
+            })
+        });
+    }
+
+    /// Types a text into a field in place of what is there.
+    pub(crate) fn fill(&self, css: &str, text: &str) {
+        self.repeat(&format!("a field {css}"), || {
+            self.runtime.block_on(async {
+                let field = self.client.find(Locator::Css(css)).await?;
+                field.clear().await?;
+                field.send_keys(text).await?;
+                Ok(Some(()))
+            })
+        });
+    }
+
+    /// Presses keys one after the other, wherever the focus is.
+    pub(crate) fn keys(&self, keys: &str) {
+        let mut actions = KeyActions::new("keyboard".to_owned());
+        for key in keys.chars() {
+            actions = actions
+                .then(KeyAction::Down { value: key })
+                .then(KeyAction::Up { value: key });
+        }
+        self.perform(actions);
+    }
+
+    /// Presses a key while another one is held.
+    pub(crate) fn chord(&self, held: char, key: char) {
+        let actions = KeyActions::new("keyboard".to_owned())
+            .then(KeyAction::Down { value: held })
+            .then(KeyAction::Down { value: key })
+            .then(KeyAction::Up { value: key })
+            .then(KeyAction::Up { value: held });
+        self.perform(actions);
+    }
+
+    fn perform(&self, actions: KeyActions) {
+        self.runtime
+            .block_on(self.client.perform_actions(actions))
+            .unwrap();
+    }
+
+    /// Opens a tab and goes to it.
+    pub(crate) fn new_tab(&self) -> WindowHandle {
+        let made = self.runtime.block_on(self.client.new_window(true)).unwrap();
+        self.go_to_tab(&made.handle);
+        made.handle
+    }
+
+    pub(crate) fn tabs(&self) -> Vec<WindowHandle> {
+        self.runtime.block_on(self.client.windows()).unwrap()
+    }
+
+    pub(crate) fn go_to_tab(&self, tab: &WindowHandle) {
+        self.runtime
+            .block_on(self.client.switch_to_window(tab.clone()))
+            .unwrap();
+    }
+
+    /// Closes the present tab. Go to another one then.
+    pub(crate) fn close_tab(&self) {
+        self.runtime.block_on(self.client.close_window()).unwrap();
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // Chromium ends with its session. If it does not, it is killed.
+        drop(self.runtime.block_on(self.client.clone().close()));
+    }
+}
+
+/// A command beyond the standard, below the session.
+#[derive(Debug)]
+struct Command {
+    path: &'static str,
+    body: Value,
+}
+
+impl WebDriverCompatibleCommand for Command {
+    fn endpoint(
+        &self,
+        base: &url::Url,
+        session: Option<&str>,
+    ) -> Result<url::Url, url::ParseError> {
+        base.join(&format!(
+            "session/{}/{}",
+            session.unwrap_or_default(),
+            self.path
+        ))
+    }
+
+    fn method_and_body(&self, _: &url::Url) -> (http::Method, Option<String>) {
+        (http::Method::POST, Some(self.body.to_string()))
+    }
+}

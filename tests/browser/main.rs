@@ -1,0 +1,16 @@
+//! Stories of the web UI in a real browser, with the real processes of `tests/stories`. Without Chromium they are
+//! skipped. One binary, one file for each story.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests lay out files and start the programs they are about"
+)]
+#![expect(clippy::unwrap_used, reason = "a story that cannot go on ends there")]
+
+#[expect(dead_code, reason = "stories to come need it")]
+mod browser;
+mod chromium;
+mod sign_in;
+#[path = "../support.rs"]
+#[expect(dead_code, reason = "the other stories need more of it")]
+mod support;

@@ -1,0 +1,42 @@
+//! The sign-in: a token that is refused, one that is good, and the way back to the page that was asked for.
+
+use crate::browser::Browser;
+use crate::support::World;
+
+#[test]
+fn a_refused_token_is_answered_beside_its_field_and_a_good_one_opens_the_page_that_was_asked_for() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let mut world = World::new();
+    world.init_repository();
+    world.start_daemon();
+
+    browser.open(&world, "/jobs?state=failed");
+    browser.arrives("/login?next=%2Fjobs%3Fstate%3Dfailed");
+    browser.fill("input[name=token]", "wrong");
+    browser.press("Sign in");
+    browser.shows("main", "This token is not valid");
+    assert_eq!(browser.value("input[name=token]"), "");
+    let described = "const field = document.querySelector('input[name=token][aria-invalid=true]');
+        return field.getAttribute('aria-describedby').split(' ')
+            .map((id) => document.getElementById(id).innerText).join(' ')";
+    let described = browser.run(described, vec![]);
+    assert!(
+        described
+            .as_str()
+            .unwrap()
+            .contains("This token is not valid"),
+        "{described}"
+    );
+
+    browser.fill("input[name=token]", &world.token().unwrap());
+    browser.press("Sign in");
+    browser.arrives("/jobs?state=failed");
+    browser.shows("main", "No job is like this");
+
+    browser.click("nav.rail form button");
+    browser.arrives("/login");
+    browser.open(&world, "/jobs");
+    browser.arrives("/login?next=%2Fjobs");
+}

@@ -121,6 +121,13 @@ impl Browser {
         self.settled();
     }
 
+    /// Leaves the page for an empty one.
+    pub(crate) fn open_blank(&self) {
+        self.runtime
+            .block_on(self.client.goto("about:blank"))
+            .unwrap();
+    }
+
     /// Waits until the page has done all that was asked for.
     pub(crate) fn settled(&self) {
         let what = if self.has_script {
@@ -144,6 +151,15 @@ impl Browser {
         let script = "return location.pathname + location.search === arguments[0]";
         self.until(path, script, vec![path.into()]);
         self.settled();
+    }
+
+    /// Waits until the browser is at a settled page below a path, and returns what follows it in the address.
+    pub(crate) fn arrives_below(&self, path: &str) -> String {
+        let script = "const place = location.pathname + location.search;
+            return place.startsWith(arguments[0]) && place.slice(arguments[0].length)";
+        let rest = self.until(path, script, vec![path.into()]);
+        self.settled();
+        rest.as_str().unwrap().to_owned()
     }
 
     /// The path and the query of the present page.
@@ -273,6 +289,11 @@ impl Browser {
                 Ok(Some(()))
             })
         });
+    }
+
+    /// Chooses an entry of a list by its value.
+    pub(crate) fn choose(&self, css: &str, value: &str) {
+        self.click(&format!("{css} option[value='{value}']"));
     }
 
     /// Presses keys one after the other, wherever the focus is.

@@ -7,10 +7,20 @@
 )]
 #![expect(clippy::unwrap_used, reason = "a story that cannot go on ends there")]
 
-#[expect(dead_code, reason = "stories to come need it")]
+mod away;
 mod browser;
 mod chromium;
+mod explained;
+mod keyboard;
+mod live;
+mod long_log;
+mod no_script;
+mod pages;
+mod phone;
+mod settings;
 mod sign_in;
+mod stage;
 #[path = "../support.rs"]
 #[expect(dead_code, reason = "the other stories need more of it")]
 mod support;
+mod tabs;

@@ -1,0 +1,80 @@
+//! The keyboard alone: from the sign-in to a job and its log.
+
+use crate::browser::{Browser, CONTROL, ENTER, ESCAPE, TAB};
+use crate::stage;
+
+#[test]
+fn the_keyboard_alone_is_enough() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let world = stage::without_runner();
+    let jobs = ["one", "two"]
+        .map(|target| world.dispatch("site", "probe", &[&format!("target={target}")]));
+
+    browser.open(&world, "/login");
+    tab_to(&browser, "input[name=token]");
+    browser.keys(&world.token().unwrap());
+    browser.keys(&ENTER.to_string());
+    browser.arrives("/");
+
+    // What can be reached first leads past the menu.
+    browser.keys(&TAB.to_string());
+    assert_eq!(browser.count("a.skip:focus"), 1);
+    browser.keys(&ENTER.to_string());
+    browser.until(
+        "the content to have the focus",
+        "return document.activeElement.id === 'main'",
+        vec![],
+    );
+
+    browser.keys("gj");
+    browser.arrives("/jobs");
+    browser.appears(&format!("#job-{}", jobs[1]));
+    browser.keys("j");
+    assert_eq!(browser.count(&format!("#job-{} a:focus", jobs[1])), 1);
+    browser.keys("j");
+    assert_eq!(browser.count(&format!("#job-{} a:focus", jobs[0])), 1);
+    browser.keys("k");
+    browser.keys("j");
+    browser.keys(&ENTER.to_string());
+    browser.arrives(&format!("/jobs/{}", jobs[0]));
+
+    browser.keys("?");
+    browser.appears("#shortcuts[open]");
+    browser.keys(&ESCAPE.to_string());
+    browser.until(
+        "the list to close",
+        "return !document.getElementById('shortcuts').open",
+        vec![],
+    );
+
+    browser.keys("/");
+    assert_eq!(browser.count("#log-text:focus"), 1);
+    // A letter that is typed is no shortcut.
+    browser.keys("gj?");
+    assert_eq!(browser.value("#log-text"), "gj?");
+    assert_eq!(browser.count("#shortcuts[open]"), 0);
+
+    browser.chord(CONTROL, 'k');
+    browser.appears("#finder[open]");
+    browser.keys("report");
+    browser.shows("#finder-list [aria-selected=true]", "report");
+    browser.keys(&ENTER.to_string());
+    browser.arrives(stage::REPORT);
+
+    browser.keys("u");
+    browser.arrives("/workflows/main%2Fsite");
+}
+
+/// Presses the tab key until the element has the focus.
+fn tab_to(browser: &Browser, css: &str) {
+    let focused = format!("{css}:focus");
+    for _ in 0..20 {
+        if browser.count(&focused) == 1 {
+            return;
+        }
+        browser.keys(&TAB.to_string());
+    }
+    panic!("{css} cannot be reached");
+}

@@ -1,0 +1,60 @@
+//! A job that is watched to its end. The page is never loaded again.
+
+use crate::browser::Browser;
+use crate::stage::{is_marked, mark};
+use crate::support::World;
+
+#[test]
+fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let mut world = World::new();
+    let gates = ["first", "second"].map(|name| world.path(name));
+    let workflow = format!(
+        "scans:\n  slow:\n    on: {{ dispatch: {{}} }}\n    steps:\n      - run: |\n          \
+         echo the first line\n          \
+         until [ -e {} ]; do sleep 0.05; done\n          \
+         echo the second line\n          \
+         until [ -e {} ]; do sleep 0.05; done\n      - run: echo the last line\n",
+        gates[0].display(),
+        gates[1].display(),
+    );
+    world.init_repository();
+    world.push(&[("slow.yaml", Some(&workflow))]);
+    world.start_daemon();
+    world.sync();
+    browser.sign_in(&world);
+
+    let job = world.dispatch("slow", "slow", &[]);
+    browser.open(&world, &format!("/jobs/{job}"));
+    mark(&browser);
+    browser.shows("#head", "scheduled");
+    browser.shows("#log", "No output yet");
+    world.start_runner(1);
+    browser.shows("#head", "running");
+    browser.shows("#log .line", "the first line");
+    browser.shows("#steps", "1 of 2");
+
+    std::fs::write(&gates[0], "").unwrap();
+    browser.shows("#log .line", "the second line");
+    browser.shows("#head", "running");
+    // What a reader types and chooses stays while the page is renewed.
+    browser.fill("#log-text", "second");
+    browser.shows("#log-hits", "1 of 1");
+
+    std::fs::write(&gates[1], "").unwrap();
+    browser.shows("#head", "succeeded");
+    browser.shows("#steps", "2 of 2");
+    browser.shows("#log-foot", "3 lines");
+    browser.until(
+        "the word for screen readers",
+        "return document.getElementById('announcements').textContent === 'Job of slow is succeeded'",
+        vec![],
+    );
+    browser.shows("#log .line", "the last line");
+    assert_eq!(browser.value("#log-text"), "second");
+    assert_eq!(browser.count("#log-text:focus"), 1);
+    assert_eq!(browser.text("#log mark"), "second");
+    assert!(is_marked(&browser));
+}

@@ -1,0 +1,52 @@
+//! Worlds that several stories begin in.
+
+use crate::browser::Browser;
+use crate::support::World;
+
+/// A scan that is started by hand, and one that follows it.
+pub(crate) const SITE: &str = "\
+name: Site
+scans:
+  probe:
+    on:
+      dispatch:
+        inputs:
+          target: { required: true }
+          note: {}
+          deep: { type: bool, default: 'false' }
+    env:
+      TARGET: ${{ inputs.target }}
+    steps:
+      - run: echo \"probing $TARGET\"
+      - run: echo \"$TARGET\" > found.txt
+    artifacts:
+      - name: found
+        paths: [found.txt]
+  report:
+    on: { expr: scans.probe.is_available() }
+    steps:
+      - run: echo reported
+";
+
+pub(crate) const PROBE: &str = "/workflows/main%2Fsite/scans/probe";
+pub(crate) const REPORT: &str = "/workflows/main%2Fsite/scans/report";
+
+/// A world with a daemon and the workflow `site`, but no runner, so that its jobs wait.
+pub(crate) fn without_runner() -> World {
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[("site.yaml", Some(SITE))]);
+    world.start_daemon();
+    world.sync();
+    world
+}
+
+/// Leaves a mark in the page, which a reload or another page would not have.
+pub(crate) fn mark(browser: &Browser) {
+    browser.run("window.storyMark = true", vec![]);
+}
+
+/// Whether the page is the one that was marked.
+pub(crate) fn is_marked(browser: &Browser) -> bool {
+    browser.run("return window.storyMark === true", vec![]) == true
+}

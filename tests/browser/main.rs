@@ -17,6 +17,7 @@ mod long_log;
 mod no_script;
 mod pages;
 mod phone;
+mod sessions;
 mod settings;
 mod sign_in;
 mod stage;

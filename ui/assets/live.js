@@ -5,17 +5,22 @@ import { morph } from './morph.js';
 import { clock } from './times.js';
 
 const channel = new BroadcastChannel('everscan-live');
-let ready, url, dirty = new Set(), busy = false, last = 0, streak = 0, version, shown = new Date(), leads, online = true;
+let ready, url, dirty = new Set(), busy = false, last = 0, streak = 0, version, shown = new Date(), leads, hasLeft, online = true;
 
 const matches = (wanted, topic) => topic === '*' || wanted === topic
   || (wanted.endsWith('/*') && topic.startsWith(wanted.slice(0, -1))) || (topic.endsWith('/*') && wanted.startsWith(topic.slice(0, -1)));
 const names = (region, topics) => region.dataset.live.split(' ').some((w) => topics.some((t) => matches(w, t)));
 
-function bar(text, link) {
+function bar(text) {
   const line = document.getElementById('connection');
   line.hidden = !text;
   line.textContent = text ?? '';
-  if (link) line.append(Object.assign(document.createElement('a'), { href: link, textContent: 'Sign in' }));
+  return line;
+}
+
+function saySignedOut() {
+  const href = `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
+  bar('You are signed out. ').append(Object.assign(document.createElement('a'), { href, textContent: 'Sign in' }));
 }
 
 export function refresh(topics) {
@@ -46,9 +51,7 @@ async function run() {
 
 async function fetchAgain(topics) {
   const answer = await fetch(location.href, { headers: { accept: 'text/html' }, cache: 'no-cache' });
-  if (answer.redirected && new URL(answer.url).pathname === '/login') {
-    return bar('You are signed out. ', `/login?next=${encodeURIComponent(location.pathname + location.search)}`);
-  }
+  if (answer.redirected && new URL(answer.url).pathname === '/login') return saySignedOut();
   if (!answer.ok) return;
   shown = new Date();
   const tag = answer.headers.get('etag');
@@ -68,23 +71,29 @@ async function fetchAgain(topics) {
 
 function hear(message) {
   if (message.topics) refresh(message.topics);
+  if (message.isSignedOut) saySignedOut();
   if (message.away !== undefined) {
     online = message.away === null;
     bar(online ? null : `Not connected. The page is of ${clock(shown)}; tries again in ${message.away} s.`);
+    // Somebody has signed in again.
+    if (online && hasLeft) queue();
   }
   if (message.who && leads) channel.postMessage({ away: online ? null : 0 });
 }
 function tell(message) { channel.postMessage(message); hear(message); }
 
-function listen(pause) {
+function listen(pause, leave) {
   const stream = new EventSource(url);
   stream.addEventListener('changed', (event) => { try { tell({ topics: JSON.parse(event.data) }); } catch { /* not ours */ } });
   stream.addEventListener('open', () => { pause = 1; tell({ away: null, topics: ['*'] }); });
-  stream.addEventListener('error', () => {
+  stream.addEventListener('error', async () => {
     stream.close();
+    // Without a session the daemon sends every page to the sign-in.
+    const page = await fetch(location.href, { redirect: 'manual' }).catch(() => null);
+    if (page?.type === 'opaqueredirect') { leave(); return tell({ isSignedOut: true }); }
     const next = Math.min(30, pause * 2);
     const count = (left) => {
-      if (left <= 0) return listen(next);
+      if (left <= 0) return listen(next, leave);
       tell({ away: left });
       setTimeout(count, 1000, left - 1);
     };
@@ -92,10 +101,19 @@ function listen(pause) {
   });
 }
 
+// Locks exist on secure addresses alone; elsewhere each tab has its own stream.
+function queue() {
+  hasLeft = false;
+  const lead = () => new Promise((done) => {
+    leads = true;
+    listen(1, () => { leads = false; hasLeft = true; done(); });
+  });
+  if (navigator.locks) navigator.locks.request('everscan-live', lead); else lead();
+}
+
 export function startLive(address, prepare) {
   [url, ready] = [address, prepare];
   channel.onmessage = (event) => hear(event.data);
-  const lead = () => { leads = true; listen(1); return new Promise(() => {}); };
-  // Locks exist on secure addresses alone; elsewhere each tab has its own stream.
-  if (navigator.locks) { navigator.locks.request('everscan-live', lead); channel.postMessage({ who: true }); } else lead();
+  queue();
+  channel.postMessage({ who: true });
 }

@@ -191,7 +191,8 @@ impl<'a> Field<'a> {
     /// A switch that always sends `true` or `false`: the hidden field comes first, and the last value counts.
     pub(crate) fn switch(&self, on: bool, refused: &Refused) -> Markup {
         let on = match refused.typed.get(self.name) {
-            Some(typed) => typed == "true",
+            // The values of fields with one name, separated by spaces.
+            Some(typed) => typed.rsplit(' ').next() == Some("true"),
             None => on,
         };
         let error = self.error(refused);

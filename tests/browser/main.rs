@@ -10,6 +10,7 @@
 mod away;
 mod browser;
 mod chromium;
+mod dispatch;
 mod explained;
 mod keyboard;
 mod live;

@@ -6,17 +6,20 @@ export function reveal(part) {
   for (const hidden of part.querySelectorAll('[data-copy], [data-scripted]')) hidden.hidden = false;
 }
 
-function countBytes(area) {
+/** Says how much is typed, in the unit of the limit. */
+function count(area) {
   const note = area.nextElementSibling?.matches('.count') ? area.nextElementSibling
     : area.insertAdjacentElement('afterend', Object.assign(document.createElement('p'), { className: 'hint count' }));
-  const size = new TextEncoder().encode(area.value.replace(/\r\n/g, '\n')).length;
-  note.textContent = `${size.toLocaleString('en')} of ${Number(area.dataset.most).toLocaleString('en')} bytes`;
-  area.setCustomValidity(size > area.dataset.most ? 'This text is too long.' : '');
+  const { most, unit } = area.dataset;
+  const text = area.value.replace(/\r\n/g, '\n');
+  const size = unit === 'bytes' ? new TextEncoder().encode(text).length : [...text].length;
+  note.textContent = `${size.toLocaleString('en')} of ${Number(most).toLocaleString('en')} ${unit}`;
+  area.setCustomValidity(size > most ? 'This text is too long.' : '');
 }
 
 export function startForms() {
   for (const area of document.querySelectorAll('textarea[data-most]')) {
-    area.addEventListener('input', () => countBytes(area));
+    area.addEventListener('input', () => count(area));
   }
   for (const choice of document.querySelectorAll('select[data-setting]')) {
     const name = choice.dataset.setting;

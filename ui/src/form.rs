@@ -107,6 +107,13 @@ pub(crate) fn guarded_with(
     }
 }
 
+/// The longest text that is taken.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Most {
+    Bytes(u64),
+    Characters(u64),
+}
+
 /// A field with its label, a hint, and the reason why its value was refused.
 pub(crate) struct Field<'a> {
     pub(crate) name: &'a str,
@@ -158,10 +165,14 @@ impl<'a> Field<'a> {
     }
 
     /// Several lines of text.
-    pub(crate) fn text(&self, value: &str, most: Option<u64>, refused: &Refused) -> Markup {
+    pub(crate) fn text(&self, value: &str, most: Most, refused: &Refused) -> Markup {
+        let (most, unit) = match most {
+            Most::Bytes(most) => (most, "bytes"),
+            Most::Characters(most) => (most, "characters"),
+        };
         self.around(refused, |described, invalid| html! {
             textarea id=(self.id()) name=(self.name) rows="1" required[self.required] spellcheck="false"
-                data-most=[most] aria-invalid=[invalid] aria-describedby=[described] {
+                data-most=(most) data-unit=(unit) aria-invalid=[invalid] aria-describedby=[described] {
                 // A browser drops the first line end.
                 "\n" (refused.value(self.name, value))
             }

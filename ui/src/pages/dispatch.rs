@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use wire::{Explanation, Input, ScanInput, ScanStatus};
 
-use crate::form::{Field, Refused};
+use crate::form::{Field, Most, Refused};
 use crate::list::card;
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
 use crate::words::{condition, short_id};
 use crate::{form, links};
 
-/// The most bytes of a text.
-const TEXT_LIMIT: u64 = 65_535;
+/// The longest text of an input.
+const TEXT_LIMIT: Most = Most::Characters(65_535);
 
 pub struct Dispatch<'a> {
     pub scan: &'a ScanStatus,
@@ -85,7 +85,5 @@ fn field(input: &ScanInput, page: &Dispatch<'_>) -> Markup {
     } else {
         "An empty field sends the empty text."
     };
-    field
-        .hint(hint)
-        .text(&value, Some(TEXT_LIMIT), page.refused)
+    field.hint(hint).text(&value, TEXT_LIMIT, page.refused)
 }

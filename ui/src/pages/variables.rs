@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use wire::{KeyState, MissingName, Named, Project, ScanName, Secret, Var};
 
-use crate::form::{Field, Refused};
+use crate::form::{Field, Most, Refused};
 use crate::list::{card, empty, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
 use crate::words::{ago, condition};
@@ -92,7 +92,7 @@ fn vars(visit: &Visit, page: &Variables<'_>) -> Markup {
                     (form::post(visit, "var", &links::vars(project), &html! {
                         (Field::new("name", "Name").required().input("text", "", page.refused_var))
                         (Field::new("value", "Value").hint("Everybody who may see the project can read it. A var with this name gets the new value.")
-                            .text("", Some(65_536), page.refused_var))
+                            .text("", Most::Bytes(65_536), page.refused_var))
                         button.button type="submit" { "Set" }
                     }))
                 }

@@ -25,9 +25,26 @@ fn signing_out_everywhere_tells_an_open_page_in_another_browser() {
     here.shows("#connection", "You are signed out");
     here.shows("#jobs", "scheduled");
     assert!(is_marked(&here));
-    here.click("#connection a");
-    here.arrives("/login?next=%2Fjobs%3Fscan%3Dprobe");
+    let sign_in = "/login?next=%2Fjobs%3Fscan%3Dprobe";
+    here.appears(&format!("#connection a[href='{sign_in}']"));
+
+    // A sign-in in another tab is good for this one too, which goes on when the other one is closed.
+    let page = here.tabs().pop().unwrap();
+    let other = here.new_tab();
+    here.open(&world, sign_in);
     here.fill("input[name=token]", &world.token().unwrap());
     here.press("Sign in");
     here.arrives("/jobs?scan=probe");
+    here.go_to_tab(&page);
+    here.until(
+        "no bar",
+        "return document.getElementById('connection').hidden",
+        vec![],
+    );
+    here.go_to_tab(&other);
+    here.close_tab();
+    here.go_to_tab(&page);
+    let job = world.dispatch("site", "probe", &["target=b.example"]);
+    here.appears(&format!("#job-{job}"));
+    assert!(is_marked(&here));
 }

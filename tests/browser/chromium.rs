@@ -138,5 +138,6 @@ fn skip(reason: &str) {
     let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
     assert!(!(is_ci && is_root), "{reason}");
     // Unlike the output of the macros, this can be seen also if the test succeeds.
-    writeln!(std::io::stderr(), "SKIP: {reason}").unwrap();
+    let written = writeln!(std::io::stderr(), "SKIP: {reason}");
+    written.unwrap();
 }

@@ -399,6 +399,8 @@ pub(crate) fn tip(tip: &TipRef) -> wire::Tip {
         author: tip.author.clone(),
         seen_at: tip.seen_at,
         history_rewritten: tip.history_rewritten,
+        passed_over: Vec::new(),
+        more_passed_over: false,
     }
 }
 
@@ -505,6 +507,7 @@ pub(crate) fn scan(workflow: &workflow::Workflow, scan: &workflow::Scan) -> wire
             .map(|artifact| artifact.name.clone())
             .collect(),
         steps: u32::try_from(scan.steps.len()).unwrap_or(u32::MAX),
+        runs_on: scan.runs_on.clone(),
     }
 }
 

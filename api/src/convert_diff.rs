@@ -1,6 +1,18 @@
 //! How two workflows differ: from the language to the wire.
 
-use workflow::{Change, Difference, Edit, Fate, Part, ScanDifference};
+use workflow::{Change, Difference, Edit, Fate, Hunk, LineDifference, Part, ScanDifference};
+
+pub(crate) fn text(difference: LineDifference) -> wire::TextDifference {
+    let hunk = |hunk: Hunk| wire::Hunk {
+        from_line: hunk.from as u64,
+        to_line: hunk.to as u64,
+        lines: hunk.lines,
+    };
+    wire::TextDifference {
+        hunks: difference.hunks.into_iter().map(hunk).collect(),
+        cut: difference.cut,
+    }
+}
 
 pub(crate) fn difference(difference: &Difference) -> wire::Difference {
     wire::Difference {

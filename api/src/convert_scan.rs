@@ -83,6 +83,7 @@ pub(crate) fn slot(slot: &Upcoming) -> Option<wire::Slot> {
     let on = &slot.workflow.scan(&slot.scan)?.on;
     Some(wire::Slot {
         at: slot.at,
+        local: slot.at.with_timezone(&on.timezone).fixed_offset(),
         workflow: convert::workflow_ref(&slot.workflow.record.reference()),
         scan: slot.scan.to_string(),
         schedule: on.cron.as_ref()?.source().to_owned(),

@@ -104,7 +104,7 @@ async fn session(
 async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Response, Failure> {
     let answer: Answering<'_> = match route {
         UserRoute::ListSources => return sources::list(me, &request),
-        UserRoute::ShowSource => return sources::show(me, &request),
+        UserRoute::ShowSource => Box::pin(sources::show(me, &request)),
         UserRoute::SyncSource => Box::pin(sources::sync(me, &request)),
         UserRoute::ListProjects => return projects::list(me, &request),
         UserRoute::ShowProject => return projects::show(me, &request),

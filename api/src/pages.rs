@@ -67,7 +67,7 @@ pub(crate) async fn show(
         PageRoute::Runners => return runners::list(frame),
         PageRoute::Runner => Box::pin(runners::show(frame)),
         PageRoute::Sources => return sources::list(frame),
-        PageRoute::Source => return sources::show(frame),
+        PageRoute::Source => Box::pin(sources::show(frame)),
         PageRoute::Artifacts => Box::pin(artifacts::newest(frame)),
         PageRoute::Blobs => Box::pin(blobs::folder(frame)),
         PageRoute::Blob => Box::pin(handlers::blobs::download(me, request)),

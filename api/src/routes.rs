@@ -144,7 +144,7 @@ routes! {
         ScanLedger GET "/v0/workflows/{workflow}/scans/{scan}/ledger", WorkflowRead; ["limit" "cursor"], 0;
         Schedule GET "/v0/schedule", WorkflowRead; ["workflow" "scan" "limit"], 0;
         Why GET "/v0/workflows/{workflow}/scans/{scan}/why", WorkflowRead; ["at" "limit"], 0;
-        ListJobs GET "/v0/jobs", JobRead; ["workflow" "scan" "state" "trigger" "runner" "reason" "since" "until" "limit" "cursor"], 0;
+        ListJobs GET "/v0/jobs", JobRead; ["id" "workflow" "scan" "state" "trigger" "runner" "reason" "since" "until" "limit" "cursor"], 0;
         ShowJob GET "/v0/jobs/{job}", JobRead; ["wait"], 0;
         JobContext GET "/v0/jobs/{job}/context", JobRead; [], 0;
         DeleteJob DELETE "/v0/jobs/{job}", JobWrite; [], 0;
@@ -203,7 +203,7 @@ routes! {
     }
     Page PageRoute {
         Overview GET "/"; [], 0;
-        Jobs GET "/jobs", JobRead; ["state" "workflow" "scan" "trigger" "runner" "reason" "cursor"], 0;
+        Jobs GET "/jobs", JobRead; ["id" "state" "workflow" "scan" "trigger" "runner" "reason" "cursor"], 0;
         Job GET "/jobs/{job}", JobRead; [], 0;
         JobContext GET "/jobs/{job}/context", JobRead; [], 0;
         Log GET "/jobs/{job}/log", JobRead; ["from" "limit" "q" "step"], 0;
@@ -214,7 +214,7 @@ routes! {
         ArtifactEntries GET "/jobs/{job}/artifacts/{artifact}/entries", JobRead; ["cursor"], 0;
         ArtifactDiff GET "/jobs/{job}/artifacts/{artifact}/diff", JobRead; ["against" "cursor"], 0;
         Workflows GET "/workflows", WorkflowRead; ["cursor"], 0;
-        Workflow GET "/workflows/{workflow}", WorkflowRead; [], 0;
+        Workflow GET "/workflows/{workflow}", WorkflowRead; ["lanes"], 0;
         Revisions GET "/workflows/{workflow}/revisions", WorkflowRead; ["cursor"], 0;
         Revision GET "/workflows/{workflow}/revisions/{revision}", WorkflowRead; ["against"], 0;
         Scan GET "/workflows/{workflow}/scans/{scan}", WorkflowRead; ["cursor"], 0;

@@ -12,8 +12,8 @@ use model::limits::ID_PART_DIGITS;
 use model::retention::Position;
 use model::{
     Actor, BlobLinkId, Job, JobId, JobIdPart, NoJobIdPart, ProjectId, Reason, RevisionRecord,
-    RevisionRef, Runner, RunnerId, ScanKey, Seen, SessionId, Source, Timestamp, Token, TokenHash,
-    Viewer, WorkflowId, WorkflowRef, waiting,
+    RevisionRef, Runner, RunnerId, ScanKey, Seen, SessionId, Source, Timestamp, TipRecord, Token,
+    TokenHash, Viewer, WorkflowId, WorkflowRef, waiting,
 };
 use reconciler::{Handle, Why};
 use state::Seq;
@@ -227,25 +227,7 @@ impl Visible {
                 )),
             }
         })?;
-        let finished = self.newest_finished().await?;
-        let unfinished: Vec<JobId> = self.read(|seen| seen.jobs().map(|job| job.id).collect());
-        let mut ids: Vec<JobId> = unfinished.into_iter().chain(finished).collect();
-        ids.retain(|id| part.is_of(*id));
-        // A job that ended meanwhile is in both.
-        ids.sort_unstable();
-        ids.dedup();
-        let mut named = Vec::new();
-        for id in ids.into_iter().rev() {
-            match self.job(id).await {
-                Ok(job) => named.push(job),
-                // It was removed; its line is still there.
-                Err(failure) if failure.code == ErrorCode::NotFound => continue,
-                Err(failure) => return Err(failure),
-            }
-            if named.len() > CANDIDATES {
-                break;
-            }
-        }
+        let mut named = self.jobs_with(&part, None, CANDIDATES + 1).await?;
         if named.len() > 1 {
             return Err(ambiguous(text, &named));
         }
@@ -255,6 +237,35 @@ impl Visible {
                  {NAMED_JOBS} that are, and an older one needs its whole id"
             ))
         })
+    }
+
+    /// Jobs whose ids begin or end with some digits, newest first: of those that are not over and the newest that are.
+    pub(crate) async fn jobs_with(
+        &self,
+        part: &JobIdPart,
+        before: Option<JobId>,
+        most: usize,
+    ) -> Result<Vec<ShownJob>, Failure> {
+        let finished = self.newest_finished().await?;
+        let unfinished: Vec<JobId> = self.read(|seen| seen.jobs().map(|job| job.id).collect());
+        let mut ids: Vec<JobId> = unfinished.into_iter().chain(finished).collect();
+        ids.retain(|id| part.is_of(*id) && before.is_none_or(|before| *id < before));
+        // A job that ended meanwhile is in both.
+        ids.sort_unstable();
+        ids.dedup();
+        let mut found = Vec::new();
+        for id in ids.into_iter().rev() {
+            if found.len() == most {
+                break;
+            }
+            match self.job(id).await {
+                Ok(job) => found.push(job),
+                // It was removed; its line is still there.
+                Err(failure) if failure.code == ErrorCode::NotFound => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(found)
     }
 
     /// The newest finished jobs by their lines in the histories. Some may have been removed.
@@ -499,6 +510,12 @@ impl Visible {
             access: self.handle.source_access(&source.name),
             checked_at: self.handle.source_checked_at(&source.name),
         }
+    }
+
+    /// What was recorded of the newest tip of a source; none if there is no tip or the record cannot be read.
+    pub(crate) async fn tip_record(&self, source: &Shown<Arc<Source>>) -> Option<TipRecord> {
+        let tip = source.tip.as_ref()?;
+        self.handle.state().tip_record(&source.name, tip).await
     }
 
     /// Whether a runner has contacted the daemon recently.

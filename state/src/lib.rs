@@ -52,6 +52,7 @@ mod restored;
 mod revisions;
 mod scan_places;
 mod state;
+mod tips;
 mod upload;
 mod warned;
 mod watchers;

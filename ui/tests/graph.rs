@@ -155,6 +155,7 @@ fn scan(name: &str, reads: &[(&str, How)]) -> Scan {
         artifacts: Vec::new(),
         reads: reads.iter().map(reading).collect(),
         steps: 1,
+        runs_on: Vec::new(),
     }
 }
 

@@ -52,7 +52,8 @@ pub use project::{
 };
 pub use prune::{Amount, PruneRequest, Pruned, PrunedScan, RetentionPolicy};
 pub use revision::{
-    Change, Difference, Edit, Fate, Part, RevisionDiff, RevisionText, ScanDifference,
+    Change, Difference, Edit, Fate, Hunk, Part, RevisionDiff, RevisionText, ScanDifference,
+    TextDifference,
 };
 pub use runner::{
     Hello, JobAssigned, JobCancelled, Message, Poll, RegisterRunner, RegisteredRunner,

@@ -30,6 +30,32 @@ pub struct RevisionDiff {
     pub difference: Difference,
     /// The difference for people, line by line; none if both mean the same.
     pub lines: Vec<String>,
+    /// The scans that are the same in both, in their order. A change outside of the scans may still matter to them.
+    #[serde(default)]
+    pub untouched: Vec<String>,
+    /// How the texts of the files differ, with comments and spaces.
+    #[serde(default)]
+    pub text: TextDifference,
+}
+
+/// How two texts differ, line by line.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TextDifference {
+    /// From the top of the texts to their end; none if both are the same.
+    pub hunks: Vec<Hunk>,
+    /// Whether there is more than the listed hunks: a difference of thousands of lines is cut.
+    pub cut: bool,
+}
+
+/// Neighbouring lines that differ, with some that are the same around them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hunk {
+    /// The number of its first line in the text to compare with, from 1.
+    pub from_line: u64,
+    /// The number of its first line in the text that is compared, from 1.
+    pub to_line: u64,
+    /// Removed lines after `-`, added ones after `+`, and those in both after a space.
+    pub lines: Vec<String>,
 }
 
 /// What differs between two workflows.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, FixedOffset, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -75,6 +75,8 @@ pub struct ArtifactLine {
 pub struct Slot {
     /// One in the past waits for a job to end.
     pub at: DateTime<Utc>,
+    /// The same moment in the time zone of the schedule.
+    pub local: DateTime<FixedOffset>,
     pub workflow: WorkflowRef,
     pub scan: String,
     /// The five fields.

@@ -71,6 +71,17 @@ pub struct Tip {
     pub seen_at: DateTime<Utc>,
     /// Whether the previous tip is not an ancestor of this one.
     pub history_rewritten: bool,
+    /// The commits between the previous tip and this one, which were never active. Only in the answer about one source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<String>,
+    /// Whether there are more than are listed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub more_passed_over: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// A statement about a source that is true, false or unknown.

@@ -95,6 +95,9 @@ pub struct Scan {
     pub reads: Vec<Reading>,
     /// The number of steps.
     pub steps: u32,
+    /// The labels that a runner must have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs_on: Vec<String>,
 }
 
 /// A scan that another one reads.

@@ -6,6 +6,7 @@
 //! schedules as they are written.
 
 mod align;
+mod lines;
 mod members;
 mod readers;
 mod renames;
@@ -16,6 +17,8 @@ mod text;
 mod written;
 
 use serde::Serialize;
+
+pub use lines::{Hunk, LineDifference, line_diff};
 
 use crate::definition::{Scan, Workflow};
 

@@ -37,7 +37,9 @@ pub use definition::{
     Artifact, CatchUp, NotifyOn, Overlap, Retry, Scan, Step, Triggers, Variable, Workflow,
 };
 pub use diagnostic::{Code, Diagnostic, NotUtf8, SETTINGS_FILE, Severity, is_obeyed, render, utf8};
-pub use diff::{Change, Difference, Edit, Fate, Part, ScanDifference, diff};
+pub use diff::{
+    Change, Difference, Edit, Fate, Hunk, LineDifference, Part, ScanDifference, diff, line_diff,
+};
 pub use digest::ScanDigest;
 pub use dispatch::{Dispatch, Input, InputError, InputKind, InputProblem, InputValue};
 pub use duration::{DurationError, format_duration, parse_duration};

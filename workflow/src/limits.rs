@@ -142,5 +142,11 @@ pub const CRON_DAYS: u32 = 9 * 366;
 /// Pairs of entries in a comparison of two lists: a few megabytes, and milliseconds.
 pub const DIFF_CELLS: usize = 1_000_000;
 
+/// Lines of the difference of two texts: nobody reads more, and a page with them is still light.
+pub const DIFF_LINES: usize = 2_000;
+
+/// Lines that are the same, before and after those that differ.
+pub const DIFF_CONTEXT: usize = 3;
+
 /// Scans that an added scan is compared with to find a rename, if many have the same scripts.
 pub const RENAME_CANDIDATES: usize = 8;

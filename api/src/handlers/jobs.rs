@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::limits::ID_PART_DIGITS;
 use model::{JobId, JobState, Reason, Seen, StateKind, Trigger, WorkflowId};
 use state::JobFilter;
 use tokio::time::Instant;
@@ -14,7 +15,7 @@ use crate::convert;
 use crate::failure::{Failure, unauthorized};
 use crate::limits::WAIT;
 use crate::reply;
-use crate::request::Request;
+use crate::request::{Query, Request};
 use crate::visible::{Dismissed, ShownJob, Visible};
 
 /// Jobs, newest first.
@@ -24,6 +25,9 @@ pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Fa
 
 pub(crate) async fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Job>, Failure> {
     let query = &request.query;
+    if let Some(part) = query.get("id") {
+        return with_digits(me, query, part).await;
+    }
     let workflow = match query.get("workflow") {
         None => None,
         Some(text) => Some(me.read(|seen| workflows::find(seen, text).map(|found| found.id))?),
@@ -42,14 +46,7 @@ pub(crate) async fn load_list(me: &Visible, request: &Request) -> Result<Page<wi
                 .ok_or_else(|| Failure::invalid("state", "is not a state of a job"))?,
         ),
     };
-    let before: Option<JobId> = match query.get("cursor") {
-        None => None,
-        Some(cursor) => Some(
-            cursor
-                .parse()
-                .map_err(|_| Failure::invalid("cursor", "is not from this list"))?,
-        ),
-    };
+    let before = cursor(query)?;
     let trigger =
         match query.get("trigger") {
             None => None,
@@ -82,15 +79,7 @@ pub(crate) async fn load_list(me: &Visible, request: &Request) -> Result<Page<wi
     }
     let (jobs, page) = me.jobs(filter, before, query.limit()?).await?;
     let next_cursor = page.next.map(|next| next.to_string());
-    let mut items = Vec::with_capacity(jobs.len());
-    for job in &jobs {
-        match wire_job(me, job).await {
-            Ok(job) => items.push(job),
-            // The job was removed while the page was read.
-            Err(failure) if failure.code == ErrorCode::NotFound => {}
-            Err(failure) => return Err(failure),
-        }
-    }
+    let items = wire_jobs(me, &jobs).await?;
     if let Some(runner) = query.get("runner")
         && items.is_empty()
         && next_cursor.is_none()
@@ -104,6 +93,67 @@ pub(crate) async fn load_list(me: &Visible, request: &Request) -> Result<Page<wi
         next_cursor,
         damaged: convert::damaged(page.damaged),
     })
+}
+
+fn cursor(query: &Query) -> Result<Option<JobId>, Failure> {
+    let cursor = query.get("cursor").map(str::parse);
+    cursor
+        .transpose()
+        .map_err(|_| Failure::invalid("cursor", "is not from this list"))
+}
+
+/// Jobs whose ids begin or end with these digits. A whole id is one, too.
+async fn with_digits(me: &Visible, query: &Query, part: &str) -> Result<Page<wire::Job>, Failure> {
+    let others = [
+        "workflow", "scan", "state", "trigger", "runner", "reason", "since", "until",
+    ];
+    if let Some(other) = others.into_iter().find(|name| query.get(name).is_some()) {
+        return Err(Failure::invalid(
+            other,
+            "cannot be asked together with `id`",
+        ));
+    }
+    let limit = query.limit()?;
+    let before = cursor(query)?;
+    let mut jobs = match part.parse::<JobId>() {
+        Ok(id) => match me.job(id).await {
+            Ok(job) => vec![job],
+            Err(failure) if failure.code == ErrorCode::NotFound => Vec::new(),
+            Err(failure) => return Err(failure),
+        },
+        Err(_) => {
+            let part = part.parse().map_err(|_| {
+                let problem = format!(
+                    "must be {ID_PART_DIGITS} or more of the first or last digits of an id"
+                );
+                Failure::invalid("id", problem)
+            })?;
+            me.jobs_with(&part, before, limit + 1).await?
+        }
+    };
+    let has_more = jobs.len() > limit;
+    jobs.truncate(limit);
+    Ok(Page {
+        next_cursor: jobs
+            .last()
+            .filter(|_| has_more)
+            .map(|last| last.id.to_string()),
+        items: wire_jobs(me, &jobs).await?,
+        damaged: Vec::new(),
+    })
+}
+
+/// Converts jobs, without those that were removed meanwhile.
+async fn wire_jobs(me: &Visible, jobs: &[ShownJob]) -> Result<Vec<wire::Job>, Failure> {
+    let mut items = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        match wire_job(me, job).await {
+            Ok(job) => items.push(job),
+            Err(failure) if failure.code == ErrorCode::NotFound => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(items)
 }
 
 /// Fails unless the workflow has a scan of that name, or had one that left jobs.

@@ -4,7 +4,7 @@ use model::{RevisionRecord, RevisionRef, WorkflowRef};
 use state::{ReadError, StoredRevision};
 use warp::reply::Response;
 use wire::{ErrorCode, Page, RevisionDiff, RevisionText};
-use workflow::{Diagnostic, Workflow};
+use workflow::{Diagnostic, Difference, Workflow};
 
 use super::{validate, workflows};
 use crate::failure::{Failure, RESTORE};
@@ -69,6 +69,14 @@ pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<Revisio
     })
 }
 
+/// What a revision defines.
+pub(crate) async fn load_definition(me: &Visible, request: &Request) -> Result<Workflow, Failure> {
+    let workflow = workflow(me, request)?;
+    let known = me.revisions(&workflow).await?;
+    let at = find(&known, request.parameter(1))?;
+    Ok(defined(me, &workflow, &known, at).await?.definition)
+}
+
 /// How a revision differs from another one, by default from the one before it.
 pub(super) async fn diff(me: &Visible, request: &Request) -> Result<Response, Failure> {
     Ok(reply::ok(&load_diff(me, request).await?))
@@ -88,15 +96,24 @@ pub(crate) async fn load_diff(me: &Visible, request: &Request) -> Result<Revisio
             );
         }
     };
-    let (to, after) = defined(me, &workflow, &known, to).await?;
-    let (from, before) = defined(me, &workflow, &known, from).await?;
-    let difference = workflow::diff(&before, &after);
+    let to = defined(me, &workflow, &known, to).await?;
+    let from = defined(me, &workflow, &known, from).await?;
+    let difference = workflow::diff(&from.definition, &to.definition);
     Ok(RevisionDiff {
-        from: convert::revision_ref(&from),
-        to: convert::revision_ref(&to),
+        from: convert::revision_ref(&from.reference),
+        to: convert::revision_ref(&to.reference),
+        untouched: untouched(&to.definition, &difference),
         difference: convert_diff::difference(&difference),
         lines: difference.to_string().lines().map(str::to_owned).collect(),
+        text: convert_diff::text(validate::compare(from.text, to.text).await?),
     })
+}
+
+/// The present scans of which nothing differs.
+fn untouched(definition: &Workflow, difference: &Difference) -> Vec<String> {
+    let differs = |name: &str| difference.scans.iter().any(|scan| scan.scan == name);
+    let names = definition.scans().map(|scan| scan.name.to_string());
+    names.filter(|name| !differs(name)).collect()
 }
 
 fn workflow(me: &Visible, request: &Request) -> Result<Shown<WorkflowRef>, Failure> {
@@ -139,17 +156,28 @@ async fn read(
         })
 }
 
+/// A revision that is valid.
+struct Defined {
+    reference: RevisionRef,
+    definition: Workflow,
+    text: String,
+}
+
 /// What one of the known revisions defines.
 async fn defined(
     me: &Visible,
     workflow: &Shown<WorkflowRef>,
     known: &[RevisionRef],
     at: usize,
-) -> Result<(RevisionRef, Workflow), Failure> {
+) -> Result<Defined, Failure> {
     let StoredRevision { record, text } = read(me, workflow, known, at).await?;
     let number = record.reference.number;
-    match validate::check(record.file, text).await? {
-        Ok(parsed) => Ok((record.reference, parsed.workflow)),
+    match validate::check(record.file, text.clone()).await? {
+        Ok(parsed) => Ok(Defined {
+            reference: record.reference,
+            definition: parsed.workflow,
+            text,
+        }),
         Err(problems) => {
             let problem: String = problems
                 .first()

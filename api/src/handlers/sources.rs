@@ -30,15 +30,17 @@ pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::So
 }
 
 /// One source.
-pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_show(me, request)?))
+pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&load_show(me, request).await?))
 }
 
-pub(crate) fn load_show(me: &Visible, request: &Request) -> Result<wire::Source, Failure> {
-    let shown = me.read(|seen| {
-        let source = find(seen, request.parameter(0))?;
-        Ok::<_, Failure>(convert::source(seen, source, me.looked_at(source)))
-    })?;
+pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<wire::Source, Failure> {
+    let source = me.find(|seen| Ok(find(seen, request.parameter(0))?.clone()))?;
+    let mut shown = me.read(|seen| convert::source(seen, &source, me.looked_at(&source)));
+    if let (Some(tip), Some(record)) = (&mut shown.tip, me.tip_record(&source).await) {
+        tip.passed_over = record.skipped;
+        tip.more_passed_over = record.more_skipped;
+    }
     Ok(shown)
 }
 
@@ -46,7 +48,7 @@ pub(crate) fn load_show(me: &Visible, request: &Request) -> Result<wire::Source,
 pub(crate) async fn sync(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let name = me.find(|seen| Ok(find(seen, request.parameter(0))?.name.clone()))?;
     me.sync_source(&name, request.query.flag("wait")?).await?;
-    show(me, request)
+    show(me, request).await
 }
 
 fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {

@@ -3,7 +3,7 @@
 use tokio::sync::Semaphore;
 use warp::reply::Response;
 use wire::{ErrorCode, Validate, Validated};
-use workflow::{Diagnostic, Parsed, TemplatePolicy};
+use workflow::{Diagnostic, LineDifference, Parsed, TemplatePolicy};
 
 use crate::convert;
 use crate::failure::Failure;
@@ -40,6 +40,15 @@ pub(super) async fn check(file: String, text: String) -> Result<Checked, Failure
     let checked =
         tokio::task::spawn_blocking(move || workflow::parse(&file, &text, TemplatePolicy::Warn));
     checked
+        .await
+        .map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))
+}
+
+/// Compares two texts on a thread that may block.
+pub(super) async fn compare(before: String, after: String) -> Result<LineDifference, Failure> {
+    let _room = ROOM.acquire().await;
+    let compared = tokio::task::spawn_blocking(move || workflow::line_diff(&before, &after));
+    compared
         .await
         .map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))
 }

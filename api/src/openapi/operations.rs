@@ -1,6 +1,7 @@
 //! What each operation takes and answers. The matches have no wildcard, so a new route asks for its description.
 
 use super::headers::{self, Header};
+use model::limits::ID_PART_DIGITS;
 use model::{Reason, StateKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
@@ -541,6 +542,10 @@ pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static st
         (_, "since" | "at", _) => ("At this time or later; with `at`, at this time.", time()),
         (_, "until", _) => ("Before this time.", time()),
         (_, "against", _) => ("The other job.", word()),
+        (_, "id", _) => (
+            "Only jobs whose id begins or ends with these digits, of those that are not over and the newest that are. It takes no other filter beside it.",
+            json!({ "type": "string", "minLength": ID_PART_DIGITS }),
+        ),
         (_, "state", Some(UserRoute::ListWorkflows)) => {
             ("The active workflows, or all.", one_of(&["active", "all"]))
         }

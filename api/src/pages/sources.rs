@@ -13,8 +13,8 @@ pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::sources(&frame.visit, &found)))
 }
 
-pub(super) fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let source = sources::load_show(frame.me, frame.request)?;
+pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let source = sources::load_show(frame.me, frame.request).await?;
     Ok(frame.page(pages::source(&frame.visit, &source)))
 }
 

@@ -73,6 +73,49 @@ async fn a_part_that_several_jobs_have_names_them_and_one_that_none_has_says_how
 }
 
 #[tokio::test]
+async fn jobs_are_listed_by_a_part_of_their_ids_page_by_page() {
+    let service = Service::follow(&["main", "other"]).await;
+    let first = service.dispatch("large").await;
+    service
+        .admin(Call::post(format!("/v0/jobs/{first}/cancel")))
+        .await
+        .expect(200);
+    let second = service.dispatch("build").await;
+    let list = async |query: &str| {
+        let page = service.get(&format!("/v0/jobs?{query}")).await.expect(200);
+        let items = page["items"].as_array().unwrap().iter();
+        let ids: Vec<String> = items.map(|job| text(&job["id"])).collect();
+        (ids, page["next_cursor"].clone())
+    };
+    let (shared, end) = (&first[..9], &first[first.len() - 8..]);
+    for query in [format!("id={end}"), format!("id={first}")] {
+        assert_eq!(list(&query).await.0, [first.clone()], "{query}");
+    }
+    let (newest, next) = list(&format!("id={shared}&limit=1")).await;
+    assert_eq!(newest, [second.clone()]);
+    let rest = format!("id={shared}&limit=1&cursor={}", text(&next));
+    assert_eq!(list(&rest).await, ([first.clone()].into(), json!(null)));
+    let unknown = "11111111-1111-4111-8111-111111111111";
+    for nobody in ["id=ffffffff".to_owned(), format!("id={unknown}")] {
+        assert_eq!(list(&nobody).await.0.len(), 0, "{nobody}");
+    }
+    for (query, field) in [
+        ("id=123", "id"),
+        ("id=large", "id"),
+        ("id=ffffffff&state=failed", "state"),
+        ("id=ffffffff&cursor=x", "cursor"),
+    ] {
+        let problem = service.get(&format!("/v0/jobs?{query}")).await;
+        let problem = problem.problem(400, "invalid_request");
+        assert_eq!(problem["errors"][0]["field"], field, "{problem}");
+    }
+    let stranger = service.limited([Scope::JobRead], &["other"]).await;
+    let call = Call::get(format!("/v0/jobs?id={shared}")).bearer(&stranger);
+    let seen = call.send(service.address).await.expect(200);
+    assert_eq!(seen["items"], json!([]));
+}
+
+#[tokio::test]
 async fn the_candidates_of_a_part_end_somewhere() {
     let service = Service::start().await;
     for _ in 0..12 {

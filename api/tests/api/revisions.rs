@@ -93,6 +93,24 @@ async fn a_difference_is_against_the_revision_before_unless_another_is_named() {
     let scans = newest["difference"]["scans"].as_array().unwrap();
     let fates: Vec<&Value> = scans.iter().map(|scan| &scan["fate"]).collect();
     assert_eq!(fates, ["changed", "removed"]);
+    let text = &newest["text"];
+    let hunk = &text["hunks"][0];
+    assert_eq!(
+        (&hunk["from_line"], &text["cut"]),
+        (&json!(1), &json!(false))
+    );
+    let lines: Vec<&str> = hunk["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line.as_str().unwrap())
+        .collect();
+    for text in [PLAIN_LATER, PLAIN] {
+        let mark = if text == PLAIN { '+' } else { '-' };
+        for line in text.lines() {
+            assert!(lines.contains(&&*format!("{mark}{line}")), "{lines:?}");
+        }
+    }
     let same = service
         .get(&format!("{REVISIONS}/3/diff?from=1"))
         .await
@@ -100,6 +118,10 @@ async fn a_difference_is_against_the_revision_before_unless_another_is_named() {
     assert_eq!(
         (&same["difference"]["scans"], &same["lines"]),
         (&json!([]), &json!([]))
+    );
+    assert_eq!(
+        (&same["untouched"], &same["text"]["hunks"]),
+        (&json!(["only"]), &json!([]))
     );
     let first = service.get(&format!("{REVISIONS}/1/diff")).await;
     first.problem(404, "not_found");

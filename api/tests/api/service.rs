@@ -206,7 +206,7 @@ impl Service {
         let mut sources = Vec::new();
         for name in names {
             let path = folder.join(name);
-            push(&path, &files());
+            push(&path, &[&files()]);
             sources.push(SourceConfig {
                 name: name.parse().unwrap(),
                 location: Location::Local(path),
@@ -275,7 +275,12 @@ impl Service {
 
     /// Commits these files to `main`, and makes the daemon look.
     pub(crate) async fn push(&self, files: &[(&str, &str)]) {
-        push(&self.folder.join("main"), files);
+        self.push_all(&[files]).await;
+    }
+
+    /// Commits each of these to `main` and pushes all at once.
+    pub(crate) async fn push_all(&self, commits: &[&[(&str, &str)]]) {
+        push(&self.folder.join("main"), commits);
         let name = "main".parse().unwrap();
         self.handle.sync_source(&name, true).await.unwrap();
     }
@@ -545,8 +550,8 @@ fn files() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// Commits exactly these files to `main`. Makes the repository if needed.
-fn push(path: &Path, files: &[(&str, &str)]) {
+/// Makes commits with exactly these files, and moves `main` to the last. Makes the repository if needed.
+fn push(path: &Path, commits: &[&[(&str, &str)]]) {
     let repository = if path.exists() {
         Repository::open(path).unwrap()
     } else {
@@ -558,26 +563,30 @@ fn push(path: &Path, files: &[(&str, &str)]) {
             .initial_head("main");
         Repository::init_opts(path, &options).unwrap()
     };
-    let parent = repository.refname_to_id("refs/heads/main").ok();
+    let mut tip = repository.refname_to_id("refs/heads/main").ok();
+    for files in commits {
+        tip = Some(commit(&repository, tip, files));
+    }
+    let tip = tip.expect("a commit");
+    repository
+        .reference("refs/heads/main", tip, true, "push")
+        .unwrap();
+}
+
+fn commit(repository: &Repository, parent: Option<git2::Oid>, files: &[(&str, &str)]) -> git2::Oid {
     let parent = parent.map(|id| repository.find_commit(id).unwrap());
     let mut index = git2::Index::new().unwrap();
     for (path, text) in files {
         let id = repository.blob(text.as_bytes()).unwrap();
         index.add(&entry(path, id)).unwrap();
     }
-    let tree = index.write_tree_to(&repository).unwrap();
+    let tree = index.write_tree_to(repository).unwrap();
     let tree = repository.find_tree(tree).unwrap();
     let author = Signature::new("Ada", "ada@example.org", &Time::new(1_790_000_000, 0)).unwrap();
+    let parents: Vec<_> = parent.iter().collect();
     repository
-        .commit(
-            Some("refs/heads/main"),
-            &author,
-            &author,
-            "Change it\n",
-            &tree,
-            &parent.iter().collect::<Vec<_>>(),
-        )
-        .unwrap();
+        .commit(None, &author, &author, "Change it\n", &tree, &parents)
+        .unwrap()
 }
 
 fn entry(path: &str, id: git2::Oid) -> git2::IndexEntry {

@@ -152,6 +152,8 @@ pub(crate) fn source(valid: bool) -> Source {
             author: "Ann".to_owned(),
             seen_at: at(3),
             history_rewritten: false,
+            passed_over: Vec::new(),
+            more_passed_over: false,
         }),
         checked_at: Some(at(4)),
         conditions: vec![
@@ -202,6 +204,7 @@ pub(crate) fn workflow() -> Workflow {
                 artifacts: vec!["report.zip".to_owned()],
                 reads: Vec::new(),
                 steps: 2,
+                runs_on: Vec::new(),
             },
             Scan {
                 name: "ports".to_owned(),
@@ -214,6 +217,7 @@ pub(crate) fn workflow() -> Workflow {
                     how: wire::How::Starts,
                 }],
                 steps: 1,
+                runs_on: Vec::new(),
             },
         ],
         warnings: Vec::new(),

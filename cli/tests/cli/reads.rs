@@ -71,6 +71,8 @@ fn revision_diff(changes: Vec<Change>) -> RevisionDiff {
             scans: vec![scan],
         },
         lines,
+        untouched: Vec::new(),
+        text: wire::TextDifference::default(),
     }
 }
 
@@ -277,6 +279,7 @@ fn a_context_is_what_an_expression_takes() {
 fn the_next_slots_of_schedules() {
     let slot = |hours: i64| Slot {
         at: at(3600 * hours),
+        local: at(3600 * hours).fixed_offset(),
         workflow: job(JobState::Running).workflow,
         scan: "subdomains".to_owned(),
         schedule: "0 * * * *".to_owned(),

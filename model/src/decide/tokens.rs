@@ -230,6 +230,11 @@ pub struct InitialToken {
     pub hash: TokenHash,
 }
 
+impl InitialToken {
+    /// The name of the first token.
+    pub const NAME: &str = "initial admin";
+}
+
 impl Command for InitialToken {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Ordinary;
@@ -240,7 +245,7 @@ impl Command for InitialToken {
         }
         let token = Token {
             id: TokenId::random(moment.entropy),
-            name: "initial admin".to_owned(),
+            name: Self::NAME.to_owned(),
             hash: self.hash,
             scopes: Scopes::admin(),
             projects: Projects::All,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use chrono::{NaiveDate, TimeDelta};
+use chrono::{FixedOffset, NaiveDate, TimeDelta};
 use ui::form::Refused;
 use wire::*;
 
@@ -60,6 +60,8 @@ pub(crate) fn source(texts: Texts) -> Source {
             author: texts.text("Ada"),
             seen_at: ago(7_200),
             history_rewritten: true,
+            passed_over: vec![texts.text("77ab03e11"), texts.text("1e90c4b22")],
+            more_passed_over: true,
         }),
         checked_at: Some(ago(12)),
         conditions: vec![
@@ -216,6 +218,7 @@ pub(crate) fn refused(texts: Texts, fields: &[&str]) -> Refused {
 pub(crate) fn slot(texts: Texts, seconds: i64) -> Slot {
     Slot {
         at: ago(seconds),
+        local: ago(seconds).with_timezone(&FixedOffset::east_opt(7_200).unwrap()),
         workflow: workflow_ref(texts),
         scan: texts.text("probe"),
         schedule: texts.text("0 */6 * * *"),
@@ -320,6 +323,24 @@ pub(crate) fn revision_diff(texts: Texts) -> RevisionDiff {
             ],
         },
         lines: Vec::new(),
+        untouched: vec![texts.text("hosts"), texts.text("report")],
+        text: TextDifference {
+            hunks: vec![hunk(texts, 1, 1), hunk(texts, 41, 42)],
+            cut: true,
+        },
+    }
+}
+
+fn hunk(texts: Texts, from_line: u64, to_line: u64) -> Hunk {
+    Hunk {
+        from_line,
+        to_line,
+        lines: vec![
+            format!(" {}", texts.text("steps:")),
+            format!("-{}", texts.text("  - run: old")),
+            format!("+{}", texts.text("  - run: new")),
+            " ".to_owned(),
+        ],
     }
 }
 

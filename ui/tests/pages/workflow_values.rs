@@ -56,6 +56,7 @@ pub(crate) fn scan(texts: Texts) -> Scan {
             how: How::Starts,
         }],
         steps: 4,
+        runs_on: vec![texts.text("gpu")],
     }
 }
 

@@ -261,6 +261,9 @@ impl Fixture {
                     Some(cursor) => cursor,
                     None => continue,
                 },
+                // It takes no other filter beside it.
+                "id" => continue,
+                "lanes" => "week",
                 "state" if route.path == "/v0/workflows" => "active",
                 "state" => "succeeded",
                 "workflow" => "pipeline",

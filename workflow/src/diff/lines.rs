@@ -1,0 +1,167 @@
+//! How two texts differ, line by line, in the unified form.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use super::align::{Gap, gaps};
+use crate::limits::{DIFF_CONTEXT, DIFF_LINES};
+
+/// The difference of two texts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct LineDifference {
+    /// From the top of the texts to their end.
+    pub hunks: Vec<Hunk>,
+    /// Whether there is more than the listed hunks: a very long difference is cut.
+    pub cut: bool,
+}
+
+/// Neighbouring lines that differ, with some that are the same around them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hunk {
+    /// The number of its first line in the former text, from 1.
+    pub from: usize,
+    /// The number of its first line in the present text, from 1.
+    pub to: usize,
+    /// Removed lines after `-`, added ones after `+`, and those in both after a space.
+    pub lines: Vec<String>,
+}
+
+/// Compares two texts.
+pub fn line_diff(before: &str, after: &str) -> LineDifference {
+    let before: Vec<&str> = before.lines().collect();
+    let after: Vec<&str> = after.lines().collect();
+    let mut difference = LineDifference::default();
+    let mut left = DIFF_LINES;
+    for near in groups(gaps(&before, &after)) {
+        let hunk = hunk(&before, &after, &near, &mut left);
+        difference.hunks.extend(hunk);
+        if left == 0 {
+            difference.cut = true;
+            break;
+        }
+    }
+    difference
+}
+
+/// Gaps between which there are so few lines that one hunk shows them all.
+fn groups(gaps: Vec<Gap>) -> Vec<Vec<Gap>> {
+    let mut groups: Vec<Vec<Gap>> = Vec::new();
+    for gap in gaps {
+        let last = groups.last_mut();
+        match last {
+            Some(group)
+                if group.last().is_some_and(|former| {
+                    gap.before.start - former.before.end <= 2 * DIFF_CONTEXT
+                }) =>
+            {
+                group.push(gap);
+            }
+            _ => groups.push(vec![gap]),
+        }
+    }
+    groups
+}
+
+/// The hunk of a group with at most `left` lines, which it takes off.
+fn hunk(before: &[&str], after: &[&str], group: &[Gap], left: &mut usize) -> Option<Hunk> {
+    let (first, last) = (group.first()?, group.last()?);
+    let lead = DIFF_CONTEXT.min(first.before.start);
+    let mut lines = Vec::new();
+    let mut add = |mark: char, text: &[&str], range: Range<usize>| {
+        let found = text.get(range).unwrap_or_default();
+        let fitting = found.iter().take(*left);
+        lines.extend(fitting.map(|line| format!("{mark}{line}")));
+        *left = left.saturating_sub(found.len());
+    };
+    let mut at = first.before.start - lead;
+    for gap in group {
+        add(' ', before, at..gap.before.start);
+        add('-', before, gap.before.clone());
+        add('+', after, gap.after.clone());
+        at = gap.before.end;
+    }
+    let end = before.len().min(last.before.end + DIFF_CONTEXT);
+    add(' ', before, at..end);
+    Some(Hunk {
+        from: first.before.start - lead + 1,
+        to: first.after.start - lead + 1,
+        lines,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    fn numbers(range: Range<usize>) -> Vec<String> {
+        range.map(|number| number.to_string()).collect()
+    }
+
+    #[test]
+    fn lines_around_a_change_are_shown() {
+        let before = numbers(1..31);
+        let mut after = before.clone();
+        after[9] = "ten".to_owned();
+        after.remove(14);
+        after.push("31".to_owned());
+        let difference = line_diff(&before.join("\n"), &after.join("\n"));
+        let lines = |at: usize| difference.hunks[at].lines.join(" ");
+        assert_eq!(
+            lines(0),
+            " 7  8  9 -10 +ten  11  12  13  14 -15  16  17  18"
+        );
+        assert_eq!((difference.hunks[0].from, difference.hunks[0].to), (7, 7));
+        assert_eq!(lines(1), " 28  29  30 +31");
+        assert_eq!((difference.hunks[1].from, difference.hunks[1].to), (28, 27));
+        assert_eq!((difference.hunks.len(), difference.cut), (2, false));
+        assert_eq!(line_diff("a\nb", "a\nb\n"), LineDifference::default());
+    }
+
+    #[test]
+    fn a_long_difference_is_cut_and_says_so() {
+        let all = numbers(0..DIFF_LINES).join("\n");
+        let difference = line_diff("", &all);
+        assert_eq!(difference.hunks[0].lines.len(), DIFF_LINES);
+        assert!(difference.cut);
+        let fewer = numbers(1..DIFF_LINES).join("\n");
+        assert!(!line_diff("", &fewer).cut);
+    }
+
+    #[test]
+    fn the_hunks_make_the_one_text_of_the_other() {
+        let mut random = Random::new(7);
+        for _ in 0..500 {
+            let text = |random: &mut Random| {
+                let letters: Vec<String> =
+                    random.text("abc", 40).chars().map(String::from).collect();
+                letters.join("\n")
+            };
+            let (before, after) = (text(&mut random), text(&mut random));
+            assert_eq!(applied(&before, &line_diff(&before, &after)), after);
+        }
+    }
+
+    fn applied(before: &str, difference: &LineDifference) -> String {
+        let before: Vec<&str> = before.lines().collect();
+        let (mut made, mut at) = (Vec::new(), 0);
+        for hunk in &difference.hunks {
+            made.extend(&before[at..hunk.from - 1]);
+            assert_eq!(made.len(), hunk.to - 1);
+            at = hunk.from - 1;
+            for line in &hunk.lines {
+                let (mark, text) = line.split_at(1);
+                if mark != "+" {
+                    assert_eq!(before[at], text);
+                    at += 1;
+                }
+                if mark != "-" {
+                    made.push(text);
+                }
+            }
+        }
+        made.extend(&before[at..]);
+        made.join("\n")
+    }
+}

@@ -220,11 +220,16 @@ fn too_large(limit: u64) -> Failure {
 #[cfg(test)]
 mod tests {
     use futures_util::stream;
+    use tokio::sync::Mutex;
 
     use super::*;
 
+    /// Tests of large bodies follow each other, as all share one room.
+    static ALONE: Mutex<()> = Mutex::const_new(());
+
     /// Reads a body whose pieces arrive with this pause between them.
     async fn arrives(pieces: usize, bytes: usize, pause: Duration) -> Result<usize, ErrorCode> {
+        let _alone = ALONE.lock().await;
         let pieces = stream::iter(0..pieces).then(move |_| async move {
             tokio::time::sleep(pause).await;
             Ok::<_, warp::Error>(Bytes::from(vec![b'x'; bytes]))
@@ -260,6 +265,7 @@ mod tests {
 
     #[tokio::test]
     async fn large_bodies_share_their_room() {
+        let _alone = ALONE.lock().await;
         let body = || {
             let piece = Bytes::from(vec![b'x'; 100 * 1024]);
             let pieces = stream::iter([Ok::<_, warp::Error>(piece)]);

@@ -1,28 +1,38 @@
-// The finder: pages of the menu, and the workflows, scans, runners and sources that their pages link with `data-find`.
+// The finder: pages of the menu, the workflows, scans, runners and sources that their pages link with `data-find`, and
+// the jobs whose ids begin or end with the digits that are typed, for which the daemon is asked.
 
 const id = (name) => document.getElementById(name);
-let entries, offers = [], chosen = 0;
+let entries, offers = [], chosen = 0, asked, jobs = [];
+
+async function linked(address) {
+  const answer = await fetch(address).catch(() => null);
+  if (!answer?.ok) return [];
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  return [...page.querySelectorAll('a[data-find]')].map((link) => ({
+    text: link.dataset.name ?? link.textContent.trim(), kind: link.dataset.find, href: link.getAttribute('href'),
+  }));
+}
 
 async function collect() {
   const menu = [...document.querySelectorAll('.rail a.item')];
   entries = menu.map((link) => ({ text: link.textContent.trim(), kind: 'page', href: link.href }));
   const lists = menu.filter((link) => ['/workflows', '/runners', '/sources'].includes(link.pathname));
-  await Promise.all(lists.map(async (list) => {
-    const answer = await fetch(list.href).catch(() => null);
-    if (!answer?.ok) return;
-    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    for (const link of page.querySelectorAll('a[data-find]')) {
-      const text = link.dataset.name ?? link.textContent.trim();
-      entries.push({ text, kind: link.dataset.find, href: link.getAttribute('href') });
-    }
-  }));
+  await Promise.all(lists.map(async (list) => entries.push(...await linked(list.href))));
+}
+
+async function ask(digits) {
+  asked = digits;
+  jobs = [];
+  const found = digits && await linked(`/jobs?id=${digits}`);
+  if (found && asked === digits) { jobs = found; draw(); }
 }
 
 function draw() {
   const wanted = id('finder-text').value.trim().toLowerCase();
-  offers = entries.filter((entry) => entry.text.toLowerCase().includes(wanted))
-    .sort((a, b) => a.text.toLowerCase().indexOf(wanted) - b.text.toLowerCase().indexOf(wanted)).slice(0, 12);
-  if (/^[\da-f]{8}-?([\da-f]{4}-?){3}[\da-f]{12}$/.test(wanted)) offers.unshift({ text: wanted, kind: 'job', href: `/jobs/${wanted}` });
+  const digits = /^[\da-f-]{4,36}$/.test(wanted) ? wanted : '';
+  if (digits !== asked) ask(digits);
+  const place = (entry) => entry.text.toLowerCase().indexOf(wanted);
+  offers = jobs.concat(entries.filter((entry) => place(entry) >= 0).sort((a, b) => place(a) - place(b))).slice(0, 12);
   chosen = Math.max(0, Math.min(chosen, offers.length - 1));
   id('finder-list').replaceChildren(...offers.map((entry, place) => {
     const item = Object.assign(document.createElement('li'), { id: `found-${place}`, role: 'option', ariaSelected: String(place === chosen) });

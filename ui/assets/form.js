@@ -6,7 +6,13 @@ export function reveal(part) {
   for (const hidden of part.querySelectorAll('[data-copy], [data-scripted]')) hidden.hidden = false;
 }
 
-/** Says how much is typed, in the unit of the limit. */
+/** Copies a text, or shows it selected: the clipboard is there on secure addresses alone. */
+export async function copy(text) {
+  const isCopied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  if (isCopied) document.getElementById('announcements').textContent = 'Copied';
+  else prompt('Copy this text:', text);
+}
+
 function count(area) {
   const note = area.nextElementSibling?.matches('.count') ? area.nextElementSibling
     : area.insertAdjacentElement('afterend', Object.assign(document.createElement('p'), { className: 'hint count' }));
@@ -30,12 +36,9 @@ export function startForms() {
       localise(document);
     });
   }
-  document.addEventListener('click', async (event) => {
+  document.addEventListener('click', (event) => {
     const button = event.target.closest('[data-copy]');
-    if (!button) return;
-    // The clipboard is there on secure addresses alone.
-    const isCopied = await navigator.clipboard?.writeText(button.dataset.copy).then(() => true, () => false);
-    document.getElementById('announcements').textContent = isCopied ? 'Copied' : 'This browser does not allow copying here';
+    if (button) copy(button.dataset.copy);
   });
   document.addEventListener('submit', (event) => {
     if (event.target.method !== 'post') return;

@@ -63,10 +63,24 @@ async function fetchAgain(topics) {
     const fresh = names(region, topics) && page.getElementById(region.id);
     if (!fresh) continue;
     const said = region.dataset.announce;
-    morph(region, fresh);
+    if (!hold(region, fresh)) morph(region, fresh);
     if (region.dataset.announce !== said) document.getElementById('announcements').textContent = region.dataset.announce ?? '';
   }
   document.dispatchEvent(new Event('renewed'));
+}
+
+// Rows that are new do not move what is being read: a link tells their number, and the others are renewed in place.
+function hold(region, fresh) {
+  const news = document.getElementById('news');
+  if (!news || !('calm' in region.dataset)) return false;
+  const rows = [...fresh.querySelectorAll('tr[id]')], shown = (row) => document.getElementById(row.id);
+  const added = rows.filter((row) => !shown(row)).length;
+  const holds = added > 0 && (scrollY > 99 || region.contains(document.activeElement));
+  news.hidden = !holds;
+  if (!holds) return false;
+  news.textContent = `${added} new`;
+  for (const row of rows) if (shown(row)) morph(shown(row), row);
+  return true;
 }
 
 function hear(message) {

@@ -2,6 +2,7 @@
 // document, and they flow, so that a wrapped line may be as high as it needs.
 import { render } from './ansi.js';
 import { clock } from './times.js';
+import { copy } from './form.js';
 
 const ROW = 20, PAGE = 512, KEEP = 24;
 // Browsers limit the height of an element.
@@ -28,7 +29,7 @@ class Log {
   }
   read() { this.total = Number(this.state.dataset.records); this.over = this.state.dataset.over === 'true'; }
   get seen() { return Math.max(1, Math.floor(this.box.clientHeight / ROW)); }
-  get range() { return Math.max(1, this.height - this.box.clientHeight); }
+  get room() { return Math.max(1, this.height - this.box.clientHeight); }
   get lastTop() { return Math.max(0, this.total - this.seen); }
   get isAtEnd() { return this.first >= this.lastTop; }
   resize() {
@@ -41,7 +42,7 @@ class Log {
       this.queued = 0;
       // A place that was asked for by number stays exact until the reader scrolls.
       if (this.box.scrollTop !== this.placed) {
-        const share = Math.min(1, this.box.scrollTop / this.range);
+        const share = Math.min(1, this.box.scrollTop / this.room);
         this.first = this.height < HIGHEST ? Math.min(this.lastTop, Math.round(this.box.scrollTop / ROW)) : Math.round(share * this.lastTop);
         if (!this.isAtEnd) this.setFollow(false);
       }
@@ -50,7 +51,7 @@ class Log {
   }
   go(n) {
     this.first = Math.max(0, Math.min(this.lastTop, n));
-    this.box.scrollTop = this.height < HIGHEST ? this.first * ROW : (this.first / Math.max(1, this.lastTop)) * this.range;
+    this.box.scrollTop = this.height < HIGHEST ? this.first * ROW : (this.first / Math.max(1, this.lastTop)) * this.room;
     this.placed = this.box.scrollTop;
     this.draw(this.first);
   }
@@ -107,7 +108,8 @@ class Log {
       isWhole &&= record !== undefined;
       if (record?.step !== undefined && record.step !== step) {
         step = record.step;
-        lines.append(make('div', 'line group', `Step ${step + 1}`));
+        const script = document.querySelector(`[data-step="${step}"] .script`)?.textContent;
+        lines.append(make('div', 'line group', `Step ${step + 1}${script ? ` · ${script}` : ''}`));
       }
       lines.append(this.line(n, record));
     }
@@ -133,6 +135,7 @@ class Log {
     line.append(link, time, text);
     return line;
   }
+  range(from, to) { return `L${from + 1}${to > from ? `-L${to + 1}` : ''}`; }
   show(n) { this.marked = [n, n]; this.setFollow(false); this.go(n - 5); history.replaceState(null, '', `#L${n + 1}`); }
   async search(query) {
     Object.assign(this, { query, matches: [], match: -1, cursor: undefined, count: 0 });
@@ -179,9 +182,18 @@ export function startLog() {
   const actions = {
     next: () => log.step(1), previous: () => log.step(-1), error: () => log.nextError(),
     first: () => { log.setFollow(false); log.go(0); }, last: () => log.go(log.lastTop),
-    link: () => navigator.clipboard?.writeText(`${location.origin}${location.pathname}#L${(log.marked?.[0] ?? log.first) + 1}`),
+    link: () => copy(`${location.origin}${location.pathname}#${log.range(...(log.marked ?? [log.first, log.first]))}`),
   };
   for (const tool of document.querySelectorAll('[data-log-tool]')) tool.hidden = false;
+  box.addEventListener('click', (event) => {
+    const to = event.target.closest('.line > a')?.parentNode.dataset.n - 1;
+    // With the shift key the lines from the marked one on.
+    if (!event.shiftKey || !log.marked || !(to >= 0)) return;
+    event.preventDefault();
+    log.marked = [Math.min(log.marked[0], to), Math.max(log.marked[0], to)];
+    history.replaceState(null, '', `#${log.range(...log.marked)}`);
+    log.draw(log.first);
+  });
   document.addEventListener('click', (event) => {
     const tool = event.target.closest('[data-log-action],[data-toggles],[data-step]');
     if (!tool) return;

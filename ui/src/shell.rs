@@ -176,8 +176,9 @@ impl Crumb {
 #[derive(Debug, Clone)]
 pub struct Shell<'a> {
     pub visit: &'a Visit,
-    /// The title, and the last part of the breadcrumb.
     pub title: &'a str,
+    /// The last part of the breadcrumb, if it is not the title.
+    pub here: Option<&'a str>,
     /// The pages above this one, from the outermost.
     pub breadcrumb: Vec<Crumb>,
     pub active: Option<Menu>,
@@ -190,6 +191,7 @@ impl<'a> Shell<'a> {
         Self {
             visit,
             title,
+            here: None,
             breadcrumb: Vec::new(),
             active,
             fills_window: false,
@@ -276,7 +278,7 @@ impl<'a> Shell<'a> {
                         @for crumb in &self.breadcrumb {
                             li { a href=(crumb.link) { (crumb.label) } }
                         }
-                        li { span aria-current="page" { (self.title) } }
+                        li { span aria-current="page" { (self.here.unwrap_or(self.title)) } }
                     }
                 }
                 // Without a script it leads to the list of jobs, which can be searched.

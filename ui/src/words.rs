@@ -10,7 +10,7 @@ use wire::{JobState, StepStatus, Trigger};
 
 pub use amounts::{bytes, count, grouped, hits, percent_of};
 pub use sentences::{cause, failed_step, job_sentence, outcome_of, short_commit, stopped_by};
-pub use times::{ago, at, between, date, duration, in_future, millis, running_for, seconds};
+pub use times::{ago, at, between, date, duration, in_future, millis, running_for, seconds, usual};
 
 use crate::links;
 
@@ -36,6 +36,17 @@ pub fn state_icon(state: &str) -> Markup {
 
 pub fn step_state(status: StepStatus) -> Markup {
     state_icon(status.as_str())
+}
+
+/// A message as a sentence: with a capital letter and a full stop.
+pub fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    let mut sentence: String = first.chain(letters).collect();
+    if !sentence.ends_with(['.', '!', '?']) {
+        sentence.push('.');
+    }
+    sentence
 }
 
 /// A good, bad or unknown condition with a word of its own, in the shapes of states.
@@ -91,6 +102,17 @@ mod tests {
         let id = Uuid::from_u128(0x0199_c3a2_0000_7000_8000_1234_abcd_7b1e);
         assert_eq!(short_id(id), "abcd7b1e");
         assert!(job_link(id).into_string().contains("title=\"0199c3a2-"));
+    }
+
+    #[test]
+    fn a_message_becomes_a_sentence() {
+        for (message, expected) in [
+            ("the tip is active", "The tip is active."),
+            ("Ünfinished.", "Ünfinished."),
+            ("", "."),
+        ] {
+            assert_eq!(sentence(message), expected);
+        }
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! Charts of jobs, from what the lists of jobs and of histories answer.
 
-use chrono::{FixedOffset, Offset, TimeDelta, Utc};
+use chrono::{DateTime, FixedOffset, Offset, TimeDelta, Utc};
 use maud::{Markup, html};
 use model::Scope;
-use ui::chart::{self, Bar, Clock, Lane, Window};
+use ui::chart::{self, Bar, Cause, Clock, Lane, Window};
 use ui::graph::{self, Node};
 use ui::links;
-use wire::{Job, JobLine, JobState, Scan, ScanStatus, Trigger};
+use wire::{
+    Job, JobLine, JobState, LedgerCause, LedgerOutcome, LedgerRecord, Scan, ScanStatus, Trigger,
+};
 
 use super::frame::Frame;
 use crate::failure::Failure;
 use crate::handlers::scans;
+use crate::limits::HISTORY_PAGE;
 
 /// Jobs in the small bars of a row.
 pub(super) const ROW_BARS: usize = 20;
@@ -18,12 +21,23 @@ pub(super) const ROW_BARS: usize = 20;
 pub(super) const USUAL_OF: usize = 50;
 /// Scans whose histories are read for one page. Each is a read of a file, and no reader compares more.
 pub(super) const MOST_HISTORIES: usize = 100;
-/// Jobs of a scan in the lanes of a day.
-pub(super) const LANE_BARS: usize = 200;
+/// Jobs in the lanes of a workflow: 500 as bars of each scan, and counts of some older ones.
+const LANE_JOBS: usize = 20_000;
+/// Records of each ledger in which causes are looked for.
+const CAUSES: &str = "200";
+
+/// How many jobs of each scan are in lanes. Those of many scans have fewer, so that a page stays quick.
+pub(super) fn lane_jobs(scans: usize) -> usize {
+    (LANE_JOBS / scans.max(1)).clamp(100, HISTORY_PAGE)
+}
 
 /// How far back lanes go.
 pub(super) fn day() -> TimeDelta {
     TimeDelta::hours(24)
+}
+
+pub(super) fn week() -> TimeDelta {
+    TimeDelta::days(7)
 }
 
 pub(super) fn clock(frame: &Frame<'_>) -> Clock {
@@ -55,6 +69,29 @@ pub(super) async fn history(
     Ok(scans::load_history(frame.me, &request).await?.items)
 }
 
+/// The newest records of the ledger of a scan.
+pub(super) async fn ledger(
+    frame: &Frame<'_>,
+    workflow: &str,
+    scan: &str,
+) -> Result<Vec<LedgerRecord>, Failure> {
+    let request = frame
+        .request
+        .asking(&[workflow, scan], &[("limit", CAUSES)]);
+    Ok(scans::load_ledger(frame.me, &request).await?.items)
+}
+
+/// Slots of a schedule that made no job.
+pub(super) fn empty_slots(ledger: &[LedgerRecord]) -> Vec<DateTime<Utc>> {
+    let slots = ledger
+        .iter()
+        .filter_map(|record| match (&record.cause, &record.outcome) {
+            (LedgerCause::Slots { last, .. }, LedgerOutcome::NotMade { .. }) => Some(*last),
+            _ => None,
+        });
+    slots.collect()
+}
+
 /// The bars of jobs, oldest first. `lines` are newest first.
 pub(super) fn bars(frame: &Frame<'_>, lines: &[JobLine]) -> Vec<Bar> {
     let lines = lines.iter().rev();
@@ -82,14 +119,19 @@ pub(super) fn progress(frame: &Frame<'_>, job: &Job, bars: &[Bar]) -> Markup {
     chart::progress(started.timestamp_millis(), elapsed, usual)
 }
 
-/// The lanes of the last day; nothing where no job is in them.
-pub(super) fn lanes(frame: &Frame<'_>, all: &[Lane]) -> Markup {
-    let window = Window::before(frame.visit.now, day());
+/// Lanes with arrows from causes to effects; nothing where no job is in them.
+pub(super) fn lanes(
+    frame: &Frame<'_>,
+    all: &[Lane],
+    causes: &[Cause],
+    length: TimeDelta,
+) -> Markup {
+    let window = Window::before(frame.visit.now, length);
     let is_shown = |bar: &Bar| bar.end >= window.from;
     if !all.iter().any(|lane| lane.bars.iter().any(is_shown)) {
         return html! {};
     }
-    chart::lanes(all, &[], window, clock(frame))
+    chart::lanes(all, causes, window, clock(frame))
 }
 
 /// The graph of a workflow; nothing where no scan reads another one.

@@ -10,14 +10,17 @@ use wire::{ErrorCode, Job, LedgerOutcome, LedgerRecord};
 use super::charts;
 use super::frame::{Frame, see_other};
 use crate::failure::Failure;
-use crate::handlers::{jobs, scans};
+use crate::handlers::{jobs, revisions, scans};
 
 /// Lines of a ledger among which the one is looked for that made a job.
 const LEDGER: &str = "200";
+/// Characters of a script that stand for its step.
+const SCRIPT_CHARS: usize = 120;
 
 pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
     let value = |name| frame.query(name).trim().to_owned();
     let filter = JobFilter {
+        id: value("id"),
         state: value("state"),
         workflow: value("workflow"),
         scan: value("scan"),
@@ -26,7 +29,8 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
         reason: value("reason"),
     };
     let query = [
-        ("state", filter.state.as_str()),
+        ("id", filter.id.as_str()),
+        ("state", &filter.state),
         ("workflow", &filter.workflow),
         ("scan", &filter.scan),
         ("trigger", &filter.trigger),
@@ -49,11 +53,14 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let workflow = links::workflow_name(&job.workflow);
     // The workflow or the scan may be gone, and the job is still worth a page.
     let lines = charts::history(frame, &workflow, &job.scan, charts::USUAL_OF);
-    let bars = charts::bars(frame, &lines.await.unwrap_or_default());
+    let others = lines.await.unwrap_or_default();
+    let bars = charts::bars(frame, &others);
     let made_by = made_by(frame, &workflow, &job).await?;
+    let steps = steps(frame, &workflow, &job).await;
     let page = JobPage {
         job: &job,
-        steps: steps(frame, &job),
+        steps: steps.as_deref(),
+        others: &others,
         made_by: made_by.as_ref(),
         usual: chart::usual_seconds(&bars).and_then(TimeDelta::try_seconds),
         history: charts::mini_bars(&bars),
@@ -62,16 +69,36 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::job(&frame.visit, &page)))
 }
 
-/// The number of steps, if the revision of the job is the newest one.
-fn steps(frame: &Frame<'_>, job: &Job) -> Option<u32> {
-    frame.me.read(|seen| {
-        let workflow = seen
-            .workflows()
-            .find(|workflow| workflow.record.id.uuid() == job.workflow.id)?;
+/// The first line of the script of each step of the job's revision, for those who may read that. A revision that cannot
+/// be read has none.
+async fn steps(frame: &Frame<'_>, workflow: &str, job: &Job) -> Option<Vec<String>> {
+    if !frame.may(Scope::WorkflowRead) {
+        return None;
+    }
+    let newest = frame.me.read(|seen| {
+        let mut workflows = seen.workflows();
+        let workflow = workflows.find(|it| it.record.id.uuid() == job.workflow.id)?;
         let is_same = workflow.record.revision.id.uuid() == job.revision.id;
         let scan = workflow.revision.definition.scan(&job.scan)?;
-        is_same.then(|| u32::try_from(scan.steps.len()).unwrap_or(u32::MAX))
-    })
+        is_same.then(|| first_lines(scan))
+    });
+    if newest.is_some() {
+        return newest;
+    }
+    let number = job.revision.number.to_string();
+    let request = frame.request.asking(&[workflow, &number], &[]);
+    let definition = revisions::load_definition(frame.me, &request).await.ok()?;
+    definition.scan(&job.scan).map(first_lines)
+}
+
+fn first_lines(scan: &workflow::Scan) -> Vec<String> {
+    let first = |step: &workflow::Step| {
+        let lines = step.run.source().lines().map(str::trim);
+        let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let line = lines.next().unwrap_or("…");
+        line.chars().take(SCRIPT_CHARS).collect()
+    };
+    scan.steps.iter().map(first).collect()
 }
 
 /// The line of the ledger that says why the job was made, for those who may read it.

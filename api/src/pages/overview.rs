@@ -6,9 +6,9 @@ use maud::Markup;
 use model::Scope;
 use ui::chart::{Bar, Lane};
 use ui::links;
-use ui::pages;
+use ui::pages::{self, Failing};
 use warp::reply::Response;
-use wire::{Job, JobState, MissingName, Page, Runner, ScanStatus, Slot, Source};
+use wire::{Job, JobLine, JobState, MissingName, Page, Runner, ScanStatus, Slot, Source};
 
 use super::charts;
 use super::frame::Frame;
@@ -31,11 +31,13 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
         .iter()
         .map(|(project, names)| (project.as_str(), names.as_slice()))
         .collect();
+    let histories = histories(frame, &scans).await;
     let page = pages::Overview {
         health: &health,
         sources: &sources,
         runners: &runners,
         scans: &scans,
+        failing: &failing(&scans, &histories),
         unfinished: &unfinished,
         progress: progress(frame, &unfinished).await,
         slots: &slots,
@@ -67,6 +69,53 @@ async fn scans(frame: &Frame<'_>) -> Result<Vec<ScanStatus>, Failure> {
     }
     let request = frame.request.asking(&[], &[("limit", MOST)]);
     Ok(scans::load_list(frame.me, &request).await?.items)
+}
+
+/// The newest finished jobs of scans that may have failed since their last success.
+async fn histories(frame: &Frame<'_>, scans: &[ScanStatus]) -> Vec<Vec<JobLine>> {
+    let mut left = charts::MOST_HISTORIES;
+    let mut all = Vec::with_capacity(scans.len());
+    for scan in scans {
+        let newest = scan.last_job.as_ref().map(|job| job.state);
+        let may_fail = scan.finished.failed > 0 && newest != Some(JobState::Succeeded) && left > 0;
+        left -= usize::from(may_fail);
+        all.push(match may_fail {
+            true => {
+                let workflow = links::workflow_name(&scan.workflow);
+                let lines = charts::history(frame, &workflow, &scan.scan.name, charts::USUAL_OF);
+                // The scan may be gone by now.
+                lines.await.unwrap_or_default()
+            }
+            false => Vec::new(),
+        });
+    }
+    all
+}
+
+/// The scans that have failed since their last success.
+fn failing<'a>(scans: &'a [ScanStatus], histories: &'a [Vec<JobLine>]) -> Vec<Failing<'a>> {
+    let one = |(scan, history): (&'a ScanStatus, &'a Vec<JobLine>)| {
+        let (newest, failures) = failures(history)?;
+        let mut jobs = history.iter();
+        let success = jobs.find(|job| job.state == JobState::Succeeded);
+        Some(Failing {
+            scan,
+            newest,
+            failures,
+            succeeded_at: success.and_then(|job| job.finished_at),
+        })
+    };
+    scans.iter().zip(histories).filter_map(one).collect()
+}
+
+/// The newest failure after the last success, and how many there are. `history` is newest first.
+fn failures(history: &[JobLine]) -> Option<(&JobLine, u64)> {
+    let since = history
+        .iter()
+        .take_while(|job| job.state != JobState::Succeeded);
+    let mut failed = since.filter(|job| job.state == JobState::Failed);
+    let newest = failed.next()?;
+    Some((newest, failed.count() as u64 + 1))
 }
 
 /// The jobs that run and those that wait.
@@ -147,5 +196,56 @@ async fn lanes(frame: &Frame<'_>) -> Result<Markup, Failure> {
         bars,
         empty_slots: Vec::new(),
     });
-    Ok(charts::lanes(frame, &lanes.collect::<Vec<_>>()))
+    Ok(charts::lanes(
+        frame,
+        &lanes.collect::<Vec<_>>(),
+        &[],
+        charts::day(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+    use wire::Trigger;
+
+    use super::*;
+
+    fn job(id: u128, state: JobState) -> JobLine {
+        JobLine {
+            id: Uuid::from_u128(id),
+            state,
+            trigger: Trigger::Cron,
+            revision: Uuid::nil(),
+            reason: None,
+            runner: None,
+            created_at: chrono::DateTime::UNIX_EPOCH,
+            started_at: None,
+            finished_at: None,
+            artifacts: BTreeMap::new(),
+            bytes: 0,
+        }
+    }
+
+    #[test]
+    fn failures_count_from_the_last_success_on() {
+        use JobState::{Cancelled, Failed, Skipped, Succeeded};
+        let cases: [(&[JobState], Option<(u128, u64)>); 6] = [
+            (&[], None),
+            (&[Succeeded, Failed], None),
+            (&[Cancelled, Skipped], None),
+            (&[Failed], Some((0, 1))),
+            (
+                &[Cancelled, Failed, Skipped, Failed, Succeeded, Failed],
+                Some((1, 2)),
+            ),
+            (&[Failed, Failed], Some((0, 2))),
+        ];
+        for (states, expected) in cases {
+            let numbered = (0..).zip(states.iter().copied());
+            let history: Vec<JobLine> = numbered.map(|(id, state)| job(id, state)).collect();
+            let found = failures(&history).map(|(newest, count)| (newest.id.as_u128(), count));
+            assert_eq!(found, expected, "{states:?}");
+        }
+    }
 }

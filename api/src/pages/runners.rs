@@ -4,18 +4,22 @@ use http::StatusCode;
 use http::header::HOST;
 use maud::Markup;
 use model::Scope;
+use ui::chart::{self, Bar, Lane};
+use ui::links;
 use ui::pages::{self, RunnerPage};
-use ui::{chart, links};
 use warp::reply::Response;
-use wire::{Registration, Runner};
+use wire::{Job, Registration, Runner};
 
+use super::charts;
 use super::frame::{Frame, html, see_other};
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::{jobs, runners};
 
-/// Jobs on the page of a runner.
-const JOBS: &str = "20";
+/// Jobs of a runner that are looked at: a page of `/v0`.
+const JOBS: &str = "200";
+/// Those of them that are listed.
+const LISTED: usize = 20;
 
 pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(page(frame, frame.query("cursor"), None)?))
@@ -66,10 +70,23 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     };
     let page = RunnerPage {
         slots: slots(&runner),
+        lanes: lanes(frame, &runner, &past),
         runner: &runner,
-        past: &past,
+        past: past.get(..LISTED).unwrap_or(&past),
     };
     Ok(frame.page(pages::runner(&frame.visit, &page)))
+}
+
+/// When the runner was busy.
+fn lanes(frame: &Frame<'_>, runner: &Runner, jobs: &[Job]) -> Markup {
+    let bars = jobs.iter().map(|job| Bar::of_job(job, frame.visit.now));
+    let lane = Lane {
+        name: runner.name.clone(),
+        href: links::runner(runner.id),
+        bars: bars.collect(),
+        empty_slots: Vec::new(),
+    };
+    charts::lanes(frame, &[lane], &[], charts::day())
 }
 
 /// Makes a registration. Its token is in this answer alone, so the answer is the page itself.

@@ -10,17 +10,19 @@ use ui::pages::{self, Dispatch, ScanPage};
 use ui::{chart, links};
 use uuid::Uuid;
 use warp::reply::Response;
-use wire::{ErrorCode, Input, Page, ScanStatus};
+use wire::{ErrorCode, Input, Page, Runner, ScanStatus};
 
 use super::charts;
 use super::frame::{Frame, html, see_other};
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::{dispatch, jobs, scans, why};
+use crate::handlers::{dispatch, jobs, runners, scans, why};
 
 /// Jobs in the chart of a scan.
 const JOBS: &str = "200";
 const SLOTS: &str = "10";
+/// Runners that are looked at for who would take a job.
+const RUNNERS: &str = "200";
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let path = [frame.parameter(0), frame.parameter(1)];
@@ -60,10 +62,11 @@ async fn status(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {
 pub(super) async fn dispatch_form(frame: &Frame<'_>) -> Result<Response, Failure> {
     let status = status_for_dispatch(frame).await?;
     let earlier = earlier(frame).await?;
+    let runners = runners(frame)?;
     let page = Dispatch {
         scan: &status,
         earlier: earlier.as_ref().map(|(id, inputs)| (*id, inputs)),
-        waits: None,
+        runners: runners.as_ref(),
         refused: &Refused::default(),
     };
     Ok(frame.page(pages::dispatch(&frame.visit, &page)))
@@ -131,17 +134,33 @@ pub(super) async fn dispatch(frame: &Frame<'_>, typed: &Typed) -> Result<Respons
         Err(failure) => {
             let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
             let (code, refused) = frame.refused(failure, typed, &fields)?;
-            Ok(again(frame, code, &status, &refused))
+            again(frame, code, &status, &refused)
         }
     }
 }
 
-fn again(frame: &Frame<'_>, code: StatusCode, scan: &ScanStatus, refused: &Refused) -> Response {
+fn again(
+    frame: &Frame<'_>,
+    code: StatusCode,
+    scan: &ScanStatus,
+    refused: &Refused,
+) -> Result<Response, Failure> {
+    let runners = runners(frame)?;
     let page = Dispatch {
         scan,
         earlier: None,
-        waits: None,
+        runners: runners.as_ref(),
         refused,
     };
-    html(code, pages::dispatch(&frame.visit, &page).into_string())
+    let page = pages::dispatch(&frame.visit, &page);
+    Ok(html(code, page.into_string()))
+}
+
+/// The runners that may take the job, for those who may see them.
+fn runners(frame: &Frame<'_>) -> Result<Option<Page<Runner>>, Failure> {
+    if !frame.may(Scope::RunnerRead) {
+        return Ok(None);
+    }
+    let request = frame.request.asking(&[], &[("limit", RUNNERS)]);
+    runners::load_list(frame.me, &request).map(Some)
 }

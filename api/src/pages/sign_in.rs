@@ -1,6 +1,7 @@
 //! Signing in and out, and the sessions of the reader.
 
 use http::StatusCode;
+use model::decide::InitialToken;
 use ui::form::Refused;
 use ui::links;
 use ui::pages::{self, Login};
@@ -14,6 +15,9 @@ use crate::handlers::sessions;
 use crate::request::Request;
 use crate::service::Service;
 
+/// Where the daemon puts its first token. Who reads the page before the sign-in learns no path of the machine.
+const FIRST_TOKEN: &str = "<state folder>/initial-admin-token";
+
 pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
     let next = request.query.get("next").unwrap_or("");
     let page = form(service, next, &Refused::default());
@@ -23,10 +27,19 @@ pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
 fn form(service: &Service, next: &str, refused: &Refused) -> String {
     let page = Login {
         next: local(next).unwrap_or(""),
-        first_token: None,
+        first_token: is_new(service).then_some(FIRST_TOKEN),
         refused,
     };
     pages::login(&visit(None, service.handle.now()), &page).into_string()
+}
+
+/// Whether the daemon still has its first token, and no browser is signed in.
+fn is_new(service: &Service) -> bool {
+    let state = service.handle.state();
+    state.read(|world| {
+        let has_first = world.tokens().any(|it| it.name == InitialToken::NAME);
+        has_first && world.tokens().all(|it| it.sessions.is_empty())
+    })
 }
 
 /// Signs a browser in. A token that is refused is answered by the form, without the token.

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use maud::Markup;
 use model::{JobState, Scope};
-use ui::chart::{Bar, Lane};
+use ui::chart::{self, Bar, Cause, Lane};
 use ui::links;
-use ui::pages::{self, RevisionPage, WorkflowPage, WorkflowRow};
+use ui::pages::{self, Lanes, RevisionPage, ScanPast, WorkflowPage, WorkflowRow};
 use uuid::Uuid;
 use warp::reply::Response;
-use wire::{JobLine, ScanStatus, Workflow};
+use wire::{JobLine, LedgerRecord, ScanStatus, Workflow};
 
 use super::charts;
 use super::frame::Frame;
@@ -103,58 +103,125 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     };
     let newest = frame.request.asking(&[&name], &[("limit", NEWEST)]);
     let revisions = revisions::load_list(frame.me, &newest).await?;
-    let mut bars = Vec::with_capacity(scans.len());
+    let is_week = frame.query("lanes") == "week";
+    let most = charts::lane_jobs(scans.len());
+    let mut pasts = Vec::with_capacity(scans.len());
     for (place, scan) in scans.iter().enumerate() {
-        let most = match place < charts::MOST_HISTORIES {
-            true => charts::LANE_BARS,
-            false => 0,
-        };
-        bars.push(bars_of(frame, &name, scan, most).await?);
+        pasts.push(match place < charts::MOST_HISTORIES {
+            true => Past::load(frame, &name, scan, most).await?,
+            false => Past::default(),
+        });
     }
+    let bars: Vec<Vec<Bar>> = pasts.iter().map(|past| past.bars.clone()).collect();
+    let row = |bars: &Vec<Bar>| ScanPast {
+        bars: charts::mini_bars(bars),
+        usual: chart::usual_seconds(bars).and_then(TimeDelta::try_seconds),
+    };
+    let feed = scans.iter().zip(&pasts);
+    let feed: Vec<pages::Past<'_>> = feed
+        .map(|(status, past)| pages::Past {
+            scan: &status.scan.name,
+            ledger: &past.ledger,
+            jobs: &past.jobs,
+        })
+        .collect();
+    let has_run = bars.iter().any(|bars| !bars.is_empty());
     let page = WorkflowPage {
         workflow: &workflow,
         scans: &scans,
         revisions: &revisions.items,
         graph: charts::graph(frame, &name, &scans, &bars),
-        lanes: lanes(frame, &name, &scans, &bars),
-        histories: bars.iter().map(|bars| charts::mini_bars(bars)).collect(),
+        lanes: has_run.then(|| Lanes {
+            chart: lanes(frame, &name, &scans, &pasts, is_week),
+            is_week,
+            cut: cut(frame, &pasts, most, is_week),
+        }),
+        pasts: bars.iter().map(row).collect(),
+        feed: &feed,
     };
     Ok(frame.page(pages::workflow(&frame.visit, &page)))
 }
 
-/// The jobs of a scan, oldest first, with the newest one that is not over.
-async fn bars_of(
-    frame: &Frame<'_>,
-    workflow: &str,
-    status: &ScanStatus,
-    most: usize,
-) -> Result<Vec<Bar>, Failure> {
-    if most == 0 || !frame.may(Scope::JobRead) {
-        return Ok(Vec::new());
-    }
-    let lines = match charts::history(frame, workflow, &status.scan.name, most).await {
-        Ok(lines) => lines,
-        Err(failure) if is_of_the_workflow(&failure) => Vec::new(),
-        Err(failure) => return Err(failure),
-    };
-    let mut bars = charts::bars(frame, &lines);
-    let newest = status.last_job.as_ref();
-    bars.extend(
-        newest
-            .filter(|job| job.finished_at.is_none())
-            .map(|job| Bar::of_line(job, frame.visit.now)),
-    );
-    Ok(bars)
+/// What is known of the past of a scan.
+#[derive(Default)]
+struct Past {
+    /// Its finished jobs, newest first.
+    jobs: Vec<JobLine>,
+    /// The same, oldest first, with the newest job if that is not over.
+    bars: Vec<Bar>,
+    ledger: Vec<LedgerRecord>,
 }
 
-fn lanes(frame: &Frame<'_>, workflow: &str, scans: &[ScanStatus], bars: &[Vec<Bar>]) -> Markup {
-    let lanes = scans.iter().zip(bars).map(|(status, bars)| Lane {
+impl Past {
+    async fn load(
+        frame: &Frame<'_>,
+        workflow: &str,
+        status: &ScanStatus,
+        most: usize,
+    ) -> Result<Self, Failure> {
+        let scan = &status.scan.name;
+        // The scan may be gone by now.
+        let or_none = |failure| match is_of_the_workflow(&failure) {
+            true => Ok(()),
+            false => Err(failure),
+        };
+        let jobs = match charts::history(frame, workflow, scan, most).await {
+            Ok(jobs) => jobs,
+            Err(failure) => or_none(failure).map(|()| Vec::new())?,
+        };
+        let ledger = match charts::ledger(frame, workflow, scan).await {
+            Ok(ledger) => ledger,
+            Err(failure) => or_none(failure).map(|()| Vec::new())?,
+        };
+        let mut bars = charts::bars(frame, &jobs);
+        let newest = status
+            .last_job
+            .as_ref()
+            .filter(|_| frame.may(Scope::JobRead));
+        bars.extend(
+            newest
+                .filter(|job| job.finished_at.is_none())
+                .map(|job| Bar::of_line(job, frame.visit.now)),
+        );
+        Ok(Self { jobs, bars, ledger })
+    }
+}
+
+fn length(is_week: bool) -> TimeDelta {
+    match is_week {
+        true => charts::week(),
+        false => charts::day(),
+    }
+}
+
+/// The number of jobs of each scan in lanes, if some in their time are left out.
+fn cut(frame: &Frame<'_>, pasts: &[Past], most: usize, is_week: bool) -> Option<u64> {
+    let from = frame.visit.now - length(is_week);
+    let is_cut = |past: &Past| {
+        let oldest = past.jobs.last().and_then(|job| job.finished_at);
+        past.jobs.len() >= most && oldest.is_some_and(|oldest| oldest > from)
+    };
+    pasts.iter().any(is_cut).then_some(most as u64)
+}
+
+fn lanes(
+    frame: &Frame<'_>,
+    workflow: &str,
+    scans: &[ScanStatus],
+    pasts: &[Past],
+    is_week: bool,
+) -> Markup {
+    let lanes = scans.iter().zip(pasts).map(|(status, past)| Lane {
         name: status.scan.name.clone(),
         href: links::scan(workflow, &status.scan.name),
-        bars: bars.clone(),
-        empty_slots: Vec::new(),
+        bars: past.bars.clone(),
+        empty_slots: charts::empty_slots(&past.ledger),
     });
-    charts::lanes(frame, &lanes.collect::<Vec<_>>())
+    let causes: Vec<Cause> = pasts
+        .iter()
+        .flat_map(|past| chart::causes(&past.ledger))
+        .collect();
+    charts::lanes(frame, &lanes.collect::<Vec<_>>(), &causes, length(is_week))
 }
 
 pub(super) async fn revisions(frame: &Frame<'_>) -> Result<Response, Failure> {
@@ -189,4 +256,15 @@ fn name(frame: &Frame<'_>) -> Result<String, Failure> {
         let record = workflows::find(seen, frame.parameter(0))?;
         Ok(workflows::full_name(record))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use workflow::TemplatePolicy;
+
+    #[test]
+    fn the_example_of_a_first_workflow_is_valid() {
+        let parsed = workflow::parse("hello.yaml", ui::pages::EXAMPLE, TemplatePolicy::Warn);
+        assert_eq!(parsed.expect("a valid file").warnings, []);
+    }
 }

@@ -132,7 +132,7 @@ async fn vars_secrets_tokens_and_runners_are_managed_by_forms() {
 
     let answer = browser.post("/runners/registrations", &[]).await;
     assert_eq!(answer.status, 200, "{answer:?}");
-    assert!(answer.text().contains("everscan-runner register --server"));
+    assert!(answer.text().contains("everscan-runner configure --url"));
     assert_eq!(
         browser.done("/sources/main/sync", &[]).await,
         "/sources/main"

@@ -399,6 +399,62 @@ async fn a_page_shows_what_its_token_may_see_and_nothing_of_other_projects() {
 }
 
 #[tokio::test]
+async fn pages_say_what_happened_and_who_would_take_a_job() {
+    let world = World::new().await;
+    let browser = Browser::admin(&world.service).await;
+    let (job, workflow) = (&world.jobs[1], "/workflows/main%2Fpipeline");
+    let has = async |path: &str, parts: &[&str]| {
+        let page = browser.page(path).await;
+        for part in parts {
+            assert!(page.contains(part), "{path} has no {part}: {page}");
+        }
+    };
+    has(
+        workflow,
+        &[
+            "What happened, and what did not",
+            "<b>build</b> succeeded",
+            "Last 24 hours",
+        ],
+    )
+    .await;
+    has(&format!("{workflow}?lanes=week"), &["Last 7 days"]).await;
+    let short = &job[job.len() - 8..];
+    has(
+        &format!("/jobs?id={short}"),
+        &["data-find=\"job\"", short, "begins or ends with"],
+    )
+    .await;
+    has(
+        &format!("/jobs/{job}"),
+        &["class=\"script\"", "The same as in job"],
+    )
+    .await;
+    let form = format!("{workflow}/scans/build/dispatch");
+    has(&form, &["would take the job", "one"]).await;
+    world
+        .service
+        .push_all(&[
+            &[("workflows/passed.yaml", "scans: {}\n")],
+            &[("workflows/last.yaml", "scans: {}\n")],
+        ])
+        .await;
+    has("/sources/main", &["1 commit passed over"]).await;
+}
+
+#[tokio::test]
+async fn the_first_sign_in_says_where_its_token_is() {
+    let service = Service::start().await;
+    let login = async || {
+        let page = Call::get("/login").send(service.address).await;
+        page.text().to_owned()
+    };
+    assert!(login().await.contains("initial-admin-token"));
+    drop(Browser::admin(&service).await);
+    assert!(!login().await.contains("initial-admin-token"));
+}
+
+#[tokio::test]
 async fn assets_may_be_kept_for_ever_and_are_compressed() {
     let service = Service::start().await;
     let page = Call::get("/login").send(service.address).await;

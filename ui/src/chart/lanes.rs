@@ -27,6 +27,8 @@ const NARROWEST: i64 = 3;
 const CROSSED: i64 = 12;
 /// Narrower boxes have no room for a number.
 const NUMBERED: i64 = 28;
+/// For the head of an arrow and what leads to it.
+const ROOM: i64 = 9;
 /// Of each lane. Older jobs become counts: so many links help nobody and make the page slow.
 const MOST_BARS: usize = 500;
 
@@ -209,13 +211,10 @@ fn axis(ticks: &[Tick], window: Window, bottom: i64) -> Markup {
 
 /// From the end of a cause to the start of its effect.
 fn arrow((from, from_y): (Span, i64), (to, to_y): (Span, i64)) -> Markup {
-    let (start, end) = (from.x + from.width, to.x);
-    let line = format!(
-        "M{start} {from_y}C{} {from_y} {} {to_y} {} {to_y}",
-        start + 8,
-        end - 12,
-        end - 4
-    );
+    let end = to.x;
+    // It leaves the cause at its end, or earlier where there is no room before the effect.
+    let start = (from.x + from.width - 1).min(end - ROOM);
+    let line = format!("M{start} {from_y}V{to_y}H{}", end - 4);
     html! {
         path.arc d=(line) {}
         path.head d={ "M" (end) " " (to_y) "l-5-3v6z" } {}

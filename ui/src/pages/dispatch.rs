@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use wire::{Explanation, Input, ScanInput, ScanStatus};
+use wire::{Input, Page, Runner, Scan, ScanInput, ScanStatus};
 
 use crate::form::{Field, Most, Refused};
 use crate::list::card;
-use crate::shell::{Crumb, Menu, Shell, Visit, heading};
-use crate::words::{condition, short_id};
-use crate::{form, links};
+use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
+use crate::words::{condition, count, short_id};
+use crate::{form, links, topics};
 
 /// The longest text of an input.
 const TEXT_LIMIT: Most = Most::Characters(65_535);
@@ -18,8 +18,8 @@ pub struct Dispatch<'a> {
     pub scan: &'a ScanStatus,
     /// The inputs of an earlier job, which fill the form.
     pub earlier: Option<(uuid::Uuid, &'a BTreeMap<String, Input>)>,
-    /// Why a job would have to wait for a runner.
-    pub waits: Option<&'a Explanation>,
+    /// The runners, for those who may see them.
+    pub runners: Option<&'a Page<Runner>>,
     pub refused: &'a Refused,
 }
 
@@ -35,9 +35,7 @@ pub fn dispatch(visit: &Visit, page: &Dispatch<'_>) -> Markup {
         @if let Some((id, _)) = page.earlier {
             p { "The inputs are those of job " a.mono href=(links::job(id)) title=(id) { (short_id(id)) } "." }
         }
-        @if let Some(waits) = page.waits {
-            div.banner role="note" { p { (condition("scheduled", "A job would wait")) ": " (waits.message) "." } }
-        }
+        (region("runner", &[topics::RUNNERS, topics::JOBS], &taker(scan, page.runners)))
         (page.refused.summary(&members))
         (card("inputs", "Inputs", &html! { (inputs.len()) }, &html! {
             div.body.fields {
@@ -59,6 +57,56 @@ pub fn dispatch(visit: &Visit, page: &Dispatch<'_>) -> Markup {
             Crumb::new(&scan.name, links::scan(&workflow, &scan.name)),
         ])
         .page(&content)
+}
+
+/// Runners that are named.
+const NAMED: usize = 3;
+
+/// Which runner would take the job, or why it would wait.
+fn taker(scan: &Scan, runners: Option<&Page<Runner>>) -> Markup {
+    let Some(runners) = runners else {
+        return html! {};
+    };
+    let connected: Vec<&Runner> = runners.items.iter().filter(|it| it.connected).collect();
+    let has_labels = |runner: &&Runner| scan.runs_on.iter().all(|it| runner.labels.contains(it));
+    let fitting: Vec<&Runner> = connected.iter().copied().filter(has_labels).collect();
+    let is_free = |runner: &&Runner| runner.taken < u64::from(runner.capacity);
+    let free: Vec<&Runner> = fitting.iter().copied().filter(is_free).collect();
+    let waits = |why: Markup| html! { div.banner role="note" { p { (condition("scheduled", "The job would wait")) ": " (why) "." } } };
+    if !free.is_empty() {
+        return html! { p { (condition("succeeded", "Ready")) ": " (names(&free)) " would take the job." } };
+    }
+    // There are more runners than were looked at.
+    if runners.next_cursor.is_some() {
+        return html! {};
+    }
+    if !fitting.is_empty() {
+        return waits(html! { "no slot is free on " (names(&fitting)) });
+    }
+    match (runners.items.len(), connected.len()) {
+        (0, _) => waits(html! { "no runner is registered" }),
+        (1, 0) => waits(html! { "the only registered runner is not connected" }),
+        (all, 0) => waits(html! { "none of the " (all) " registered runners is connected" }),
+        (_, many) => waits(html! {
+            @if many == 1 { "the only connected runner does not have " }
+            @else { "none of the " (many) " connected runners has " }
+            @if scan.runs_on.len() == 1 { "the label " } @else { "all of the labels " }
+            @for (place, label) in scan.runs_on.iter().enumerate() {
+                @if place > 0 { ", " }
+                code { (label) }
+            }
+        }),
+    }
+}
+
+fn names(runners: &[&Runner]) -> Markup {
+    html! {
+        @for (place, runner) in runners.iter().take(NAMED).enumerate() {
+            @if place > 0 { " or " }
+            a href=(links::runner(runner.id)) { (runner.name) }
+        }
+        @if runners.len() > NAMED { " or " (count((runners.len() - NAMED) as u64, "other", "others")) }
+    }
 }
 
 /// The name that problems use for an input.

@@ -4,7 +4,7 @@ mod cards;
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
-use wire::{Job, LedgerRecord};
+use wire::{Job, JobLine, LedgerRecord};
 
 use crate::list::facts;
 use crate::pages::job_log::virtual_log;
@@ -15,10 +15,12 @@ use crate::{form, links, topics};
 
 pub struct JobPage<'a> {
     pub job: &'a Job,
-    /// The number of steps of its revision, if that can be read.
-    pub steps: Option<u32>,
+    /// The first line of each step's script in its revision, if that can be read.
+    pub steps: Option<&'a [String]>,
     /// The line of the ledger that says the job was made.
     pub made_by: Option<&'a LedgerRecord>,
+    /// Finished jobs of its scan, newest first.
+    pub others: &'a [JobLine],
     /// How long jobs of its scan usually take.
     pub usual: Option<TimeDelta>,
     /// The bars of the scan's last jobs.
@@ -36,7 +38,7 @@ pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
             div.stack {
                 (region("steps", &[&topic], &cards::steps(visit, page)))
                 (cards::why(page))
-                (region("artifacts", &[&topic], &cards::artifacts(visit, job)))
+                (region("artifacts", &[&topic], &cards::artifacts(visit, page)))
                 (cards::inputs(job))
                 @if visit.may("job:write") && job.state.is_terminal() { (remove(visit, job)) }
             }
@@ -45,12 +47,14 @@ pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
     };
     let workflow = links::workflow_name(&job.workflow);
     let title = format!("{}, job {}", job.scan, crate::words::short_id(job.id));
+    let crumb = format!("job {}", crate::words::short_id(job.id));
     let mut shell = Shell::new(visit, &title, Some(Menu::Jobs)).under([
         Crumb::new("Workflows", links::WORKFLOWS),
         Crumb::new(&workflow, links::workflow(&workflow)),
         Crumb::new(&job.scan, links::scan(&workflow, &job.scan)),
     ]);
     shell.fills_window = true;
+    shell.here = Some(&crumb);
     shell.page(&content)
 }
 

@@ -24,7 +24,7 @@ pub(super) fn virtual_log(job: &Job, topic: &str) -> Markup {
             }
             div.log #log role="log" aria-live="off" aria-label={ "Log of " (job.scan) } tabindex="0" data-keep
                 data-log=(links::log_records(job.id)) data-search=(links::log_search(job.id)) {
-                p.empty { a href=(links::job_log(job.id)) { "Read the log" } ", " (count(job.log.records, "line", "lines")) "." }
+                div.empty { p { a href=(links::job_log(job.id)) { "Read the log" } ", " (count(job.log.records, "line", "lines")) "." } }
             }
             button.button.first.follow #log-follow type="button" hidden data-key="f" { (icon("down")) "Follow" }
             (hidden_actions())

@@ -4,13 +4,18 @@ use maud::{Markup, html};
 use wire::{Job, JobState, Page, Trigger};
 
 use crate::list::{damaged, empty, more, table};
-use crate::shell::{Menu, Shell, Visit, heading, region};
-use crate::words::{ago, between, hits, icon, job_link, running_for, state, trigger, trigger_word};
+use crate::shell::{Menu, Shell, Visit, heading};
+use crate::words::{
+    ago, between, failed_step, hits, icon, job_link, running_for, short_id, state, trigger,
+    trigger_word,
+};
 use crate::{links, topics};
 
 /// The filters in the address. An empty one does not filter.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
+    /// The first or last digits of ids. There are no other filters beside it.
+    pub id: String,
     pub state: String,
     /// As `source/name`.
     pub workflow: String,
@@ -21,8 +26,9 @@ pub struct JobFilter {
 }
 
 impl JobFilter {
-    fn parameters(&self) -> [(&'static str, &str); 6] {
+    fn parameters(&self) -> [(&'static str, &str); 7] {
         [
+            ("id", &self.id),
             ("state", &self.state),
             ("workflow", &self.workflow),
             ("scan", &self.scan),
@@ -48,10 +54,16 @@ pub fn jobs(visit: &Visit, page: &Jobs<'_>) -> Markup {
     let items = &page.jobs.items;
     let content = html! {
         (heading("Jobs", &html! {}, &html! {}))
-        (chips(page.filter))
-        (fields(page.filter))
+        @if page.filter.id.is_empty() {
+            (chips(page.filter))
+            (fields(page.filter))
+        } @else {
+            p.lead { "Jobs whose id begins or ends with " code { (page.filter.id) } ", of those that are not over and the newest that are. " a href=(links::JOBS) { "All jobs" } }
+        }
+        // A script shows it, with the number of new jobs, while something on the page is being read.
+        a.button.first.news #news href=(links::with_query(links::JOBS, &page.filter.parameters())) hidden { "New jobs" }
         // What is read on a later page does not move.
-        (region("jobs", if page.is_later { &[] } else { &[topics::JOBS] }, &html! {
+        div.region #jobs data-live=[(!page.is_later).then_some(topics::JOBS)] data-calm {
             (damaged(&page.jobs.damaged))
             @if items.is_empty() {
                 (none(page))
@@ -61,7 +73,7 @@ pub fn jobs(visit: &Visit, page: &Jobs<'_>) -> Markup {
                     (job_table(visit, items))
                 }
             }
-        }))
+        }
         (more(links::JOBS, &page.filter.parameters(), page.jobs.next_cursor.as_deref()))
     };
     Shell::new(visit, "Jobs", Some(Menu::Jobs)).page(&content)
@@ -163,10 +175,10 @@ fn row(visit: &Visit, job: &Job) -> Markup {
     html! {
         tr id={ "job-" (job.id) } {
             td { (state(job.state)) }
-            td { a href=(links::job(job.id)) { (job.scan) } }
+            td { a href=(links::job(job.id)) data-find="job" data-name={ (job.scan) " " (short_id(job.id)) ", " (job.state.as_str()) } { (job.scan) } }
             td { a.quiet href=(links::workflow(&workflow)) { (workflow) } }
             td { (trigger(job.trigger)) }
-            td.wide { (job.waiting.as_ref().map_or(&job.reason.message, |waiting| &waiting.message)) }
+            td.wide { (reason(job)) }
             td {
                 @if let Some(runner) = &job.runner {
                     @if visit.may("runner:read") { a.quiet href=(links::runner(runner.id)) { (runner.name) } }
@@ -185,6 +197,19 @@ fn row(visit: &Visit, job: &Job) -> Markup {
             td { (job_link(job.id)) }
         }
     }
+}
+
+/// Why a job is in its state. Steps are counted from 1 for people.
+fn reason(job: &Job) -> String {
+    let failed = || {
+        (job.reason.code == "step_failed")
+            .then(|| failed_step(job))
+            .flatten()
+    };
+    let waiting = job.waiting.as_ref().map(|waiting| waiting.message.clone());
+    waiting
+        .or_else(failed)
+        .unwrap_or_else(|| job.reason.message.clone())
 }
 
 /// How long a job ran or has been running.

@@ -1,13 +1,18 @@
 //! What runs, what waits and what needs the reader.
 
+use chrono::{DateTime, Utc};
 use maud::{Markup, html};
-use wire::{Health, HealthStatus, Job, JobState, MissingName, Runner, ScanStatus, Slot, Source};
+use wire::{
+    Health, HealthStatus, Job, JobLine, JobState, MissingName, Runner, ScanStatus, Slot, Source,
+};
 
 use super::about::health;
 use super::sources::{shape_of, source_state};
+use super::workflow::lanes_legend;
+use super::workflows::EXAMPLE;
 use crate::list::{card, empty, table};
 use crate::shell::{Menu, Shell, Visit, heading, region};
-use crate::words::{ago, condition, count, in_future, job_link, running_for, state};
+use crate::words::{ago, condition, copy_button, count, in_future, job_link, running_for, state};
 use crate::{links, topics};
 
 pub struct Overview<'a> {
@@ -15,6 +20,8 @@ pub struct Overview<'a> {
     pub sources: &'a [Source],
     pub runners: &'a [Runner],
     pub scans: &'a [ScanStatus],
+    /// Scans that have failed since their last success.
+    pub failing: &'a [Failing<'a>],
     /// Jobs that are not over, newest first.
     pub unfinished: &'a [Job],
     /// For each running job, in their order, how far it is against its usual time.
@@ -25,6 +32,18 @@ pub struct Overview<'a> {
     pub missing_secrets: &'a [(&'a str, &'a [MissingName])],
     /// The last day of all workflows.
     pub lanes: Markup,
+}
+
+/// A scan whose newest job that ran to an end has failed.
+#[derive(Debug, Clone, Copy)]
+pub struct Failing<'a> {
+    pub scan: &'a ScanStatus,
+    /// The newest failure.
+    pub newest: &'a JobLine,
+    /// Failures since the last success.
+    pub failures: u64,
+    /// When the last success ended, if that is known.
+    pub succeeded_at: Option<DateTime<Utc>>,
 }
 
 pub fn overview(visit: &Visit, page: &Overview<'_>) -> Markup {
@@ -44,7 +63,7 @@ pub fn overview(visit: &Visit, page: &Overview<'_>) -> Markup {
             (region("next", &[topics::SCANS], &next(visit, page)))
         }
         @if !page.lanes.0.is_empty() {
-            (region("lanes", &[topics::JOBS], &card("lanes", "Last 24 hours", &html! {}, &page.lanes)))
+            (region("lanes", &[topics::JOBS], &card("lanes", "Last 24 hours", &lanes_legend(), &page.lanes)))
         }
     };
     Shell::new(visit, "Overview", Some(Menu::Overview)).page(&content)
@@ -92,7 +111,25 @@ fn is_bad(source: &Source) -> bool {
         || !source.stale_files.is_empty()
 }
 
+const CONFIGURATION: &str = "sources:
+  - name: main
+    url: /srv/git/scans.git
+";
+
+const RUNNER: &str = "everscan runner register-token > registration-token
+everscan-runner configure --registration-token-file registration-token
+everscan-runner run
+";
+
+/// A text of a first step, and a button that copies it.
+fn to_copy(text: &str, label: &str) -> Markup {
+    html! { div.copied { pre { code { (text) } } (copy_button(text, label)) } }
+}
+
 fn first_steps(page: &Overview<'_>) -> Markup {
+    let push = format!(
+        "mkdir -p workflows\ncat > workflows/hello.yaml <<'END'\n{EXAMPLE}END\ngit add workflows && git commit -m 'A first workflow' && git push\n"
+    );
     card(
         "first",
         "First steps",
@@ -100,13 +137,17 @@ fn first_steps(page: &Overview<'_>) -> Markup {
         &html! {
             ol.body.numbered {
                 li {
-                    @if page.sources.is_empty() { "Name a Git repository below " code { "sources" } " in the daemon's configuration." }
-                    @else { a href=(links::SOURCES) { "A source" } " is followed." }
+                    @if page.sources.is_empty() {
+                        "Name a Git repository in the daemon's configuration, and start it again:"
+                        (to_copy(CONFIGURATION, "Copy the configuration"))
+                    } @else { a href=(links::SOURCES) { "A source" } " is followed." }
                 }
-                li { "Push a workflow file to its folder: " a href=(links::WORKFLOWS) { "an example" } "." }
+                li { "Push a workflow file to its folder:" (to_copy(&push, "Copy the commands that push a workflow")) }
                 li {
-                    @if page.runners.is_empty() { a href=(links::RUNNERS) { "Register a runner" } ", which executes the jobs." }
-                    @else { "A runner is registered." }
+                    @if page.runners.is_empty() {
+                        a href=(links::RUNNERS) { "Register a runner" } ", which executes the jobs:"
+                        (to_copy(RUNNER, "Copy the commands that register a runner"))
+                    } @else { "A runner is registered." }
                 }
             }
         },
@@ -114,15 +155,6 @@ fn first_steps(page: &Overview<'_>) -> Markup {
 }
 
 fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
-    let failed: Vec<&ScanStatus> = page
-        .scans
-        .iter()
-        .filter(|scan| {
-            scan.last_job
-                .as_ref()
-                .is_some_and(|job| job.state == JobState::Failed)
-        })
-        .collect();
     let bad: Vec<&Source> = page
         .sources
         .iter()
@@ -138,15 +170,15 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
         .iter()
         .map(|(_, names)| names.len())
         .sum();
-    let all = failed.len() + bad.len() + unheard.len() + missing;
+    let all = page.failing.len() + bad.len() + unheard.len() + missing;
     card(
         "needs",
         "Needs you",
         &html! { (all) },
         &html! {
-            @if all == 0 { (empty(&html! { p { "Nothing: the newest job of every scan is fine, and all sources and runners are heard." } })) }
+            @if all == 0 { (empty(&html! { p { "Nothing: no scan has failed since its last success, and all sources and runners are heard." } })) }
             ul.feed {
-                @for scan in failed { (failed_scan(visit, scan)) }
+                @for one in page.failing { (failing(visit, one)) }
                 @for source in bad {
                     li {
                         (source_state(source))
@@ -178,17 +210,23 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
     )
 }
 
-fn failed_scan(visit: &Visit, scan: &ScanStatus) -> Markup {
-    let workflow = links::workflow_name(&scan.workflow);
+fn failing(visit: &Visit, one: &Failing<'_>) -> Markup {
+    let workflow = links::workflow_name(&one.scan.workflow);
+    let name = &one.scan.scan.name;
     html! {
-        @if let Some(job) = &scan.last_job {
-            li {
-                (state(job.state))
-                span {
-                    a href=(links::scan(&workflow, &scan.scan.name)) { (scan.scan.name) } " of " (workflow) ": " (job_link(job.id))
+        li {
+            (state(one.newest.state))
+            span {
+                a href=(links::scan(&workflow, name)) { (name) } " of " (workflow) ": " (job_link(one.newest.id))
+                span.muted {
+                    @if one.failures > 1 { ", " (count(one.failures, "failure", "failures")) }
+                    @match one.succeeded_at {
+                        Some(success) => { " since its last success " (ago(success, visit.now)) }
+                        None => { ", no success before" }
+                    }
                 }
-                span.muted { (ago(job.finished_at.unwrap_or(job.created_at), visit.now)) }
             }
+            span.muted { (ago(one.newest.finished_at.unwrap_or(one.newest.created_at), visit.now)) }
         }
     }
 }

@@ -1,12 +1,15 @@
 //! One revision: its text with problems beside the lines, and how it differs from another one.
 
 use maud::{Markup, html};
-use wire::{Change, Diagnostic, Edit, Fate, Part, RevisionDiff, RevisionText, ScanDifference};
+use wire::{
+    Change, Diagnostic, Edit, Fate, Hunk, Part, RevisionDiff, RevisionText, ScanDifference,
+    TextDifference,
+};
 
 use crate::links;
 use crate::list::{card, diagnostics, empty, facts};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
-use crate::words::{at, condition, count, short_commit};
+use crate::words::{at, condition, count, grouped, short_commit};
 
 pub struct RevisionPage<'a> {
     /// As `source/name`.
@@ -30,7 +33,7 @@ pub fn revision(visit: &Visit, page: &RevisionPage<'_>) -> Markup {
             ("file", html! { code { (text.file) } }),
             ("scans", html! { (text.scans.len()) }),
         ]))
-        @if let Some(diff) = page.diff { (difference(page.workflow, diff)) }
+        @if let Some(diff) = page.diff { (difference(page.workflow, diff)) (text_difference(&diff.text)) }
         @if !text.diagnostics.is_empty() {
             (card("problems", "Problems", &html! { (text.diagnostics.len()) }, &diagnostics(&text.diagnostics)))
         }
@@ -107,8 +110,53 @@ fn difference(workflow: &str, diff: &RevisionDiff) -> Markup {
                     @for scan in &difference.scans { (scan_difference(scan)) }
                 }
             }
+            @if !diff.untouched.is_empty() && !difference.scans.is_empty() {
+                p.body.muted { "Untouched: " (diff.untouched.join(", ")) "." }
+            }
         },
     )
+}
+
+/// The lines that differ, with those around them.
+fn text_difference(text: &TextDifference) -> Markup {
+    let lines = || text.hunks.iter().flat_map(|hunk| &hunk.lines);
+    let marked = |mark: char| lines().filter(|line| line.starts_with(mark)).count() as u64;
+    let side = html! {
+        ins { "+" (grouped(marked('+'))) } del { "-" (grouped(marked('-'))) }
+    };
+    card(
+        "text",
+        "What differs in the text",
+        &side,
+        &html! {
+            @if text.hunks.is_empty() {
+                (empty(&html! { p { "Both texts are the same." } }))
+            } @else {
+                div.source.patch tabindex="0" role="group" aria-label="Lines that differ" {
+                    @for hunk in &text.hunks { (hunk_lines(hunk)) }
+                }
+                @if text.cut { p.body.note { "The difference is longer than a page can show. The rest is left out." } }
+            }
+        },
+    )
+}
+
+fn hunk_lines(hunk: &Hunk) -> Markup {
+    let (mut from, mut to) = (hunk.from_line, hunk.to_line);
+    html! {
+        div.line.group { "Line " (hunk.to_line) @if hunk.from_line != hunk.to_line { ", formerly " (hunk.from_line) } }
+        @for line in &hunk.lines {
+            @let (is_added, is_removed) = (line.starts_with('+'), line.starts_with('-'));
+            @let number = if is_removed { from } else { to };
+            div.line.added[is_added].removed[is_removed] {
+                span.at { (number) }
+                code.t {
+                    @if is_added { ins { (line) } } @else if is_removed { del { (line) } } @else { (line) }
+                }
+            }
+            @let () = { from += u64::from(!is_added); to += u64::from(!is_removed); };
+        }
+    }
 }
 
 fn scan_difference(difference: &ScanDifference) -> Markup {

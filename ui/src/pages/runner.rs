@@ -16,6 +16,8 @@ pub struct RunnerPage<'a> {
     pub past: &'a [Job],
     /// The bars of its slots.
     pub slots: Markup,
+    /// When it was busy in the last day.
+    pub lanes: Markup,
 }
 
 pub fn runner(visit: &Visit, page: &RunnerPage<'_>) -> Markup {
@@ -47,6 +49,9 @@ pub fn runner(visit: &Visit, page: &RunnerPage<'_>) -> Markup {
                 }
             }))
         }))
+        @if !page.lanes.0.is_empty() {
+            (region("lanes", &[topics::JOBS], &card("lanes", "Busy in the last 24 hours", &html! {}, &page.lanes)))
+        }
         (card("past", "Last jobs", &html! {
             a href=(links::with_query(links::JOBS, &[("runner", &runner.name)])) { "all" }
         }, &html! {

@@ -51,7 +51,7 @@ pub fn runners(visit: &Visit, page: &Runners<'_>) -> Markup {
 
 fn registered(registration: &Registration, server: &str) -> Markup {
     let command = format!(
-        "everscan-runner register --server {server} --token {} --name \"$(hostname)\"",
+        "SERVICE_REGISTRATION_TOKEN={} everscan-runner configure --url {server} && everscan-runner run",
         registration.token
     );
     card(

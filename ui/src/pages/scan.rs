@@ -168,13 +168,16 @@ fn schedule(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                 }
                 @if page.slots.is_empty() { p { "There is no next slot." } }
             }
-            ol.plain.slots-next {
-                @for slot in page.slots {
-                    li {
-                        (at(slot.at)) " "
-                        span.muted { @if slot.at < visit.now { "waits for a job to end" } @else { (in_future(slot.at, visit.now)) } }
+            @if !page.slots.is_empty() {
+                (table("Next slots", &["your time", &cron.timezone, ""], &html! {
+                    @for slot in page.slots {
+                        tr {
+                            td { (at(slot.at)) }
+                            td { (slot.local.format("%a %H:%M")) }
+                            td.muted { @if slot.at < visit.now { "waits for a job to end" } @else { (in_future(slot.at, visit.now)) } }
+                        }
                     }
-                }
+                }))
             }
         },
     )
@@ -187,6 +190,13 @@ fn declares(scan: &Scan, workflow: &str) -> Markup {
         &html! { (count(u64::from(scan.steps), "step", "steps")) },
         &html! {
             dl.pairs {
+                div {
+                    dt { "runs on" }
+                    dd {
+                        @if scan.runs_on.is_empty() { "any runner" }
+                        @for label in &scan.runs_on { span.tag { (label) } " " }
+                    }
+                }
                 @if let Some(inputs) = &scan.inputs {
                     @for input in inputs {
                         div {

@@ -1,12 +1,12 @@
 //! One source.
 
 use maud::{Markup, html};
-use wire::{Condition, Source, SourceAccess, StaleFile};
+use wire::{Condition, Source, SourceAccess, StaleFile, Tip};
 
 use super::sources::{shape_of, source_state};
 use crate::list::{card, diagnostics, facts};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
-use crate::words::{ago, at, condition, count, seconds, short_commit};
+use crate::words::{ago, at, condition, count, running_for, seconds, sentence, short_commit};
 use crate::{form, links, topics};
 
 pub fn source(visit: &Visit, source: &Source) -> Markup {
@@ -65,12 +65,26 @@ fn access(access: &SourceAccess) -> Markup {
 }
 
 fn condition_row(visit: &Visit, one: &Condition) -> Markup {
-    let word = format!("{}: {}", one.kind, one.status);
     html! {
         li {
-            (condition(shape_of(one), &word))
-            span { (one.message) }
-            span.muted { "since " (ago(one.changed_at, visit.now)) }
+            (condition(shape_of(one), &one.kind))
+            span { (sentence(&one.message)) }
+            span.muted { "for " (running_for(one.changed_at, visit.now)) }
+        }
+    }
+}
+
+/// The commits that came and went between two looks.
+fn passed_over(tip: &Tip) -> Markup {
+    html! {
+        @if !tip.passed_over.is_empty() {
+            details {
+                summary {
+                    @if tip.more_passed_over { "More than " }
+                    (count(tip.passed_over.len() as u64, "commit", "commits")) " passed over since the tip before: never active"
+                }
+                p { @for commit in &tip.passed_over { (short_commit(commit)) " " } }
+            }
         }
     }
 }
@@ -86,6 +100,7 @@ fn tip(source: &Source) -> Markup {
                     Some(tip) => {
                         p { (short_commit(&tip.commit)) " " b { (tip.summary) } }
                         p.muted { "By " (tip.author) ", seen " (at(tip.seen_at)) ". Tip number " (tip.number) "." }
+                        (passed_over(tip))
                         @if tip.history_rewritten { p.note { "The history was rewritten: the tip before it is not among its ancestors." } }
                     }
                     None => { p { "No tip was read completely yet. The conditions say why." } }

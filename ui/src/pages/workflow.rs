@@ -1,12 +1,14 @@
 //! One workflow: its graph, its last day and its scans.
 
+use chrono::TimeDelta;
 use maud::{Markup, html};
-use wire::{Revision, Scan, ScanStatus, StaleFile, Workflow};
+use wire::{JobState, Revision, Scan, ScanStatus, StaleFile, Trigger, Workflow};
 
+use super::feed::{Past, feed};
 use super::workflows::workflow_state;
 use crate::list::{card, diagnostics, empty, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
-use crate::words::{ago, at, count, grouped, in_future, short_commit, state};
+use crate::words::{ago, at, count, grouped, in_future, short_commit, state, trigger};
 use crate::{links, topics};
 
 pub struct WorkflowPage<'a> {
@@ -16,10 +18,30 @@ pub struct WorkflowPage<'a> {
     pub revisions: &'a [Revision],
     /// Who starts whom. The table of scans says the same in words.
     pub graph: Markup,
-    /// The jobs of the last day, a lane for each scan.
-    pub lanes: Markup,
-    /// The bars of the last jobs of each scan, in the order of `scans`.
-    pub histories: Vec<Markup>,
+    /// The jobs of the last day or week, a lane for each scan; none where no job ran.
+    pub lanes: Option<Lanes>,
+    /// The past of each scan, in the order of `scans`.
+    pub pasts: Vec<ScanPast>,
+    /// What happened and what did not.
+    pub feed: &'a [Past<'a>],
+}
+
+/// Jobs over time.
+pub struct Lanes {
+    /// Nothing where no job is in this time.
+    pub chart: Markup,
+    /// Whether a week is shown and not a day.
+    pub is_week: bool,
+    /// The number of jobs of each scan that were read, if some have more.
+    pub cut: Option<u64>,
+}
+
+/// What a row of the table says of the last jobs of a scan.
+#[derive(Default)]
+pub struct ScanPast {
+    pub bars: Markup,
+    /// How long its jobs usually take.
+    pub usual: Option<TimeDelta>,
 }
 
 pub fn workflow(visit: &Visit, page: &WorkflowPage<'_>) -> Markup {
@@ -34,17 +56,20 @@ pub fn workflow(visit: &Visit, page: &WorkflowPage<'_>) -> Markup {
                 (workflow_state(workflow))
                 span.tag { "revision " (workflow.revision.number) " · " (short_commit(&workflow.revision.commit)) }
             }, &revisions))
-            p.lead { (lead(page)) }
+            p.lead { (lead(page, &name)) }
             (banners(workflow, &name))
         }))
         @if !page.graph.0.is_empty() {
-            (region("graph", &[&topic], &card("graph", "Who starts whom", &html! {}, &page.graph)))
+            (region("graph", &[&topic], &card("graph", "Who starts whom", &triggers(), &page.graph)))
         }
-        @if !page.lanes.0.is_empty() {
-            (region("lanes", &[&topic], &card("lanes", "Last 24 hours", &html! {}, &page.lanes)))
+        @if let Some(lanes) = &page.lanes {
+            (region("lanes", &[&topic], &lanes_card(lanes, &name)))
         }
         (region("scans", &[&topic], &scans(visit, page, &name)))
-        (newest_revisions(visit, page, &name))
+        div.two {
+            (region("feed", &[&topic], &card("feed", "What happened, and what did not", &html! {}, &feed(visit, &name, page.feed))))
+            (newest_revisions(visit, page, &name))
+        }
     };
     Shell::new(visit, title, Some(Menu::Workflows))
         .under([
@@ -54,11 +79,12 @@ pub fn workflow(visit: &Visit, page: &WorkflowPage<'_>) -> Markup {
         .page(&content)
 }
 
-fn lead(page: &WorkflowPage<'_>) -> Markup {
+fn lead(page: &WorkflowPage<'_>, name: &str) -> Markup {
     let unfinished: u64 = page.scans.iter().map(|scan| scan.unfinished).sum();
+    let path = links::with_query(links::JOBS, &[("workflow", name)]);
     html! {
         @if let Some(description) = &page.workflow.description { (description) " " }
-        b { (count(unfinished, "job", "jobs")) } " not over."
+        a href=(path) { (count(unfinished, "job", "jobs")) } @if unfinished == 1 { " runs or waits." } @else { " run or wait." }
     }
 }
 
@@ -91,9 +117,46 @@ fn stale_banner(stale: &StaleFile, name: &str) -> Markup {
     }
 }
 
+/// What the drawings in the graph mean.
+fn triggers() -> Markup {
+    html! { @for one in [Trigger::Cron, Trigger::Expr, Trigger::Dispatch] { (trigger(one)) } }
+}
+
+fn lanes_card(lanes: &Lanes, name: &str) -> Markup {
+    let path = links::workflow(name);
+    let (title, other, link) = if lanes.is_week {
+        ("Last 7 days", "24 hours", path)
+    } else {
+        let week = links::with_query(&path, &[("lanes", "week")]);
+        ("Last 24 hours", "7 days", week)
+    };
+    let side = html! { (lanes_legend()) a.button.small href=(link) { (other) } };
+    card(
+        "lanes",
+        title,
+        &side,
+        &html! {
+            @if lanes.chart.0.is_empty() { (empty(&html! { p { "No job ran in this time." } })) }
+            (lanes.chart)
+            @if let Some(most) = lanes.cut { p.body.small.muted { "Of the newest " (grouped(most)) " jobs of each scan." } }
+        },
+    )
+}
+
+/// What the shapes in lanes mean.
+pub(super) fn lanes_legend() -> Markup {
+    const STATES: [JobState; 4] = [
+        JobState::Succeeded,
+        JobState::Failed,
+        JobState::Running,
+        JobState::Cancelled,
+    ];
+    html! { @for one in STATES { (state(one)) } }
+}
+
 fn scans(visit: &Visit, page: &WorkflowPage<'_>, name: &str) -> Markup {
     let heads = [
-        "scan", "starts", "last job", "when", "history", "jobs", "next", "",
+        "scan", "starts", "last job", "when", "history", "usual", "next", "",
     ];
     card(
         "scans",
@@ -105,7 +168,7 @@ fn scans(visit: &Visit, page: &WorkflowPage<'_>, name: &str) -> Markup {
             } @else {
                 (table("Scans", &heads, &html! {
                     @for (place, scan) in page.scans.iter().enumerate() {
-                        (scan_row(visit, scan, page.histories.get(place), name))
+                        (scan_row(visit, scan, page.pasts.get(place), name))
                     }
                 }))
             }
@@ -113,9 +176,8 @@ fn scans(visit: &Visit, page: &WorkflowPage<'_>, name: &str) -> Markup {
     )
 }
 
-fn scan_row(visit: &Visit, status: &ScanStatus, history: Option<&Markup>, name: &str) -> Markup {
+fn scan_row(visit: &Visit, status: &ScanStatus, past: Option<&ScanPast>, name: &str) -> Markup {
     let scan = &status.scan;
-    let ended = &status.finished;
     html! {
         tr {
             td { a href=(links::scan(name, &scan.name)) { (scan.name) } }
@@ -129,11 +191,8 @@ fn scan_row(visit: &Visit, status: &ScanStatus, history: Option<&Markup>, name: 
                     (ago(job.finished_at.or(job.started_at).unwrap_or(job.created_at), visit.now))
                 }
             }
-            td { @if let Some(history) = history { (history) } }
-            td.num {
-                (grouped(ended.succeeded))
-                @if ended.failed > 0 { span.failed-text { ", " (grouped(ended.failed)) " failed" } }
-            }
+            td { @if let Some(past) = past { (past.bars) } }
+            td.num { @if let Some(usual) = past.and_then(|past| past.usual) { (crate::words::usual(usual)) } }
             td { @if let Some(next) = status.next_slot { (in_future(next, visit.now)) } }
             td.end { @if visit.may("dispatch") { a.button.small href=(links::dispatch(name, &scan.name)) { "Dispatch" } } }
         }
@@ -157,7 +216,12 @@ pub(super) fn starts(scan: &Scan) -> Markup {
 }
 
 fn newest_revisions(visit: &Visit, page: &WorkflowPage<'_>, name: &str) -> Markup {
-    let all = html! { a href=(links::revisions(name)) { "all" } };
+    let number = page.workflow.revision.number;
+    let before = number.saturating_sub(1).to_string();
+    let all = html! {
+        @if number > 1 { a href=(links::with_query(&links::revision(name, number), &[("against", &before)])) { "compare" } }
+        a href=(links::revisions(name)) { "all" }
+    };
     card(
         "revisions",
         "Revisions",

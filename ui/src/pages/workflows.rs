@@ -22,9 +22,10 @@ pub struct WorkflowRow<'a> {
 }
 
 /// A file that makes a first workflow.
-const EXAMPLE: &str = "scans:
+pub const EXAMPLE: &str = "scans:
   hello:
-    dispatch: {}
+    on:
+      dispatch: {}
     steps:
       - run: echo hello
 ";

@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
-use wire::{Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord, StepOutcome, Trigger};
+use wire::{Clause, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord, StepOutcome, Trigger};
 
-use super::{at, between, count, duration, job_link, running_for};
+use super::{at, between, count, job_link, running_for};
 
 /// Why a job exists and what became of it, in one or two sentences. `made_by` is the line of the ledger that says it
 /// was made, if it is known. `usual` is how long jobs of its scan take.
@@ -18,7 +18,7 @@ pub fn job_sentence(
         (why_made(job, made_by)) " "
         (what_became(job, now))
         @if let (JobState::Running, Some(usual)) = (job.state, usual) {
-            " It usually takes " (duration(usual)) "."
+            " It usually takes " (super::usual(usual)) "."
         }
     }
 }
@@ -31,7 +31,9 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
     };
     match (made_by.map(|record| &record.cause), job.trigger) {
         (Some(LedgerCause::Success { scan, job: other }), _) => html! {
-            (verb) " because " b { (scan) } " succeeded (" (job_link(*other)) ") and the expression was true."
+            (verb) " because " b { (scan) } " succeeded (" (job_link(*other)) ")"
+            @if differs(made_by, scan) { " and its artifact " b { "differs" } " from the one before." }
+            @else { " and the expression was true." }
         },
         (
             Some(LedgerCause::Slots {
@@ -50,6 +52,28 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
         (_, Trigger::Cron) => html! { (verb) " by its schedule." },
         (_, Trigger::Expr) => html! { (verb) " because its expression became true." },
     }
+}
+
+/// Whether an expression was true because an artifact of the scan differs: it has no other true part.
+fn differs(made_by: Option<&LedgerRecord>, scan: &str) -> bool {
+    let Some(evaluation) = made_by.and_then(|record| record.evaluation.as_ref()) else {
+        return false;
+    };
+    let mut leaves = true_leaves(&evaluation.clause);
+    let call = format!("scans.{scan}.has_diff(");
+    leaves
+        .next()
+        .is_some_and(|leaf| leaf.text.starts_with(&call))
+        && leaves.next().is_none()
+}
+
+/// The parts without parts of their own that were true.
+fn true_leaves(clause: &Clause) -> Box<dyn Iterator<Item = &Clause> + '_> {
+    if clause.parts.is_empty() {
+        let is_true = clause.value == Some(serde_json::Value::Bool(true));
+        return Box::new(is_true.then_some(clause).into_iter());
+    }
+    Box::new(clause.parts.iter().flat_map(true_leaves))
 }
 
 fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {

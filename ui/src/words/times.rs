@@ -85,6 +85,14 @@ pub fn seconds(seconds: u64) -> String {
     }
 }
 
+/// How long something usually takes. It is known to the second.
+pub fn usual(length: TimeDelta) -> String {
+    match u64::try_from(length.num_seconds()) {
+        Ok(0) | Err(_) => "less than 1 s".to_owned(),
+        Ok(whole) => seconds(whole),
+    }
+}
+
 fn two(large: i64, large_unit: &str, small: i64, small_unit: &str) -> String {
     if small == 0 {
         format!("{large} {large_unit}")
@@ -121,6 +129,8 @@ mod tests {
         ] {
             assert_eq!(duration(TimeDelta::milliseconds(millis)), text);
         }
+        assert_eq!(usual(TimeDelta::milliseconds(400)), "less than 1 s");
+        assert_eq!(usual(TimeDelta::seconds(104)), "1 min 44 s");
         assert_eq!(seconds(5), "5 s");
         assert_eq!(seconds(u64::MAX), "forever");
     }

@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use maud::{Markup, html};
 use ui::form::Refused;
 use ui::pages::{
-    self, Audit, Blobs, Dispatch, JobFilter, JobPage, Jobs, LogPage, Login, Overview, Runners,
-    ScanPage, Variables, WorkflowPage,
+    self, Audit, Blobs, Dispatch, JobFilter, JobPage, Jobs, Lanes, LogPage, Login, Overview, Past,
+    Runners, ScanPage, ScanPast, Variables, WorkflowPage,
 };
 use ui::shell::{Visit, problem_page};
 use wire::*;
@@ -43,9 +43,10 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
         unreachable!("six states")
     };
     let made_by = &ledger(texts)[0];
+    let earlier = [job_line(texts, 2, JobState::Succeeded)];
     let job_of = |job, made_by| {
         let usual = Some(TimeDelta::seconds(104));
-        job_page(visit, job, made_by, usual)
+        job_page(texts, visit, job, made_by, &earlier, usual)
     };
     let typed = refused(texts, &["token"]);
     let lists = lists(texts, visit, &jobs);
@@ -79,23 +80,30 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
             "job-context",
             pages::job_context(visit, succeeded, &context(texts)),
         ),
-        ("workflow", workflow_page(texts, visit)),
+        ("job-differs", job_of(running_job, Some(&differs(texts)))),
+        ("workflow", workflow_page(texts, visit, false)),
+        ("workflow-week", workflow_page(texts, visit, true)),
         ("dispatch", dispatch_page(texts, visit, succeeded)),
     ];
     built.extend(lists);
+    built.extend(dispatch_waits(texts, visit));
     built.extend(details(texts, visit, succeeded));
     built
 }
 
 fn job_page(
+    texts: Texts,
     visit: &Visit,
     job: &Job,
     made_by: Option<&LedgerRecord>,
+    others: &[JobLine],
     usual: Option<TimeDelta>,
 ) -> Markup {
+    let scripts = ["git clone", "tools/probe", "sort -u", "tools/report"];
     let page = JobPage {
         job,
-        steps: Some(4),
+        steps: Some(&scripts.map(|script| texts.text(script))),
+        others,
         made_by,
         usual,
         history: drawing(),
@@ -130,7 +138,34 @@ fn context(texts: Texts) -> JobContext {
     }
 }
 
-fn workflow_page(texts: Texts, visit: &Visit) -> Markup {
+/// A job that was made because an artifact differs.
+fn differs(texts: Texts) -> LedgerRecord {
+    let hosts = texts.text("hosts");
+    let clause = Clause {
+        text: format!("scans.{hosts}.has_diff('hosts')"),
+        value: Some(true.into()),
+        ..Clause::default()
+    };
+    LedgerRecord {
+        evaluation: Some(Evaluation {
+            clause: Clause {
+                text: "||".to_owned(),
+                value: Some(true.into()),
+                parts: vec![clause],
+                ..Clause::default()
+            },
+            scans: std::collections::BTreeMap::new(),
+        }),
+        ..ledger(texts).swap_remove(0)
+    }
+}
+
+fn workflow_page(texts: Texts, visit: &Visit, is_week: bool) -> Markup {
+    let ended = [
+        job_line(texts, 8, JobState::Failed),
+        job_line(texts, 7, JobState::Cancelled),
+    ];
+    let scan = texts.text("probe");
     let page = WorkflowPage {
         workflow: &workflow(texts),
         scans: &[
@@ -139,8 +174,24 @@ fn workflow_page(texts: Texts, visit: &Visit) -> Markup {
         ],
         revisions: &[revision(texts, 12), revision(texts, 10)],
         graph: drawing(),
-        lanes: drawing(),
-        histories: vec![drawing()],
+        lanes: Some(Lanes {
+            chart: if is_week {
+                html! {}
+            } else {
+                drawing()
+            },
+            is_week,
+            cut: is_week.then_some(1_000),
+        }),
+        pasts: vec![ScanPast {
+            bars: drawing(),
+            usual: Some(TimeDelta::seconds(104)),
+        }],
+        feed: &[Past {
+            scan: &scan,
+            ledger: &ledger(texts),
+            jobs: if is_week { &[] } else { &ended },
+        }],
     };
     pages::workflow(visit, &page)
 }
@@ -150,10 +201,42 @@ fn dispatch_page(texts: Texts, visit: &Visit, earlier: &Job) -> Markup {
     let page = Dispatch {
         scan: &scan_status(texts, None),
         earlier: Some((earlier.id, &earlier.inputs)),
-        waits: Some(&explanation(texts)),
+        runners: Some(&page(vec![runner(texts, true)])),
         refused: &refused(texts, &[&key]),
     };
     pages::dispatch(visit, &page)
+}
+
+/// The form with runners that cannot take the job now, or can.
+fn dispatch_waits(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup)> {
+    let able = Runner {
+        labels: vec![texts.text("gpu")],
+        ..runner(texts, true)
+    };
+    let busy = Runner {
+        taken: 4,
+        ..able.clone()
+    };
+    let away = Runner {
+        connected: false,
+        ..able.clone()
+    };
+    [
+        ("dispatch-ready", vec![able.clone(); 5]),
+        ("dispatch-busy", vec![busy]),
+        ("dispatch-away", vec![away]),
+        ("dispatch-no-runner", Vec::new()),
+    ]
+    .map(|(name, runners)| {
+        let dispatch = Dispatch {
+            scan: &scan_status(texts, None),
+            earlier: None,
+            runners: Some(&page(runners)),
+            refused: &Refused::default(),
+        };
+        (name, pages::dispatch(visit, &dispatch))
+    })
+    .to_vec()
 }
 
 fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
@@ -211,7 +294,10 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                 },
             ),
         ),
-        ("job-scheduled", job_page(visit, &bare_job, None, None)),
+        (
+            "job-scheduled",
+            job_page(texts, visit, &bare_job, None, &[], None),
+        ),
         ("workflows-none", pages::workflows(visit, &[])),
         (
             "runners-none",
@@ -298,6 +384,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                     sources: &[],
                     runners: &[],
                     scans: &[],
+                    failing: &[],
                     unfinished: &[],
                     progress: Vec::new(),
                     slots: &[],

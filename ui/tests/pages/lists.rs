@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use maud::{Markup, html};
 use ui::pages::{
-    self, About, ArtifactEntries, Audit, Blobs, JobFilter, Jobs, Overview, RevisionPage,
+    self, About, ArtifactEntries, Audit, Blobs, Failing, JobFilter, Jobs, Overview, RevisionPage,
     RunnerPage, Runners, ScanPage, Tokens, Variables, WorkflowRow,
 };
 use ui::shell::Visit;
@@ -24,6 +24,12 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
         scan: texts.text("probe"),
         ..JobFilter::default()
     };
+    let with_digits = JobFilter {
+        id: texts.text("c3a2"),
+        ..JobFilter::default()
+    };
+    let failed = scan_status(texts, Some(JobState::Failed));
+    let newest = job_line(texts, 8, JobState::Failed);
     let workflow = workflow(texts);
     let row = WorkflowRow {
         workflow: &workflow,
@@ -49,6 +55,17 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                 &Jobs {
                     filter: &filter,
                     jobs: &long_page(jobs.to_vec(), texts),
+                    is_later: false,
+                },
+            ),
+        ),
+        (
+            "jobs-with-digits",
+            pages::jobs(
+                visit,
+                &Jobs {
+                    filter: &with_digits,
+                    jobs: &page(jobs[..2].to_vec()),
                     is_later: false,
                 },
             ),
@@ -112,7 +129,21 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                     },
                     sources: &[source(texts)],
                     runners: &[runner(texts, true), runner(texts, false)],
-                    scans: &[scan_status(texts, Some(JobState::Failed))],
+                    scans: std::slice::from_ref(&failed),
+                    failing: &[
+                        Failing {
+                            scan: &failed,
+                            newest: &newest,
+                            failures: 3,
+                            succeeded_at: Some(ago(90_000)),
+                        },
+                        Failing {
+                            scan: &failed,
+                            newest: &newest,
+                            failures: 1,
+                            succeeded_at: None,
+                        },
+                    ],
                     unfinished: jobs,
                     progress: vec![drawing()],
                     slots: &[slot(texts, -600)],
@@ -163,6 +194,21 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
             ),
         ),
         (
+            "revision-same",
+            pages::revision(
+                visit,
+                &RevisionPage {
+                    workflow: &texts.text("infra/net/recon"),
+                    revision: &revision_text(texts),
+                    diff: Some(&RevisionDiff {
+                        difference: Difference::default(),
+                        text: TextDifference::default(),
+                        ..revision_diff(texts)
+                    }),
+                },
+            ),
+        ),
+        (
             "scan",
             pages::scan(
                 visit,
@@ -184,6 +230,7 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
                     runner: &runner(texts, true),
                     past: std::slice::from_ref(job),
                     slots: drawing(),
+                    lanes: drawing(),
                 },
             ),
         ),

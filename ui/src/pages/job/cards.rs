@@ -1,5 +1,6 @@
 //! The parts beside the log of a job.
 
+use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use wire::{Artifact, Input, Job, JobState, Step};
 
@@ -7,38 +8,42 @@ use super::JobPage;
 use crate::list::{card, empty};
 use crate::pages::clause::evaluation;
 use crate::shell::Visit;
-use crate::words::{at, between, bytes, cause, count, icon, in_future, running_for, step_state};
+use crate::words::{
+    at, between, bytes, cause, count, icon, in_future, job_link, running_for, step_state,
+};
 use crate::{form, links};
 
 pub(super) fn steps(visit: &Visit, page: &JobPage<'_>) -> Markup {
     let job = page.job;
     let reported = job.steps.len();
     let side = match page.steps {
-        Some(all) => html! { (reported) " of " (all) },
+        Some(all) => html! { (reported) " of " (all.len()) },
         None => html! { (count(reported as u64, "step", "steps")) },
     };
-    let waiting = page.steps.map_or(0, |all| {
-        all.saturating_sub(u32::try_from(reported).unwrap_or(all))
-    });
+    let scripts = page.steps.unwrap_or_default();
+    let to_come = scripts.get(reported..).unwrap_or_default();
     card(
         "steps",
         "Steps",
         &side,
         &html! {
-            @if job.steps.is_empty() && waiting == 0 {
+            @if job.steps.is_empty() && to_come.is_empty() {
                 (empty(&html! { p { "No step has been reported." } }))
             }
             ol.steps {
-                @for step in &job.steps { (step_row(visit, job, step)) }
-                @if !job.state.is_terminal() && waiting > 0 {
-                    li.later { (icon("scheduled")) span { (count(u64::from(waiting), "step", "steps")) " to come" } }
+                @for step in &job.steps {
+                    @let script = usize::try_from(step.index).ok().and_then(|index| scripts.get(index));
+                    (step_row(visit, job, step, script))
+                }
+                @if !job.state.is_terminal() {
+                    @for script in to_come { li.later { (icon("scheduled")) code.script { (script) } } }
                 }
             }
         },
     )
 }
 
-fn step_row(visit: &Visit, job: &Job, step: &Step) -> Markup {
+fn step_row(visit: &Visit, job: &Job, step: &Step, script: Option<&String>) -> Markup {
     let index = step.index.to_string();
     let link = links::with_query(&links::job_log(job.id), &[("step", &index)]);
     let differs = step
@@ -49,10 +54,9 @@ fn step_row(visit: &Visit, job: &Job, step: &Step) -> Markup {
         li {
             a href=(link) data-step=(index) {
                 (step_state(step.status))
-                span {
-                    "Step " (u64::from(step.index) + 1)
-                    @if let Some(code) = step.exit_code.filter(|code| *code != 0) { ", exit code " (code) }
-                    @if differs { ", allowed to fail" }
+                @match script {
+                    Some(script) => { code.script title={ "Step " (u64::from(step.index) + 1) } { (script) } }
+                    None => { span { "Step " (u64::from(step.index) + 1) } }
                 }
                 span.small.muted {
                     @match (step.started_at, step.finished_at) {
@@ -61,8 +65,30 @@ fn step_row(visit: &Visit, job: &Job, step: &Step) -> Markup {
                         (None, _) => {}
                     }
                 }
+                (share(visit, job, step))
+                @if let Some(code) = step.exit_code.filter(|code| *code != 0) {
+                    span.note { "exit code " (code) @if differs { ", allowed to fail" } }
+                }
                 @if let Some(error) = &step.error { span.note { (error) } }
             }
+        }
+    }
+}
+
+/// When a step ran within the time of its job.
+fn share(visit: &Visit, job: &Job, step: &Step) -> Markup {
+    let (Some(begin), Some(from)) = (job.started_at, step.started_at) else {
+        return html! {};
+    };
+    let end = job.finished_at.unwrap_or(visit.now);
+    let whole = (end - begin).num_milliseconds().max(1);
+    let part =
+        |at: DateTime<Utc>| ((at - begin).num_milliseconds().clamp(0, whole)) * 1_000 / whole;
+    let (from, to) = (part(from), part(step.finished_at.unwrap_or(end)));
+    html! {
+        svg.share.(step.status.as_str()) aria-hidden="true" width="100%" height="4" viewBox="0 0 1000 4" preserveAspectRatio="none" {
+            rect.track width="1000" height="4" {}
+            rect x=(from.min(990)) width=((to - from).max(10)) height="4" {}
         }
     }
 }
@@ -91,7 +117,8 @@ pub(super) fn why(page: &JobPage<'_>) -> Markup {
     )
 }
 
-pub(super) fn artifacts(visit: &Visit, job: &Job) -> Markup {
+pub(super) fn artifacts(visit: &Visit, page: &JobPage<'_>) -> Markup {
+    let job = page.job;
     let side = match job.artifacts.len() {
         0 => html! { "none" },
         many => html! { (many) },
@@ -114,13 +141,34 @@ pub(super) fn artifacts(visit: &Visit, job: &Job) -> Markup {
                     }
                 }))
             } @else {
-                ul.plain.entries { @for artifact in &job.artifacts { (artifact_row(visit, job, artifact)) } }
+                ul.plain.entries { @for artifact in &job.artifacts { (artifact_row(visit, page, artifact)) } }
             }
         },
     )
 }
 
-fn artifact_row(visit: &Visit, job: &Job, artifact: &Artifact) -> Markup {
+/// How an artifact differs from the one before it.
+fn compared(page: &JobPage<'_>, artifact: &Artifact) -> Markup {
+    let earlier = page.others.iter().filter(|other| other.id < page.job.id);
+    let mut with_it =
+        earlier.filter_map(|other| Some((other, other.artifacts.get(&artifact.name)?)));
+    let Some((other, before)) = with_it.next() else {
+        return html! {};
+    };
+    html! {
+        p.small {
+            @if before.content_digest == artifact.content_digest {
+                "The same as in job " (job_link(other.id)) "."
+            } @else {
+                a href=(links::artifact_diff(page.job.id, &artifact.name, &other.id.to_string())) { "Differs" }
+                " from that of job " (job_link(other.id)) ", " (bytes(before.size)) "."
+            }
+        }
+    }
+}
+
+fn artifact_row(visit: &Visit, page: &JobPage<'_>, artifact: &Artifact) -> Markup {
+    let job = page.job;
     html! {
         li {
             @if let Some(removed) = &artifact.removed {
@@ -133,6 +181,7 @@ fn artifact_row(visit: &Visit, job: &Job, artifact: &Artifact) -> Markup {
                     p.small.muted { "Expires " (in_future(expires, visit.now)) }
                 }
             }
+            @if artifact.removed.is_none() { (compared(page, artifact)) }
             p.small.muted { "Digest " code.cut title=(artifact.content_digest) { (artifact.content_digest) } }
             @if artifact.removed.is_none() && visit.may("job:write") {
                 (form::guarded(visit, &links::delete_artifact(job.id, &artifact.name), "Delete",

@@ -102,24 +102,50 @@ impl Evaluation {
         .await
     }
 
-    /// Whether a step runs or an artifact is wanted.
+    /// Whether a step runs. If the job was `cancelled`, only a condition that names `always` is looked at.
     ///
     /// # Errors
     /// The condition is not valid, or has no value.
     pub(crate) async fn should_run(
         &self,
         condition: Option<&str>,
-        site: Site,
         ok: bool,
+        cancelled: bool,
     ) -> Result<bool, EvaluationError> {
         let Some(condition) = condition else {
-            return Ok(ok);
+            return Ok(ok && !cancelled);
         };
         let condition = condition.to_owned();
         let missing = Arc::clone(&self.missing);
         self.apart(ok, move |context| {
-            let condition = Expression::parse(&condition, site)?;
+            let condition = Expression::parse(&condition, Site::Condition)?;
+            if cancelled && !condition.references().always {
+                return Ok(false);
+            }
             should_run(Some(&condition), context, Sandbox::shared()?)
+                .map_err(|error| explained(error, condition.references(), &missing))
+        })
+        .await
+    }
+
+    /// Whether an artifact is wanted.
+    ///
+    /// # Errors
+    /// The condition is not valid, or has no value.
+    pub(crate) async fn is_wanted(
+        &self,
+        condition: Option<&str>,
+        ok: bool,
+    ) -> Result<bool, EvaluationError> {
+        let Some(condition) = condition else {
+            return Ok(true);
+        };
+        let condition = condition.to_owned();
+        let missing = Arc::clone(&self.missing);
+        self.apart(ok, move |context| {
+            let condition = Expression::parse(&condition, Site::Artifact)?;
+            Sandbox::shared()?
+                .holds(&condition, context)
                 .map_err(|error| explained(error, condition.references(), &missing))
         })
         .await

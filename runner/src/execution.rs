@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use model::error_chain;
+use tokio::time::Instant;
 use wire::{Assignment, JobFailure, ScanStep, Step, StepOutcome, StepStatus};
 
 use crate::clock;
@@ -57,16 +58,14 @@ impl Execution<'_> {
         let mut ok = true;
         for (index, step) in (0..).zip(&self.assignment.steps) {
             if let Some(reason) = self.stop.reason() {
-                return self.stopped(index, reason);
+                return self.stopped(index, ok, reason, &environment).await;
             }
-            let report = self.run_step(index, step, ok, &environment).await;
-            if let Some(StepOutcome::Failed) = report.outcome {
-                ok = false;
-            }
+            let report = self.run_step(index, step, ok, None, &environment).await;
+            ok &= report.outcome != Some(StepOutcome::Failed);
             let cancelled = report.outcome == Some(StepOutcome::Cancelled);
             self.timeline.record(report);
             if cancelled && let Some(reason) = self.stop.reason() {
-                return self.stopped(index + 1, reason);
+                return self.stopped(index + 1, ok, reason, &environment).await;
             }
         }
         if ok {
@@ -90,11 +89,13 @@ impl Execution<'_> {
         Ok(environment)
     }
 
+    /// Runs one step. After a cancel it has to end by `clean_up`.
     async fn run_step(
         &self,
         index: u32,
         step: &ScanStep,
         ok: bool,
+        clean_up: Option<Instant>,
         environment: &Environment,
     ) -> Step {
         let mut report = Step {
@@ -108,9 +109,10 @@ impl Execution<'_> {
         };
         let wanted = self
             .evaluation
-            .should_run(step.condition.as_deref(), Site::Condition, ok)
+            .should_run(step.condition.as_deref(), ok, clean_up.is_some())
             .await;
         let text = match wanted {
+            Ok(false) if clean_up.is_some() => return cancelled(index),
             Ok(false) => return report,
             Ok(true) => self
                 .evaluation
@@ -125,13 +127,16 @@ impl Execution<'_> {
                 report.status = StepStatus::Running;
                 report.outcome = None;
                 self.timeline.record(report.clone());
+                let own = step.timeout_seconds.map(Duration::from_secs);
+                let left = clean_up.map(|end| end.saturating_duration_since(Instant::now()));
                 let script = Script {
                     step: index,
                     text: &text,
                     shell: step.shell.as_deref(),
                     path: self.workdir.script_path(self.assignment.job_id, index),
                     folder: self.folder,
-                    timeout: step.timeout_seconds.map(Duration::from_secs),
+                    timeout: own.into_iter().chain(left).min(),
+                    cleans_up: clean_up.is_some(),
                     grace: self.options.grace,
                 };
                 run(&script, environment, self.log, self.stop).await
@@ -175,20 +180,38 @@ impl Execution<'_> {
         };
     }
 
-    /// Marks the steps that do not run because of the stop.
-    fn stopped(&self, first: u32, reason: Stop) -> Conclusion {
-        for (index, _) in (0..).zip(&self.assignment.steps).skip(first as usize) {
-            self.timeline.record(Step {
-                index,
-                status: StepStatus::Cancelled,
-                outcome: Some(StepOutcome::Cancelled),
-                exit_code: None,
-                error: None,
-                started_at: None,
-                finished_at: None,
-            });
-        }
+    /// Ends the steps from `first` on because of a stop. If there is time, those run whose condition names `always`.
+    async fn stopped(
+        &self,
+        first: u32,
+        mut ok: bool,
+        reason: Stop,
+        environment: &Environment,
+    ) -> Conclusion {
         self.say(None, reason.explanation());
+        let limit = self.options.clean_up;
+        let end = Instant::now() + limit;
+        let (mut is_over, mut has_run) = (false, false);
+        for (index, step) in (0..).zip(&self.assignment.steps).skip(first as usize) {
+            if self.stop.is_at_once() || is_over {
+                self.timeline.record(cancelled(index));
+                continue;
+            }
+            let report = self.run_step(index, step, ok, Some(end), environment).await;
+            ok &= report.outcome != Some(StepOutcome::Failed);
+            has_run |= report.started_at.is_some();
+            self.timeline.record(report);
+            if Instant::now() >= end {
+                is_over = true;
+                let seconds = limit.as_secs();
+                let message =
+                    format!("the steps that run after a cancel have {seconds} s together");
+                self.say(None, &message);
+            }
+        }
+        if has_run {
+            self.stop.cleaned_up();
+        }
         Conclusion::Stopped(reason)
     }
 
@@ -196,5 +219,18 @@ impl Execution<'_> {
         if let Err(error) = self.log.add_runner_lines(step, text) {
             self.stop.request(Stop::LogFailed(error_chain(&error)));
         }
+    }
+}
+
+/// A step that does not run because of a stop.
+fn cancelled(index: u32) -> Step {
+    Step {
+        index,
+        status: StepStatus::Cancelled,
+        outcome: Some(StepOutcome::Cancelled),
+        exit_code: None,
+        error: None,
+        started_at: None,
+        finished_at: None,
     }
 }

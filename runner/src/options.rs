@@ -9,6 +9,8 @@ use crate::limits;
 pub struct Options {
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
+    /// How long the steps that run after a cancel may take together.
+    pub clean_up: Duration,
     /// How long log lines and step changes wait for others.
     pub ship_after: Duration,
     /// How long a job that may be retried runs without contact to the daemon.
@@ -25,6 +27,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             grace: limits::GRACE,
+            clean_up: limits::CLEAN_UP,
             ship_after: limits::SHIP_AFTER,
             silence: limits::SILENCE,
             deadline_allowance: limits::DEADLINE_ALLOWANCE,
@@ -48,5 +51,8 @@ mod tests {
         let ignoring_sigterm = options.grace + options.final_report;
         assert!(options.final_report <= Duration::from_secs(10));
         assert!(ignoring_sigterm <= Duration::from_secs(20));
+        // The steps after a cancel come on top, with a grace of their own. The daemon still takes the log.
+        let with_clean_up = ignoring_sigterm + options.clean_up + options.grace;
+        assert!(with_clean_up < limits::AFTER_EXPIRY);
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Script<'a> {
     pub(crate) folder: &'a Path,
     /// How long it may run.
     pub(crate) timeout: Option<Duration>,
+    /// Whether it runs after a cancel, and only another stop ends it.
+    pub(crate) cleans_up: bool,
     /// From SIGTERM to SIGKILL.
     pub(crate) grace: Duration,
 }
@@ -99,13 +101,20 @@ async fn supervise(mut group: ProcessGroup, script: &Script<'_>, stop: &StopSign
             None => std::future::pending().await,
         }
     };
+    let has_to_stop = async {
+        if script.cleans_up {
+            stop.at_once().await;
+        } else {
+            stop.requested().await;
+        }
+    };
     let end = tokio::select! {
         biased;
         exit = group.exited() => match exit {
             Ok(exit) => StepEnd::Exited(exit),
             Err(error) => StepEnd::Broken(format!("cannot wait for the script: {error}")),
         },
-        _ = stop.requested() => StepEnd::Stopped,
+        () = has_to_stop => StepEnd::Stopped,
         timeout = time_is_up => StepEnd::TimedOut(timeout),
     };
     group.end(script.grace).await;

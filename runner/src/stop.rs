@@ -37,6 +37,15 @@ impl Stop {
         }
     }
 
+    /// Whether steps that clean up may run. Not if the runner has to end, and not if the daemon may start a retry.
+    pub(crate) const fn allows_clean_up(&self) -> bool {
+        match self {
+            // The daemon closes a job that is cancelled, and a report may learn of it before the runner does.
+            Self::Cancelled | Self::DeadlinePassed | Self::SessionExpired | Self::JobOver => true,
+            Self::ContactLost | Self::RunnerStopped | Self::LogFailed(_) => false,
+        }
+    }
+
     const fn reporting(&self) -> Reporting {
         match self {
             Self::DeadlinePassed
@@ -69,6 +78,8 @@ struct Stopping {
     since: Instant,
     /// The least that any reason allows.
     reporting: Reporting,
+    /// Whether every reason allows steps that clean up.
+    allows_clean_up: bool,
 }
 
 /// Whether and why one job stops. Clones share it.
@@ -82,30 +93,48 @@ impl StopSignal {
 
     /// Asks the job to stop.
     pub(crate) fn request(&self, reason: Stop) {
-        let reporting = reason.reporting();
-        self.reduce(reason, reporting);
+        let (reporting, allows_clean_up) = (reason.reporting(), reason.allows_clean_up());
+        self.reduce(Stopping {
+            reason,
+            since: Instant::now(),
+            reporting,
+            allows_clean_up,
+        });
     }
 
     /// The daemon accepts neither log nor completion.
     pub(crate) fn stop_reporting(&self) {
-        self.reduce(Stop::JobOver, Reporting::Nothing);
+        self.reduce(Stopping {
+            reason: Stop::JobOver,
+            since: Instant::now(),
+            reporting: Reporting::Nothing,
+            allows_clean_up: false,
+        });
     }
 
-    fn reduce(&self, reason: Stop, reporting: Reporting) {
+    fn reduce(&self, further: Stopping) {
         self.0.send_if_modified(|current| match current {
             None => {
-                *current = Some(Stopping {
-                    reason,
-                    since: Instant::now(),
-                    reporting,
-                });
+                *current = Some(further);
                 true
             }
             Some(stopping) => {
-                let is_less = stopping.reporting < reporting;
-                stopping.reporting = stopping.reporting.max(reporting);
+                let is_less = stopping.reporting < further.reporting
+                    || stopping.allows_clean_up && !further.allows_clean_up;
+                stopping.reporting = stopping.reporting.max(further.reporting);
+                stopping.allows_clean_up &= further.allows_clean_up;
                 is_less
             }
+        });
+    }
+
+    /// Steps that cleaned up have ended: what is left of the job has a grace period from now on.
+    pub(crate) fn cleaned_up(&self) {
+        self.0.send_if_modified(|current| {
+            if let Some(stopping) = current {
+                stopping.since = Instant::now();
+            }
+            false
         });
     }
 
@@ -115,7 +144,7 @@ impl StopSignal {
         current.as_ref().map(|stopping| stopping.reason.clone())
     }
 
-    /// When the job was first asked to stop, if it was.
+    /// When the job was first asked to stop, or has cleaned up after that; if it was asked at all.
     pub(crate) fn since(&self) -> Option<Instant> {
         let current = self.0.borrow();
         current.as_ref().map(|stopping| stopping.since)
@@ -136,12 +165,26 @@ impl StopSignal {
 
     /// Waits until the job has to stop and no more than `reporting` is left. Returns the first reason.
     pub(crate) async fn reduced_to(&self, reporting: Reporting) -> Stop {
+        self.wait_for(|stopping| stopping.reporting >= reporting)
+            .await
+    }
+
+    /// Whether the job has to stop and may not clean up.
+    pub(crate) fn is_at_once(&self) -> bool {
+        let current = self.0.borrow();
+        current
+            .as_ref()
+            .is_some_and(|stopping| !stopping.allows_clean_up)
+    }
+
+    /// Waits until the job has to stop and may not clean up. Returns the first reason.
+    pub(crate) async fn at_once(&self) -> Stop {
+        self.wait_for(|stopping| !stopping.allows_clean_up).await
+    }
+
+    async fn wait_for(&self, is_reached: impl Fn(&Stopping) -> bool) -> Stop {
         let mut receiver = self.0.subscribe();
-        let stopping = receiver.wait_for(|current| {
-            current
-                .as_ref()
-                .is_some_and(|stopping| stopping.reporting >= reporting)
-        });
+        let stopping = receiver.wait_for(|current| current.as_ref().is_some_and(&is_reached));
         if let Ok(stopping) = stopping.await
             && let Some(stopping) = &*stopping
         {
@@ -169,6 +212,30 @@ mod tests {
         other.request(Stop::RunnerStopped);
         assert_eq!(stop.requested().await, Stop::Cancelled);
         assert_eq!(stop.reason(), Some(Stop::Cancelled));
+    }
+
+    #[tokio::test]
+    async fn a_second_stop_ends_what_a_cancel_leaves_time_for() {
+        for second in [
+            Stop::RunnerStopped,
+            Stop::ContactLost,
+            Stop::LogFailed("full".to_owned()),
+        ] {
+            let stop = StopSignal::new();
+            for gentle in [Stop::Cancelled, Stop::JobOver, Stop::Cancelled] {
+                stop.request(gentle);
+                assert!(!stop.is_at_once());
+            }
+            let waiting = stop.at_once();
+            stop.request(second);
+            assert_eq!(waiting.await, Stop::Cancelled);
+            stop.request(Stop::DeadlinePassed);
+            assert!(stop.is_at_once());
+        }
+        let stop = StopSignal::new();
+        stop.request(Stop::SessionExpired);
+        stop.stop_reporting();
+        assert!(stop.is_at_once());
     }
 
     #[tokio::test]

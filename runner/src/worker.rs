@@ -17,7 +17,7 @@ use crate::clock;
 use crate::contact::Contact;
 use crate::environment::HostEnvironment;
 use crate::escaped;
-use crate::evaluation::{Evaluation, Site};
+use crate::evaluation::Evaluation;
 use crate::execution::{Conclusion, Execution};
 use crate::job_log::JobLog;
 use crate::limits;
@@ -207,22 +207,29 @@ impl Worker<'_> {
             .run(&self.shared.environment, &self.shared.url)
             .await;
         match conclusion {
-            Conclusion::Succeeded => self.store_artifacts(&folder, &evaluation).await.err(),
-            Conclusion::Failed => None,
+            Conclusion::Succeeded => self.store_artifacts(true, &folder, &evaluation).await.err(),
+            Conclusion::Failed => self
+                .store_artifacts(false, &folder, &evaluation)
+                .await
+                .err(),
             Conclusion::Stopped(reason) => failure_of(&reason),
             Conclusion::Impossible(failure) => Some(failure),
         }
     }
 
+    /// Uploads the artifacts that are wanted after such steps. If a step has failed the job (not `ok`), an artifact that
+    /// cannot be stored is a line in the log.
     async fn store_artifacts(
         &self,
+        ok: bool,
         folder: &Path,
         evaluation: &Evaluation,
     ) -> Result<(), JobFailure> {
-        for artifact in &self.assignment.artifacts {
+        let artifacts = self.assignment.artifacts.iter();
+        for artifact in artifacts.filter(|artifact| artifact.upload_on.includes(ok)) {
             let stored = tokio::select! {
                 biased;
-                stored = self.store_artifact(artifact, folder, evaluation) => stored,
+                stored = self.store_artifact(artifact, ok, folder, evaluation) => stored,
                 reason = self.link.stop.requested() => Err(reason.explanation().to_owned()),
             };
             if let Err(message) = stored {
@@ -234,7 +241,12 @@ impl Worker<'_> {
                 if let Err(error) = self.log.add_runner_lines(None, &message) {
                     tracing::warn!(job = %self.link.job, error = error_chain(&error), "cannot log");
                 }
-                return Err(JobFailure::ArtifactFailed(message));
+                if ok {
+                    return Err(JobFailure::ArtifactFailed(message));
+                }
+                if self.link.stop.reason().is_some() {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -243,11 +255,12 @@ impl Worker<'_> {
     async fn store_artifact(
         &self,
         artifact: &ScanArtifact,
+        ok: bool,
         folder: &Path,
         evaluation: &Evaluation,
     ) -> Result<(), String> {
         let wanted = evaluation
-            .should_run(artifact.condition.as_deref(), Site::Artifact, true)
+            .is_wanted(artifact.condition.as_deref(), ok)
             .await
             .map_err(|error| format!("cannot evaluate if: {}", error_chain(&error)))?;
         if !wanted {

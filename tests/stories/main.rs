@@ -12,6 +12,7 @@ mod bad_input;
 mod blobs;
 mod cancelled;
 mod chance;
+mod clean_up;
 mod clock;
 mod contents;
 mod copies;

@@ -68,7 +68,7 @@ pub use why::{
     UnfinishedJob, Watching, Why,
 };
 pub use worker::{
-    Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, Timeline,
+    Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, Timeline, UploadOn,
 };
 pub use workflow::{
     Diagnostic, How, Reading, Revision, Scan, ScanInput, Severity, StaleFile, Validate, Validated,

@@ -24,7 +24,7 @@ pub struct Assignment {
     pub pass_env: Vec<String>,
     /// The steps, in order.
     pub steps: Vec<ScanStep>,
-    /// The artifacts to upload after a success.
+    /// The artifacts to upload after the steps.
     pub artifacts: Vec<ScanArtifact>,
     /// The values that expressions read, frozen at the claim, in the form of `context` in `job.json`.
     pub context: serde_json::Value,
@@ -81,6 +81,32 @@ pub struct ScanArtifact {
     /// The source of its condition.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
+    #[serde(default)]
+    pub upload_on: UploadOn,
+}
+
+/// After which end of the steps an artifact is uploaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UploadOn {
+    /// No step has failed the job.
+    #[default]
+    Success,
+    /// A step has failed the job.
+    Failure,
+    /// Both.
+    Always,
+}
+
+impl UploadOn {
+    /// Whether the artifact is uploaded after steps of which none (`ok`) or one (not `ok`) has failed the job.
+    pub const fn includes(self, ok: bool) -> bool {
+        match self {
+            Self::Success => ok,
+            Self::Failure => !ok,
+            Self::Always => true,
+        }
+    }
 }
 
 /// The state of a job's steps. It has all of them, so a repeat is harmless.

@@ -66,7 +66,7 @@ pub struct Scan {
     pub name: ScanName,
     /// What starts it.
     pub on: Triggers,
-    /// Files stored after a successful job.
+    /// Files stored when the steps are done.
     pub artifacts: Vec<Artifact>,
     /// Environment of every step.
     pub env: Vec<Variable>,
@@ -286,7 +286,7 @@ pub struct Step {
     pub timeout: Option<TimeDelta>,
 }
 
-/// Files stored after a successful job.
+/// Files stored when the steps are done.
 #[derive(Debug, Clone)]
 pub struct Artifact {
     /// Unique in the scan.
@@ -297,8 +297,33 @@ pub struct Artifact {
     pub condition: Option<Expression>,
     /// How long it is kept, if limited.
     pub expires_in: Option<TimeDelta>,
+    /// After which end of the steps it is stored.
+    pub upload_on: UploadOn,
     /// When to notify.
     pub notify_on: NotifyOn,
+}
+
+/// After which end of the steps an artifact is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UploadOn {
+    /// When no step has failed the job.
+    #[default]
+    Success,
+    /// When a step has failed the job.
+    Failure,
+    /// After both.
+    Always,
+}
+
+impl UploadOn {
+    /// The word in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Always => "always",
+        }
+    }
 }
 
 /// When an artifact causes a notification.

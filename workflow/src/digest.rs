@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::cron::Cron;
-use crate::definition::{Artifact, Retry, Scan, Step, Triggers, Variable};
+use crate::definition::{Artifact, Retry, Scan, Step, Triggers, UploadOn, Variable};
 use crate::dispatch::{Dispatch, Input, InputValue};
 use crate::expression::Expression;
 use crate::hex::hex;
@@ -145,6 +145,7 @@ fn artifact(feed: &mut Feed, artifact: &Artifact) {
         paths,
         condition,
         expires_in,
+        upload_on,
         notify_on,
     } = artifact;
     feed.text("name", name);
@@ -152,6 +153,10 @@ fn artifact(feed: &mut Feed, artifact: &Artifact) {
     feed.optional("if", condition.as_ref().map(Expression::source));
     feed.seconds("expires_in", *expires_in);
     feed.text("notify_on", notify_on.name());
+    // An artifact without this key keeps the digest that it had before the key existed.
+    if *upload_on != UploadOn::default() {
+        feed.text("upload_on", upload_on.name());
+    }
 }
 
 /// Hashes named, self-delimiting fields.

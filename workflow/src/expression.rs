@@ -58,7 +58,6 @@ struct Parts {
     /// The compiled patterns of `matches`. They stay compiled as long as the expression exists.
     _patterns: Vec<Arc<Pattern>>,
     cost: u64,
-    is_always: bool,
     is_shallow: bool,
 }
 
@@ -92,14 +91,14 @@ impl Expression {
         &self.0.references
     }
 
+    /// Whether it says itself if it holds after a failure, because it names `ok` or `always`.
+    pub fn says_when(&self) -> bool {
+        self.references().ok || self.references().always
+    }
+
     /// Upper bound of its cost, in units of about 100 ns.
     pub fn cost(&self) -> u64 {
         self.0.cost
-    }
-
-    /// Whether it is the bare word `always`.
-    pub fn is_always(&self) -> bool {
-        self.0.is_always
     }
 
     /// Whether an evaluation fits into the stack of any thread.
@@ -112,8 +111,8 @@ impl Expression {
     }
 }
 
-/// Whether a step runs. Its condition counts as `ok && (condition)`, or as `ok` if it has none. With a bare `always` it
-/// runs whatever has failed before.
+/// Whether a step runs. A condition that names `ok` or `always` is taken as it stands. Any other one counts as
+/// `ok && (condition)`, and a missing one as `ok`.
 ///
 /// # Errors
 /// The evaluation's error; it fails the step.
@@ -123,10 +122,9 @@ pub fn should_run(
     sandbox: &Sandbox,
 ) -> Result<bool, EvaluationError> {
     match condition {
-        Some(condition) if condition.is_always() => Ok(true),
-        _ if !context.ok => Ok(false),
-        Some(condition) => sandbox.holds(condition, context),
-        None => Ok(true),
+        Some(condition) if context.ok || condition.says_when() => sandbox.holds(condition, context),
+        Some(_) => Ok(false),
+        None => Ok(context.ok),
     }
 }
 

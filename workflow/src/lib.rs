@@ -34,7 +34,7 @@ mod yaml;
 pub use context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory};
 pub use cron::Cron;
 pub use definition::{
-    Artifact, CatchUp, NotifyOn, Overlap, Retry, Scan, Step, Triggers, Variable, Workflow,
+    Artifact, CatchUp, NotifyOn, Overlap, Retry, Scan, Step, Triggers, UploadOn, Variable, Workflow,
 };
 pub use diagnostic::{Code, Diagnostic, NotUtf8, SETTINGS_FILE, Severity, is_obeyed, render, utf8};
 pub use diff::{

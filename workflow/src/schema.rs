@@ -7,7 +7,7 @@ mod tests;
 
 use serde_json::{Value, json};
 
-use crate::definition::{CatchUp, NotifyOn, Overlap};
+use crate::definition::{CatchUp, NotifyOn, Overlap, UploadOn};
 use crate::dispatch::InputKind;
 use crate::duration::format_duration;
 use crate::limits::{
@@ -273,6 +273,12 @@ fn artifact() -> Value {
                 "description": "How long it is kept.",
                 "$ref": "#/$defs/duration",
             },
+            "upload_on": choice(
+                "After which end of the steps it is kept: when none has failed the job, when one has, or both. Never after \
+                 a cancel.",
+                [UploadOn::Success, UploadOn::Failure, UploadOn::Always].map(UploadOn::name),
+                UploadOn::default().name(),
+            ),
             "notify_on": choice(
                 "When it makes a notification: when it differs from the one before, always, or never. Has no effect \
                  yet.",
@@ -301,8 +307,8 @@ fn step() -> Value {
                 "minLength": 1,
             },
             "if": {
-                "description": "The step runs only when this CEL expression is true and no step before has failed the job; \
-                                a bare `always` runs regardless.",
+                "description": "The step runs only when this CEL expression is true. Unless it names `ok` or `always`, it runs \
+                                only when no step before has failed the job.",
                 "$ref": "#/$defs/condition",
             },
             "allow_failure": {

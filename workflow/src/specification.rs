@@ -1,7 +1,7 @@
 //! The specification's rules about the language, one test each, so that `docs/conformance.md` can name them. Fixtures
 //! show the messages and their places.
 
-use crate::{Code, NotifyOn, Severity, TemplatePolicy, Workflow, parse};
+use crate::{Code, NotifyOn, Severity, TemplatePolicy, UploadOn, Workflow, parse};
 
 /// The codes of a file's errors, in the order of the file.
 fn errors(yaml: &str) -> Vec<Code> {
@@ -270,6 +270,26 @@ fn an_artifact_may_have_a_condition_a_retention_and_notifications() {
     }
     check(
         &artifact("name: a, paths: [x], notify_on: sometimes"),
+        &[Code::InvalidValue],
+    );
+}
+
+#[test]
+fn an_artifact_is_for_successes_unless_it_says_otherwise() {
+    let upload_on = |members: &str| {
+        let workflow = valid(&artifact(&format!("name: a, paths: [x]{members}")));
+        workflow.scan("a").unwrap().artifacts[0].upload_on
+    };
+    assert_eq!(upload_on(""), UploadOn::Success);
+    for (word, meaning) in [
+        ("success", UploadOn::Success),
+        ("failure", UploadOn::Failure),
+        ("always", UploadOn::Always),
+    ] {
+        assert_eq!(upload_on(&format!(", upload_on: {word}")), meaning);
+    }
+    check(
+        &artifact("name: a, paths: [x], upload_on: cancel"),
         &[Code::InvalidValue],
     );
 }

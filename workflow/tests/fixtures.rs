@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use workflow::{Diagnostic, Expression, Parsed, Scan, TemplatePolicy, parse, render};
+use workflow::{Diagnostic, Expression, Parsed, References, Scan, TemplatePolicy, parse, render};
 
 /// The files of a folder, in order of name.
 fn files(folder: &str) -> Vec<PathBuf> {
@@ -164,11 +164,12 @@ fn describe(shown: &mut String, scan: &Scan) -> std::fmt::Result {
     for artifact in &scan.artifacts {
         writeln!(
             shown,
-            "  artifact {} {:?} if {:?} expires_in {:?} notify_on {:?}",
+            "  artifact {} {:?} if {:?} expires_in {:?} upload_on {:?} notify_on {:?}",
             artifact.name,
             artifact.paths,
             source(&artifact.condition),
             artifact.expires_in,
+            artifact.upload_on,
             artifact.notify_on,
         )?;
     }
@@ -182,5 +183,19 @@ fn describe(shown: &mut String, scan: &Scan) -> std::fmt::Result {
         "  runs_on {:?} pass_env {:?}",
         scan.runs_on, scan.pass_env
     )?;
-    writeln!(shown, "  {:?}", scan.references())
+    let References {
+        scans,
+        jobs,
+        any_scan,
+        vars,
+        secrets,
+        inputs,
+        any_input,
+        ..
+    } = scan.references();
+    writeln!(
+        shown,
+        "  References {{ scans: {scans:?}, jobs: {jobs:?}, any_scan: {any_scan}, vars: {vars:?}, secrets: {secrets:?}, \
+         inputs: {inputs:?}, any_input: {any_input} }}"
+    )
 }

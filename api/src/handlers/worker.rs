@@ -101,6 +101,11 @@ fn artifacts(scan: &Scan) -> Vec<ScanArtifact> {
                 .condition
                 .as_ref()
                 .map(|condition| condition.source().to_owned()),
+            upload_on: match artifact.upload_on {
+                workflow::UploadOn::Success => wire::UploadOn::Success,
+                workflow::UploadOn::Failure => wire::UploadOn::Failure,
+                workflow::UploadOn::Always => wire::UploadOn::Always,
+            },
         })
         .collect()
 }

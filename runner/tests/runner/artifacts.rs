@@ -2,10 +2,10 @@
 
 use std::io::{Cursor, Read as _};
 
-use wire::JobFailure;
+use wire::{JobFailure, Stream, UploadOn};
 
 use crate::fake_daemon::Fault;
-use crate::harness::{Harness, SKIPPED, SUCCEEDED, artifact, ends, job, step_if};
+use crate::harness::{FAILED, Harness, SKIPPED, SUCCEEDED, artifact, ends, job, step_if};
 
 #[tokio::test]
 async fn artifacts_hold_what_the_steps_left() {
@@ -81,4 +81,75 @@ async fn a_failed_job_uploads_nothing() {
     let end = harness.run(&job).await;
     assert_eq!(end.failure, None);
     assert!(harness.daemon.state().artifacts.is_empty());
+}
+
+/// One artifact of the same file for each word.
+fn artifacts_of_each_word() -> Vec<wire::ScanArtifact> {
+    let words = [
+        ("success", UploadOn::Success),
+        ("failure", UploadOn::Failure),
+        ("always", UploadOn::Always),
+    ];
+    let artifact = |(name, upload_on)| wire::ScanArtifact {
+        upload_on,
+        ..artifact(name, &["a"])
+    };
+    words.map(artifact).into()
+}
+
+fn uploaded(harness: &Harness, job: &wire::Assignment) -> Vec<String> {
+    let state = harness.daemon.state();
+    let of_job = state.artifacts.keys().filter(|(id, _)| *id == job.job_id);
+    of_job.map(|(_, name)| name.clone()).collect()
+}
+
+#[tokio::test]
+async fn an_artifact_says_after_which_end_it_is_uploaded() {
+    let harness = Harness::start().await;
+    for (script, expected) in [
+        ("echo a > a", ["always", "success"]),
+        ("echo a > a; exit 1", ["always", "failure"]),
+    ] {
+        let mut job = job(&[script]);
+        job.artifacts = artifacts_of_each_word();
+        assert_eq!(harness.run(&job).await.failure, None);
+        assert_eq!(uploaded(&harness, &job), expected);
+    }
+}
+
+#[tokio::test]
+async fn after_a_failure_what_cannot_be_uploaded_is_a_line_in_the_log() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo a > a; exit 1"]);
+    let always = |name, path| wire::ScanArtifact {
+        upload_on: UploadOn::Always,
+        ..artifact(name, &[path])
+    };
+    job.artifacts = vec![
+        always("missing", "b"),
+        always("unwanted", "a"),
+        always("there", "a"),
+    ];
+    job.artifacts[1].condition = Some("ok".to_owned());
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [FAILED]);
+    assert_eq!(end.failure, None);
+    assert_eq!(uploaded(&harness, &job), ["there"]);
+    let told = harness.lines(&job, Stream::Runner);
+    assert_eq!(told, ["artifact missing: path \"b\" does not exist"]);
+}
+
+#[tokio::test]
+async fn nothing_is_uploaded_after_a_cancel() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo a > a; echo up; sleep 100"]);
+    job.artifacts = artifacts_of_each_word();
+    harness.daemon.offer(job.clone());
+    harness
+        .daemon
+        .wait_for("the script", |state| state.logs.get(&job.job_id).map(drop))
+        .await;
+    harness.daemon.cancel(job.job_id);
+    harness.daemon.completion(job.job_id).await;
+    assert!(uploaded(&harness, &job).is_empty());
 }

@@ -16,7 +16,7 @@ use tracing::subscriber::DefaultGuard;
 use uuid::Uuid;
 use wire::{
     Assignment, CompleteJob, RegisteredRunner, ScanArtifact, ScanStep, StepOutcome, StepStatus,
-    Stream,
+    Stream, UploadOn,
 };
 
 use crate::fake_daemon::FakeDaemon;
@@ -27,6 +27,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 /// Durations that tests wait for are short. Those that pass only when the runner gives up are long.
 pub(crate) const OPTIONS: Options = Options {
     grace: Duration::from_millis(400),
+    clean_up: Duration::from_secs(60),
     ship_after: Duration::from_millis(10),
     silence: Duration::from_secs(100),
     deadline_allowance: Duration::ZERO,
@@ -237,6 +238,7 @@ pub(crate) fn artifact(name: &str, paths: &[&str]) -> ScanArtifact {
         name: name.to_owned(),
         paths: paths.iter().map(|path| (*path).to_owned()).collect(),
         condition: None,
+        upload_on: UploadOn::Success,
     }
 }
 

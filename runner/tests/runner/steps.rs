@@ -1,9 +1,12 @@
 //! What steps see, in which order they run, and what the end of a step means for the job.
 
-use wire::{JobFailure, Stream};
+use std::time::Duration;
+
+use runner::{Options, Urgency};
+use wire::{Assignment, CompleteJob, JobFailure, Stream};
 
 use crate::harness::{
-    CANCELLED, FAILED, FORGIVEN, Harness, OPTIONS, SKIPPED, SUCCEEDED, ends, job, step_if,
+    CANCELLED, FAILED, FORGIVEN, Harness, OPTIONS, PATIENCE, SKIPPED, SUCCEEDED, ends, job, step_if,
 };
 
 #[tokio::test]
@@ -36,8 +39,8 @@ async fn steps_run_in_order_and_leave_nothing() {
 
 #[tokio::test]
 async fn a_short_job_sends_its_log_once_and_a_silent_one_not_at_all() {
-    let patient = runner::Options {
-        ship_after: std::time::Duration::from_secs(60),
+    let patient = Options {
+        ship_after: Duration::from_secs(60),
         ..OPTIONS
     };
     let harness = Harness::start_with(patient, 1).await;
@@ -67,11 +70,28 @@ async fn a_failed_step_skips_those_that_want_success() {
     let mut job = job(&["exit 3", "echo never"]);
     job.steps.push(step_if("always", "echo cleanup"));
     job.steps.push(step_if("true", "echo never"));
+    job.steps
+        .push(step_if("!ok && vars.GREETING == 'hello'", "echo failed"));
+    job.steps.push(step_if("always && ok", "echo never"));
     let end = harness.run(&job).await;
-    assert_eq!(ends(&end), [FAILED, SKIPPED, SUCCEEDED, SKIPPED]);
+    assert_eq!(
+        ends(&end),
+        [FAILED, SKIPPED, SUCCEEDED, SKIPPED, SUCCEEDED, SKIPPED]
+    );
     assert_eq!(end.steps[0].exit_code, Some(3));
     assert_eq!(end.steps[1].started_at, None);
-    assert_eq!(harness.stdout(&job), ["cleanup"]);
+    assert_eq!(harness.stdout(&job), ["cleanup", "failed"]);
+}
+
+#[tokio::test]
+async fn a_step_for_failures_is_skipped_after_success() {
+    let harness = Harness::start().await;
+    let mut job = job(&["exit 1"]);
+    job.steps[0].allow_failure = true;
+    job.steps.push(step_if("!ok", "echo never"));
+    job.steps.push(step_if("always && !ok", "echo never"));
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [FORGIVEN, SKIPPED, SKIPPED]);
 }
 
 #[tokio::test]
@@ -213,13 +233,11 @@ async fn a_step_that_dies_by_a_signal_has_no_exit_code() {
 #[tokio::test]
 async fn a_cancelled_job_runs_no_further_step() {
     let harness = Harness::start().await;
-    let mut job = job(&["echo up; sleep 60"]);
-    job.steps.push(step_if("always", "echo never"));
-    harness.daemon.offer(job.clone());
-    harness.daemon.line(job.job_id, "up").await;
-    harness.daemon.cancel(job.job_id);
-    let end = harness.daemon.completion(job.job_id).await;
-    assert_eq!(ends(&end), [CANCELLED, CANCELLED]);
+    let mut job = job(&["echo up; sleep 60", "echo never"]);
+    job.steps.push(step_if("ok", "echo never"));
+    job.steps.push(step_if("!ok", "echo never"));
+    let end = cancelled(&harness, &job, "up").await;
+    assert_eq!(ends(&end), [CANCELLED; 4]);
     assert_eq!(end.failure, None);
     assert_eq!(
         harness.lines(&job, Stream::Runner),
@@ -227,4 +245,91 @@ async fn a_cancelled_job_runs_no_further_step() {
     );
     harness.idle().await;
     assert!(harness.leftovers().is_empty());
+}
+
+/// Cancels a job once it has printed a line, and returns its completion.
+async fn cancelled(harness: &Harness, job: &Assignment, line: &str) -> CompleteJob {
+    harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, line).await;
+    harness.daemon.cancel(job.job_id);
+    harness.daemon.completion(job.job_id).await
+}
+
+#[tokio::test]
+async fn after_a_cancel_the_steps_run_that_name_always() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo up; sleep 60", "echo never"]);
+    job.steps.push(step_if("always", "echo cleaning; exit 1"));
+    job.steps.push(step_if("!ok", "echo never"));
+    job.steps.push(step_if("always && !ok", "echo on"));
+    let end = cancelled(&harness, &job, "up").await;
+    assert_eq!(
+        ends(&end),
+        [CANCELLED, CANCELLED, FAILED, CANCELLED, SUCCEEDED]
+    );
+    assert_eq!(end.failure, None);
+    assert_eq!(harness.stdout(&job), ["up", "cleaning", "on"]);
+    harness.idle().await;
+    assert!(harness.leftovers().is_empty());
+}
+
+#[tokio::test]
+async fn a_cancel_alone_is_no_failure() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo up; sleep 60"]);
+    job.steps.push(step_if("always && ok", "echo ok"));
+    job.steps.push(step_if("always && !ok", "echo never"));
+    let end = cancelled(&harness, &job, "up").await;
+    assert_eq!(ends(&end), [CANCELLED, SUCCEEDED, CANCELLED]);
+}
+
+#[tokio::test]
+async fn the_steps_after_a_cancel_have_little_time_together() {
+    let hasty = Options {
+        clean_up: Duration::from_millis(400),
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(hasty, 1).await;
+    let mut job = job(&["echo up; sleep 100"]);
+    job.steps.push(step_if("always", "sleep 100"));
+    job.steps.push(step_if("always", "echo never"));
+    let end = cancelled(&harness, &job, "up").await;
+    assert_eq!(ends(&end), [CANCELLED, FAILED, CANCELLED]);
+    let told = harness.lines(&job, Stream::Runner);
+    let last = "the steps that run after a cancel have 0 s together";
+    assert_eq!(told.last().unwrap(), last);
+    assert_eq!(harness.stdout(&job), ["up"]);
+}
+
+#[tokio::test]
+async fn a_second_stop_ends_the_steps_after_a_cancel() {
+    let patient = Options {
+        clean_up: PATIENCE,
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(patient, 1).await;
+    let mut job = job(&["echo up; sleep 100"]);
+    job.steps
+        .push(step_if("always", "echo cleaning; sleep 100"));
+    job.steps.push(step_if("always", "echo never"));
+    harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "up").await;
+    harness.daemon.cancel(job.job_id);
+    harness.daemon.line(job.job_id, "cleaning").await;
+    harness.on_urgency(Urgency::Cancel);
+    let end = harness.daemon.completion(job.job_id).await;
+    assert_eq!(ends(&end), [CANCELLED; 3]);
+    harness.ended().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_runner_that_stops_at_once_runs_no_further_step() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo up; sleep 100"]);
+    job.steps.push(step_if("always", "echo never"));
+    harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "up").await;
+    harness.on_urgency(Urgency::Cancel);
+    let end = harness.daemon.completion(job.job_id).await;
+    assert_eq!(ends(&end), [CANCELLED; 2]);
 }

@@ -236,11 +236,17 @@ impl Changes {
             paths,
             condition,
             expires_in,
+            upload_on,
             notify_on,
         } = before;
         self.compare("paths", list(paths), list(&after.paths));
         self.meaning(Some("if"), condition.as_ref(), after.condition.as_ref());
         self.compare("expires_in", time(*expires_in), time(after.expires_in));
+        self.compare(
+            "upload_on",
+            word(upload_on.name()),
+            word(after.upload_on.name()),
+        );
         self.compare(
             "notify_on",
             word(notify_on.name()),

@@ -179,7 +179,11 @@ impl Analysis<'_> {
             return shape.clone();
         }
         match self.site.root(name) {
-            Some(Ok(kind)) => return Shape::of(kind),
+            Some(Ok(kind)) => {
+                self.references.ok |= name == "ok";
+                self.references.always |= name == "always";
+                return Shape::of(kind);
+            }
             Some(Err(kind)) => {
                 let (code, hint) = self.site.unavailable(&kind);
                 let message = format!("`{name}` is not available in {}", self.site.label());

@@ -84,14 +84,12 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
                 .hint("nest fewer `filter`, `map`, `all` or `exists`, or compute it in a step"),
         ]);
     }
-    let is_always = matches!(&program.expression().expr, Expr::Ident(name) if name == "always");
     let parts = Parts {
         source: source.to_owned(),
         program,
         references,
         _patterns: patterns,
         cost,
-        is_always,
         is_shallow: depth <= SHALLOW_DEPTH,
     };
     Ok(Compiled {

@@ -28,6 +28,10 @@ pub struct References {
     pub inputs: BTreeSet<String>,
     /// Whether it indexes `inputs` by a computed name.
     pub any_input: bool,
+    /// Whether it names `ok`.
+    pub ok: bool,
+    /// Whether it names `always`.
+    pub always: bool,
 }
 
 impl References {
@@ -42,6 +46,8 @@ impl References {
         self.secrets.extend(other.secrets.iter().cloned());
         self.inputs.extend(other.inputs.iter().cloned());
         self.any_input |= other.any_input;
+        self.ok |= other.ok;
+        self.always |= other.always;
     }
 
     /// Records that jobs of `scan` are read.

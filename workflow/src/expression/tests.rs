@@ -262,11 +262,15 @@ fn a_step_runs_while_nothing_failed_or_always() {
         assert_eq!(runs(Some(&condition("inputs.flag"))), Ok(ok));
         assert_eq!(runs(Some(&condition("!inputs.flag"))), Ok(false));
         assert_eq!(runs(Some(&condition(" always "))), Ok(true));
-        assert_eq!(
-            runs(Some(&condition("always && inputs.flag"))),
-            Ok(ok),
-            "only the bare word is special"
-        );
+        assert_eq!(runs(Some(&condition("always && inputs.flag"))), Ok(true));
+        for after_failure in ["!ok", ".ok == false", "always && !ok", "[1].exists(x, !ok)"] {
+            let wanted = runs(Some(&condition(after_failure)));
+            assert_eq!(wanted, Ok(!ok), "{after_failure}");
+        }
+        for no_such_word in ["'ok' != 'always'", "[true].exists(always, always)"] {
+            let wanted = runs(Some(&condition(no_such_word)));
+            assert_eq!(wanted, Ok(ok), "{no_such_word}");
+        }
     }
 }
 

@@ -5,13 +5,18 @@ use std::collections::BTreeSet;
 use super::Reader;
 use super::keys;
 use super::object::Object;
-use crate::definition::{Artifact, NotifyOn, Step};
+use crate::definition::{Artifact, NotifyOn, Step, UploadOn};
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
 use crate::limits::ARTIFACTS;
 use crate::names::check_artifact_name;
 use crate::yaml::{Content, Entry, Node};
 
+const UPLOAD_ON: [(&str, UploadOn); 3] = [
+    ("success", UploadOn::Success),
+    ("failure", UploadOn::Failure),
+    ("always", UploadOn::Always),
+];
 const NOTIFY_ON: [(&str, NotifyOn); 3] = [
     ("diff", NotifyOn::Diff),
     ("always", NotifyOn::Always),
@@ -83,6 +88,10 @@ impl Reader<'_> {
         let expires_in = object
             .get("expires_in")
             .and_then(|entry| self.duration(entry, "`expires_in`", None));
+        let upload_on = object
+            .get("upload_on")
+            .and_then(|entry| self.choice(entry, "`upload_on`", &UPLOAD_ON))
+            .unwrap_or_default();
         let notify_on = object
             .get("notify_on")
             .and_then(|entry| self.notify_on(entry))
@@ -92,6 +101,7 @@ impl Reader<'_> {
             paths,
             condition,
             expires_in,
+            upload_on,
             notify_on,
         })
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::Reader;
 use super::declared::{member, member_entry};
-use crate::definition::{Artifact, Step};
+use crate::definition::{Artifact, Step, UploadOn};
 use crate::diagnostic::Code;
 use crate::expression::References;
 use crate::limits::SEARCHED_BYTES;
@@ -71,8 +71,12 @@ impl Reader<'_> {
         }
     }
 
-    /// If a step is skipped, the file of its artifact is missing, which fails the job.
+    /// If a step is skipped, the file of its artifact is missing, which fails the job. After a failure it does not matter.
     pub(super) fn artifact_condition(&mut self, node: &Node, artifact: &Artifact, steps: &[Step]) {
+        match artifact.upload_on {
+            UploadOn::Failure => return,
+            UploadOn::Success | UploadOn::Always => {}
+        }
         // Comparing conditions takes time, and many paths may come from one step.
         let stored_when = artifact.condition.as_ref();
         let lacks: Vec<bool> = steps
@@ -105,10 +109,14 @@ impl Reader<'_> {
         );
         self.report
             .warning(span, Code::ArtifactCondition, message)
-            .hint(format!(
-                "give the artifact the step's condition: `if: {}`",
-                made_when.source()
-            ));
+            .hint(if made_when.says_when() {
+                "write `upload_on: failure` if the step runs after a failure only".to_owned()
+            } else {
+                format!(
+                    "give the artifact the step's condition: `if: {}`",
+                    made_when.source()
+                )
+            });
     }
 }
 

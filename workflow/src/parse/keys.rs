@@ -16,6 +16,13 @@ pub(crate) const SCAN: [&str; 10] = [
 pub(crate) const ON: [&str; 5] = ["cron", "expr", "dispatch", "timezone", "catch_up"];
 pub(crate) const DISPATCH: [&str; 1] = ["inputs"];
 pub(crate) const INPUT: [&str; 3] = ["type", "required", "default"];
-pub(crate) const ARTIFACT: [&str; 5] = ["name", "paths", "if", "expires_in", "notify_on"];
+pub(crate) const ARTIFACT: [&str; 6] = [
+    "name",
+    "paths",
+    "if",
+    "expires_in",
+    "upload_on",
+    "notify_on",
+];
 pub(crate) const STEP: [&str; 5] = ["run", "shell", "if", "allow_failure", "timeout"];
 pub(crate) const RETRY: [&str; 2] = ["attempts", "backoff"];

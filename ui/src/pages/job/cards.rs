@@ -132,7 +132,7 @@ pub(super) fn artifacts(visit: &Visit, page: &JobPage<'_>) -> Markup {
                 (empty(&html! {
                     p {
                         @match job.state {
-                            JobState::Scheduled | JobState::Running => { "Artifacts are stored when all steps have succeeded." }
+                            JobState::Scheduled | JobState::Running => { "Artifacts are stored when the steps are done." }
                             JobState::Succeeded => { "The job left no artifact." }
                             JobState::Failed | JobState::Cancelled | JobState::Skipped => {
                                 "Only a job that succeeds leaves artifacts."

@@ -175,6 +175,7 @@ pub(crate) const fn trigger(trigger: Trigger) -> wire::Trigger {
 fn input(value: &InputValue) -> wire::Input {
     match value {
         InputValue::Bool(value) => wire::Input::Bool(*value),
+        InputValue::Number(number) => wire::Input::Number((*number).into()),
         InputValue::Text(text) => wire::Input::Text(text.clone()),
     }
 }
@@ -524,15 +525,10 @@ fn reading(reading: workflow::Reading) -> wire::Reading {
 fn scan_input(declared: &workflow::Input) -> wire::ScanInput {
     wire::ScanInput {
         key: declared.key.clone(),
-        kind: match declared.kind {
-            workflow::InputKind::Text => "string".to_owned(),
-            workflow::InputKind::Bool => "bool".to_owned(),
-        },
+        kind: declared.kind.name().to_owned(),
+        options: declared.options.clone(),
         required: declared.required,
-        default: match &declared.default {
-            InputValue::Text(text) => text.clone(),
-            InputValue::Bool(value) => value.to_string(),
-        },
+        default: declared.default.to_string(),
     }
 }
 

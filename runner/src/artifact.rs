@@ -24,6 +24,30 @@ pub(crate) enum ArtifactError {
         /// As the scan declares it.
         path: String,
     },
+    /// The pattern cannot be read.
+    #[error("pattern {path:?} cannot be read: {problem}")]
+    Pattern {
+        /// As the scan declares it.
+        path: String,
+        /// Why.
+        problem: String,
+    },
+    /// No file has such a name.
+    #[error("pattern {path:?} matches no file")]
+    NoMatch {
+        /// As the scan declares it.
+        path: String,
+    },
+    /// Too many files and folders to look at.
+    #[error(
+        "pattern {path:?} has to look at more than {limit} files and folders; begin it with a folder"
+    )]
+    TooWide {
+        /// As the scan declares it.
+        path: String,
+        /// The bound.
+        limit: usize,
+    },
     /// A link out of the job's folder.
     #[error("{name:?} is a link out of the job's folder")]
     LinkOutside {

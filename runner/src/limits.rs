@@ -90,6 +90,9 @@ pub const ENVIRONMENT_ENTRY_BYTES: usize = 128 * 1024;
 /// Entries of one artifact. Their names are held in memory to be sorted.
 pub const ARTIFACT_ENTRIES: usize = 100_000;
 
+/// Files and folders that one pattern looks at: some seconds.
+pub const PATTERN_ENTRIES: usize = 1_000_000;
+
 /// Depth of folders below an artifact's path. A deeper tree comes from links in a circle.
 pub const ARTIFACT_DEPTH: usize = 128;
 

@@ -164,6 +164,14 @@ impl<'a> Field<'a> {
         })
     }
 
+    /// A decimal number.
+    pub(crate) fn number(&self, value: &str, refused: &Refused) -> Markup {
+        self.around(refused, |described, invalid| html! {
+            input id=(self.id()) name=(self.name) type="number" step="any" value=(refused.value(self.name, value))
+                required[self.required] autocomplete="off" aria-invalid=[invalid] aria-describedby=[described];
+        })
+    }
+
     /// Several lines of text.
     pub(crate) fn text(&self, value: &str, most: Most, refused: &Refused) -> Markup {
         let (most, unit) = match most {

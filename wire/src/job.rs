@@ -1,6 +1,7 @@
 //! Jobs, their steps and artifacts, as users see them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -141,12 +142,26 @@ pub struct JobReason {
     pub actor: String,
 }
 
-/// An input's value: a bare string or boolean.
+/// An input's value: a bare string, number or boolean.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Input {
     Bool(bool),
+    Number(serde_json::Number),
     Text(String),
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(f),
+            Self::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (None, Some(fraction)) => fraction.fmt(f),
+                (Some(_), _) | (None, None) => number.fmt(f),
+            },
+            Self::Text(text) => f.write_str(text),
+        }
+    }
 }
 
 /// One step of a job, as the runner reports it and as users see it.
@@ -270,7 +285,7 @@ pub struct LogCut {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DispatchRequest {
-    /// Values by input key: bare strings and booleans.
+    /// Values by input key: bare strings, numbers and booleans. Numbers and booleans may also be given as strings.
     #[serde(default)]
     pub inputs: BTreeMap<String, serde_json::Value>,
 }

@@ -122,9 +122,12 @@ pub enum How {
 pub struct ScanInput {
     /// Expressions read it as `inputs.KEY`.
     pub key: String,
-    /// `string` or `bool`.
+    /// `string`, `bool`, `number` or `choice`.
     #[serde(rename = "type")]
     pub kind: String,
+    /// What a `choice` may be, in the order of the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
     /// Whether a dispatch must give it.
     pub required: bool,
     pub default: String,

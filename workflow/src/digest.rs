@@ -100,6 +100,7 @@ fn triggers(feed: &mut Feed, on: &Triggers) {
         let Input {
             key,
             kind,
+            options,
             required,
             default,
         } = input;
@@ -109,6 +110,11 @@ fn triggers(feed: &mut Feed, on: &Triggers) {
         match default {
             InputValue::Text(text) => feed.text("default", text),
             InputValue::Bool(value) => feed.number("default", i64::from(*value)),
+            InputValue::Number(number) => feed.text("default", &number.to_string()),
+        }
+        // An input without this key keeps the digest that it had before the key existed.
+        if !options.is_empty() {
+            feed.texts("options", options);
         }
     }
 }

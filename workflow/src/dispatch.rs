@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::limits::{INPUT_CHARS, INPUTS, SHOWN_CHARS};
+use crate::limits::{INPUT_CHARS, INPUTS, NUMBER_DIGITS, SHOWN_CHARS};
+use crate::number::Number;
 use crate::suggestion::closest;
 
 /// What a scan declares under `on.dispatch`.
@@ -24,6 +25,8 @@ pub struct Input {
     pub key: String,
     /// Its type.
     pub kind: InputKind,
+    /// What a `choice` may be, in file order; empty for other types.
+    pub options: Vec<String>,
     /// Whether a dispatch must give a value. The default does not count.
     pub required: bool,
     /// The value if none is given; of the input's type.
@@ -39,15 +42,21 @@ pub enum InputKind {
     Text,
     /// `bool`.
     Bool,
+    /// `number`.
+    Number,
+    /// `choice`: one of the declared options.
+    Choice,
 }
 
-/// The value of an input; a JSON string or boolean.
+/// The value of an input; a JSON string, number or boolean.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum InputValue {
     /// Of a `bool`.
     Bool(bool),
-    /// Of a `string`.
+    /// Of a `number`.
+    Number(Number),
+    /// Of a `string` or `choice`.
     Text(String),
 }
 
@@ -84,6 +93,14 @@ pub enum InputProblem {
         /// What was given.
         found: String,
     },
+    /// None of the declared options.
+    #[error("expected one of {}, found {found}", shown_options(options))]
+    NoOption {
+        /// The declared options.
+        options: Vec<String>,
+        /// What was given.
+        found: String,
+    },
     /// Longer than allowed.
     #[error(
         "the value has {chars} characters; at most {INPUT_CHARS} are allowed, larger data can be uploaded and referred to"
@@ -96,10 +113,25 @@ pub enum InputProblem {
 
 impl fmt::Display for InputKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Text => "a string",
-            Self::Bool => "`true` or `false`",
-        })
+        match self {
+            Self::Text => f.write_str("a string"),
+            Self::Bool => f.write_str("`true` or `false`"),
+            Self::Number => write!(
+                f,
+                "a number of at most {NUMBER_DIGITS} digits such as `3` or `-0.5`"
+            ),
+            Self::Choice => f.write_str("one of the options"),
+        }
+    }
+}
+
+impl fmt::Display for InputValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(value) => value.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
     }
 }
 
@@ -109,14 +141,18 @@ impl InputKind {
         match self {
             Self::Text => "string",
             Self::Bool => "bool",
+            Self::Number => "number",
+            Self::Choice => "choice",
         }
     }
 
-    /// The value of an input that declares no default.
-    pub const fn default_value(self) -> InputValue {
+    /// The value of an input that declares no default. `options` are those of a `choice`.
+    pub fn default_value(self, options: &[String]) -> InputValue {
         match self {
             Self::Text => InputValue::Text(String::new()),
             Self::Bool => InputValue::Bool(false),
+            Self::Number => InputValue::Number(Number::ZERO),
+            Self::Choice => InputValue::Text(options.first().cloned().unwrap_or_default()),
         }
     }
 }
@@ -131,7 +167,7 @@ impl Dispatch {
     }
 
     /// Checks the values of a dispatch. The result includes the defaults. `null` counts as not given, an empty string
-    /// as given. A boolean may be given as `"true"` or `"false"`.
+    /// as given. Booleans and numbers may be given as strings.
     ///
     /// # Errors
     /// Every problem, in the order of the declaration, then undeclared inputs by name, up to the number that
@@ -192,12 +228,50 @@ impl Input {
                 chars if chars > INPUT_CHARS => Err(InputProblem::TooLong { chars }),
                 _ => Ok(Some(InputValue::Text(text.clone()))),
             },
-            (InputKind::Text | InputKind::Bool, _) => Err(InputProblem::WrongType {
-                expected: self.kind,
+            (InputKind::Number, Value::Number(number)) => match Number::try_from(number) {
+                Ok(number) => Ok(Some(InputValue::Number(number))),
+                Err(_) => Err(self.wrong_type(value)),
+            },
+            (InputKind::Number, Value::String(text)) => match text.parse() {
+                Ok(number) => Ok(Some(InputValue::Number(number))),
+                Err(_) => Err(self.wrong_type(value)),
+            },
+            (InputKind::Choice, Value::String(text)) if self.options.contains(text) => {
+                Ok(Some(InputValue::Text(text.clone())))
+            }
+            (InputKind::Choice, _) => Err(InputProblem::NoOption {
+                options: self.options.clone(),
                 found: describe(value),
             }),
+            (InputKind::Text | InputKind::Bool | InputKind::Number, _) => {
+                Err(self.wrong_type(value))
+            }
         }
     }
+
+    fn wrong_type(&self, value: &Value) -> InputProblem {
+        InputProblem::WrongType {
+            expected: self.kind,
+            found: describe(value),
+        }
+    }
+}
+
+/// The first options, in words.
+fn shown_options(options: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let shown: Vec<String> = options
+        .iter()
+        .take(SHOWN)
+        .map(|option| format!("`{option}`"))
+        .collect();
+    let more = options.len().saturating_sub(SHOWN);
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    shown.join(", ") + &more
 }
 
 fn describe(value: &Value) -> String {
@@ -227,6 +301,7 @@ mod tests {
         let input = |key: &str, kind: InputKind, required: bool, default: InputValue| Input {
             key: key.to_owned(),
             kind,
+            options: Vec::new(),
             required,
             default,
         };
@@ -279,6 +354,80 @@ mod tests {
                 }]
             );
         }
+    }
+
+    /// One number and one choice.
+    fn typed() -> Dispatch {
+        let input = |key: &str, kind: InputKind, options: &[&str]| {
+            let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+            Input {
+                key: key.to_owned(),
+                kind,
+                required: false,
+                default: kind.default_value(&options),
+                options,
+            }
+        };
+        Dispatch {
+            inputs: vec![
+                input("depth", InputKind::Number, &[]),
+                input("size", InputKind::Choice, &["small", "large"]),
+            ],
+        }
+    }
+
+    #[test]
+    fn numbers_and_choices_have_defaults_and_are_given_as_they_are_or_as_text() {
+        for (values, expected) in [
+            (json!({}), json!({"depth": 0, "size": "small"})),
+            (
+                json!({"depth": null, "size": null}),
+                json!({"depth": 0, "size": "small"}),
+            ),
+            (
+                json!({"depth": 3.0, "size": "large"}),
+                json!({"depth": 3, "size": "large"}),
+            ),
+            (
+                json!({"depth": "-0.50"}),
+                json!({"depth": -0.5, "size": "small"}),
+            ),
+        ] {
+            let accepted = typed().accept(&given(values)).unwrap();
+            assert_eq!(serde_json::to_value(accepted).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_and_no_option_is_told() {
+        let told = |values: Value| -> Vec<String> {
+            let errors = typed().accept(&given(values)).unwrap_err();
+            errors.iter().map(ToString::to_string).collect()
+        };
+        let number =
+            "input `depth`: expected a number of at most 15 digits such as `3` or `-0.5`, found";
+        for (value, found) in [
+            (json!(""), "the string \"\""),
+            (json!("3 "), "the string \"3 \""),
+            (json!(true), "the boolean true"),
+            (json!(1e300), "the number 1e+300"),
+        ] {
+            assert_eq!(told(json!({"depth": value})), [format!("{number} {found}")]);
+        }
+        for (value, found) in [(json!(""), "the string \"\""), (json!(1), "the number 1")] {
+            let expected = format!("input `size`: expected one of `small`, `large`, found {found}");
+            assert_eq!(told(json!({"size": value})), [expected]);
+        }
+    }
+
+    #[test]
+    fn a_long_list_of_options_is_cut_in_words() {
+        let options: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        let shown = shown_options(&options);
+        assert!(
+            shown.starts_with("`0`, `1`, ") && shown.ends_with("`19` and 80 more"),
+            "{shown}"
+        );
     }
 
     #[test]

@@ -16,7 +16,9 @@ pub mod expression;
 mod hex;
 pub mod limits;
 mod names;
+mod number;
 mod parse;
+mod path_pattern;
 mod position;
 #[cfg(test)]
 mod random;
@@ -50,7 +52,9 @@ pub use expression::{
 };
 pub use hex::{hex, sha256, unhex};
 pub use names::{NameError, ScanName, check_artifact_name, check_variable_name};
+pub use number::{Number, NumberError};
 pub use parse::{Parsed, TemplatePolicy, parse};
+pub use path_pattern::PathPattern;
 pub use reading::{How, Reading};
 pub use schema::json_schema;
 pub use size::{SizeError, format_size, parse_size};

@@ -106,6 +106,15 @@ pub const INPUTS: usize = 20;
 /// Characters of one input value (specification, "Limits").
 pub const INPUT_CHARS: usize = 65_535;
 
+/// Digits of a number input. Every decimal of so many digits survives a double unchanged.
+pub const NUMBER_DIGITS: usize = 15;
+
+/// Options of one choice input. They are shown as one list to choose from.
+pub const OPTIONS: usize = 100;
+
+/// Longest pattern in a path of an artifact, in bytes. It is compiled when its file is loaded.
+pub const PATH_PATTERN_BYTES: usize = 1_024;
+
 /// Longest name of a variable, secret or input. It is used in environments and paths.
 pub const VARIABLE_NAME_BYTES: usize = 64;
 

@@ -11,7 +11,7 @@ use crate::definition::{CatchUp, NotifyOn, Overlap, UploadOn};
 use crate::dispatch::InputKind;
 use crate::duration::format_duration;
 use crate::limits::{
-    ARTIFACT_NAME_BYTES, ARTIFACTS, INPUT_CHARS, INPUTS, JOB_TIMEOUT, LABEL_CHARS, LABELS,
+    ARTIFACT_NAME_BYTES, ARTIFACTS, INPUT_CHARS, INPUTS, JOB_TIMEOUT, LABEL_CHARS, LABELS, OPTIONS,
     RETRY_ATTEMPTS, RETRY_BACKOFF, SCAN_NAME_BYTES, STEPS, TITLE_CHARS, VARIABLE_NAME_BYTES,
 };
 use crate::names::CEL_KEYWORDS;
@@ -219,15 +219,47 @@ fn input() -> Value {
         "description": "An input of a dispatch.",
         "type": "object",
         "additionalProperties": false,
-        "if": { "required": ["type"], "properties": { "type": { "const": InputKind::Bool.name() } } },
-        "then": { "properties": { "default": { "enum": [true, false, "true", "false"] } } },
-        "else": { "properties": { "default": { "type": "string" } } },
+        "allOf": [
+            of_type(InputKind::Bool, &json!({
+                "properties": { "default": { "enum": [true, false, "true", "false"] } },
+            })),
+            of_type(InputKind::Number, &json!({
+                "properties": { "default": { "anyOf": [
+                    { "type": "number" },
+                    { "type": "string", "pattern": "^[-+]?[0-9]+(\\.[0-9]+)?$" },
+                ] } },
+            })),
+            of_type(InputKind::Choice, &json!({
+                "required": ["options"],
+                "properties": { "default": { "type": "string" } },
+            })),
+            {
+                "if": { "not": { "required": ["type"] } },
+                "then": { "properties": { "default": { "type": "string" } } },
+            },
+            of_type(InputKind::Text, &json!({ "properties": { "default": { "type": "string" } } })),
+            {
+                "if": { "required": ["options"] },
+                "then": {
+                    "required": ["type"],
+                    "properties": { "type": { "const": InputKind::Choice.name() } },
+                },
+            },
+        ],
         "properties": {
             "type": choice(
                 "What its values are.",
-                [InputKind::Text, InputKind::Bool].map(InputKind::name),
+                [InputKind::Text, InputKind::Bool, InputKind::Number, InputKind::Choice].map(InputKind::name),
                 InputKind::Text.name(),
             ),
+            "options": {
+                "description": "What a choice may be; the first is the default unless another one is.",
+                "type": "array",
+                "minItems": 1,
+                "maxItems": OPTIONS,
+                "uniqueItems": true,
+                "items": { "type": "string", "minLength": 1, "maxLength": LABEL_CHARS },
+            },
             "required": {
                 "description": "Whether a dispatcher must give a value; the default does not count as one.",
                 "type": "boolean",
@@ -235,10 +267,18 @@ fn input() -> Value {
             },
             "default": {
                 "description": "The value when none is given.",
-                "type": ["string", "boolean"],
+                "type": ["string", "boolean", "number"],
                 "maxLength": INPUT_CHARS,
             },
         },
+    })
+}
+
+/// What holds for an input of this type.
+fn of_type(kind: InputKind, then: &Value) -> Value {
+    json!({
+        "if": { "required": ["type"], "properties": { "type": { "const": kind.name() } } },
+        "then": then,
     })
 }
 
@@ -256,13 +296,14 @@ fn artifact() -> Value {
                 "not": { "enum": [".", ".."] },
             },
             "paths": {
-                "description": "Files and folders, relative to the job's folder; no patterns.",
+                "description": "Files and folders, relative to the job's folder; `glob:` begins a pattern, such as \
+                                `glob:out/**/*.txt`.",
                 "type": "array",
                 "minItems": 1,
                 "items": {
                     "type": "string",
-                    "pattern": "^[^/~*?][^*?]*$",
-                    "not": { "pattern": "(^|/)\\.\\.(/|$)" },
+                    "pattern": "^(glob:[^/~].*|[^/~*?][^*?]*)$",
+                    "not": { "pattern": "(^|/|^glob:)\\.\\.(/|$)" },
                 },
             },
             "if": {

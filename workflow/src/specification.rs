@@ -166,7 +166,63 @@ fn an_input_is_a_string_or_a_bool() {
         .inputs;
     let kinds: Vec<&str> = inputs_of.iter().map(|input| input.kind.name()).collect();
     assert_eq!(kinds, ["string", "string", "bool"]);
-    check(&inputs("a: {type: number}"), &[Code::InvalidValue]);
+    check(&inputs("a: {type: date}"), &[Code::InvalidValue]);
+}
+
+#[test]
+fn an_input_may_be_a_number_or_a_choice() {
+    let defaults = |inputs_of: &str| {
+        let workflow = valid(&inputs(inputs_of));
+        serde_json::to_value(workflow.scan("a").unwrap().default_inputs()).unwrap()
+    };
+    assert_eq!(
+        defaults(
+            "a: {type: number}, b: {type: number, default: 3.0}, c: {type: number, default: '-0.5'}, \
+             d: {type: choice, options: [x, y]}, e: {type: choice, options: [x, y], default: y}"
+        ),
+        serde_json::json!({ "a": 0, "b": 3, "c": -0.5, "d": "x", "e": "y" })
+    );
+    for wrong in [
+        "type: number, default: ''",
+        "type: number, default: true",
+        "type: number, default: 1e3",
+        "type: number, default: 0x10",
+        "type: number, default: 1234567890123456",
+        "type: choice, options: [x, y], default: z",
+        "type: choice, options: [x, ' y']",
+        "options: [x]",
+        "type: bool, options: ['true']",
+    ] {
+        check(&inputs(&format!("a: {{{wrong}}}")), &[Code::InvalidValue]);
+    }
+    let choice = |options: &str| inputs(&format!("a: {{type: choice, options: {options}}}"));
+    check(&inputs("a: {type: choice}"), &[Code::MissingKey]);
+    check(&choice("[]"), &[Code::Empty]);
+    check(&choice("[x, x]"), &[Code::DuplicateName]);
+    check(&choice("[1, 2]"), &[Code::WrongType, Code::WrongType]);
+    check(&choice("x"), &[Code::WrongType]);
+    let many = |count: usize| {
+        let options: Vec<String> = (0..count).map(|number| format!("o{number}")).collect();
+        choice(&format!("[{}]", options.join(", ")))
+    };
+    check(&many(100), &[]);
+    check(&many(101), &[Code::TooMany]);
+}
+
+#[test]
+fn a_number_or_a_choice_in_a_script_is_no_free_text() {
+    let typed = |members: &str| {
+        format!(
+            "scans: {{a: {{on: {{dispatch: {{inputs: {{i: {{{members}}}}}}}}}, steps: [{{run: 'x ${{{{ inputs.i }}}}'}}]}}}}"
+        )
+    };
+    let warnings = |members: &str| {
+        let parsed = parse("test.yaml", &typed(members), TemplatePolicy::Warn).unwrap();
+        parsed.warnings.len()
+    };
+    assert_eq!(warnings("type: string"), 1);
+    assert_eq!(warnings("type: number"), 0);
+    assert_eq!(warnings("'type': choice, options: [x, y]"), 0);
 }
 
 #[test]
@@ -230,7 +286,21 @@ fn an_artifact_name_is_unique_and_plain() {
 #[test]
 fn artifact_paths_are_relative_and_no_patterns() {
     check(&artifact("name: a, paths: [out, out/all.txt]"), &[]);
-    for path in ["/etc/passwd", "../out", "'*.txt'", "'out/?'"] {
+    check(
+        &artifact("name: a, paths: ['glob:out/**/*.txt', 'glob:{a,b}/[0-9]?']"),
+        &[],
+    );
+    for path in [
+        "/etc/passwd",
+        "../out",
+        "'*.txt'",
+        "'out/?'",
+        "'glob:'",
+        "'glob:/etc/*'",
+        "'glob:../*'",
+        "'glob:a/../b*'",
+        "'glob:[a'",
+    ] {
         check(
             &artifact(&format!("name: a, paths: [{path}]")),
             &[Code::InvalidPath],

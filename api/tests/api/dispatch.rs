@@ -169,3 +169,66 @@ async fn a_retired_workflow_is_refused_and_its_jobs_stay_visible() {
     let answer = service.get("/v0/workflows?state=some").await;
     answer.problem(400, "invalid_request");
 }
+
+const TYPED: &str = "\
+scans:
+  probe:
+    on:
+      dispatch:
+        inputs:
+          rate: { type: number, default: 2.5 }
+          size: { type: choice, options: [small, large] }
+    steps:
+      - run: probe ${{ inputs.rate }} ${{ inputs.size }}
+";
+
+#[tokio::test]
+async fn numbers_and_choices_are_checked_beside_their_fields_and_shown_as_they_are() {
+    let service = Service::start().await;
+    service.push(&[("workflows/typed.yaml", TYPED)]).await;
+    let scan = service
+        .get("/v0/workflows/typed/scans/probe")
+        .await
+        .expect(200);
+    assert_eq!(
+        scan["inputs"],
+        json!([
+            {"key": "rate", "type": "number", "required": false, "default": "2.5"},
+            {"key": "size", "type": "choice", "options": ["small", "large"], "required": false, "default": "small"},
+        ]),
+        "{scan}"
+    );
+    let path = "/v0/workflows/typed/scans/probe/dispatch";
+    for (given, expected) in [
+        (json!({}), json!({"rate": 2.5, "size": "small"})),
+        (
+            json!({"rate": 3.0, "size": "large"}),
+            json!({"rate": 3, "size": "large"}),
+        ),
+        (
+            json!({"rate": "-0.50"}),
+            json!({"rate": -0.5, "size": "small"}),
+        ),
+    ] {
+        let answer = service.post(path, &json!({"inputs": given})).await;
+        assert_eq!(answer.expect(202)["job"]["inputs"], expected);
+    }
+    let answer = service
+        .post(path, &json!({"inputs": {"rate": "", "size": "huge"}}))
+        .await;
+    let problem = answer.expect(422);
+    assert_eq!(
+        problem["errors"],
+        json!([
+            {
+                "field": "inputs.rate",
+                "message": "expected a number of at most 15 digits such as `3` or `-0.5`, found the string \"\"",
+            },
+            {
+                "field": "inputs.size",
+                "message": "expected one of `small`, `large`, found the string \"huge\"",
+            },
+        ]),
+        "{problem}"
+    );
+}

@@ -198,6 +198,7 @@ pub(crate) fn workflow() -> Workflow {
                 inputs: Some(vec![ScanInput {
                     key: "domain".to_owned(),
                     kind: "string".to_owned(),
+                    options: Vec::new(),
                     required: true,
                     default: String::new(),
                 }]),

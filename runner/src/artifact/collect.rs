@@ -2,10 +2,12 @@
 //! that an artifact never has files of others.
 
 use std::collections::BTreeMap;
-use std::fs::Metadata;
+use std::fs::{DirEntry, Metadata};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
+
+use workflow::PathPattern;
 
 use super::ArtifactError;
 use crate::limits;
@@ -49,8 +51,16 @@ pub(super) fn collect(
         entries: BTreeMap::new(),
     };
     for path in paths {
-        let name = name_of(path)?;
-        collection.add_declared(path, &name)?;
+        match PathPattern::of(path) {
+            None => collection.add_declared(path, &name_of(path)?)?,
+            Some(Ok(pattern)) => collection.add_matches(path, &pattern)?,
+            Some(Err(problem)) => {
+                return Err(ArtifactError::Pattern {
+                    path: path.clone(),
+                    problem,
+                });
+            }
+        }
     }
     Ok(collection.entries)
 }
@@ -79,6 +89,14 @@ fn name_of(path: &str) -> Result<String, ArtifactError> {
         }
     }
     Ok(name)
+}
+
+/// The same for the folder of a pattern, which is empty for the job's own.
+fn name_of_folder(folder: &str) -> Result<String, ArtifactError> {
+    if folder.is_empty() {
+        return Ok(String::new());
+    }
+    name_of(folder)
 }
 
 struct Collection {
@@ -113,17 +131,90 @@ impl Collection {
         Ok(())
     }
 
+    /// Adds the files that a pattern stands for. Looks into folders only, not into links to folders.
+    fn add_matches(&mut self, declared: &str, pattern: &PathPattern) -> Result<(), ArtifactError> {
+        let name = name_of_folder(pattern.folder())?;
+        let path = self.root.join(&name);
+        let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+        let mut pending = Vec::new();
+        if is_folder {
+            // A link on the way may lead out.
+            let (path, _) = self.resolve(&name, &path)?;
+            let name = if name.is_empty() { name } else { name + "/" };
+            pending.push(Pending {
+                name,
+                path,
+                depth: 0,
+            });
+        }
+        let (mut looked_at, mut is_missing) = (0, true);
+        while let Some(folder) = pending.pop() {
+            for child in children(&folder.path)? {
+                looked_at += 1;
+                if looked_at > limits::PATTERN_ENTRIES {
+                    return Err(ArtifactError::TooWide {
+                        path: declared.to_owned(),
+                        limit: limits::PATTERN_ENTRIES,
+                    });
+                }
+                let path = child.path();
+                let kind = child.file_type().map_err(unreadable(&path))?;
+                let file_name = child.file_name();
+                let relative = Path::new(&folder.name).join(&file_name);
+                let is_match = !kind.is_dir() && pattern.matches(&relative);
+                let Some(file_name) = file_name.to_str() else {
+                    if is_match || kind.is_dir() {
+                        let name = relative.to_string_lossy().into_owned();
+                        return Err(ArtifactError::Name { name });
+                    }
+                    continue;
+                };
+                let name = format!("{}{file_name}", folder.name);
+                if kind.is_dir() {
+                    if folder.depth >= limits::ARTIFACT_DEPTH {
+                        let limit = limits::ARTIFACT_DEPTH;
+                        return Err(ArtifactError::TooDeep { name, limit });
+                    }
+                    pending.push(Pending {
+                        name: name + "/",
+                        path,
+                        depth: folder.depth + 1,
+                    });
+                } else if is_match {
+                    is_missing &= !self.add_file(name, &path)?;
+                }
+            }
+        }
+        if is_missing {
+            return Err(ArtifactError::NoMatch {
+                path: declared.to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds a file, or the file that a link names. False for a link to a folder.
+    fn add_file(&mut self, name: String, path: &Path) -> Result<bool, ArtifactError> {
+        // Wherever it leads.
+        if std::fs::metadata(path).is_ok_and(|found| found.is_dir()) {
+            return Ok(false);
+        }
+        let (path, metadata) = self.resolve(&name, path)?;
+        if !metadata.is_file() {
+            return Err(ArtifactError::Special { name });
+        }
+        let mode = metadata.permissions().mode() & 0o777;
+        let kind = EntryKind::File(metadata.len());
+        self.insert(name, Entry { path, mode, kind })?;
+        Ok(true)
+    }
+
     fn add_children(
         &mut self,
         folder: &Pending,
         pending: &mut Vec<Pending>,
     ) -> Result<(), ArtifactError> {
-        let unreadable = |source| ArtifactError::Read {
-            path: folder.path.clone(),
-            source,
-        };
-        for child in std::fs::read_dir(&folder.path).map_err(unreadable)? {
-            let child = child.map_err(unreadable)?;
+        for child in children(&folder.path)? {
             let file_name = child.file_name();
             let Some(file_name) = file_name.to_str() else {
                 return Err(ArtifactError::Name {
@@ -201,6 +292,27 @@ impl Collection {
         let metadata = std::fs::metadata(&resolved).map_err(unreadable)?;
         Ok((resolved, metadata))
     }
+}
+
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> ArtifactError + Copy + use<'_> {
+    |source| ArtifactError::Read {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// What is in a folder.
+fn children(folder: &Path) -> Result<Vec<DirEntry>, ArtifactError> {
+    let entries = std::fs::read_dir(folder).map_err(unreadable(folder))?;
+    let mut children = Vec::new();
+    for entry in entries {
+        children.push(entry.map_err(unreadable(folder))?);
+        // One more than the most that is packed or looked at is enough to refuse it.
+        if children.len() > limits::PATTERN_ENTRIES {
+            break;
+        }
+    }
+    Ok(children)
 }
 
 fn is_absence(error: &io::Error) -> bool {

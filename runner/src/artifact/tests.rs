@@ -176,3 +176,91 @@ fn packing_stops_when_the_job_stops() {
     let packed = pack(folder.path(), &["a".to_owned()], file, || true);
     assert!(matches!(packed, Err(ArtifactError::Stopped)));
 }
+
+#[test]
+fn a_pattern_packs_the_files_that_it_stands_for() {
+    let folder = tree(&[
+        ("out/b.txt", "b"),
+        ("out/a.txt", "a"),
+        ("out/deep/er/c.txt", "c"),
+        ("out/deep/d.log", "d"),
+        ("out/.hidden.txt", "h"),
+        ("other.txt", "o"),
+        ("out.txt/name.txt", "a folder of such a name"),
+    ]);
+    let packed = |paths: &[&str]| names(&pack_paths(folder.path(), paths).unwrap().0);
+    let all = [
+        "out/.hidden.txt",
+        "out/a.txt",
+        "out/b.txt",
+        "out/deep/er/c.txt",
+    ];
+    assert_eq!(packed(&["glob:out/**/*.txt"]), all);
+    assert_eq!(packed(&["glob:./out/**/*.txt"]), all);
+    assert_eq!(
+        packed(&["glob:out/*.txt", "glob:out/deep/**", "glob:out/?.txt"]),
+        [
+            "out/.hidden.txt",
+            "out/a.txt",
+            "out/b.txt",
+            "out/deep/d.log",
+            "out/deep/er/c.txt"
+        ]
+    );
+    assert_eq!(packed(&["glob:*.txt"]), ["other.txt"]);
+    assert_eq!(
+        packed(&["glob:{other,none}.txt", "out/deep"]),
+        [
+            "other.txt",
+            "out/deep/",
+            "out/deep/d.log",
+            "out/deep/er/",
+            "out/deep/er/c.txt"
+        ]
+    );
+}
+
+#[test]
+fn a_pattern_without_a_match_is_a_missing_path() {
+    let folder = tree(&[("out/a.txt", "a")]);
+    for path in [
+        "glob:*.txt",
+        "glob:out/*.log",
+        "glob:none/**",
+        "glob:out",
+        "glob:out/a.txt/*",
+    ] {
+        assert_eq!(
+            refusal(folder.path(), path),
+            format!("pattern {path:?} matches no file")
+        );
+    }
+    assert!(refusal(folder.path(), "glob:[").contains("cannot be read"));
+    assert!(refusal(folder.path(), "glob:../*").contains("inside the job's folder"));
+}
+
+#[test]
+fn a_pattern_never_leaves_the_folder() {
+    let outside = tree(&[("secret.txt", "s")]);
+    let folder = tree(&[("out/a.txt", "a"), ("real/b.txt", "b")]);
+    let at = |name: &str| folder.path().join(name);
+    // Links to folders are not looked into, wherever they lead.
+    symlink(outside.path(), at("out/way")).unwrap();
+    symlink("../real", at("out/inside")).unwrap();
+    symlink("..", at("out/circle")).unwrap();
+    let found = pack_paths(folder.path(), &["glob:out/**/*"]).unwrap();
+    assert_eq!(names(&found.0), ["out/a.txt"]);
+    assert!(refusal(folder.path(), "glob:out/way/*").contains("matches no file"));
+    assert!(refusal(folder.path(), "glob:out/way/../*").contains("inside the job's folder"));
+    // A link to a file inside is that file; one that leads out fails.
+    symlink("../real/b.txt", at("out/b.txt")).unwrap();
+    let found = pack_paths(folder.path(), &["glob:out/*.txt"]).unwrap();
+    assert_eq!(names(&found.0), ["out/a.txt", "out/b.txt"]);
+    symlink(outside.path().join("secret.txt"), at("out/c.txt")).unwrap();
+    assert_eq!(
+        refusal(folder.path(), "glob:out/*.txt"),
+        "\"out/c.txt\" is a link out of the job's folder"
+    );
+    symlink(outside.path(), at("up")).unwrap();
+    assert!(refusal(folder.path(), "glob:up/secret.txt").contains("matches no file"));
+}

@@ -116,16 +116,23 @@ fn member(key: &str) -> String {
 
 fn field(input: &ScanInput, page: &Dispatch<'_>) -> Markup {
     let earlier = page.earlier.and_then(|(_, inputs)| inputs.get(&input.key));
-    let value = match earlier {
-        Some(Input::Text(text)) => text.clone(),
-        Some(Input::Bool(on)) => on.to_string(),
-        None => input.default.clone(),
-    };
+    let value = earlier.map_or_else(|| input.default.clone(), Input::to_string);
     // Fields of inputs begin alike, so that no input is mistaken for the idempotency key.
     let member = member(&input.key);
     let field = Field::new(&member, &input.key);
     if input.kind == "bool" {
         return field.switch(value == "true", page.refused);
+    }
+    if input.kind == "number" {
+        return field.required().number(&value, page.refused);
+    }
+    if input.kind == "choice" {
+        // An earlier job may have had an option that is gone.
+        let known = input.options.iter().any(|option| *option == value);
+        let value = if known { &value } else { &input.default };
+        let same = |option: &String| (option.clone(), option.clone());
+        let options: Vec<_> = input.options.iter().map(same).collect();
+        return field.select(&options, value, page.refused);
     }
     // Empty is a value, so the browser does not ask for a text where it is required.
     let hint = if input.required {

@@ -36,6 +36,7 @@ pub(crate) fn scan(texts: Texts) -> Scan {
     let input = |key: &str, kind: &str, required, default: &str| ScanInput {
         key: texts.text(key),
         kind: kind.to_owned(),
+        options: Vec::new(),
         required,
         default: texts.text(default),
     };
@@ -48,6 +49,14 @@ pub(crate) fn scan(texts: Texts) -> Scan {
             ScanInput {
                 default: "true".to_owned(),
                 ..input("deep", "bool", false, "")
+            },
+            ScanInput {
+                default: "2.5".to_owned(),
+                ..input("delay", "number", false, "")
+            },
+            ScanInput {
+                options: vec![texts.text("small"), texts.text("large")],
+                ..input("size", "choice", false, "large")
             },
         ]),
         artifacts: vec![texts.text("hosts")],

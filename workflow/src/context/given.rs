@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::Context;
+use crate::number::Number;
 use shape::{CONTEXT, Shape};
 
 impl Context {
@@ -70,6 +71,11 @@ impl Place<'_> {
             path => format!("`{path}` is {expected}, found {found}"),
         }))
     }
+
+    /// Whether a number may stand here as the value of an input.
+    fn is_input(&self, number: impl fmt::Display) -> bool {
+        matches!(self.shape, Shape::Input) && number.to_string().parse::<Number>().is_ok()
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Place<'_> {
@@ -126,17 +132,18 @@ impl<'de> Visitor<'de> for Place<'_> {
         self.right(is_right, "a boolean")
     }
 
-    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
         // Positive numbers come as unsigned.
-        self.right(false, "a number below 0")
+        self.right(self.is_input(number), "a number below 0")
     }
 
-    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
-        self.right(matches!(self.shape, Shape::Count), "a number")
+    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
+        let is_right = matches!(self.shape, Shape::Count) || self.is_input(number);
+        self.right(is_right, "a number")
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
-        self.right(false, "a number")
+    fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
+        self.right(self.is_input(number), "a number")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
@@ -196,7 +203,17 @@ mod tests {
             revision: "r".to_owned(),
             vars: BTreeMap::from([("A".to_owned(), "1".to_owned())]),
             secrets: BTreeMap::new(),
-            inputs: BTreeMap::from([("fast".to_owned(), InputValue::Bool(true))]),
+            inputs: BTreeMap::from([
+                (
+                    "depth".to_owned(),
+                    InputValue::Number("-3".parse().unwrap()),
+                ),
+                ("fast".to_owned(), InputValue::Bool(true)),
+                (
+                    "rate".to_owned(),
+                    InputValue::Number("2.5".parse().unwrap()),
+                ),
+            ]),
             scans: BTreeMap::from([("a".to_owned(), scan)]),
             ok: true,
         }
@@ -266,8 +283,8 @@ mod tests {
         for (from, to, expected) in [
             (
                 r#""fast":true"#,
-                r#""a":"x","n":5"#,
-                "`inputs.n` is a string or a boolean, found a number",
+                r#""a":"x","n":1e300"#,
+                "`inputs.n` is a string, a boolean or a number of at most 15 digits, found a number",
             ),
             (
                 r#""A":"1""#,

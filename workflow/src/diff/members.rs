@@ -222,10 +222,12 @@ impl Changes {
         let Input {
             key: _,
             kind,
+            options,
             required,
             default,
         } = before;
         self.compare("type", word(kind.name()), word(after.kind.name()));
+        self.compare("options", list(options), list(&after.options));
         self.compare("required", flag(*required), flag(after.required));
         self.compare("default", value(default), value(&after.default));
     }
@@ -284,10 +286,7 @@ fn word(word: &str) -> Option<String> {
 }
 
 fn value(value: &InputValue) -> Option<String> {
-    Some(match value {
-        InputValue::Text(text) => text.clone(),
-        InputValue::Bool(value) => value.to_string(),
-    })
+    Some(value.to_string())
 }
 
 fn attempts(retry: Retry) -> String {

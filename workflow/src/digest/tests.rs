@@ -59,6 +59,12 @@ fn whole() -> Value {
                     "timezone": "Europe/Berlin",
                     "catch_up": "none",
                     "expr": "scans.build.has_diff()",
+                    "dispatch": {
+                        "inputs": {
+                            "rate": { "type": "number", "default": 1.5 },
+                            "size": { "type": "choice", "options": ["a", "b"] },
+                        },
+                    },
                 },
                 "steps": [{ "run": "echo" }],
             },
@@ -111,6 +117,21 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
             &keys::INPUT,
             at(build, "/on/dispatch/inputs/calm/type"),
             json!("string"),
+        ),
+        (
+            &keys::INPUT,
+            at(report, "/on/dispatch/inputs/size/options"),
+            json!(["a", "c"]),
+        ),
+        (
+            &keys::INPUT,
+            at(report, "/on/dispatch/inputs/size/options"),
+            json!(["b", "a"]),
+        ),
+        (
+            &keys::INPUT,
+            at(report, "/on/dispatch/inputs/rate/default"),
+            json!(1),
         ),
         (
             &keys::INPUT,

@@ -272,6 +272,9 @@ impl Analysis<'_> {
         let declared = self.names.inputs.as_ref().map(|inputs| inputs.get(name));
         match declared {
             Some(Some(Some(InputKind::Bool))) => Shape::of(Kind::Bool),
+            Some(Some(Some(InputKind::Number))) => Shape::of(Kind::Number),
+            // The file says what it may be, so it is no free text.
+            Some(Some(Some(InputKind::Choice))) => Shape::foreign_text(),
             Some(Some(Some(InputKind::Text))) => Shape::foreign_text().tainted(true),
             Some(Some(None)) => Shape::of(Kind::Any),
             Some(None) => {
@@ -394,6 +397,7 @@ impl Analysis<'_> {
                         | Kind::Int
                         | Kind::Uint
                         | Kind::Double
+                        | Kind::Number
                         | Kind::Text
                         | Kind::Timestamp
                         | Kind::Duration

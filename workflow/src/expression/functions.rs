@@ -212,9 +212,9 @@ const fn takes(parameter: Type, kind: &Kind) -> bool {
     match parameter {
         Type::Any => true,
         Type::Bool => matches!(kind, Kind::Bool),
-        Type::Int => matches!(kind, Kind::Int),
+        Type::Int => matches!(kind, Kind::Int | Kind::Number),
         Type::Uint => matches!(kind, Kind::Uint),
-        Type::Double => matches!(kind, Kind::Double),
+        Type::Double => matches!(kind, Kind::Double | Kind::Number),
         Type::Text => matches!(kind, Kind::Text),
         Type::Bytes => matches!(kind, Kind::Bytes),
         Type::Timestamp => matches!(kind, Kind::Timestamp),

@@ -16,6 +16,8 @@ pub(super) enum Kind {
     Int,
     Uint,
     Double,
+    /// An integer or a double: known only at the evaluation.
+    Number,
     Text,
     Bytes,
     Timestamp,
@@ -63,7 +65,7 @@ impl Kind {
     }
 
     pub(super) const fn is_number(&self) -> bool {
-        matches!(self, Self::Int | Self::Uint | Self::Double)
+        matches!(self, Self::Int | Self::Uint | Self::Double | Self::Number)
     }
 
     /// Whether values of the two kinds can be equal at all.
@@ -87,6 +89,7 @@ impl Kind {
             (Self::List(a), Self::List(b)) => Self::List(Box::new(a.join(*b))),
             (Self::Map(a), Self::Map(b)) => Self::Map(Box::new(a.join(*b))),
             (Self::History(_), Self::History(_)) => Self::History(None),
+            (a, b) if a.is_number() && b.is_number() => Self::Number,
             _ => Self::Any,
         }
     }
@@ -135,7 +138,7 @@ impl fmt::Display for Kind {
             Self::Any | Self::Nothing => "a value",
             Self::Null => "null",
             Self::Bool => "a boolean",
-            Self::Int | Self::Uint | Self::Double => "a number",
+            Self::Int | Self::Uint | Self::Double | Self::Number => "a number",
             Self::Text => "a string",
             Self::Bytes => "bytes",
             Self::Timestamp => "a timestamp",
@@ -179,9 +182,13 @@ impl Shape {
     /// A value whose size follows from its kind.
     pub(super) fn of(kind: Kind) -> Self {
         let (length, bytes) = match &kind {
-            Kind::Null | Kind::Bool | Kind::Int | Kind::Uint | Kind::Double | Kind::Nothing => {
-                (0, 8)
-            }
+            Kind::Null
+            | Kind::Bool
+            | Kind::Int
+            | Kind::Uint
+            | Kind::Double
+            | Kind::Number
+            | Kind::Nothing => (0, 8),
             Kind::Timestamp | Kind::Duration => (0, 16),
             Kind::Text => (0, OWN_TEXT_BYTES),
             Kind::Bytes => (0, FOREIGN_TEXT_BYTES),
@@ -250,6 +257,7 @@ const fn can_carry_text(kind: &Kind) -> bool {
             | Kind::Int
             | Kind::Uint
             | Kind::Double
+            | Kind::Number
             | Kind::Timestamp
             | Kind::Duration
     )

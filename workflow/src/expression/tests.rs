@@ -252,6 +252,42 @@ fn the_deepest_accepted_expression_is_evaluated() {
 }
 
 #[test]
+fn a_number_input_counts_with_integers_if_it_has_no_fraction() {
+    let number = |text: &str| InputValue::Number(text.parse().unwrap());
+    let context = Context {
+        inputs: [("n", "3.0"), ("f", "2.5")]
+            .map(|(key, text)| (key.to_owned(), number(text)))
+            .into(),
+        ..context()
+    };
+    let sandbox = Sandbox::shared().unwrap();
+    for (source, expected) in [
+        ("inputs.n == 3", Value::Bool(true)),
+        ("inputs.n == 3.0", Value::Bool(true)),
+        ("inputs.n + 1", Value::Int(4)),
+        (
+            "inputs.n > 2 && inputs.f < 3 && inputs.f == 2.5",
+            Value::Bool(true),
+        ),
+        ("inputs.n > inputs.f", Value::Bool(true)),
+        ("inputs.n in [1, 2, 3]", Value::Bool(true)),
+        ("double(inputs.n) * 0.5", Value::Double(1.5)),
+        (
+            "string(inputs.n) + string(inputs.f)",
+            Value::Text("32.5".to_owned()),
+        ),
+        ("-inputs.f", Value::Double(-2.5)),
+    ] {
+        let expression = Expression::parse(source, Site::Question).unwrap();
+        assert_eq!(
+            sandbox.evaluate(&expression, &context),
+            Ok(expected),
+            "{source}"
+        );
+    }
+}
+
+#[test]
 fn a_step_runs_while_nothing_failed_or_always() {
     let sandbox = Sandbox::new(2).unwrap();
     let condition = |source: &str| Expression::parse(source, Site::Condition).unwrap();

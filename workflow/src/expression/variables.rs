@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use cel_interpreter::ExecutionError;
 use cel_interpreter::common::traits::{Container, Indexer};
-use cel_interpreter::common::types::{CelBool, CelString, Type};
+use cel_interpreter::common::types::{CelBool, CelDouble, CelInt, CelString, Type};
 use cel_interpreter::common::value::{CowVal, StaticVal, Val};
 use cel_interpreter::context::VariableResolver;
 
@@ -14,6 +14,7 @@ use super::history::{Scans, name_of};
 use super::reads::{Reads, Recorder};
 use crate::context::Context;
 use crate::dispatch::InputValue;
+use crate::number::Number;
 
 static TABLE_TYPE: Type = Type::new_unspecified_type("table");
 
@@ -67,6 +68,7 @@ impl Variables {
             .map(|(name, value)| match value {
                 InputValue::Text(text) => (Cow::Owned(name), Entry::Text(CelString::from(text))),
                 InputValue::Bool(value) => (Cow::Owned(name), Entry::Bool(CelBool::from(value))),
+                InputValue::Number(number) => (Cow::Owned(name), Entry::of_number(number)),
             })
             .collect();
         let (id, name) = context
@@ -132,6 +134,18 @@ impl Table {
 enum Entry {
     Text(CelString<'static>),
     Bool(CelBool),
+    Whole(CelInt),
+    Fraction(CelDouble),
+}
+
+impl Entry {
+    /// A number without a fraction is an integer, so that it can be counted with.
+    fn of_number(number: Number) -> Self {
+        match number.whole() {
+            Some(whole) => Self::Whole(CelInt::from(whole)),
+            None => Self::Fraction(CelDouble::from(number.to_f64())),
+        }
+    }
 }
 
 impl Val for Table {
@@ -174,6 +188,8 @@ impl Indexer for Table {
         match self.find(name) {
             Some(Entry::Text(text)) => Ok(CowVal::Borrowed(text)),
             Some(Entry::Bool(value)) => Ok(CowVal::Borrowed(value)),
+            Some(Entry::Whole(value)) => Ok(CowVal::Borrowed(value)),
+            Some(Entry::Fraction(value)) => Ok(CowVal::Borrowed(value)),
             None => Err(ExecutionError::no_such_key(&format!(
                 "{}.{name}",
                 self.label

@@ -8,8 +8,9 @@ use super::object::Object;
 use crate::definition::{Artifact, NotifyOn, Step, UploadOn};
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
-use crate::limits::ARTIFACTS;
+use crate::limits::{ARTIFACTS, PATH_PATTERN_BYTES};
 use crate::names::check_artifact_name;
+use crate::path_pattern::PathPattern;
 use crate::yaml::{Content, Entry, Node};
 
 const UPLOAD_ON: [(&str, UploadOn); 3] = [
@@ -149,9 +150,9 @@ impl Reader<'_> {
             let Some(text) = self.text(item, "an entry of `paths`") else {
                 continue;
             };
-            match path_problem(text) {
-                None => paths.push(text.to_owned()),
-                Some((message, hint)) => {
+            match check_path(text) {
+                Ok(()) => paths.push(text.to_owned()),
+                Err((message, hint)) => {
                     self.report
                         .error(item.span, Code::InvalidPath, message)
                         .hint(hint);
@@ -162,31 +163,45 @@ impl Reader<'_> {
     }
 }
 
-/// What is wrong with a path. Patterns are not supported: `*` would be a file of that name.
-fn path_problem(path: &str) -> Option<(&'static str, &'static str)> {
+/// Checks a path or pattern. The error is a message with a hint.
+fn check_path(text: &str) -> Result<(), (String, String)> {
+    let problem = |message: &str, hint: &str| Err((message.to_owned(), hint.to_owned()));
+    let pattern = PathPattern::of(text);
+    let path = text.strip_prefix(PathPattern::MARK).unwrap_or(text);
     if path.is_empty() || path.contains(char::is_control) {
-        return Some((
+        return problem(
             "a path is one line and not empty",
             "name a file or folder of the job",
-        ));
+        );
     }
     if path.starts_with(['/', '~']) {
-        return Some((
+        return problem(
             "a path is relative to the job's folder",
             "write the file into the job's folder first",
-        ));
+        );
     }
     if path.split('/').any(|part| part == "..") {
-        return Some((
+        return problem(
             "a path cannot leave the job's folder",
             "write the file into the job's folder first",
-        ));
+        );
     }
-    if path.contains(['*', '?']) {
-        return Some((
-            "patterns are not supported in a path",
-            "name the folder instead",
-        ));
+    match pattern {
+        None if path.contains(['*', '?']) => Err((
+            "a plain path has no `*` and no `?`".to_owned(),
+            format!(
+                "name the folder, or write the pattern as `{}{path}`",
+                PathPattern::MARK
+            ),
+        )),
+        Some(_) if path.len() > PATH_PATTERN_BYTES => Err((
+            format!("a pattern has at most {PATH_PATTERN_BYTES} bytes"),
+            "write several shorter ones".to_owned(),
+        )),
+        Some(Err(problem)) => Err((
+            format!("the pattern cannot be read: {problem}"),
+            "write `\\` before a sign that stands for itself".to_owned(),
+        )),
+        None | Some(Ok(_)) => Ok(()),
     }
-    None
 }

@@ -11,6 +11,7 @@ use crate::diagnostic::Code;
 use crate::expression::References;
 use crate::limits::SEARCHED_BYTES;
 use crate::names::check_variable_name;
+use crate::path_pattern::PathPattern;
 use crate::yaml::{Content, Entry, Node};
 
 /// The inputs that expressions name.
@@ -131,6 +132,9 @@ fn producer(path: &str, steps: &[Step]) -> Option<usize> {
     }
     if steps.len() == 1 {
         return Some(0);
+    }
+    if PathPattern::of(path).is_some() {
+        return None;
     }
     let folder = path.split('/').next().unwrap_or(path);
     let mut naming = steps

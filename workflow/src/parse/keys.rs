@@ -15,7 +15,7 @@ pub(crate) const SCAN: [&str; 10] = [
 ];
 pub(crate) const ON: [&str; 5] = ["cron", "expr", "dispatch", "timezone", "catch_up"];
 pub(crate) const DISPATCH: [&str; 1] = ["inputs"];
-pub(crate) const INPUT: [&str; 3] = ["type", "required", "default"];
+pub(crate) const INPUT: [&str; 4] = ["type", "options", "required", "default"];
 pub(crate) const ARTIFACT: [&str; 6] = [
     "name",
     "paths",

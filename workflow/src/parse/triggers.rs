@@ -14,8 +14,10 @@ use crate::definition::{CatchUp, Triggers};
 use crate::diagnostic::Code;
 use crate::dispatch::{Dispatch, Input, InputKind, InputValue};
 use crate::expression::{Names, Site};
-use crate::limits::{INPUT_CHARS, INPUTS, TRIGGERS_BYTES};
+use crate::limits::{INPUT_CHARS, INPUTS, OPTIONS, TRIGGERS_BYTES};
 use crate::names::{ScanName, check_variable_name};
+use crate::number::Number;
+use crate::suggestion::did_you_mean;
 use crate::timezone::parse_timezone;
 use crate::yaml::{Content, Entry, Meaning};
 
@@ -24,8 +26,12 @@ const CATCH_UPS: [(&str, CatchUp); 3] = [
     ("none", CatchUp::None),
     ("all", CatchUp::All),
 ];
-pub(super) const INPUT_KINDS: [(&str, InputKind); 2] =
-    [("string", InputKind::Text), ("bool", InputKind::Bool)];
+pub(super) const INPUT_KINDS: [(&str, InputKind); 4] = [
+    ("string", InputKind::Text),
+    ("bool", InputKind::Bool),
+    ("number", InputKind::Number),
+    ("choice", InputKind::Choice),
+];
 
 /// The `on` of a scan.
 pub(super) struct ReadTriggers {
@@ -257,20 +263,95 @@ impl Reader<'_> {
             None => false,
         };
         let kind = kind?;
+        let options = self.options(object.get("options"), kind, entry, &what)?;
         let default = match object.get("default") {
-            Some(entry) => self.default(entry, kind)?,
-            None => kind.default_value(),
+            Some(entry) => self.default(entry, kind, &options)?,
+            None => kind.default_value(&options),
         };
         Some(Input {
             key: entry.key.to_string(),
             kind,
+            options,
             required,
             default,
         })
     }
 
-    fn default(&mut self, entry: &Entry, kind: InputKind) -> Option<InputValue> {
+    /// The options of a `choice`; empty for other types.
+    fn options(
+        &mut self,
+        options: Option<&Entry>,
+        kind: InputKind,
+        input: &Entry,
+        what: &str,
+    ) -> Option<Vec<String>> {
+        match (kind, options) {
+            (InputKind::Choice, Some(options)) => {
+                if let Content::List(items) = &options.value.content
+                    && items.is_empty()
+                {
+                    self.report
+                        .error(options.value.span, Code::Empty, "`options` is empty")
+                        .hint("a choice has at least one option");
+                }
+                let words = self.words(options, "`options`", OPTIONS, |_| Ok(()));
+                (!words.is_empty()).then_some(words)
+            }
+            (InputKind::Choice, None) => {
+                let message = format!("{what} is a choice and has no `options`");
+                self.report
+                    .error(input.key_span, Code::MissingKey, message)
+                    .hint("list what it may be: `options: [small, large]`");
+                None
+            }
+            (InputKind::Text | InputKind::Bool | InputKind::Number, None) => Some(Vec::new()),
+            (InputKind::Text | InputKind::Bool | InputKind::Number, Some(options)) => {
+                let message = "only a choice has `options`";
+                self.report
+                    .error(options.key_span, Code::InvalidValue, message)
+                    .hint("write `type: choice`, or remove the key");
+                None
+            }
+        }
+    }
+
+    fn default(
+        &mut self,
+        entry: &Entry,
+        kind: InputKind,
+        options: &[String],
+    ) -> Option<InputValue> {
         match kind {
+            InputKind::Number => {
+                let number = match &entry.value.content {
+                    Content::Scalar(scalar) => match scalar.meaning() {
+                        Meaning::Number | Meaning::Text => scalar.text.parse::<Number>(),
+                        Meaning::Null | Meaning::Bool(_) => "".parse(),
+                    },
+                    Content::List(_) | Content::Map(_) => "".parse(),
+                    Content::Invalid => return None,
+                };
+                match number {
+                    Ok(number) => Some(InputValue::Number(number)),
+                    Err(error) => {
+                        let message = format!("this `default` is no number: {error}");
+                        self.report
+                            .error(entry.value.span, Code::InvalidValue, message);
+                        None
+                    }
+                }
+            }
+            InputKind::Choice => {
+                let text = self.text(&entry.value, "`default`")?;
+                if !options.iter().any(|option| option == text) {
+                    let message = "the default of a choice is one of its `options`";
+                    self.report
+                        .error(entry.value.span, Code::InvalidValue, message)
+                        .suggest(|| did_you_mean(text, options.iter().map(String::as_str)));
+                    return None;
+                }
+                Some(InputValue::Text(text.to_owned()))
+            }
             InputKind::Text => {
                 let text = self.text(&entry.value, "`default`")?;
                 if text.chars().count() > INPUT_CHARS {

@@ -64,6 +64,7 @@ const WEAKER: &[(Code, &str)] = &[
         "a schedule of dates that do not exist",
     ),
     (Code::DuplicateName, "two artifacts of one name"),
+    (Code::InvalidPath, "a pattern of a path that cannot be read"),
     (Code::InvalidName, "a var whose name is not possible"),
     (Code::InvalidCron, "a range that runs backwards"),
     (Code::InvalidShell, "a quote that is not closed"),

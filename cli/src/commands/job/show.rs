@@ -1,6 +1,6 @@
 //! The output of `everscan job show`.
 
-use wire::{Artifact, Input, Job, LogSummary, Step};
+use wire::{Artifact, Job, LogSummary, Step};
 
 use crate::follow::cut_at;
 use crate::table::{Fields, Table, bytes, short_commit, time, time_or_dash};
@@ -34,11 +34,7 @@ pub(super) fn text(job: &Job) -> String {
         .add_some("finished", job.finished_at.as_ref().map(time))
         .add("log records", log(&job.log));
     for (key, value) in &job.inputs {
-        let value = match value {
-            Input::Bool(value) => value.to_string(),
-            Input::Text(value) => value.clone(),
-        };
-        fields = fields.add(&format!("input {key}"), value);
+        fields = fields.add(&format!("input {key}"), value.to_string());
     }
     let mut text = fields.text();
     for section in [steps(&job.steps), artifacts(&job.artifacts)]

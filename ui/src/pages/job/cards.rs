@@ -206,7 +206,7 @@ pub(super) fn inputs(job: &Job) -> Markup {
                             dt { code { (key) } }
                             dd {
                                 @match value {
-                                    Input::Bool(value) => { code { (value) } }
+                                    Input::Bool(_) | Input::Number(_) => { code { (value) } }
                                     Input::Text(text) if text.is_empty() => { span.muted { "empty" } }
                                     Input::Text(text) => { code.text { (text) } }
                                 }

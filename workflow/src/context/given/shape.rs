@@ -82,7 +82,7 @@ impl Shape {
             Self::Bool => "a boolean",
             Self::Count => "a whole number from 0",
             Self::Time => "a time such as `2026-11-20T10:00:00Z`",
-            Self::Input => "a string or a boolean",
+            Self::Input => "a string, a boolean or a number of at most 15 digits",
             Self::Optional(shape) => shape.label(),
             Self::Object(..) | Self::Named(_) => "an object",
             Self::List(_) => "a list",

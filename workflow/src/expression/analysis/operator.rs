@@ -34,7 +34,9 @@ impl Analysis<'_> {
             }
             (operators::NEGATE, [operand]) => {
                 let shape = self.value(operand);
-                if !shape.kind.is_unknown() && !matches!(shape.kind, Kind::Int | Kind::Double) {
+                if !shape.kind.is_unknown()
+                    && !matches!(shape.kind, Kind::Int | Kind::Double | Kind::Number)
+                {
                     self.mismatch(node, format!("{} cannot be negated", shape.kind));
                 }
                 Shape {
@@ -108,6 +110,9 @@ impl Analysis<'_> {
             }
             (Kind::Double, Kind::Double) if name == operators::MODULO => None,
             (one, other) if one.is_number() && one == other => Some(one.clone()),
+            (Kind::Number, other) | (other, Kind::Number) if other.is_number() => {
+                Some(Kind::Number)
+            }
             (one, other) if one.is_unknown() || other.is_unknown() => Some(Kind::Any),
             _ => None,
         };

@@ -62,6 +62,7 @@ fn context(jobs: usize) -> Context {
         started_at: None,
         finished_at: None,
         artifacts: BTreeMap::new(),
+        outputs: BTreeMap::new(),
     };
     let history = ScanHistory {
         size: jobs as u64,
@@ -80,6 +81,7 @@ fn context(jobs: usize) -> Context {
         secrets: BTreeMap::new(),
         inputs: BTreeMap::new(),
         scans: BTreeMap::from([("build".to_owned(), history)]),
+        steps: BTreeMap::new(),
         ok: true,
     }
 }

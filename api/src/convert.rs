@@ -46,6 +46,7 @@ pub(crate) fn job(
         artifacts: run
             .map(|run| run.artifacts.iter().map(artifact).collect())
             .unwrap_or_default(),
+        outputs: run.map(|run| run.outputs.clone()).unwrap_or_default(),
         log: wire::LogSummary {
             records: log_records,
             cut: log_cut(job),
@@ -183,6 +184,7 @@ fn input(value: &InputValue) -> wire::Input {
 fn step(step: &Step) -> wire::Step {
     wire::Step {
         index: step.index,
+        name: step.name.clone(),
         status: match step.status {
             StepStatus::Running => wire::StepStatus::Running,
             StepStatus::Succeeded => wire::StepStatus::Succeeded,
@@ -207,6 +209,8 @@ fn step(step: &Step) -> wire::Step {
 pub(crate) fn reported_step(report: wire::Step) -> Step {
     Step {
         index: report.index,
+        // The definition says it.
+        name: None,
         status: match report.status {
             wire::StepStatus::Running => StepStatus::Running,
             wire::StepStatus::Succeeded => StepStatus::Succeeded,

@@ -173,6 +173,7 @@ pub(crate) fn success() -> CompleteJob {
     let now = Utc::now();
     CompleteJob {
         steps: vec![Step {
+            name: None,
             index: 0,
             status: StepStatus::Succeeded,
             outcome: Some(StepOutcome::Succeeded),
@@ -181,6 +182,7 @@ pub(crate) fn success() -> CompleteJob {
             started_at: Some(now),
             finished_at: Some(now),
         }],
+        outputs: std::collections::BTreeMap::new(),
         log_records: 0,
         failure: None,
     }

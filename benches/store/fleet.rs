@@ -121,6 +121,7 @@ impl Fleet {
             job,
             token: token(job),
             steps: vec![Step {
+                name: None,
                 index: 0,
                 status: StepStatus::Succeeded,
                 outcome: Some(StepOutcome::Succeeded),
@@ -129,6 +130,7 @@ impl Fleet {
                 started_at: Some(at),
                 finished_at: Some(at),
             }],
+            outputs: workflow::Outputs::new(),
             log_records,
             log_bytes: 0,
             failure: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use workflow::{ArtifactSummary, JobSummary};
+use workflow::{ArtifactSummary, JobSummary, Outputs};
 
 use crate::job::{EndState, Job, Trigger};
 use crate::{JobId, RevisionId, Timestamp, is_zero};
@@ -26,6 +26,9 @@ pub struct HistoryLine {
     /// Artifact name to content digest and size.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, (String, u64)>,
+    /// What its steps have said.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: Outputs,
     /// The code of the reason for its end. Absent in lines that an older daemon wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -59,6 +62,7 @@ impl HistoryLine {
                     (name.clone(), summary)
                 })
                 .collect(),
+            outputs: self.outputs.clone(),
         }
     }
 
@@ -84,6 +88,7 @@ impl HistoryLine {
                     )
                 })
                 .collect(),
+            outputs: run.map(|run| run.outputs.clone()).unwrap_or_default(),
             reason: Some(end.reason.code().to_owned()),
             runner: run.map(|run| run.runner.name.clone()),
             bytes: job.bytes(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use workflow::{Context, InputValue, Scan, ScanName};
+use workflow::{Context, InputValue, Outputs, Scan, ScanName};
 
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::revision::{RevisionRef, WorkflowRef};
@@ -316,6 +316,9 @@ pub struct Run {
     pub steps: Vec<Step>,
     /// The artifacts stored so far.
     pub artifacts: Vec<Artifact>,
+    /// What the steps have said. Known at the completion.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: Outputs,
     /// Number of log records at the end; 0 while running.
     pub log_records: u64,
     /// Length of the log at the end, in bytes; 0 while running.
@@ -350,6 +353,9 @@ pub struct RunnerRef {
 pub struct Step {
     /// Position in the scan, from 0.
     pub index: u32,
+    /// From the definition, which may be removed before the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub status: StepStatus,
     /// What it means for the job; absent while the step runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

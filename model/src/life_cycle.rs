@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use thiserror::Error;
+use workflow::Outputs;
 
 use crate::JobId;
 use crate::job::{Artifact, End, Job, JobState, LogCut, Run, Step, StepOutcome, StepStatus};
@@ -28,6 +29,7 @@ pub enum JobEvent {
         end: End,
         verdict: Verdict,
         steps: Vec<Step>,
+        outputs: Outputs,
         log_records: u64,
     },
     /// The runner is lost.
@@ -115,10 +117,12 @@ impl JobState {
                     end,
                     verdict,
                     steps,
+                    outputs,
                     log_records,
                 },
             ) => {
                 run.steps = steps;
+                run.outputs = outputs;
                 run.log_records = log_records;
                 let run = stopped(run, &end);
                 Some(match verdict {

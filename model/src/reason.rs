@@ -265,11 +265,15 @@ impl fmt::Display for Reason {
             Self::StepFailed {
                 step,
                 exit_code: Some(code),
-            } => write!(f, "step {step} failed with exit code {code}"),
+            } => write!(
+                f,
+                "step {} failed with exit code {code}",
+                u64::from(*step) + 1
+            ),
             Self::StepFailed {
                 step,
                 exit_code: None,
-            } => write!(f, "step {step} failed"),
+            } => write!(f, "step {} failed", u64::from(*step) + 1),
             Self::ArtifactFailed { message } => write!(f, "an artifact failed: {message}"),
             // The runner says which value it was.
             Self::EnvFailed { message } => f.write_str(message),

@@ -246,6 +246,7 @@ pub(crate) fn line(number: u128, state: EndState) -> HistoryLine {
         started_at: None,
         finished_at: at,
         artifacts: BTreeMap::new(),
+        outputs: BTreeMap::new(),
         reason: None,
         runner: None,
         bytes: 0,
@@ -256,6 +257,7 @@ pub(crate) fn line(number: u128, state: EndState) -> HistoryLine {
 pub(crate) fn step(index: u32, status: StepStatus, outcome: Option<StepOutcome>) -> Step {
     Step {
         index,
+        name: None,
         status,
         outcome,
         exit_code: None,
@@ -278,6 +280,7 @@ pub(crate) fn complete(job: JobId, token: TokenHash) -> Complete {
         job,
         token,
         steps: succeeded(2),
+        outputs: BTreeMap::new(),
         log_records: 3,
         log_bytes: 300,
         failure: None,

@@ -113,7 +113,10 @@ impl<'a> View<'a> {
                 } else {
                     references.jobs.get(scan.name.as_str()).copied()
                 };
-                let history = self.history(holder, &scan.name, reach, evaluated);
+                let mut history = self.history(holder, &scan.name, reach, evaluated);
+                if !references.outputs {
+                    history.jobs.iter_mut().for_each(|job| job.outputs.clear());
+                }
                 (scan.name.to_string(), history)
             })
             .collect()
@@ -227,6 +230,7 @@ impl<'a> View<'a> {
             secrets: BTreeMap::new(),
             inputs: BTreeMap::new(),
             scans: self.scans(workflow, holder, references, evaluated),
+            steps: BTreeMap::new(),
             ok: true,
         };
         let reads = context.scans.iter().take(SCANS_READ).map(|(name, scan)| {
@@ -344,6 +348,7 @@ fn summary_of(job: &Job) -> JobSummary {
                 (artifact.name.clone(), summary)
             })
             .collect(),
+        outputs: run.map(|run| run.outputs.clone()).unwrap_or_default(),
     }
 }
 

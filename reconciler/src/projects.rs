@@ -119,6 +119,7 @@ scans:
         let (runner, _) = house.register("r", 1).await;
         let worker = house.run(runner, workflow, "use").await;
         let step = Step {
+            name: None,
             index: 0,
             status: StepStatus::Failed,
             outcome: None,
@@ -137,7 +138,13 @@ scans:
         let failure = Failure::Setup("cannot mount hunter2/hunter2".to_owned());
         let completed = house
             .handle
-            .complete(&worker, vec![step], 0, Some(failure))
+            .complete(
+                &worker,
+                vec![step],
+                workflow::Outputs::new(),
+                0,
+                Some(failure),
+            )
             .await
             .unwrap();
         assert_eq!(error(&completed), masked);

@@ -429,6 +429,7 @@ impl House {
 /// The report of the first step, which succeeded.
 pub(crate) fn succeeded() -> Step {
     Step {
+        name: None,
         index: 0,
         status: StepStatus::Succeeded,
         outcome: Some(StepOutcome::Succeeded),

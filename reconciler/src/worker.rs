@@ -13,7 +13,7 @@ use model::{
 };
 use state::{EncodedRecord, LogReceipt, SubmitError, Upload};
 use tokio::time::Instant;
-use workflow::{InputValue, hex};
+use workflow::{InputValue, Outputs, hex};
 
 use crate::error::WorkerError;
 use crate::handle::Handle;
@@ -266,6 +266,7 @@ impl Handle {
         &self,
         worker: &Worker,
         mut steps: Vec<Step>,
+        outputs: Outputs,
         log_records: u64,
         mut failure: Option<Failure>,
     ) -> Result<Arc<Job>, WorkerError> {
@@ -280,6 +281,7 @@ impl Handle {
             job: id,
             token: worker.token,
             steps,
+            outputs,
             log_records,
             log_bytes: 0,
             failure,

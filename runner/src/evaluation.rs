@@ -1,14 +1,17 @@
 //! Evaluates a job's expressions and templates: the one place where the runner uses the workflow language. The daemon
-//! froze the context at the claim; only `ok` changes while the job runs. An evaluation is bounded but may take a moment,
+//! froze the context at the claim; only `ok` and `steps` change while the job runs. An evaluation is bounded but may take a moment,
 //! so it never runs on the thread that talks to the daemon.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 use wire::Assignment;
-use workflow::{Context, Expression, JobIdentity, References, Sandbox, Template, should_run};
+use workflow::{
+    Context, Expression, JobIdentity, Outputs, References, Sandbox, StepSummary, Template,
+    should_run,
+};
 
 /// Where an expression stands.
 pub(crate) use workflow::Site;
@@ -47,7 +50,8 @@ pub(crate) enum EvaluationError {
 /// What expressions of one job read.
 #[derive(Debug)]
 pub(crate) struct Evaluation {
-    context: Arc<Context>,
+    /// Steps are added to it as they end.
+    context: Mutex<Arc<Context>>,
     missing: Arc<BTreeMap<String, String>>,
 }
 
@@ -69,11 +73,11 @@ impl Evaluation {
             name: assignment.scan.clone(),
         };
         Ok(Self {
-            context: Arc::new(Context {
+            context: Mutex::new(Arc::new(Context {
                 job: Some(job),
                 secrets: assignment.secrets.clone(),
                 ..context
-            }),
+            })),
             missing: Arc::new(assignment.missing.clone()),
         })
     }
@@ -151,12 +155,30 @@ impl Evaluation {
         .await
     }
 
+    /// Records a step that has ended, or was skipped.
+    pub(crate) fn step_ended(&self, name: &str) {
+        let mut context = self.lock();
+        let steps = &mut Arc::make_mut(&mut context).steps;
+        steps.entry(name.to_owned()).or_default();
+    }
+
+    /// Records the outputs of a step.
+    pub(crate) fn step_said(&self, name: &str, outputs: Outputs) {
+        let mut context = self.lock();
+        let steps = &mut Arc::make_mut(&mut context).steps;
+        steps.insert(name.to_owned(), StepSummary { outputs });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<Context>> {
+        self.context.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn apart<T: Send + 'static>(
         &self,
         ok: bool,
         evaluate: impl FnOnce(&Context) -> Result<T, EvaluationError> + Send + 'static,
     ) -> Result<T, EvaluationError> {
-        let context = Arc::clone(&self.context);
+        let context = Arc::clone(&self.lock());
         let evaluated = spawn_blocking(move || {
             if context.ok == ok {
                 return evaluate(&context);

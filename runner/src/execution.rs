@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use model::error_chain;
+use model::{Masker, error_chain};
 use tokio::time::Instant;
 use wire::{Assignment, JobFailure, ScanStep, Step, StepOutcome, StepStatus};
 
@@ -15,6 +15,7 @@ use crate::job_log::JobLog;
 use crate::options::Options;
 use crate::process_group::Exit;
 use crate::step::{Script, StepEnd, run};
+use crate::step_outputs::{self, JobOutputs, OutputsFile};
 use crate::stop::{Stop, StopSignal};
 use crate::timeline::Timeline;
 use crate::workdir::Workdir;
@@ -28,6 +29,9 @@ pub(crate) struct Execution<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) log: &'a JobLog,
     pub(crate) timeline: &'a Timeline,
+    pub(crate) masker: &'a Masker,
+    /// Of all steps so far.
+    pub(crate) outputs: &'a JobOutputs,
     pub(crate) stop: &'a StopSignal,
     pub(crate) options: Options,
 }
@@ -89,7 +93,7 @@ impl Execution<'_> {
         Ok(environment)
     }
 
-    /// Runs one step. After a cancel it has to end by `clean_up`.
+    /// Runs one step, which later steps can read then. After a cancel it has to end by `clean_up`.
     async fn run_step(
         &self,
         index: u32,
@@ -98,7 +102,23 @@ impl Execution<'_> {
         clean_up: Option<Instant>,
         environment: &Environment,
     ) -> Step {
+        let report = self.try_step(index, step, ok, clean_up, environment).await;
+        if let Some(name) = &step.name {
+            self.evaluation.step_ended(name);
+        }
+        report
+    }
+
+    async fn try_step(
+        &self,
+        index: u32,
+        step: &ScanStep,
+        ok: bool,
+        clean_up: Option<Instant>,
+        environment: &Environment,
+    ) -> Step {
         let mut report = Step {
+            name: None,
             index,
             status: StepStatus::Skipped,
             outcome: Some(StepOutcome::Skipped),
@@ -139,13 +159,55 @@ impl Execution<'_> {
                     cleans_up: clean_up.is_some(),
                     grace: self.options.grace,
                 };
-                run(&script, environment, self.log, self.stop).await
+                self.run_script(step, &script, environment).await
             }
             Err(message) => StepEnd::Broken(message),
         };
         report.finished_at = Some(clock::now());
         self.conclude(&mut report, &end, step.allow_failure);
         report
+    }
+
+    /// Runs a script with a file for its outputs, and takes them when it has ended by itself.
+    async fn run_script(
+        &self,
+        step: &ScanStep,
+        script: &Script<'_>,
+        environment: &Environment,
+    ) -> StepEnd {
+        let path = self
+            .workdir
+            .outputs_path(self.assignment.job_id, script.step);
+        let file = match OutputsFile::make(path) {
+            Ok(file) => file,
+            Err(error) => {
+                return StepEnd::Broken(format!("cannot make the file of the outputs: {error}"));
+            }
+        };
+        let mut environment = environment.clone();
+        environment.set(step_outputs::VARIABLE, file.path().display().to_string());
+        let end = run(script, &environment, self.log, self.stop).await;
+        match end {
+            StepEnd::Exited(_) | StepEnd::TimedOut(_) => {}
+            StepEnd::Stopped | StepEnd::Broken(_) => return end,
+        }
+        match (self.take_outputs(step, &file), end) {
+            (Ok(()), end) => end,
+            (Err(message), StepEnd::Exited(Exit::Code(0))) => StepEnd::Broken(message),
+            (Err(message), end) => {
+                self.say(Some(script.step), &message);
+                end
+            }
+        }
+    }
+
+    fn take_outputs(&self, step: &ScanStep, file: &OutputsFile) -> Result<(), String> {
+        let outputs = file.read(self.masker)?;
+        self.outputs.add(&outputs)?;
+        if let Some(name) = &step.name {
+            self.evaluation.step_said(name, outputs);
+        }
+        Ok(())
     }
 
     /// Writes into the report how the script ended, and what that means for the job.
@@ -225,6 +287,7 @@ impl Execution<'_> {
 /// A step that does not run because of a stop.
 fn cancelled(index: u32) -> Step {
     Step {
+        name: None,
         index,
         status: StepStatus::Cancelled,
         outcome: Some(StepOutcome::Cancelled),

@@ -36,6 +36,7 @@ mod session;
 mod shutdown;
 mod spool;
 mod step;
+mod step_outputs;
 mod stop;
 mod timeline;
 mod workdir;

@@ -87,6 +87,10 @@ pub const POLLS: usize = 3;
 /// Bytes of one entry of a process's environment, `NAME=value` with its closing zero: the kernel's `MAX_ARG_STRLEN`.
 pub const ENVIRONMENT_ENTRY_BYTES: usize = 128 * 1024;
 
+/// Bytes of the file in which a step writes its outputs. It may write a key again and again; what counts has its own
+/// bounds in [`workflow::limits`].
+pub const OUTPUTS_FILE_BYTES: u64 = 64 * 1024;
+
 /// Entries of one artifact. Their names are held in memory to be sorted.
 pub const ARTIFACT_ENTRIES: usize = 100_000;
 

@@ -44,6 +44,7 @@ impl Timeline {
             let first = steps.len();
             let missing = (0..).take(count).skip(first);
             steps.extend(missing.map(|index| Step {
+                name: None,
                 index,
                 status: StepStatus::Skipped,
                 outcome: Some(StepOutcome::Skipped),

@@ -96,6 +96,11 @@ impl Workdir {
         self.path.join(format!("{job}-step-{step}"))
     }
 
+    /// The file of a step's outputs, beside the job's folder for the same reason.
+    pub(crate) fn outputs_path(&self, job: Uuid, step: u32) -> PathBuf {
+        self.path.join(format!("{job}-outputs-{step}"))
+    }
+
     /// The file in which an artifact is packed.
     pub(crate) fn pack_path(&self, job: Uuid) -> PathBuf {
         self.path.join(format!("{job}-artifact.zip"))

@@ -25,6 +25,7 @@ use crate::link::{Link, Verdict};
 use crate::log_shipper::LogShipper;
 use crate::options::Options;
 use crate::spool;
+use crate::step_outputs::JobOutputs;
 use crate::stop::{Stop, StopSignal};
 use crate::timeline::{self, Timeline};
 use crate::workdir::{self, Workdir};
@@ -76,6 +77,7 @@ pub(crate) async fn work(shared: Arc<Shared>, offer: wire::JobAssigned, stop: St
             mask.clone(),
         )),
         timeline: Timeline::new(mask),
+        outputs: JobOutputs::default(),
         masker,
         shared: &shared,
         link,
@@ -125,6 +127,7 @@ struct Worker<'a> {
     deadlines: Deadlines,
     log: Arc<JobLog>,
     timeline: Timeline,
+    outputs: JobOutputs,
     /// Hides the job's secrets. If it is an error, nothing of the job runs.
     masker: Result<Masker, String>,
 }
@@ -153,7 +156,10 @@ impl Worker<'_> {
         let mut shipping = JoinSet::new();
         shipping.spawn(shipper.run());
         let failure = match &self.masker {
-            Ok(masker) => self.execute().await.map(|failure| masked(failure, masker)),
+            Ok(masker) => {
+                let failure = self.execute(masker).await;
+                failure.map(|failure| masked(failure, masker))
+            }
             Err(message) => Some(JobFailure::SetupFailed(message.clone())),
         };
         self.timeline.skip_missing(self.assignment.steps.len());
@@ -179,7 +185,7 @@ impl Worker<'_> {
     }
 
     /// Runs the steps and uploads the artifacts. Returns what failed the job, other than a step.
-    async fn execute(&self) -> Option<JobFailure> {
+    async fn execute(&self, masker: &Masker) -> Option<JobFailure> {
         let job = self.assignment.job_id;
         let made = self.shared.workdir.make_job_folder(job);
         let folder = match made {
@@ -200,6 +206,8 @@ impl Worker<'_> {
             folder: &folder,
             log: &self.log,
             timeline: &self.timeline,
+            masker,
+            outputs: &self.outputs,
             stop: &self.link.stop,
             options: self.shared.options,
         };
@@ -325,6 +333,7 @@ impl Worker<'_> {
             }
             let end = CompleteJob {
                 steps: self.timeline.steps(),
+                outputs: self.outputs.all(),
                 log_records: shipper.sent(),
                 failure: failure.clone(),
             };

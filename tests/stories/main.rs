@@ -30,6 +30,7 @@ mod io_errors;
 mod listeners;
 mod load;
 mod machine;
+mod outputs;
 mod power_cuts;
 mod private_source;
 mod promises;

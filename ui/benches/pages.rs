@@ -78,6 +78,7 @@ fn job(number: u128) -> Job {
         }),
         steps: Vec::new(),
         artifacts: Vec::new(),
+        outputs: BTreeMap::new(),
         log: LogSummary::default(),
     }
 }

@@ -41,6 +41,9 @@ pub struct Job {
     pub steps: Vec<Step>,
     /// The artifacts stored so far.
     pub artifacts: Vec<Artifact>,
+    /// What its steps have said, once it has completed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<String, String>,
     pub log: LogSummary,
 }
 
@@ -169,6 +172,9 @@ impl fmt::Display for Input {
 pub struct Step {
     /// Position in the scan, from 0.
     pub index: u32,
+    /// Its name, if it has one. The runner does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub status: StepStatus,
     /// What it means for the job; absent while the step runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -56,6 +56,9 @@ impl fmt::Debug for Assignment {
 /// One step to execute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanStep {
+    /// Unique in the scan. Expressions read `steps.NAME`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The script with its templates.
     pub run: String,
     /// The words of the shell's command line; absent for the default shell.
@@ -125,6 +128,9 @@ pub struct CompleteJob {
     pub steps: Vec<Step>,
     /// The number of the job's log records. The daemon refuses a completion while records are missing.
     pub log_records: u64,
+    /// The outputs of all steps; later steps have won.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<String, String>,
     /// A failure outside the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<JobFailure>,

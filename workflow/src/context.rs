@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::dispatch::InputValue;
 use crate::expression::{Reach, References};
 use crate::limits::HISTORY_SUCCESSES;
+use crate::outputs::Outputs;
 
 /// The state of a job that ended well.
 const SUCCEEDED: &str = "succeeded";
@@ -40,9 +41,20 @@ pub struct Context {
     /// `scans`, as the scan that holds the expression sees them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scans: BTreeMap<String, ScanHistory>,
+    /// `steps`: the named steps of the same job that have ended.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub steps: BTreeMap<String, StepSummary>,
     /// `ok`: false once a step has failed the job.
     #[serde(default = "yes")]
     pub ok: bool,
+}
+
+/// A step of the same job: `steps.NAME`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepSummary {
+    /// What it has said.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: Outputs,
 }
 
 /// The job an expression belongs to.
@@ -95,6 +107,9 @@ pub struct JobSummary {
     /// Its artifacts by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, ArtifactSummary>,
+    /// What its steps have said.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: Outputs,
 }
 
 /// An artifact of a job of a scan's history.
@@ -104,6 +119,26 @@ pub struct ArtifactSummary {
     pub checksum: String,
     /// Bytes of the zip.
     pub size: u64,
+}
+
+impl JobSummary {
+    /// The job, with or without its outputs.
+    #[must_use]
+    pub fn narrowed(&self, with_outputs: bool) -> Self {
+        Self {
+            outputs: if with_outputs {
+                self.outputs.clone()
+            } else {
+                Outputs::new()
+            },
+            id: self.id.clone(),
+            state: self.state.clone(),
+            trigger: self.trigger.clone(),
+            revision: self.revision.clone(),
+            artifacts: self.artifacts.clone(),
+            ..*self
+        }
+    }
 }
 
 impl ScanHistory {
@@ -121,7 +156,7 @@ impl ScanHistory {
     }
 
     /// The part that an expression with this reach can read.
-    fn narrowed(&self, reach: Option<&Reach>) -> Self {
+    fn narrowed(&self, reach: Option<&Reach>, with_outputs: bool) -> Self {
         let jobs = match reach {
             None => &[],
             Some(Reach::Newest(count)) => self.jobs.get(..*count).unwrap_or(&self.jobs),
@@ -129,7 +164,7 @@ impl ScanHistory {
         };
         Self {
             size: self.size,
-            jobs: jobs.to_vec(),
+            jobs: jobs.iter().map(|job| job.narrowed(with_outputs)).collect(),
             available: self.available,
             successes: self.successes,
             newest_successes: self.newest_successes.clone(),
@@ -178,9 +213,13 @@ impl Context {
                 let known = references.scans.iter();
                 let known = known.filter_map(|name| Some((name, self.scans.get(name)?)));
                 known
-                    .map(|(name, scan)| (name.clone(), scan.narrowed(references.jobs.get(name))))
+                    .map(|(name, scan)| {
+                        let reach = references.jobs.get(name);
+                        (name.clone(), scan.narrowed(reach, references.outputs))
+                    })
                     .collect()
             },
+            steps: self.steps.clone(),
             ok: self.ok,
         }
     }
@@ -198,6 +237,7 @@ impl fmt::Debug for Context {
             .field("secrets", &self.secrets.keys())
             .field("inputs", &self.inputs)
             .field("scans", &self.scans)
+            .field("steps", &self.steps)
             .field("ok", &self.ok)
             .finish()
     }
@@ -257,6 +297,7 @@ mod tests {
             secrets: BTreeMap::from([("TOKEN".to_owned(), "hunter2".to_owned())]),
             inputs: BTreeMap::new(),
             scans: BTreeMap::new(),
+            steps: BTreeMap::new(),
             ok: true,
         };
         assert!(!serde_json::to_string(&context).unwrap().contains("hunter2"));

@@ -274,6 +274,8 @@ pub struct Variable {
 /// One step of a scan.
 #[derive(Debug, Clone)]
 pub struct Step {
+    /// Unique in the scan. Expressions read `steps.NAME`.
+    pub name: Option<String>,
     /// The script.
     pub run: Template,
     /// The words of the shell's command line, without the script; absent for the default.

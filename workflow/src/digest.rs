@@ -131,6 +131,7 @@ fn variables(feed: &mut Feed, name: &str, variables: &[Variable]) {
 
 fn step(feed: &mut Feed, step: &Step) {
     let Step {
+        name,
         run,
         shell,
         condition,
@@ -143,6 +144,10 @@ fn step(feed: &mut Feed, step: &Step) {
     feed.optional("if", condition.as_ref().map(Expression::source));
     feed.number("allow_failure", i64::from(*allow_failure));
     feed.seconds("timeout", *timeout);
+    // A step without this key keeps the digest that it had before the key existed.
+    if let Some(name) = name {
+        feed.text("step.name", name);
+    }
 }
 
 fn artifact(feed: &mut Feed, artifact: &Artifact) {

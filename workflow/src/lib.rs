@@ -17,6 +17,7 @@ mod hex;
 pub mod limits;
 mod names;
 mod number;
+mod outputs;
 mod parse;
 mod path_pattern;
 mod position;
@@ -33,7 +34,7 @@ mod template;
 mod timezone;
 mod yaml;
 
-pub use context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory};
+pub use context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory, StepSummary};
 pub use cron::Cron;
 pub use definition::{
     Artifact, CatchUp, NotifyOn, Overlap, Retry, Scan, Step, Triggers, UploadOn, Variable, Workflow,
@@ -53,6 +54,7 @@ pub use expression::{
 pub use hex::{hex, sha256, unhex};
 pub use names::{NameError, ScanName, check_artifact_name, check_variable_name};
 pub use number::{Number, NumberError};
+pub use outputs::{OutputError, Outputs, check_outputs, read_outputs, with_outputs};
 pub use parse::{Parsed, TemplatePolicy, parse};
 pub use path_pattern::PathPattern;
 pub use reading::{How, Reading};

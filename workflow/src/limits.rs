@@ -115,6 +115,12 @@ pub const OPTIONS: usize = 100;
 /// Longest pattern in a path of an artifact, in bytes. It is compiled when its file is loaded.
 pub const PATH_PATTERN_BYTES: usize = 1_024;
 
+/// Outputs of one job. They are in the job's record and its line of the history, and in contexts of other jobs.
+pub const OUTPUTS: usize = 32;
+
+/// Bytes of all keys and values of a job's outputs, for the same reason.
+pub const OUTPUTS_BYTES: usize = 8 * 1024;
+
 /// Longest name of a variable, secret or input. It is used in environments and paths.
 pub const VARIABLE_NAME_BYTES: usize = 64;
 

@@ -172,6 +172,8 @@ impl Reader<'_> {
         let shared = Names {
             scans: Some(Arc::clone(&scans)),
             inputs: declared::common(&inputs),
+            steps: None,
+            steps_before: 0,
             is_terse: self.report.is_full(),
         };
         let inherited = self.inherited(env, is_plain, &shared);
@@ -180,6 +182,8 @@ impl Reader<'_> {
             let names = Names {
                 scans: Some(Arc::clone(&scans)),
                 inputs,
+                steps: declared::steps(&entry.value),
+                steps_before: usize::MAX,
                 is_terse: self.report.is_full(),
             };
             read.extend(self.scan(entry, triggers, &inherited, &names));

@@ -337,6 +337,12 @@ fn step() -> Value {
         "additionalProperties": false,
         "required": ["run"],
         "properties": {
+            "name": {
+                "description": "Its name, unique in the scan. Expressions of later steps read `steps.NAME.outputs.KEY`.",
+                "type": "string",
+                "pattern": format!("^[A-Za-z_][A-Za-z0-9_]{{0,{}}}$", VARIABLE_NAME_BYTES - 1),
+                "not": { "enum": CEL_KEYWORDS },
+            },
             "run": {
                 "description": "The script; it may hold ${{ expressions }}.",
                 "type": "string",

@@ -395,6 +395,28 @@ fn a_step_may_have_a_condition_and_be_allowed_to_fail() {
 }
 
 #[test]
+fn a_step_may_have_a_name_of_its_own() {
+    let steps = |steps: &str| format!("scans: {{a: {{on: {{dispatch: {{}}}}, steps: [{steps}]}}}}");
+    check(
+        &steps("{run: x, name: a}, {run: x}, {run: x, name: B_2}"),
+        &[],
+    );
+    check(
+        &steps("{run: x, name: a}, {run: x, name: a}"),
+        &[Code::DuplicateName],
+    );
+    for name in ["build it", "a-b", "1st", "in", "''"] {
+        check(
+            &steps(&format!("{{run: x, name: {name}}}")),
+            &[Code::InvalidName],
+        );
+    }
+    let workflow = valid(&steps("{run: x, name: a}"));
+    let step = &workflow.scan("a").unwrap().steps[0];
+    assert_eq!(step.name.as_deref(), Some("a"));
+}
+
+#[test]
 fn templates_stand_in_run_and_env_only() {
     check(&scan("env: {A: '${{ vars.A }}'}"), &[]);
     check(

@@ -35,8 +35,16 @@ enum Piece {
 pub(crate) struct CompiledTemplate {
     /// The template, or every problem of it.
     pub(crate) checked: Result<Template, Vec<Fault>>,
-    /// The bytes of the expressions whose result can have free text of a dispatch.
-    pub(crate) tainted: Vec<Range<usize>>,
+    /// The expressions whose result can have free text.
+    pub(crate) tainted: Vec<Tainted>,
+}
+
+/// An expression whose result can have free text.
+pub(crate) struct Tainted {
+    /// Its bytes.
+    pub(crate) range: Range<usize>,
+    /// Whether the text is an output of a step of the same job.
+    pub(crate) is_of_step: bool,
 }
 
 impl Template {
@@ -176,7 +184,10 @@ pub(crate) fn compile_template(source: &str, site: Site, names: &Names) -> Compi
                         references.add(compiled.expression.references());
                         cost = cost.saturating_add(compiled.expression.cost());
                         if compiled.is_tainted {
-                            tainted.push(whole);
+                            tainted.push(Tainted {
+                                range: whole,
+                                is_of_step: compiled.expression.references().steps,
+                            });
                         }
                         pieces.push(Piece::Expression(compiled.expression));
                     }

@@ -153,7 +153,11 @@ fn describe(shown: &mut String, scan: &Scan) -> std::fmt::Result {
     for step in &scan.steps {
         writeln!(
             shown,
-            "  step run {:?} shell {:?} if {:?} allow_failure {} timeout {:?}",
+            "  step{} run {:?} shell {:?} if {:?} allow_failure {} timeout {:?}",
+            step.name
+                .iter()
+                .map(|name| format!(" {name}"))
+                .collect::<String>(),
             step.run.source(),
             step.shell,
             source(&step.condition),

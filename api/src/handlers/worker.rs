@@ -78,6 +78,7 @@ fn variable(variable: &Variable) -> (String, String) {
 
 fn step(step: &Step) -> ScanStep {
     ScanStep {
+        name: step.name.clone(),
         run: step.run.source().to_owned(),
         shell: step.shell.clone(),
         condition: step
@@ -186,7 +187,7 @@ pub(super) async fn complete(
         wire::JobFailure::RunnerStopped(message) => JobFailure::RunnerStopped(message),
     });
     let job = handle
-        .complete(worker, steps, report.log_records, failure)
+        .complete(worker, steps, report.outputs, report.log_records, failure)
         .await?;
     Ok(reply::ok(&Completed {
         state: convert::state(&job.state),

@@ -59,6 +59,7 @@ pub(crate) fn job(state: JobState) -> Job {
             name: "box".to_owned(),
         }),
         steps: vec![Step {
+            name: Some("build".to_owned()),
             index: 0,
             status: StepStatus::Succeeded,
             outcome: Some(StepOutcome::Succeeded),
@@ -68,6 +69,7 @@ pub(crate) fn job(state: JobState) -> Job {
             finished_at: Some(at(2)),
         }],
         artifacts: vec![artifact()],
+        outputs: BTreeMap::from([("hosts".to_owned(), "12".to_owned())]),
         log: LogSummary {
             records: 2,
             cut: None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use workflow::limits::HISTORY_SUCCESSES;
-use workflow::{Context, JobIdentity, Scan};
+use workflow::{Context, JobIdentity, Outputs, Scan};
 
 use super::triggers::{Recheck, recheck};
 use super::{Command, Decision, Refusal, Urgency};
@@ -129,6 +129,7 @@ impl Command for Claim {
             secrets: frozen::secrets(world, job.project, &scan.references()),
             steps: Vec::new(),
             artifacts: Vec::new(),
+            outputs: Outputs::new(),
             log_records: 0,
             log_bytes: 0,
             log_limit: scan.log_limit,
@@ -176,6 +177,7 @@ fn context(world: &World, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> 
         secrets: BTreeMap::new(),
         inputs: BTreeMap::new(),
         scans: view.scans(workflow, &job.scan_key(), &references, Some(job.id)),
+        steps: BTreeMap::new(),
         ok: true,
     };
     keep_within(&mut context, CONTEXT_BYTES);
@@ -183,7 +185,7 @@ fn context(world: &World, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> 
 }
 
 /// Removes the oldest jobs of the longest histories until the context fits into its record. The newest two successes of
-/// each scan stay.
+/// each scan stay, at worst without their outputs.
 fn keep_within(context: &mut Context, bytes: usize) {
     while serde_json::to_vec(&context.scans).is_ok_and(|json| json.len() > bytes) {
         let longest = context
@@ -191,7 +193,7 @@ fn keep_within(context: &mut Context, bytes: usize) {
             .values_mut()
             .max_by_key(|scan| scan.jobs.len());
         let Some(scan) = longest.filter(|scan| scan.jobs.len() > HISTORY_SUCCESSES) else {
-            return;
+            return drop_outputs(context, bytes);
         };
         let kept = scan.jobs.len() / 2;
         let (mut at, mut successes) = (0, 0);
@@ -207,9 +209,27 @@ fn keep_within(context: &mut Context, bytes: usize) {
     }
 }
 
+/// Removes the outputs of the oldest jobs until the context fits into its record.
+fn drop_outputs(context: &mut Context, bytes: usize) {
+    let too_large =
+        |context: &Context| serde_json::to_vec(&context.scans).is_ok_and(|json| json.len() > bytes);
+    for place in (0..HISTORY_SUCCESSES).rev() {
+        let names: Vec<String> = context.scans.keys().cloned().collect();
+        for name in names {
+            if !too_large(context) {
+                return;
+            }
+            let scan = context.scans.get_mut(&name);
+            if let Some(job) = scan.and_then(|scan| scan.jobs.get_mut(place)) {
+                job.outputs.clear();
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use workflow::ScanHistory;
+    use workflow::{JobSummary, ScanHistory};
 
     use super::*;
     use crate::testing::line;
@@ -233,6 +253,7 @@ mod tests {
             secrets: BTreeMap::new(),
             inputs: BTreeMap::new(),
             scans: BTreeMap::from([("a".to_owned(), history.clone()), ("b".to_owned(), history)]),
+            steps: BTreeMap::new(),
             ok: true,
         };
         keep_within(&mut context, 8 * 1024);
@@ -242,6 +263,40 @@ mod tests {
             assert_eq!(succeeded.count(), 2);
             assert_eq!(scan.jobs[0].id, line(99, EndState::Failed).id.to_string());
             assert_eq!(scan.size, 99);
+        }
+    }
+
+    #[test]
+    fn outputs_go_before_the_newest_jobs_and_the_oldest_first() {
+        let outputs = Outputs::from([("key".to_owned(), "x".repeat(6 * 1024))]);
+        let jobs: Vec<_> = (1..3)
+            .rev()
+            .map(|number| JobSummary {
+                outputs: outputs.clone(),
+                ..line(number, EndState::Succeeded).summary()
+            })
+            .collect();
+        let history = ScanHistory {
+            size: 2,
+            jobs,
+            ..ScanHistory::default()
+        };
+        let mut context = Context {
+            job: None,
+            project: String::new(),
+            workflow: String::new(),
+            revision: String::new(),
+            vars: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            inputs: BTreeMap::new(),
+            scans: BTreeMap::from([("a".to_owned(), history.clone()), ("b".to_owned(), history)]),
+            steps: BTreeMap::new(),
+            ok: true,
+        };
+        keep_within(&mut context, 16 * 1024);
+        for scan in context.scans.values() {
+            assert_eq!(scan.jobs[0].outputs, outputs);
+            assert!(scan.jobs[1].outputs.is_empty());
         }
     }
 }

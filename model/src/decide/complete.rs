@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use workflow::{Outputs, check_outputs};
+
 use super::finish::{finish, read_at_end};
 use super::report::{check_steps, declared_steps, running};
 use super::{Command, Decision, Refusal, Urgency};
@@ -20,6 +22,8 @@ pub struct Complete {
     /// Hash of the worker's token.
     pub token: TokenHash,
     pub steps: Vec<Step>,
+    /// The outputs of all steps.
+    pub outputs: Outputs,
     /// Number of log records, all of which are stored.
     pub log_records: u64,
     /// Length of the log, in bytes.
@@ -52,6 +56,10 @@ impl Command for Complete {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
         let (job, run) = running(world, self.job, self.token)?;
         let steps = check_steps(world, job, self.steps)?;
+        check_outputs(&self.outputs).map_err(|error| Refusal::BadReport {
+            job: job.id,
+            problem: error.to_string(),
+        })?;
         let reason = outcome(job, &steps, declared_steps(world, job)?, self.failure)?;
         let verdict = if reason == Reason::StepsSucceeded {
             Verdict::Succeeded
@@ -71,6 +79,7 @@ impl Command for Complete {
             end,
             verdict,
             steps,
+            outputs: self.outputs,
             log_records: self.log_records,
         };
         let (job, changes) = finish(world, job, event, self.log_bytes, moment)?;

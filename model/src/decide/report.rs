@@ -129,7 +129,8 @@ pub(super) fn check_steps(
     job: &Job,
     mut steps: Vec<Step>,
 ) -> Result<Vec<Step>, Refusal> {
-    let declared = declared_steps(world, job)?;
+    let scan = declared(world, job)?;
+    let declared = scan.steps.len();
     let in_order = steps
         .iter()
         .enumerate()
@@ -139,6 +140,9 @@ pub(super) fn check_steps(
             job: job.id,
             problem: format!("steps must be reported from 0 in order and the scan has {declared}"),
         });
+    }
+    for (step, declared) in steps.iter_mut().zip(&scan.steps) {
+        step.name.clone_from(&declared.name);
     }
     let mut room = STEP_ERRORS_BYTES;
     for error in steps.iter_mut().filter_map(|step| step.error.as_mut()) {

@@ -40,6 +40,7 @@ fn run() -> Box<Run> {
             step(1, StepStatus::Running, None),
         ],
         artifacts: Vec::new(),
+        outputs: BTreeMap::new(),
         log_records: 0,
         log_bytes: 0,
         log_limit: None,
@@ -65,6 +66,7 @@ fn completed(verdict: Verdict) -> JobEvent {
         end: end(),
         verdict,
         steps: succeeded(2),
+        outputs: BTreeMap::from([("a".to_owned(), "1".to_owned())]),
         log_records: 7,
     }
 }

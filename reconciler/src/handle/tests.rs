@@ -75,7 +75,10 @@ async fn a_scan_over_its_timeout_is_cancelled_and_its_worker_may_say_last_words(
     let over = house.handle.worker(job, worker.token()).await.unwrap();
     let appended = house.handle.append_log(&over, 0, Vec::new()).await;
     assert!(appended.is_ok(), "{appended:?}");
-    let completed = house.handle.complete(&over, Vec::new(), 0, None).await;
+    let completed = house
+        .handle
+        .complete(&over, Vec::new(), workflow::Outputs::new(), 0, None)
+        .await;
     assert!(matches!(
         completed.unwrap().state,
         JobState::Cancelled { .. }

@@ -84,7 +84,13 @@ async fn success(
                 .store_artifact(&worker, (*name).to_owned(), upload, "d".to_owned());
         stored.await.unwrap();
     }
-    let complete = house.handle.complete(&worker, vec![succeeded()], 0, None);
+    let complete = house.handle.complete(
+        &worker,
+        vec![succeeded()],
+        workflow::Outputs::new(),
+        0,
+        None,
+    );
     complete.await.unwrap().id
 }
 

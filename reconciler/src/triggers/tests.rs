@@ -178,7 +178,13 @@ async fn an_expression_reads_the_history_of_a_scan_from_its_files() {
         let worker = house.run(runner, workflow, "hosts").await;
         house
             .handle
-            .complete(&worker, vec![crate::testing::succeeded()], 0, None)
+            .complete(
+                &worker,
+                vec![crate::testing::succeeded()],
+                workflow::Outputs::new(),
+                0,
+                None,
+            )
             .await
             .unwrap();
         let made = house

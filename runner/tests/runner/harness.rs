@@ -218,11 +218,19 @@ pub(crate) fn job(scripts: &[&str]) -> Assignment {
 
 pub(crate) fn step(script: &str) -> ScanStep {
     ScanStep {
+        name: None,
         run: script.to_owned(),
         shell: None,
         condition: None,
         allow_failure: false,
         timeout_seconds: None,
+    }
+}
+
+pub(crate) fn named(name: &str, script: &str) -> ScanStep {
+    ScanStep {
+        name: Some(name.to_owned()),
+        ..step(script)
     }
 }
 

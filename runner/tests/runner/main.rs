@@ -11,6 +11,7 @@ mod commands;
 mod fake_daemon;
 mod harness;
 mod logs;
+mod outputs;
 mod processes;
 mod secrets;
 mod session;

@@ -135,7 +135,7 @@ async fn an_error_in_an_expression_fails_its_step_with_its_message() {
 #[tokio::test]
 async fn the_environment_has_the_promised_layers() {
     let harness = Harness::start().await;
-    let mut job = job(&["env | sort | grep -vE '^(PWD|SHLVL|_|PATH)='"]);
+    let mut job = job(&["env | sort | grep -vE '^(PWD|SHLVL|_|PATH|SERVICE_STEP_OUTPUTS)='"]);
     job.pass_env = vec!["PROXY".to_owned()];
     let set = [
         ("A", "workflow"),

@@ -606,6 +606,7 @@ pub(crate) fn artifact(job: JobId, name: &str, received: &Staged) -> StoreArtifa
 /// A success of the one step.
 pub(crate) fn completion(job: JobId, log_records: u64) -> Complete {
     let step = Step {
+        name: None,
         index: 0,
         status: StepStatus::Succeeded,
         outcome: Some(StepOutcome::Succeeded),
@@ -618,6 +619,7 @@ pub(crate) fn completion(job: JobId, log_records: u64) -> Complete {
         job,
         token: token(job),
         steps: vec![step],
+        outputs: BTreeMap::new(),
         log_records,
         log_bytes: 0,
         failure: None,

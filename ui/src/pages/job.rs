@@ -39,6 +39,7 @@ pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
                 (region("steps", &[&topic], &cards::steps(visit, page)))
                 (cards::why(page))
                 (region("artifacts", &[&topic], &cards::artifacts(visit, page)))
+                @if !job.outputs.is_empty() { (cards::outputs(job)) }
                 (cards::inputs(job))
                 @if visit.may("job:write") && job.state.is_terminal() { (remove(visit, job)) }
             }

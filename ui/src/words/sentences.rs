@@ -129,7 +129,8 @@ pub fn failed_step(job: &Job) -> Option<String> {
         .steps
         .iter()
         .find(|step| step.outcome == Some(StepOutcome::Failed))?;
-    let number = u64::from(step.index) + 1;
+    let name = step.name.iter().map(|name| format!(" ({name})"));
+    let number = format!("{}{}", u64::from(step.index) + 1, name.collect::<String>());
     Some(match (step.exit_code, &step.error) {
         (Some(code), _) => format!("step {number} ended with exit code {code}"),
         (None, Some(error)) => format!("step {number} failed: {error}"),

@@ -17,6 +17,7 @@ fn context() -> Context {
         secrets: BTreeMap::new(),
         inputs: BTreeMap::from([("f".to_owned(), InputValue::Bool(true))]),
         scans: BTreeMap::from([("a".to_owned(), ScanHistory::default())]),
+        steps: BTreeMap::new(),
         ok: true,
     }
 }

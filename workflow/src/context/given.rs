@@ -164,7 +164,7 @@ impl<'de> Visitor<'de> for Place<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::{ArtifactSummary, JobIdentity, JobSummary, ScanHistory};
+    use crate::context::{ArtifactSummary, JobIdentity, JobSummary, ScanHistory, StepSummary};
     use crate::dispatch::InputValue;
     use std::collections::BTreeMap;
 
@@ -184,6 +184,10 @@ mod tests {
             started_at: Some(time),
             finished_at: Some(time),
             artifacts: BTreeMap::from([("out".to_owned(), artifact)]),
+            outputs: BTreeMap::from([("n".to_owned(), "3".to_owned())]),
+        };
+        let step = StepSummary {
+            outputs: BTreeMap::from([("m".to_owned(), "4".to_owned())]),
         };
         let scan = ScanHistory {
             size: 1,
@@ -215,6 +219,7 @@ mod tests {
                 ),
             ]),
             scans: BTreeMap::from([("a".to_owned(), scan)]),
+            steps: BTreeMap::from([("first".to_owned(), step)]),
             ok: true,
         }
     }

@@ -105,6 +105,8 @@ codes! {
     UnknownScan "unknown-scan";
     /// An input that the scan does not declare.
     UnknownInput "unknown-input";
+    /// A step that the scan does not have, or that runs later.
+    UnknownStep "unknown-step";
     /// An artifact that the scan does not declare.
     UnknownArtifact "unknown-artifact";
     /// A member that a value does not have.
@@ -178,6 +180,7 @@ impl Code {
             | Self::SecretInTrigger
             | Self::UnknownScan
             | Self::UnknownInput
+            | Self::UnknownStep
             | Self::UnknownArtifact
             | Self::UnknownMember
             | Self::UnknownFunction

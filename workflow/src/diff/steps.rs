@@ -1,4 +1,4 @@
-//! Compares steps. They have no names: steps with the same script belong together, and the steps between such pairs are
+//! Compares steps. Few have names, and a name may move: steps with the same script belong together, and the steps between such pairs are
 //! compared in order.
 
 use std::ops::Range;
@@ -54,12 +54,14 @@ fn stretch((steps, range): (&[Step], Range<usize>)) -> impl Iterator<Item = (usi
 
 fn members(before: &Step, after: &Step, changes: &mut Changes) {
     let Step {
+        name,
         run,
         shell,
         condition,
         allow_failure,
         timeout,
     } = before;
+    changes.compare("name", name.clone(), after.name.clone());
     if !run.means_the_same(&after.run) {
         changes.edit(Some("run"), rewritten(run.source(), after.run.source()));
     }

@@ -169,6 +169,8 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
             at(build, "/artifacts/0/notify_on"),
             json!("always"),
         ),
+        (&keys::STEP, at(build, "/steps/0/name"), json!("first")),
+        (&keys::STEP, at(build, "/steps/0/name"), json!("other")),
         (&keys::STEP, at(build, "/steps/0/run"), json!("echo other")),
         (
             &keys::STEP,

@@ -216,6 +216,8 @@ impl Analysis<'_> {
 
     /// `operand.name` or `operand["name"]`.
     fn member(&mut self, operand: &Shape, name: &str, range: Range<usize>) -> Shape {
+        // Also where the kind of the operand is not known.
+        self.references.outputs |= name == "outputs";
         match &operand.kind {
             Kind::Vars => {
                 self.variable_name("a variable name", name, range);
@@ -229,6 +231,7 @@ impl Analysis<'_> {
             }
             Kind::Inputs => return self.input(name, range),
             Kind::Scans => return self.scan(name, range),
+            Kind::Steps => return self.step(name, range),
             Kind::History(_) => {
                 let hint = self.suggested_for_scan(name);
                 let message = format!("a scan is a list of jobs and has no `{name}`");
@@ -238,6 +241,11 @@ impl Analysis<'_> {
             _ => {}
         }
         match operand.kind.member(name) {
+            Ok(Some(kind))
+                if name == "outputs" && matches!(operand.kind, Kind::Job | Kind::Step) =>
+            {
+                return Shape::outputs(kind);
+            }
             Ok(Some(kind)) => return operand.part(kind),
             Ok(None) => {
                 let hint = self.suggested_member(&operand.kind, name);
@@ -295,6 +303,27 @@ impl Analysis<'_> {
             }
             .tainted(true),
         }
+    }
+
+    /// A step that has ended before.
+    fn step(&mut self, name: &str, range: Range<usize>) -> Shape {
+        self.references.steps = true;
+        if let Some(steps) = self.names.steps.clone() {
+            match steps.get(name) {
+                Some(place) if *place < self.names.steps_before => {}
+                Some(_) => {
+                    let message = format!("step `{name}` has not run yet");
+                    let hint = "only steps further up have outputs".to_owned();
+                    self.fault(range, Code::UnknownStep, message, Some(hint));
+                }
+                None => {
+                    let hint = self.did_you_mean(name, neighbours(name, &*steps));
+                    let message = format!("there is no step `{name}`");
+                    self.fault(range, Code::UnknownStep, message, hint);
+                }
+            }
+        }
+        Shape::of(Kind::Step)
     }
 
     fn scan(&mut self, name: &str, range: Range<usize>) -> Shape {

@@ -16,6 +16,7 @@ use chrono::{DateTime, Utc};
 use super::reads::Recorder;
 use crate::context::{ArtifactSummary, JobSummary, ScanHistory};
 use crate::limits::HISTORY_JOBS;
+use crate::outputs::Outputs;
 
 static SCANS_TYPE: Type = Type::new_unspecified_type("scans");
 static HISTORY_TYPE: Type = Type::new_unspecified_type("scan");
@@ -99,6 +100,7 @@ impl Job {
                 .artifacts
                 .iter()
                 .map(|(name, artifact)| (name.as_str(), artifact_value(artifact)))),
+            "outputs" => outputs(&job.outputs),
             _ => return None,
         })
     }
@@ -437,7 +439,14 @@ fn artifact_value(artifact: &ArtifactSummary) -> CowVal<'static, 'static> {
     .into_iter())
 }
 
-fn map<'a>(
+/// Outputs by key.
+pub(super) fn outputs(outputs: &Outputs) -> CowVal<'static, 'static> {
+    map(outputs
+        .iter()
+        .map(|(key, value)| (key.as_str(), text(value))))
+}
+
+pub(super) fn map<'a>(
     entries: impl Iterator<Item = (&'a str, CowVal<'static, 'static>)>,
 ) -> CowVal<'static, 'static> {
     let entries: HashMap<CelMapKey<'static>, Box<dyn Val>> = entries

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::limits::{HISTORY_JOBS, HISTORY_SUCCESSES, INPUT_CHARS};
+use crate::limits::{HISTORY_JOBS, HISTORY_SUCCESSES, INPUT_CHARS, OUTPUTS, OUTPUTS_BYTES};
 
 /// The kind of an expression's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,15 +32,18 @@ pub(super) enum Kind {
     Job,
     /// An artifact of such a job.
     Artifact,
-    /// `scans` itself; like the three below, only members of it are values.
+    /// A step of the same job.
+    Step,
+    /// `scans` itself; like the four below, only members of it are values.
     Scans,
     Vars,
     Secrets,
     Inputs,
+    Steps,
 }
 
 /// Members of a job.
-pub(super) const JOB_MEMBERS: [&str; 8] = [
+pub(super) const JOB_MEMBERS: [&str; 9] = [
     "id",
     "state",
     "trigger",
@@ -49,6 +52,7 @@ pub(super) const JOB_MEMBERS: [&str; 8] = [
     "started_at",
     "finished_at",
     "artifacts",
+    "outputs",
 ];
 
 impl Kind {
@@ -56,7 +60,7 @@ impl Kind {
     pub(super) const fn is_namespace(&self) -> bool {
         matches!(
             self,
-            Self::Scans | Self::Vars | Self::Secrets | Self::Inputs
+            Self::Scans | Self::Vars | Self::Secrets | Self::Inputs | Self::Steps
         )
     }
 
@@ -114,9 +118,10 @@ impl Kind {
             (Self::Job, "id" | "state" | "trigger" | "revision") => Some(Self::Text),
             (Self::Job, "created_at" | "started_at" | "finished_at") => Some(Self::Timestamp),
             (Self::Job, "artifacts") => Some(Self::Map(Box::new(Self::Artifact))),
+            (Self::Job | Self::Step, "outputs") => Some(Self::Map(Box::new(Self::Text))),
             (Self::Artifact, "checksum") => Some(Self::Text),
             (Self::Artifact, "size") => Some(Self::Int),
-            (Self::Identity | Self::Job | Self::Artifact, _) => None,
+            (Self::Identity | Self::Job | Self::Artifact | Self::Step, _) => None,
             _ => return Err(()),
         })
     }
@@ -127,6 +132,7 @@ impl Kind {
             Self::Identity => &["id"],
             Self::Job => &JOB_MEMBERS,
             Self::Artifact => &["checksum", "size"],
+            Self::Step => &["outputs"],
             _ => &[],
         }
     }
@@ -149,6 +155,8 @@ impl fmt::Display for Kind {
             Self::History(_) => "a scan's list of jobs",
             Self::Job => "a job",
             Self::Artifact => "an artifact",
+            Self::Step => "a step",
+            Self::Steps => "`steps`",
             Self::Scans => "`scans`",
             Self::Vars => "`vars`",
             Self::Secrets => "`secrets`",
@@ -192,10 +200,10 @@ impl Shape {
             Kind::Timestamp | Kind::Duration => (0, 16),
             Kind::Text => (0, OWN_TEXT_BYTES),
             Kind::Bytes => (0, FOREIGN_TEXT_BYTES),
-            Kind::Identity | Kind::Job | Kind::Artifact => (0, OWN_TEXT_BYTES),
+            Kind::Identity | Kind::Job | Kind::Artifact | Kind::Step => (0, OWN_TEXT_BYTES),
             Kind::History(_) => (HISTORY_LENGTH, OWN_TEXT_BYTES),
             Kind::List(_) | Kind::Map(_) => (ARTIFACTS, ARTIFACTS * OWN_TEXT_BYTES),
-            Kind::Any | Kind::Scans | Kind::Vars | Kind::Secrets | Kind::Inputs => {
+            Kind::Any | Kind::Scans | Kind::Vars | Kind::Secrets | Kind::Inputs | Kind::Steps => {
                 (HISTORY_LENGTH, FOREIGN_TEXT_BYTES)
             }
         };
@@ -212,6 +220,16 @@ impl Shape {
         Self {
             bytes: FOREIGN_TEXT_BYTES,
             ..Self::of(Kind::Text)
+        }
+    }
+
+    /// The outputs of a job or step: free text of what its scripts have read.
+    pub(super) fn outputs(kind: Kind) -> Self {
+        Self {
+            is_tainted: true,
+            length: OUTPUTS as u64,
+            bytes: OUTPUTS_BYTES as u64,
+            ..Self::of(kind)
         }
     }
 

@@ -28,6 +28,10 @@ pub struct References {
     pub inputs: BTreeSet<String>,
     /// Whether it indexes `inputs` by a computed name.
     pub any_input: bool,
+    /// Whether it may read the outputs of jobs.
+    pub outputs: bool,
+    /// Whether it reads steps of the same job.
+    pub steps: bool,
     /// Whether it names `ok`.
     pub ok: bool,
     /// Whether it names `always`.
@@ -46,6 +50,8 @@ impl References {
         self.secrets.extend(other.secrets.iter().cloned());
         self.inputs.extend(other.inputs.iter().cloned());
         self.any_input |= other.any_input;
+        self.outputs |= other.outputs;
+        self.steps |= other.steps;
         self.ok |= other.ok;
         self.always |= other.always;
     }

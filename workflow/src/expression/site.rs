@@ -35,19 +35,31 @@ pub(super) enum Purpose {
     Answer,
 }
 
-/// Every name, with its kind and whether `on.expr` may use it.
-const ROOTS: [(&str, Kind, bool); 11] = [
-    ("id", Kind::Text, false),
-    ("name", Kind::Text, false),
-    ("scans", Kind::Scans, true),
-    ("project", Kind::Identity, true),
-    ("workflow", Kind::Identity, true),
-    ("revision", Kind::Identity, true),
-    ("vars", Kind::Vars, true),
-    ("secrets", Kind::Secrets, false),
-    ("inputs", Kind::Inputs, false),
-    ("ok", Kind::Bool, false),
-    ("always", Kind::Bool, false),
+/// Since when there is a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Since {
+    /// Also before there is a job.
+    Trigger,
+    /// There is a job.
+    Job,
+    /// A step may have run.
+    Step,
+}
+
+/// Every name, with its kind and since when there is one.
+const ROOTS: [(&str, Kind, Since); 12] = [
+    ("id", Kind::Text, Since::Job),
+    ("name", Kind::Text, Since::Job),
+    ("scans", Kind::Scans, Since::Trigger),
+    ("project", Kind::Identity, Since::Trigger),
+    ("workflow", Kind::Identity, Since::Trigger),
+    ("revision", Kind::Identity, Since::Trigger),
+    ("vars", Kind::Vars, Since::Trigger),
+    ("secrets", Kind::Secrets, Since::Job),
+    ("inputs", Kind::Inputs, Since::Job),
+    ("steps", Kind::Steps, Since::Step),
+    ("ok", Kind::Bool, Since::Job),
+    ("always", Kind::Bool, Since::Job),
 ];
 
 impl Site {
@@ -85,6 +97,10 @@ impl Site {
                     "a job that an expression starts has the defaults; check the input in the `if` of a step",
                 ),
             ),
+            Kind::Steps if matches!(self, Self::Environment) => (
+                Code::UnavailableName,
+                Some("`env` is evaluated before the first step; ask in the `if` of a later step"),
+            ),
             _ => (
                 Code::UnavailableName,
                 Some("there is no job yet; ask in the `if` of a step"),
@@ -96,28 +112,25 @@ impl Site {
     pub(super) fn roots(self) -> impl Iterator<Item = &'static str> {
         ROOTS
             .iter()
-            .filter(move |(_, _, in_trigger)| self.offers(*in_trigger))
+            .filter(move |(_, _, since)| self.offers(*since))
             .map(|(name, _, _)| *name)
     }
 
     /// The kind of `name` here; `Err` with its kind if it exists only at other places.
     pub(super) fn root(self, name: &str) -> Option<Result<Kind, Kind>> {
-        let (_, kind, in_trigger) = ROOTS.iter().find(|(root, _, _)| *root == name)?;
-        Some(if self.offers(*in_trigger) {
+        let (_, kind, since) = ROOTS.iter().find(|(root, _, _)| *root == name)?;
+        Some(if self.offers(*since) {
             Ok(kind.clone())
         } else {
             Err(kind.clone())
         })
     }
 
-    const fn offers(self, in_trigger: bool) -> bool {
+    const fn offers(self, since: Since) -> bool {
         match self {
-            Self::Trigger => in_trigger,
-            Self::Condition
-            | Self::Artifact
-            | Self::Script
-            | Self::Environment
-            | Self::Question => true,
+            Self::Trigger => matches!(since, Since::Trigger),
+            Self::Environment => matches!(since, Since::Trigger | Since::Job),
+            Self::Condition | Self::Artifact | Self::Script | Self::Question => true,
         }
     }
 }
@@ -129,6 +142,10 @@ pub(crate) struct Names {
     pub(crate) scans: Option<Arc<BTreeMap<String, BTreeSet<String>>>>,
     /// Inputs; the kind is absent if the declaration has an error.
     pub(crate) inputs: Option<BTreeMap<String, Option<InputKind>>>,
+    /// Steps with their places.
+    pub(crate) steps: Option<Arc<BTreeMap<String, usize>>>,
+    /// How many steps have ended when the expression is evaluated.
+    pub(crate) steps_before: usize,
     /// Whether suggestions for unknown names would not be shown.
     pub(crate) is_terse: bool,
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use super::{EvaluationError, Expression, Sandbox, Site, Value, should_run};
-use crate::context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory};
+use crate::context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory, StepSummary};
 use crate::diagnostic::Code;
 use crate::dispatch::InputValue;
 use crate::limits::{HISTORY_JOBS, SHALLOW_DEPTH};
@@ -34,6 +34,7 @@ fn job(id: &str, state: &str) -> JobSummary {
                 size: 7,
             },
         )]),
+        outputs: BTreeMap::from([("n".to_owned(), id.to_owned())]),
     }
 }
 
@@ -74,6 +75,12 @@ fn context() -> Context {
             ("text".to_owned(), InputValue::Text("a".to_owned())),
             ("flag".to_owned(), InputValue::Bool(true)),
         ]),
+        steps: BTreeMap::from([(
+            "first".to_owned(),
+            StepSummary {
+                outputs: BTreeMap::from([("n".to_owned(), "3".to_owned())]),
+            },
+        )]),
         scans: BTreeMap::from([
             ("hosts".to_owned(), hosts),
             ("long".to_owned(), long),
@@ -249,6 +256,50 @@ fn the_deepest_accepted_expression_is_evaluated() {
     assert_eq!(evaluate(&deep), Ok(Value::Int(60)));
     let both = vec!["ok"; 64].join(" && ");
     assert_eq!(evaluate(&both), Ok(Value::Bool(true)));
+}
+
+#[test]
+fn outputs_are_texts_by_key() {
+    for (source, expected) in [
+        ("steps.first.outputs.n", Value::Text("3".to_owned())),
+        ("steps['first'].outputs['n'] == '3'", Value::Bool(true)),
+        ("has(steps.first.outputs.m)", Value::Bool(false)),
+        (
+            "'n' in steps.first.outputs && 'first' in steps",
+            Value::Bool(true),
+        ),
+        ("size(steps.first.outputs)", Value::Int(1)),
+        ("int(steps.first.outputs.n) + 1", Value::Int(4)),
+        ("scans.hosts[0].outputs.n", Value::Text("j3".to_owned())),
+        (
+            "scans.hosts.filter(j, j.outputs.n == 'j1')[0].id",
+            Value::Text("j1".to_owned()),
+        ),
+    ] {
+        assert_eq!(evaluate(source), Ok(expected), "{source}");
+    }
+    for source in ["steps.first.outputs.gone", "scans.hosts[0].outputs.gone"] {
+        let error = evaluate(source).unwrap_err();
+        assert!(error.contains("there is no `gone`"), "{error}");
+    }
+}
+
+#[test]
+fn only_what_may_read_outputs_has_them_in_its_context() {
+    for (source, expected) in [
+        ("scans.hosts[0].outputs.n == 'x'", true),
+        ("scans.hosts[0]['outputs'].n == 'x'", true),
+        ("scans.hosts[0][name] == 'x'", true),
+        ("scans.hosts.exists(j, has(j.outputs.n))", true),
+        ("scans.hosts[0].state == 'outputs'", false),
+        ("scans.hosts.has_diff()", false),
+    ] {
+        let expression = Expression::parse(source, Site::Condition).unwrap();
+        let narrowed = context().narrowed(expression.references());
+        let jobs = narrowed.scans["hosts"].jobs.iter();
+        let has_some = jobs.clone().any(|job| !job.outputs.is_empty());
+        assert_eq!(has_some, expected, "{source}");
+    }
 }
 
 #[test]

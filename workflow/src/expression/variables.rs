@@ -10,9 +10,9 @@ use cel_interpreter::common::types::{CelBool, CelDouble, CelInt, CelString, Type
 use cel_interpreter::common::value::{CowVal, StaticVal, Val};
 use cel_interpreter::context::VariableResolver;
 
-use super::history::{Scans, name_of};
+use super::history::{self, Scans, name_of};
 use super::reads::{Reads, Recorder};
-use crate::context::Context;
+use crate::context::{Context, StepSummary};
 use crate::dispatch::InputValue;
 use crate::number::Number;
 
@@ -29,6 +29,7 @@ pub(super) struct Variables {
     secrets: Table,
     inputs: Table,
     scans: Scans,
+    steps: BTreeMap<String, StepSummary>,
     ok: CelBool,
     always: CelBool,
     recorder: Recorder,
@@ -43,6 +44,21 @@ impl Variables {
     /// The same, with a record of every job that is read.
     pub(super) fn recorded(context: Context) -> Self {
         Self::with(context, Recorder::on())
+    }
+
+    /// Made when it is read.
+    fn steps(&self) -> CowVal<'static, 'static> {
+        let step = |step: &StepSummary| {
+            history::map(std::iter::once((
+                "outputs",
+                history::outputs(&step.outputs),
+            )))
+        };
+        history::map(
+            self.steps
+                .iter()
+                .map(|(name, found)| (name.as_str(), step(found))),
+        )
     }
 
     /// The jobs read since the last call.
@@ -88,6 +104,7 @@ impl Variables {
                 entries: inputs,
             },
             scans: Scans::new(context.scans, &recorder),
+            steps: context.steps,
             ok: CelBool::from(context.ok),
             always: CelBool::from(true),
             recorder,
@@ -107,6 +124,7 @@ impl VariableResolver for Variables {
             "secrets" => &self.secrets,
             "inputs" => &self.inputs,
             "scans" => &self.scans,
+            "steps" => return Some(self.steps()),
             "ok" => &self.ok,
             "always" => &self.always,
             _ => return None,

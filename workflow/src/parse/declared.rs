@@ -2,6 +2,7 @@
 //! declaration has an error is not also reported as missing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::keys;
 use super::triggers::INPUT_KINDS;
@@ -49,6 +50,23 @@ pub(super) fn inputs(scan: &Node) -> Option<Inputs> {
         .iter()
         .map(|entry| (entry.key.to_string(), kind(entry)));
     Some(inputs.collect())
+}
+
+/// The names of a scan's steps with their places; `None` if an error hides one.
+pub(super) fn steps(scan: &Node) -> Option<Arc<BTreeMap<String, usize>>> {
+    let Content::List(items) = &member(scan, "steps")?.content else {
+        return None;
+    };
+    let mut steps = BTreeMap::new();
+    for (place, item) in items.iter().enumerate() {
+        if !is_plain(item, &keys::STEP) {
+            return None;
+        }
+        if let Some(name) = member(item, "name") {
+            steps.entry(text(name)?.to_owned()).or_insert(place);
+        }
+    }
+    Some(Arc::new(steps))
 }
 
 /// Whether a node is an object without misspelled or repeated keys.

@@ -68,10 +68,9 @@ impl Reader<'_> {
         // If an error hides the inputs, none is known to be free text.
         if site == Site::Script && names.inputs.is_some() && !compiled.tainted.is_empty() {
             let places = self.report.places(node);
-            compiled
-                .tainted
-                .into_iter()
-                .for_each(|range| self.tainted(places.locate(range)));
+            compiled.tainted.into_iter().for_each(|tainted| {
+                self.tainted(places.locate(tainted.range), tainted.is_of_step);
+            });
         }
         match compiled.checked {
             Ok(template) => {
@@ -112,13 +111,22 @@ impl Reader<'_> {
         }
     }
 
-    fn tainted(&mut self, span: Span) {
-        let message =
-            "this pastes free text of a dispatch into the script, where it can run any command";
+    fn tainted(&mut self, span: Span, is_of_step: bool) {
+        let (message, hint) = if is_of_step {
+            (
+                "this pastes an output into the script, where it can run any command",
+                "compare it in an `if`, or pass the text on in a file",
+            )
+        } else {
+            (
+                "this pastes free text into the script, where it can run any command",
+                "bind it to a name in `env` and write `\"$NAME\"` in the script",
+            )
+        };
         let reported = match self.policy {
             TemplatePolicy::Warn => self.report.warning(span, Code::TaintedScript, message),
             TemplatePolicy::Deny => self.report.error(span, Code::TaintedScript, message),
         };
-        reported.hint("bind it to a name in `env` and write `\"$NAME\"` in the script");
+        reported.hint(hint);
     }
 }

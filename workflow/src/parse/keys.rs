@@ -24,5 +24,5 @@ pub(crate) const ARTIFACT: [&str; 6] = [
     "upload_on",
     "notify_on",
 ];
-pub(crate) const STEP: [&str; 5] = ["run", "shell", "if", "allow_failure", "timeout"];
+pub(crate) const STEP: [&str; 6] = ["name", "run", "shell", "if", "allow_failure", "timeout"];
 pub(crate) const RETRY: [&str; 2] = ["attempts", "backoff"];

@@ -1,5 +1,7 @@
 //! `steps`.
 
+use std::collections::BTreeSet;
+
 use super::Reader;
 use super::keys;
 use super::object::Object;
@@ -7,6 +9,7 @@ use crate::definition::Step;
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
 use crate::limits::{JOB_TIMEOUT, STEPS};
+use crate::names::check_variable_name;
 use crate::yaml::{Content, Entry, Node};
 
 impl Reader<'_> {
@@ -19,15 +22,22 @@ impl Reader<'_> {
                 .hint("a scan has at least one step with `run`");
         }
         let items = self.items(entry, "`steps`", "[ { run: ls } ]", STEPS);
-        items
-            .iter()
-            .filter_map(|item| self.step(item, names))
-            .collect()
+        let mut used = BTreeSet::new();
+        let mut names = names.clone();
+        let mut steps = Vec::with_capacity(items.len());
+        for (place, item) in items.iter().enumerate() {
+            names.steps_before = place;
+            steps.extend(self.step(item, &mut used, &names));
+        }
+        steps
     }
 
-    fn step(&mut self, node: &Node, names: &Names) -> Option<Step> {
+    fn step(&mut self, node: &Node, used: &mut BTreeSet<String>, names: &Names) -> Option<Step> {
         let object = Object::of(node, "a step", "{ run: ls }", &mut self.report)?;
         object.check_keys(&keys::STEP, &mut self.report);
+        let name = object
+            .get("name")
+            .and_then(|entry| self.step_name(entry, used));
         let run = match object.get("run") {
             Some(entry) => self.template(&entry.value, "`run`", Site::Script, names),
             None => {
@@ -49,12 +59,30 @@ impl Reader<'_> {
             .get("timeout")
             .and_then(|entry| self.duration(entry, "`timeout`", Some(JOB_TIMEOUT)));
         Some(Step {
+            name,
             run: run?,
             shell,
             condition,
             allow_failure,
             timeout,
         })
+    }
+
+    fn step_name(&mut self, entry: &Entry, used: &mut BTreeSet<String>) -> Option<String> {
+        let text = self.text(&entry.value, "`name`")?;
+        if let Err(error) = check_variable_name("a step name", text) {
+            self.report
+                .error(entry.value.span, Code::InvalidName, error.to_string())
+                .hint("expressions write it as `steps.NAME`");
+            return None;
+        }
+        if !used.insert(text.to_owned()) {
+            let message = format!("the scan has two steps named `{text}`");
+            self.report
+                .error(entry.value.span, Code::DuplicateName, message);
+            return None;
+        }
+        Some(text.to_owned())
     }
 
     /// The words of a command line, split as a shell splits them.

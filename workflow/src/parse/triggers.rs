@@ -128,6 +128,8 @@ impl Reader<'_> {
         let names = Names {
             scans: Some(Arc::clone(scans)),
             inputs: None,
+            steps: None,
+            steps_before: 0,
             is_terse: self.report.is_full(),
         };
         let cron = cron_entry.and_then(|entry| self.cron(entry));

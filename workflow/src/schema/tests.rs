@@ -25,6 +25,10 @@ const WEAKER: &[(Code, &str)] = &[
         "an input that the scan does not declare",
     ),
     (
+        Code::UnknownStep,
+        "a step that the scan does not have, or that runs later",
+    ),
+    (
         Code::UnknownArtifact,
         "an artifact that the scan does not declare",
     ),

@@ -17,6 +17,7 @@ fn context() -> Context {
         secrets: BTreeMap::new(),
         inputs: BTreeMap::from([("flag".to_owned(), InputValue::Bool(true))]),
         scans: BTreeMap::new(),
+        steps: BTreeMap::new(),
         ok: true,
     }
 }

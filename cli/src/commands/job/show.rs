@@ -1,5 +1,7 @@
 //! The output of `everscan job show`.
 
+use std::collections::BTreeMap;
+
 use wire::{Artifact, Job, LogSummary, Step};
 
 use crate::follow::cut_at;
@@ -37,9 +39,13 @@ pub(super) fn text(job: &Job) -> String {
         fields = fields.add(&format!("input {key}"), value.to_string());
     }
     let mut text = fields.text();
-    for section in [steps(&job.steps), artifacts(&job.artifacts)]
-        .into_iter()
-        .flatten()
+    for section in [
+        steps(&job.steps),
+        artifacts(&job.artifacts),
+        outputs(&job.outputs),
+    ]
+    .into_iter()
+    .flatten()
     {
         text.push('\n');
         text.push_str(&section);
@@ -58,9 +64,11 @@ fn log(log: &LogSummary) -> String {
 fn steps(steps: &[Step]) -> Option<String> {
     let mut table = Table::new(&["STEP", "STATUS", "EXIT", "STARTED", "FINISHED", "ERROR"]);
     for step in steps {
+        // From 1, as `--step` and headings count.
+        let number = u64::from(step.index) + 1;
+        let name = step.name.iter().map(|name| format!(" {name}"));
         table.row([
-            // From 1, as `--step` and headings count.
-            (u64::from(step.index) + 1).to_string(),
+            format!("{number}{}", name.collect::<String>()),
             step.status.as_str().to_owned(),
             step.exit_code
                 .map_or_else(|| "-".to_owned(), |code| code.to_string()),
@@ -68,6 +76,15 @@ fn steps(steps: &[Step]) -> Option<String> {
             time_or_dash(step.finished_at.as_ref()),
             step.error.clone().unwrap_or_default(),
         ]);
+    }
+    (!table.is_empty()).then(|| table.text())
+}
+
+/// What the steps have said, if anything.
+fn outputs(outputs: &BTreeMap<String, String>) -> Option<String> {
+    let mut table = Table::new(&["OUTPUT", "VALUE"]);
+    for (key, value) in outputs {
+        table.row([key.clone(), value.clone()]);
     }
     (!table.is_empty()).then(|| table.text())
 }

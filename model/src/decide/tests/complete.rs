@@ -142,3 +142,43 @@ fn a_worker_s_words_are_cut() {
     let message = serde_json::to_value(reason).unwrap()["message"].clone();
     assert_eq!(message.as_str().unwrap(), "ä".repeat(MESSAGE_CHARS));
 }
+
+#[test]
+fn outputs_are_in_the_record_and_in_the_line_of_the_history() {
+    let mut house = House::new();
+    let (job, token) = house.running();
+    let outputs = workflow::read_outputs("hosts=3\nnote=").unwrap();
+    let command = Complete {
+        outputs: outputs.clone(),
+        ..complete(job, token)
+    };
+    let (changes, answer) = house.changes(command).unwrap();
+    assert_eq!(answer.state.run().unwrap().outputs, outputs);
+    let line = changes.iter().find_map(|change| match change {
+        Change::History(entry) => Some(&entry.line),
+        _ => None,
+    });
+    assert_eq!(line.unwrap().outputs, outputs);
+    assert_eq!(line.unwrap().summary().outputs, outputs);
+}
+
+#[test]
+fn outputs_beyond_their_bounds_are_refused() {
+    let large = (0..33).map(|number| (format!("k{number}"), String::new()));
+    let long = [("a".to_owned(), "x".repeat(9_000))];
+    let lines = [("a".to_owned(), "x\ny".to_owned())];
+    for outputs in [
+        large.collect::<workflow::Outputs>(),
+        long.into_iter().collect(),
+        lines.into_iter().collect(),
+    ] {
+        let mut house = House::new();
+        let (job, token) = house.running();
+        let command = Complete {
+            outputs,
+            ..complete(job, token)
+        };
+        let refused = house.run(command);
+        assert!(matches!(refused, Err(Refusal::BadReport { .. })));
+    }
+}

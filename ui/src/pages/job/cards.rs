@@ -54,9 +54,11 @@ fn step_row(visit: &Visit, job: &Job, step: &Step, script: Option<&String>) -> M
         li {
             a href=(link) data-step=(index) {
                 (step_state(step.status))
-                @match script {
-                    Some(script) => { code.script title={ "Step " (u64::from(step.index) + 1) } { (script) } }
-                    None => { span { "Step " (u64::from(step.index) + 1) } }
+                @let title = format!("Step {}", u64::from(step.index) + 1);
+                @match (&step.name, script) {
+                    (Some(name), _) => { span title=(title) { b { (name) } } }
+                    (None, Some(script)) => { code.script title=(title) { (script) } }
+                    (None, None) => { span { (title) } }
                 }
                 span.small.muted {
                     @match (step.started_at, step.finished_at) {
@@ -189,6 +191,26 @@ fn artifact_row(visit: &Visit, page: &JobPage<'_>, artifact: &Artifact) -> Marku
             }
         }
     }
+}
+
+pub(super) fn outputs(job: &Job) -> Markup {
+    card(
+        "outputs",
+        "Outputs",
+        &html! { (job.outputs.len()) },
+        &html! {
+            dl.pairs {
+                @for (key, value) in &job.outputs {
+                    div {
+                        dt { code { (key) } }
+                        dd {
+                            @if value.is_empty() { span.muted { "empty" } } @else { code.text { (value) } }
+                        }
+                    }
+                }
+            }
+        },
+    )
 }
 
 pub(super) fn inputs(job: &Job) -> Markup {

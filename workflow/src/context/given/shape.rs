@@ -38,6 +38,13 @@ pub(super) const CONTEXT: Shape = Shape::Object(
         ("vars", Shape::Named(&Shape::Text)),
         ("inputs", Shape::Named(&Shape::Input)),
         ("scans", Shape::Named(&SCAN)),
+        (
+            "steps",
+            Shape::Named(&Shape::Object(
+                "a step",
+                &[("outputs", Shape::Named(&Shape::Text))],
+            )),
+        ),
         ("ok", Shape::Bool),
     ],
 );
@@ -71,6 +78,7 @@ const JOB: Shape = Shape::Object(
                 &[("checksum", Shape::Text), ("size", Shape::Count)],
             )),
         ),
+        ("outputs", Shape::Named(&Shape::Text)),
     ],
 );
 

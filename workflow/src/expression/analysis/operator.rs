@@ -151,6 +151,8 @@ impl Analysis<'_> {
             return self.member(&shape, name, self.range(index));
         }
         let key = self.value(index);
+        // A computed name may be `outputs`.
+        self.references.outputs |= matches!(shape.kind, Kind::Job) || shape.kind.is_unknown();
         match &shape.kind {
             Kind::Scans => {
                 self.references.any_scan = true;
@@ -164,7 +166,7 @@ impl Analysis<'_> {
                 }
                 .tainted(true);
             }
-            Kind::Vars | Kind::Secrets => {
+            Kind::Vars | Kind::Secrets | Kind::Steps => {
                 let message = format!("the name of a member of {} must be written out", shape.kind);
                 let hint = "an evaluation gets only the values that the expression names; write the name out"
                     .to_owned();

@@ -14,7 +14,7 @@ fn fault(source: &str, site: Site) -> Fault {
     let names = Names {
         scans: Some(Arc::new(BTreeMap::from(scans))),
         inputs: Some(BTreeMap::from([("my_in".to_owned(), None)])),
-        is_terse: false,
+        ..Names::default()
     };
     let Err(faults) = compile(source, site, &names) else {
         panic!("{source} is taken");

@@ -227,7 +227,7 @@ fn long_files() -> Vec<Hostile> {
         of("30,000 unknown keys", LONG, Code::UnknownKey, || {
             (0..30_000).map(|n| format!("k{n}: \n")).collect()
         }),
-        of("1 MiB of schedules", LONG, None, move || {
+        of("1 MiB of schedules", LONG, Code::TooMany, move || {
             shortest("cron: 0 3 * * *")
         }),
         of("1 MiB of scans to dispatch", LONG, None, move || {

@@ -39,6 +39,9 @@ pub(super) fn fault(source: &str, errors: &ParseErrors, names: &Names) -> Fault 
     if let Some(fault) = misnamed(source, &at, names) {
         return fault;
     }
+    if error.msg.starts_with("reserved identifier") && source.get(at.clone()) == Some("var") {
+        return var(source, at);
+    }
     let mut echoes = errors.iter().filter(is_echo);
     let is_choice = echoes.any(|echo| echo.msg.contains("`_?_:_`"));
     let is_colon = source.get(at.clone()) == Some(":");
@@ -51,6 +54,18 @@ pub(super) fn fault(source: &str, errors: &ParseErrors, names: &Names) -> Fault 
         return Fault::new(at, Code::ExpressionSyntax, message).hint(hint);
     }
     badly_written(source, &at, &error.msg).unwrap_or_else(|| misplaced(source, at, &error.msg))
+}
+
+/// `var.X` for `vars.X`. The parser refuses the word, which CEL keeps for itself.
+fn var(source: &str, at: Range<usize>) -> Fault {
+    let behind = source.get(at.end..).unwrap_or_default();
+    let member = behind.strip_prefix('.').unwrap_or_default();
+    let member = &member[..member.find(|c| !is_word(c)).unwrap_or(member.len())];
+    let hint = match member {
+        "" => "did you mean `vars`?".to_owned(),
+        member => format!("did you mean `vars.{member}`?"),
+    };
+    Fault::new(at, Code::UnknownName, "there is no `var`").hint(hint)
 }
 
 /// A name that cannot follow a dot.

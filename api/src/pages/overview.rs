@@ -230,7 +230,8 @@ mod tests {
     #[test]
     fn failures_count_from_the_last_success_on() {
         use JobState::{Cancelled, Failed, Skipped, Succeeded};
-        let cases: [(&[JobState], Option<(u128, u64)>); 6] = [
+        type Newest = Option<(u128, u64)>;
+        let cases: [(&[JobState], Newest); 6] = [
             (&[], None),
             (&[Succeeded, Failed], None),
             (&[Cancelled, Skipped], None),

@@ -89,10 +89,10 @@ async fn jobs_are_listed_by_a_part_of_their_ids_page_by_page() {
     };
     let (shared, end) = (&first[..9], &first[first.len() - 8..]);
     for query in [format!("id={end}"), format!("id={first}")] {
-        assert_eq!(list(&query).await.0, [first.clone()], "{query}");
+        assert_eq!(list(&query).await.0, [&*first], "{query}");
     }
     let (newest, next) = list(&format!("id={shared}&limit=1")).await;
-    assert_eq!(newest, [second.clone()]);
+    assert_eq!(newest, [second]);
     let rest = format!("id={shared}&limit=1&cursor={}", text(&next));
     assert_eq!(list(&rest).await, ([first.clone()].into(), json!(null)));
     let unknown = "11111111-1111-4111-8111-111111111111";

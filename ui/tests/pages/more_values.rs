@@ -218,7 +218,7 @@ pub(crate) fn refused(texts: Texts, fields: &[&str]) -> Refused {
 pub(crate) fn slot(texts: Texts, seconds: i64) -> Slot {
     Slot {
         at: ago(seconds),
-        local: ago(seconds).with_timezone(&FixedOffset::east_opt(7_200).unwrap()),
+        local: ago(seconds).with_timezone(&FixedOffset::east_opt(7_200).expect("an offset")),
         workflow: workflow_ref(texts),
         scan: texts.text("probe"),
         schedule: texts.text("0 */6 * * *"),

@@ -33,7 +33,7 @@ pub(crate) enum Caller {
     Local(LocalRoute),
     /// The holder of a personal access token.
     User(UserRoute, Box<Visible>),
-    /// A browser that is signed in, or the holder of a personal access token.
+    /// The holder of a personal access token, or a browser that is signed in.
     Session(SessionRoute, Box<Visible>),
     /// Whoever has a link to a blob.
     Link(LinkRoute, Box<Linked>),
@@ -71,15 +71,13 @@ pub(crate) async fn authenticate(
             Ok(Caller::Local(route))
         }
         Access::User(route, scope) => {
-            let credentials = match route.takes_sessions() {
-                true => Credentials::Either,
-                false => Credentials::Token,
-            };
+            let credentials = Credentials::with_sessions(route.takes_sessions());
             let me = user(service, Some(scope), credentials, head)?;
             Ok(Caller::User(route, Box::new(me)))
         }
         Access::Session(route) => {
-            let me = user(service, None, Credentials::Either, head)?;
+            let credentials = Credentials::with_sessions(route.takes_sessions());
+            let me = user(service, None, credentials, head)?;
             Ok(Caller::Session(route, Box::new(me)))
         }
         Access::Page(route, scope) => {
@@ -120,6 +118,16 @@ enum Credentials {
     /// The cookie of a session. A token beside it is refused, and one without it is not looked at.
     Session,
     Either,
+}
+
+impl Credentials {
+    /// A personal access token, or also a session.
+    const fn with_sessions(takes_sessions: bool) -> Self {
+        match takes_sessions {
+            true => Self::Either,
+            false => Self::Token,
+        }
+    }
 }
 
 /// Somebody with a personal access token or a session, as the route asks. A route without a scope takes any token.

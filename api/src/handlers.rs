@@ -75,6 +75,7 @@ async fn public(
     let handle = &service.handle;
     let answer: Answering<'_> = match route {
         PublicRoute::LoginPage => return Ok(pages::login_page(service, &request)),
+        PublicRoute::LinkPage => return Ok(pages::link_page(service, &request)),
         PublicRoute::Login => Box::pin(pages::login(service, request)),
         PublicRoute::Asset => return pages::asset(&request),
         PublicRoute::Healthz => Box::pin(health::alive(handle)),
@@ -97,6 +98,7 @@ async fn session(
         SessionRoute::ListSessions => return Ok(sessions::list(me)),
         SessionRoute::EndSession => Box::pin(sessions::end(me, request)),
         SessionRoute::EndSessions => Box::pin(sessions::end_all(me, request)),
+        SessionRoute::CreateSignInLink => Box::pin(sessions::create_link(me)),
     };
     answer.await
 }

@@ -36,6 +36,7 @@ mod visible;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub use handlers::fuzzing;
+pub use handlers::sessions::sign_in_path;
 pub use openapi::DOCUMENT as OPENAPI;
 pub use rate::Rate;
 pub use routes::{

@@ -235,7 +235,10 @@ fn security(access: Access) -> Value {
         }
         Access::User(..) => json!([{ "token": [] }]),
         Access::Link(_) => json!([]),
-        Access::Session(_) => json!([{ "session": [] }, { "token": [] }]),
+        Access::Session(route) if route.takes_sessions() => {
+            json!([{ "session": [] }, { "token": [] }])
+        }
+        Access::Session(_) => json!([{ "token": [] }]),
         Access::Runner(_) => json!([{ "runner": [] }]),
         Access::Worker(_) => json!([{ "worker": [] }]),
         Access::Page(..) | Access::Action(..) => json!([{ "session": [] }]),

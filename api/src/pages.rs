@@ -28,7 +28,7 @@ use warp::reply::Response;
 pub(crate) use self::assets::asset;
 pub(crate) use self::frame::protect;
 pub(crate) use self::reader::Reader;
-pub(crate) use self::sign_in::{login, login_page};
+pub(crate) use self::sign_in::{link_page, login, login_page};
 
 use self::frame::Frame;
 use crate::failure::Failure;

@@ -20,7 +20,7 @@ pub enum Access {
     Local(LocalRoute, Scope),
     /// A personal access token with this scope.
     User(UserRoute, Scope),
-    /// A browser that is signed in, or a personal access token of any scope.
+    /// A personal access token of any scope, or a browser that is signed in where the route takes sessions.
     Session(SessionRoute),
     /// Whoever has a link to a blob, whose secret is in the path.
     Link(LinkRoute),
@@ -43,7 +43,10 @@ impl Access {
             Self::Public(route) => {
                 matches!(
                     route,
-                    PublicRoute::LoginPage | PublicRoute::Login | PublicRoute::Asset
+                    PublicRoute::LoginPage
+                        | PublicRoute::LinkPage
+                        | PublicRoute::Login
+                        | PublicRoute::Asset
                 )
             }
             Self::Local(..)
@@ -110,6 +113,7 @@ routes! {
         RegisterRunner POST "/v0/runners/register"; [], SMALL_BODY;
         CreateSession POST "/v0/sessions"; [], SMALL_BODY;
         LoginPage GET "/login"; ["next"], 0;
+        LinkPage GET "/login/{link}"; [], 0;
         Login POST "/login"; [], SMALL_BODY;
         Asset GET "/assets/{*path}"; [], 0;
     }
@@ -183,6 +187,7 @@ routes! {
         ListSessions GET "/v0/sessions"; [], 0;
         EndSession DELETE "/v0/sessions/{session}"; [], 0;
         EndSessions DELETE "/v0/sessions"; ["tokens"], 0;
+        CreateSignInLink POST "/v0/sign-in-links"; [], SMALL_BODY;
     }
     Link LinkRoute {
         Download GET "/v0/linked-blobs/{secret}"; [], 0;
@@ -276,6 +281,13 @@ impl UserRoute {
     /// their own routes.
     pub fn takes_sessions(self) -> bool {
         self == Self::Events
+    }
+}
+
+impl SessionRoute {
+    /// Whether the session of a browser is enough. It is not for making another session, which would outlive it.
+    pub fn takes_sessions(self) -> bool {
+        self != Self::CreateSignInLink
     }
 }
 

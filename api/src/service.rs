@@ -9,7 +9,8 @@ use bytes::Buf;
 use futures_util::{FutureExt, Stream};
 use http::HeaderMap;
 use http::header::{
-    ALLOW, HOST, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, HOST, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use model::TokenId;
 use reconciler::Handle;
@@ -23,6 +24,7 @@ use crate::access::authenticate;
 use crate::body::Body;
 use crate::events::Hub;
 use crate::failure::{Failure, shorten};
+use crate::handlers::sessions::SIGN_IN_LINKS;
 use crate::handlers::{self, LINKED_BLOBS};
 use crate::limits::REFUSALS;
 use crate::metrics::{Metrics, NO_ROUTE};
@@ -159,10 +161,9 @@ impl Service {
 
 /// A path as the log has it: without the secret of a link.
 fn logged(path: &str) -> &str {
-    match path.starts_with(LINKED_BLOBS) {
-        true => LINKED_BLOBS,
-        false => path,
-    }
+    let secret = [LINKED_BLOBS, SIGN_IN_LINKS];
+    let known = secret.into_iter().find(|known| path.starts_with(known));
+    known.unwrap_or(path)
 }
 
 /// Answers a request, even if its handler fails or panics. Other requests are not affected.
@@ -235,8 +236,10 @@ static MEANINGFUL: LazyLock<[HeaderName; 7]> = LazyLock::new(|| {
 });
 
 fn check_headers(headers: &HeaderMap) -> Result<(), Failure> {
-    if headers.get_all(HOST).iter().count() > 1 {
-        return Err(Failure::invalid("Host", "stands more than once"));
+    for (name, shown) in [(HOST, "Host"), (ORIGIN, "Origin")] {
+        if headers.get_all(name).iter().count() > 1 {
+            return Err(Failure::invalid(shown, "stands more than once"));
+        }
     }
     let mut unreadable = headers.iter().filter(|(_, value)| value.to_str().is_err());
     match unreadable.find(|(name, _)| MEANINGFUL.contains(name)) {
@@ -253,6 +256,13 @@ mod tests {
     use http::StatusCode;
 
     use super::*;
+
+    #[test]
+    fn the_log_has_no_secret_of_a_path() {
+        assert_eq!(logged("/v0/linked-blobs/evl_x"), "/v0/linked-blobs/");
+        assert_eq!(logged("/login/evi_x"), "/login/");
+        assert_eq!(logged("/jobs/x"), "/jobs/x");
+    }
 
     #[tokio::test]
     async fn a_panic_is_answered_as_a_defect() {

@@ -10,6 +10,7 @@ mod project;
 mod runner;
 mod scan;
 mod secret;
+mod session;
 mod source;
 mod token;
 mod validate;
@@ -64,6 +65,9 @@ pub(crate) enum Command {
     /// Access tokens
     #[command(subcommand)]
     Token(token::Command),
+    /// Sessions: browsers that are signed in to the pages
+    #[command(subcommand)]
+    Session(session::Command),
     /// List the changes that people made, the newest first
     Audit(audit::Audit),
 }
@@ -88,6 +92,7 @@ impl Command {
             Self::Secret(command) => command.run(session).await,
             Self::Blob(command) => command.run(session).await,
             Self::Token(command) => command.run(session).await,
+            Self::Session(command) => command.run(session).await,
             Self::Audit(command) => command.run(session).await,
         }
     }

@@ -19,7 +19,9 @@ use chrono::Local;
 use model::decide::CreateToken;
 use model::retention::RetentionSettings;
 use model::{Scope, Scopes, SealingKey, TokenHash};
-use reconciler::{Access, BlobSettings, LOG_LIMIT, Location, SourceConfig};
+use reconciler::{
+    Access, BlobSettings, LOG_LIMIT, LinkedToken, Location, SIGN_IN_LINK, SourceConfig,
+};
 
 use crate::arguments::UpOptions;
 use crate::configuration::{self, INTERVAL};
@@ -164,7 +166,7 @@ impl Running {
             Some(_) | None => make_step_token(&home, &serving).await?,
         };
         let runner = LocalRunner::start(&home, &serving, &step_token).await?;
-        introduce(&home, &workflows, &serving.url);
+        introduce(&home, &workflows, &serving);
         let narrator = Narrator::of(&serving.handle, workflows.first_step(&home));
         let running = Self {
             workflows,
@@ -281,10 +283,10 @@ async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpErr
     Ok(secret.to_owned())
 }
 
-/// Prints the URL on its own line, as `everscand run` does, and then what to type next. It names the token's file and
-/// not the token, because this output may end up in logs.
-fn introduce(home: &Home, workflows: &Workflows, url: &str) {
-    let root = home.root().display();
+/// Prints the URL on its own line, as `everscand run` does, and then what to do next. It names the token's file and not
+/// the token, because this output may end up in logs. The link in it is good once and soon over.
+fn introduce(home: &Home, workflows: &Workflows, serving: &Serving) {
+    let (root, url) = (home.root().display(), &serving.url);
     let bin = quoted(&home.bin());
     let token = quoted(&home.first_token());
     let pushed = match workflows {
@@ -295,10 +297,33 @@ fn introduce(home: &Home, workflows: &Workflows, url: &str) {
             "Workflows are the files in {root}/workflows. Saving one makes it active: it is committed to .everscan/repository.git."
         ),
     };
+    let pages = match sign_in_link(home, serving) {
+        Some(link) => format!(
+            "Open this link in a browser. It signs you in, once, within {} minutes; `everscan session link` makes another:\n\n  {link}",
+            SIGN_IN_LINK.num_minutes()
+        ),
+        None => "Open this address in a browser and sign in with an access token.".to_owned(),
+    };
     print(&format!(
-        "{url}\n\nOpen this address in a browser and sign in with the token in {token}. Or use the command line:\n\n  export SERVICE_URL={url}\n  export SERVICE_TOKEN=$(cat {token})\n  export PATH={bin}:$PATH\n\n\
+        "{url}\n\n{pages}\n\nOr use the command line:\n\n  export SERVICE_URL={url}\n  export SERVICE_TOKEN=$(cat {token})\n  export PATH={bin}:$PATH\n\n\
          {pushed}\nEverything is kept in {root}/.everscan. Ctrl-C stops.\n"
     ));
+}
+
+/// A link that signs the owner of the folder in with the first token, if that is still there.
+fn sign_in_link(home: &Home, serving: &Serving) -> Option<String> {
+    let text = std::fs::read_to_string(home.first_token()).ok()?;
+    let secret = TokenHash::of(text.trim());
+    let handle = &serving.handle;
+    let id = handle.state().read(|world| {
+        let token = world.token_of(&secret)?;
+        token
+            .accepts(&secret, handle.time(world))
+            .then_some(token.id)
+    })?;
+    let link = handle.make_sign_in_link(LinkedToken { id, secret });
+    let path = api::sign_in_path(&link.secret);
+    Some(format!("{}{path}", serving.url))
 }
 
 /// Quotes a path for the shell if needed.

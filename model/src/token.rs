@@ -134,6 +134,8 @@ pub enum TokenKind {
     Registration,
     /// The secret in a link to a blob.
     BlobLink,
+    /// The secret in a link that signs a browser in.
+    SignInLink,
 }
 
 impl TokenKind {
@@ -142,6 +144,7 @@ impl TokenKind {
             Self::Personal => "evs_",
             Self::Registration => "evr_",
             Self::BlobLink => "evl_",
+            Self::SignInLink => "evi_",
         }
     }
 }

@@ -28,6 +28,7 @@ use crate::git::Access;
 use crate::jumps::Jumps;
 use crate::limits::DISPATCH_TRIES;
 use crate::presence::Presence;
+use crate::sign_in_links::SignInLinks;
 use crate::source::SourceHandle;
 
 /// Every command enters here. Cheap to clone.
@@ -44,6 +45,7 @@ struct Shared {
     board_woken: Notify,
     presence: Mutex<Presence>,
     jumps: Mutex<Jumps>,
+    sign_in_links: Mutex<SignInLinks>,
     /// When jobs were ended other than by their workers, by the steady clock.
     ended: Mutex<HashMap<JobId, Timestamp>>,
     removals: Arc<tokio::sync::Mutex<()>>,
@@ -299,6 +301,7 @@ impl Handle {
                 board_woken: Notify::new(),
                 presence: Mutex::new(Presence::new(Instant::now())),
                 jumps: Mutex::default(),
+                sign_in_links: Mutex::default(),
                 ended: Mutex::default(),
                 removals: Arc::default(),
                 retention,
@@ -388,7 +391,7 @@ impl Handle {
     /// Lets the board answer polls, and returns when to call this again. Only the task of offers calls it, so that it
     /// always knows when the next offer expires.
     pub(crate) fn assign(&self) -> Option<Instant> {
-        let mut entropy = lock(&self.shared.entropy);
+        let mut entropy = self.entropy();
         self.state()
             .read(|world| self.board().assign(world, Instant::now(), &mut **entropy))
     }
@@ -408,6 +411,14 @@ impl Handle {
 
     pub(crate) fn jumps(&self) -> MutexGuard<'_, Jumps> {
         lock(&self.shared.jumps)
+    }
+
+    pub(crate) fn sign_in_links(&self) -> MutexGuard<'_, SignInLinks> {
+        lock(&self.shared.sign_in_links)
+    }
+
+    pub(crate) fn entropy(&self) -> MutexGuard<'_, Box<dyn Entropy>> {
+        lock(&self.shared.entropy)
     }
 
     pub(crate) fn presence(&self) -> MutexGuard<'_, Presence> {

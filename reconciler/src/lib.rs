@@ -29,6 +29,7 @@ mod removal;
 mod retention;
 mod runners;
 mod sealing;
+mod sign_in_links;
 mod source;
 mod supervise;
 mod tasks;
@@ -49,10 +50,11 @@ pub use git::{
     Access, Location, LocationError, Login, Reference, TokenSource, Username, UsernameError,
 };
 pub use handle::Handle;
-pub use limits::LOG_LIMIT;
+pub use limits::{LOG_LIMIT, SIGN_IN_LINK};
 pub use presence::Instance;
 pub use retention::{Retained, ScanRetained};
 pub use runners::RunnerSession;
+pub use sign_in_links::{LinkedToken, NewSignInLink};
 pub use source::SourceConfig;
 pub use tasks::{Reconciler, Start};
 pub use triggers::{Why, WhyError};

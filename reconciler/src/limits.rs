@@ -96,3 +96,12 @@ pub(crate) const LAST_RESTART: Duration = Duration::from_secs(60);
 /// The longest log of a job by default: more than anybody reads, and little disk space. A loop that prints fills it in
 /// seconds.
 pub const LOG_LIMIT: u64 = 256 * 1024 * 1024;
+
+/// How long a link that signs a browser in is good: long enough to carry it to another machine.
+pub const SIGN_IN_LINK: TimeDelta = TimeDelta::minutes(15);
+
+/// Such links of one token that nobody has used: one for each browser of a person.
+pub(crate) const SIGN_IN_LINKS_OF_TOKEN: usize = 5;
+
+/// Such links of all tokens, in some hundred kilobytes.
+pub(crate) const SIGN_IN_LINKS: usize = 1_000;

@@ -1,6 +1,7 @@
 //! `everscand up`: one process that is started in a folder, stopped, and started again.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -16,6 +17,8 @@ struct Up {
     told: Vec<String>,
     url: String,
     token: String,
+    /// The path of the link that signs in.
+    link: String,
 }
 
 impl Up {
@@ -47,7 +50,9 @@ impl Up {
             told: Vec::new(),
             url: String::new(),
             token: String::new(),
+            link: String::new(),
         };
+        up.link = up.line("/login/").trim().to_owned();
         let value = |line: String| line.split_once('=').unwrap().1.to_owned();
         up.url = value(up.line("export SERVICE_URL="));
         let command = value(up.line("export SERVICE_TOKEN="));
@@ -58,6 +63,7 @@ impl Up {
             .unwrap()
             .trim()
             .to_owned();
+        up.link = up.link.strip_prefix(&up.url).unwrap().to_owned();
         assert_eq!(up.told.first(), Some(&up.url), "the URL comes first");
         up
     }
@@ -89,6 +95,23 @@ impl Up {
             self.told
         );
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Sends a request as a browser with this cookie does, and returns the answer.
+    fn browse(&self, head: &str, cookie: &str, body: &str) -> String {
+        let host = self.url.strip_prefix("http://").unwrap();
+        let mut stream = TcpStream::connect(host).unwrap();
+        let request = format!(
+            "{head} HTTP/1.1\r\nHost: {host}\r\nOrigin: {}\r\nConnection: close\r\nContent-Length: {}\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nCookie: {}\r\n\r\n{body}",
+            self.url,
+            body.len(),
+            cookie,
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
     }
 
     /// Ctrl-C.
@@ -157,6 +180,58 @@ fn a_folder_runs_what_is_saved_in_it_and_goes_on_where_it_was() {
     let runners = up.everscan(&world, &["runner", "list", "--output", "json"]);
     assert_eq!(runners.matches("\"name\"").count(), 1, "{runners}");
     up.stop();
+}
+
+#[test]
+fn its_link_signs_the_owner_in_once_and_a_command_makes_another() {
+    let world = World::new();
+    let folder = world.path("laptop");
+    std::fs::create_dir(&folder).unwrap();
+    let mut command = world.command("everscand");
+    // The daemon then logs every request.
+    command.arg("up").arg(&folder).env("SERVICE_LOG", "debug");
+    let up = Up::run(&mut command);
+    let another = up.everscan(&world, &["session", "link"]);
+    let another = another.trim().strip_prefix(&up.url).unwrap();
+    let mut secrets = Vec::new();
+    for link in [up.link.as_str(), another] {
+        let page = up.browse(&format!("GET {link}"), "", "");
+        assert!(page.contains("initial admin"), "{page}");
+        let (_, rest) = page.split_once("name=\"link\" value=\"").unwrap();
+        let secret = rest.split_once('"').unwrap().0;
+        let form = format!("link={secret}");
+        let signed_in = up.browse("POST /login", "", &form);
+        assert!(signed_in.starts_with("HTTP/1.1 303"), "{signed_in}");
+        let (_, rest) = signed_in.split_once("set-cookie: ").unwrap();
+        let cookie = rest.split_once(';').unwrap().0;
+        let overview = up.browse("GET /", cookie, "");
+        assert!(overview.starts_with("HTTP/1.1 200"), "{overview}");
+        assert!(overview.contains("href=\"/workflows\""), "{overview}");
+        let again = up.browse("POST /login", "", &form);
+        assert!(again.starts_with("HTTP/1.1 404"), "{again}");
+        secrets.push(secret.to_owned());
+    }
+    let log = std::fs::read_to_string(folder.join(".everscan/log")).unwrap();
+    assert!(log.contains("path=/login"), "{log}");
+    for secret in secrets {
+        assert!(!log.contains(&secret), "{secret}");
+    }
+    // The first token may be put away. Then there is nothing to sign in with by itself.
+    up.stop();
+    std::fs::remove_file(folder.join(".everscan/state/initial-admin-token")).unwrap();
+    let mut command = world.command("everscand");
+    let mut child = command
+        .arg("up")
+        .arg(&folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut told = lines.map_while(Result::ok);
+    let words = "Open this address in a browser and sign in with an access token.";
+    assert!(told.any(|line| line == words), "no `{words}`");
+    signal(child.id(), "INT");
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

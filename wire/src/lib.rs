@@ -60,7 +60,7 @@ pub use runner::{
     Registration, Runner, RunnerJob,
 };
 pub use scan::{ArtifactLine, FinishedJobs, JobLine, ScanStatus, Slot};
-pub use session::{CreateSession, Session};
+pub use session::{CreateSession, Session, SignInLink};
 pub use source::{Condition, Source, SourceAccess, Tip};
 pub use token::{CreateToken, CreatedToken, RegenerateToken, Token};
 pub use why::{

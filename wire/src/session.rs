@@ -22,6 +22,22 @@ impl fmt::Debug for CreateSession {
     }
 }
 
+/// A new link that signs one browser in.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SignInLink {
+    /// What comes behind the address of the daemon. It is shown once, and good once for anybody who has it.
+    pub url_path: String,
+    pub expires_at: DateTime<Utc>,
+}
+
+impl fmt::Debug for SignInLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignInLink")
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A browser that is signed in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {

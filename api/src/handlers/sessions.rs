@@ -1,12 +1,14 @@
 //! `/v0/sessions`
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use http::header::{HeaderName, SET_COOKIE, USER_AGENT};
 use model::decide::{SignIn, SignedIn};
-use model::{PlainToken, SessionCookie, SessionId, Token, TokenKind};
-use reconciler::Handle;
+use model::{PlainToken, SessionCookie, SessionId, Token, TokenHash, TokenKind};
+use reconciler::{Handle, LinkedToken};
 use warp::reply::Response;
-use wire::{CreateSession, ErrorCode, Page};
+use wire::{CreateSession, ErrorCode, Page, SignInLink};
 
 use crate::access::audit_entry;
 use crate::failure::{Failure, unauthorized};
@@ -42,14 +44,13 @@ fn check_sign_in(request: &Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes a session for the browser that sent the request.
+/// Makes a session for the browser that sent the request, with the secret of a token.
 pub(crate) async fn sign_in(
     handle: &Handle,
     request: &Request,
     token: &str,
 ) -> Result<SignedIn, Failure> {
     check_sign_in(request)?;
-    let arrival = request.arrival.clone();
     let secret = PlainToken::parse(TokenKind::Personal, token)
         .map_err(|_| unauthorized())?
         .hash();
@@ -60,7 +61,50 @@ pub(crate) async fn sign_in(
             .then(|| token.clone())
     });
     let token = token.ok_or_else(unauthorized)?;
-    handle.note_use(&token);
+    begin(handle, request, &token, secret).await
+}
+
+/// The same with a link, which is used up.
+pub(crate) async fn sign_in_by_link(
+    handle: &Handle,
+    request: &Request,
+    link: &str,
+) -> Result<SignedIn, Failure> {
+    check_sign_in(request)?;
+    let link = hash_of_link(link).ok_or_else(unauthorized)?;
+    let linked = handle.take_sign_in_link(&link).ok_or_else(unauthorized)?;
+    let token = valid_token(handle, linked).ok_or_else(unauthorized)?;
+    begin(handle, request, &token, linked.secret).await
+}
+
+/// The token that a link signs in with, if both are good. The link stays.
+pub(crate) fn token_of_link(handle: &Handle, link: &str) -> Option<Arc<Token>> {
+    let linked = handle.sign_in_link(&hash_of_link(link)?)?;
+    valid_token(handle, linked)
+}
+
+fn hash_of_link(link: &str) -> Option<TokenHash> {
+    let secret = PlainToken::parse(TokenKind::SignInLink, link).ok()?;
+    Some(secret.hash())
+}
+
+fn valid_token(handle: &Handle, linked: LinkedToken) -> Option<Arc<Token>> {
+    handle.state().read(|world| {
+        let token = world.token(linked.id)?;
+        token
+            .accepts(&linked.secret, handle.time(world))
+            .then(|| token.clone())
+    })
+}
+
+async fn begin(
+    handle: &Handle,
+    request: &Request,
+    token: &Token,
+    secret: TokenHash,
+) -> Result<SignedIn, Failure> {
+    let arrival = request.arrival.clone();
+    handle.note_use(token);
     let device = request.header(USER_AGENT).unwrap_or("unknown").to_owned();
     let sign_in = SignIn {
         token: token.id,
@@ -68,8 +112,26 @@ pub(crate) async fn sign_in(
         device,
         address: arrival.peer.address,
     };
-    let handle = handle.audited(audit_entry(&token, None, &arrival, ""));
+    let handle = handle.audited(audit_entry(token, None, &arrival, ""));
     Ok(handle.state().submit(sign_in).await?)
+}
+
+/// Where a link that signs a browser in leads.
+pub(crate) const SIGN_IN_LINKS: &str = "/login/";
+
+/// The path of a link that signs a browser in.
+pub fn sign_in_path(secret: &PlainToken) -> String {
+    format!("{SIGN_IN_LINKS}{}", secret.reveal())
+}
+
+/// Makes a link that signs a browser in with the caller's token.
+pub(super) async fn create_link(me: &Visible) -> Result<Response, Failure> {
+    let made = me.make_sign_in_link().await?;
+    let body = SignInLink {
+        url_path: sign_in_path(&made.secret),
+        expires_at: made.expires_at,
+    };
+    Ok(reply::json(StatusCode::CREATED, &body))
 }
 
 /// Gives the browser its session.

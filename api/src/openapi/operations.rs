@@ -270,7 +270,7 @@ fn public(route: PublicRoute, it: &mut Describer<'_>) -> Operation {
     use PublicRoute as R;
     match route {
         // Of browsers, and not in the document.
-        R::LoginPage | R::Login | R::Asset => text("Show a page", &["text/html"]),
+        R::LoginPage | R::LinkPage | R::Login | R::Asset => text("Show a page", &["text/html"]),
         R::Healthz => it.answers::<wire::Health>("Ask how the daemon is"),
         R::Readyz => it.answers::<wire::Readiness>("Ask whether new jobs are taken; 503 if not"),
         R::WorkflowSchema => cached(it.answers::<Value>("Read the JSON Schema of workflow files")),
@@ -398,6 +398,9 @@ fn session(route: SessionRoute, it: &mut Describer<'_>) -> Operation {
         SessionRoute::ListSessions => it.lists::<wire::Session>("List the browsers signed in"),
         SessionRoute::EndSession => signs_out(does("Sign a browser out")),
         SessionRoute::EndSessions => signs_out(does("Sign all browsers out")),
+        SessionRoute::CreateSignInLink => {
+            created(it.answers::<wire::SignInLink>("Make a link that signs one browser in"))
+        }
     }
 }
 

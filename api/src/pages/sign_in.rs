@@ -1,19 +1,21 @@
 //! Signing in and out, and the sessions of the reader.
 
 use http::StatusCode;
-use model::decide::InitialToken;
+use model::decide::{InitialToken, SignedIn};
 use ui::form::Refused;
 use ui::links;
-use ui::pages::{self, Login};
+use ui::pages::{self, Login, SignInLink};
 use warp::reply::Response;
 use wire::ErrorCode;
 
 use super::frame::{Frame, html, local, see_other, visit};
 use super::typed::Typed;
-use crate::failure::Failure;
+use crate::failure::{Failure, unauthorized};
 use crate::handlers::sessions;
+use crate::reply;
 use crate::request::Request;
 use crate::service::Service;
+use crate::session;
 
 /// Where the daemon puts its first token. Who reads the page before the sign-in learns no path of the machine.
 const FIRST_TOKEN: &str = "<state folder>/initial-admin-token";
@@ -22,6 +24,24 @@ pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
     let next = request.query.get("next").unwrap_or("");
     let page = form(service, next, &Refused::default());
     html(StatusCode::OK, page)
+}
+
+/// The page of a link that signs a browser in. Looking at it does not use the link: programs that show previews look, too.
+pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
+    let link = request.parameter(0);
+    if let Some(token) = sessions::token_of_link(&service.handle, link) {
+        let page = SignInLink {
+            token: &token.name,
+            link,
+        };
+        let page = pages::sign_in_link(&visit(None, service.handle.now()), &page);
+        return html(StatusCode::OK, page.into_string());
+    }
+    let failure = match service.slow_down(request.arrival.peer, unauthorized()) {
+        failure if failure.code == ErrorCode::Unauthorized => no_such_link(),
+        failure => failure,
+    };
+    again(service, request, "", failure)
 }
 
 fn form(service: &Service, next: &str, refused: &Refused) -> String {
@@ -42,13 +62,37 @@ fn is_new(service: &Service) -> bool {
     })
 }
 
-/// Signs a browser in. A token that is refused is answered by the form, without the token.
+/// The form, with what is wrong and without the token.
+fn again(service: &Service, request: &Request, next: &str, failure: Failure) -> Response {
+    let status = match failure.status() {
+        StatusCode::BAD_REQUEST => StatusCode::UNPROCESSABLE_ENTITY,
+        status => status,
+    };
+    let (problem, headers) = failure.problem(&request.arrival.id.to_string());
+    let refused = Refused {
+        problem: Some(problem),
+        ..Refused::default()
+    };
+    let mut response = html(status, form(service, next, &refused));
+    for (name, value) in headers {
+        reply::set(&mut response, name, &value);
+    }
+    response
+}
+
+fn no_such_link() -> Failure {
+    Failure::new(
+        ErrorCode::NotFound,
+        "This link was used or has expired. A restart of the daemon ends it, too.",
+    )
+    .hint("`everscan session link` makes another one.")
+}
+
+/// Signs a browser in, with a token or with a link. What is refused is answered by the form.
 pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Response, Failure> {
     let typed = Typed::read(&mut request).await?;
     let next = typed.text("next");
-    // What is copied often ends with a line end.
-    let token = typed.text("token").trim();
-    let failure = match sessions::sign_in(&service.handle, &request, token).await {
+    let failure = match sign_in(service, &request, &typed).await {
         Ok(made) => {
             let mut response = see_other(local(next).unwrap_or(links::OVERVIEW));
             sessions::remember(&mut response, &request, &made.cookie);
@@ -57,23 +101,34 @@ pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Res
         Err(failure) => service.slow_down(request.arrival.peer, failure),
     };
     let failure = match failure.code {
+        ErrorCode::Unauthorized if typed.get("link").is_some() => no_such_link(),
         ErrorCode::Unauthorized => Failure::invalid(
             "token",
             "This token is not valid, has expired or was revoked.",
         ),
         _ => failure,
     };
-    let status = match failure.status() {
-        StatusCode::BAD_REQUEST => StatusCode::UNPROCESSABLE_ENTITY,
-        status if status.is_client_error() => status,
-        _ => return Err(failure),
-    };
-    let (problem, _) = failure.problem(&request.arrival.id.to_string());
-    let refused = Refused {
-        problem: Some(problem),
-        ..Refused::default()
-    };
-    Ok(html(status, form(service, next, &refused)))
+    match failure.status().is_client_error() {
+        true => Ok(again(service, &request, next, failure)),
+        false => Err(failure),
+    }
+}
+
+/// No page of another site may sign its visitors in, so browsers must say where the form is from.
+async fn sign_in(service: &Service, request: &Request, typed: &Typed) -> Result<SignedIn, Failure> {
+    let (handle, arrival) = (&service.handle, &request.arrival);
+    let from_here = session::check_origin(&arrival.method, &request.headers, arrival.peer);
+    from_here.map_err(|_| {
+        Failure::new(
+            ErrorCode::Forbidden,
+            "This form counts only if it is sent from a page of this daemon.",
+        )
+    })?;
+    match typed.get("link") {
+        Some(link) => sessions::sign_in_by_link(handle, request, link).await,
+        // What is copied often ends with a line end.
+        None => sessions::sign_in(handle, request, typed.text("token").trim()).await,
+    }
 }
 
 pub(super) async fn logout(frame: &Frame<'_>) -> Result<Response, Failure> {

@@ -10,7 +10,7 @@ use model::{
     RunnerId, SecretValue, SessionId, SourceName, StoredSecret, TokenId, Var, Viewer, WorkflowId,
     World,
 };
-use reconciler::{Handle, Retained};
+use reconciler::{Handle, LinkedToken, NewSignInLink, Retained};
 use serde_json::Value;
 use state::SubmitError;
 use wire::ErrorCode;
@@ -212,8 +212,18 @@ impl Visible {
     /// Ends all sessions of the caller's token.
     pub(crate) async fn sign_out_everywhere(&self) -> Result<(), Failure> {
         let token = self.token.id;
-        let state = self.acting()?.state();
-        Ok(state.submit(SignOutEverywhere { token }).await?)
+        let handle = self.acting()?;
+        handle.end_sign_in_links(token);
+        Ok(handle.state().submit(SignOutEverywhere { token }).await?)
+    }
+
+    /// Makes a link that signs a browser in with the caller's token. It is in no record, so the request is noted by itself.
+    pub(crate) async fn make_sign_in_link(&self) -> Result<NewSignInLink, Failure> {
+        self.acting()?.state().note_request().await?;
+        Ok(self.acting()?.make_sign_in_link(LinkedToken {
+            id: self.token.id,
+            secret: self.secret,
+        }))
     }
 
     pub(crate) async fn remove_runner(&self, runner: &Shown<RunnerId>) -> Result<(), Failure> {

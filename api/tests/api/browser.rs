@@ -32,7 +32,11 @@ pub(crate) fn typed(call: Call, fields: &[(&str, &str)]) -> Call {
 
 impl<'a> Browser<'a> {
     pub(crate) async fn with(service: &'a Service, token: &str) -> Self {
-        let answer = sign_in(service, token, "").await;
+        Self::signed_in_by(service, &sign_in(service, token, "").await)
+    }
+
+    /// The browser that got this answer.
+    pub(crate) fn signed_in_by(service: &'a Service, answer: &Answer) -> Self {
         assert_eq!(answer.status, 303, "{answer:?}");
         assert_eq!(answer.header("location"), Some("/"));
         let cookie = answer.header("set-cookie").unwrap();

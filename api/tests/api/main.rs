@@ -45,4 +45,5 @@ mod runners;
 mod scans;
 mod service;
 mod sessions;
+mod sign_in_links;
 mod tokens;

@@ -219,6 +219,7 @@ impl Tour {
         self.admin(Method::GET, "/v0/sessions").await;
         let path = format!("/v0/sessions/{}", text(&session.json()["id"]));
         self.admin(Method::DELETE, &path).await;
+        self.admin(Method::POST, "/v0/sign-in-links").await;
         self.admin(Method::DELETE, "/v0/sessions").await;
     }
 

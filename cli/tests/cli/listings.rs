@@ -313,6 +313,17 @@ fn secrets_are_data_alone() {
     let server = Server::start([Reply::json(&registration)]);
     let output = run_at(&server.url, "runner register-token");
     assert_eq!((output.code, output.stdout.as_str()), (0, "reg\n"));
+    let link =
+        serde_json::json!({"url_path": "/login/evi_x", "expires_at": "2026-11-20T10:00:00Z"});
+    let server = Server::start([Reply::json(&link)]);
+    let output = run_at(&server.url, "session link");
+    assert_eq!(server.lines(), ["POST /v0/sign-in-links"]);
+    let url = format!("{}/login/evi_x\n", server.url);
+    assert_eq!((output.code, output.stdout), (0, url));
+    assert_eq!(
+        output.stderr,
+        "good for one browser until 2026-11-20T10:00:00Z\n"
+    );
 }
 
 #[test]

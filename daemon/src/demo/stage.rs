@@ -148,7 +148,7 @@ impl Stage {
         self.programs.set("SERVICE_URL", &url);
         self.programs.set("SERVICE_TOKEN", secret.trim());
         self.terminal.output(&format!(
-            "{url}\n# Open this address in a browser, and sign in with the token in state/initial-admin-token.\nexport SERVICE_URL={url}\nexport SERVICE_TOKEN=$(cat state/initial-admin-token)"
+            "{url}\n# The pages for browsers are at this address; sign in with the token in state/initial-admin-token.\nexport SERVICE_URL={url}\nexport SERVICE_TOKEN=$(cat state/initial-admin-token)"
         ))?;
         // The first look at the repository must be over before the story goes on.
         self.sync()

@@ -39,9 +39,10 @@ pub(super) fn run(stage: &mut Stage, keep: bool) -> Result<(), DemoError> {
     if keep {
         let folder = stage.path("");
         stage.terminal.say(&format!(
-            "Everything goes on running in {} until Ctrl-C.",
+            "Everything goes on running in {} until Ctrl-C. The daemon has pages for browsers; this link signs one in.",
             folder.display()
         ))?;
+        stage.everscan(&["session", "link"])?;
         stage.keep()?;
     }
     stage.terminal.say(

@@ -1,4 +1,4 @@
-//! The sign-in.
+//! The sign-in, with a token or with a link.
 
 use maud::{Markup, html};
 
@@ -27,8 +27,36 @@ pub fn login(visit: &Visit, page: &Login<'_>) -> Markup {
                         .input("password", "", page.refused))
                     button.button.first type="submit" { "Sign in" }
                 }
+                p.muted { "Without a token at hand: " code { "everscan session link" } " prints a link that signs you in." }
                 @if let Some(path) = page.first_token {
                     p { "First start: the token is in " code { (path) } "." }
+                }
+            }
+        }
+    };
+    Shell::new(visit, "Sign in", None).page(&content)
+}
+
+/// A link that signs a browser in, once.
+pub struct SignInLink<'a> {
+    /// The name of the token that made it.
+    pub token: &'a str,
+    pub link: &'a str,
+}
+
+/// Asks before the link is used: programs that show a preview of it follow it, too.
+pub fn sign_in_link(visit: &Visit, page: &SignInLink<'_>) -> Markup {
+    let content = html! {
+        section.card.login {
+            div.body {
+                h1 { "Sign in to Everscan" }
+                p {
+                    "This link signs this browser in once, with what the access token "
+                    b { (page.token) } " may do."
+                }
+                form method="post" action=(links::LOGIN) {
+                    input type="hidden" name="link" value=(page.link);
+                    button.button.first type="submit" { "Sign in" }
                 }
             }
         }

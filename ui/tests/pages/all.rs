@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use ui::form::Refused;
 use ui::pages::{
     self, Audit, Blobs, Dispatch, JobFilter, JobPage, Jobs, Lanes, LogPage, Login, Overview, Past,
-    Runners, ScanPage, ScanPast, Variables, WorkflowPage,
+    Runners, ScanPage, ScanPast, SignInLink, Variables, WorkflowPage,
 };
 use ui::shell::{Visit, problem_page};
 use wire::*;
@@ -59,6 +59,16 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
                     next: "/jobs?state=failed",
                     first_token: Some(&texts.text("/state/token")),
                     refused: &typed,
+                },
+            ),
+        ),
+        (
+            "login-link",
+            pages::sign_in_link(
+                stranger,
+                &SignInLink {
+                    token: &texts.text("initial admin"),
+                    link: &texts.text("evi_secret"),
                 },
             ),
         ),

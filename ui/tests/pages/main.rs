@@ -229,6 +229,7 @@ fn forms_post_with_a_key_or_ask_with_get() {
 const PATHS: &[&str] = &[
     "",
     "login",
+    "login/*",
     "logout",
     "live",
     "workflows",

@@ -202,6 +202,7 @@ impl Fixture {
                 json!({"overlap_seconds": 5, "expires_in_seconds": 3600}),
             ),
             post("/v0/runner-registrations", json!({})),
+            post("/v0/sign-in-links", json!({})),
             runner(
                 "/v0/runners/hello",
                 json!({"version": "0.1.0", "instance": instance}),

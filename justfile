@@ -15,6 +15,14 @@ test *ARGS:
 test-package PACKAGE *ARGS:
     cargo test --package {{ PACKAGE }} {{ ARGS }}
 
+# Take pictures of every page in light, in dark and on a phone: target/pictures.
+pictures:
+    EVERSCAN_PICTURES="{{ justfile_directory() }}/target/pictures" cargo test --package daemon --test browser every_page
+
+# Take the pictures that the documents show anew: docs/pictures.
+pictures-of-docs:
+    EVERSCAN_SHOWN_PICTURES="{{ justfile_directory() }}/docs/pictures" cargo test --package daemon --test browser every_page
+
 # Format and lint, as a change must pass it.
 check:
     cargo fmt --all --check

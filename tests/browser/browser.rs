@@ -220,6 +220,11 @@ impl Browser {
         )
     }
 
+    /// What can be seen of the page, as PNG.
+    pub(crate) fn picture(&self) -> Vec<u8> {
+        self.runtime.block_on(self.client.screenshot()).unwrap()
+    }
+
     /// How many elements there are.
     pub(crate) fn count(&self, css: &str) -> u64 {
         let script = "return document.querySelectorAll(arguments[0]).length";

@@ -133,7 +133,7 @@ fn find(program: &str) -> Option<PathBuf> {
 }
 
 /// Says why a story is skipped. In CI, where root installs what is missing, that is a failure.
-fn skip(reason: &str) {
+pub(crate) fn skip(reason: &str) {
     let is_root = rustix::process::getuid().is_root();
     let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
     assert!(!(is_ci && is_root), "{reason}");

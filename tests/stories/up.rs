@@ -212,7 +212,7 @@ fn its_link_signs_the_owner_in_once_and_a_command_makes_another() {
         secrets.push(secret.to_owned());
     }
     let log = std::fs::read_to_string(folder.join(".everscan/log")).unwrap();
-    assert!(log.contains("path=/login"), "{log}");
+    assert!(log.contains("path=\"/login/\""), "{log}");
     for secret in secrets {
         assert!(!log.contains(&secret), "{secret}");
     }

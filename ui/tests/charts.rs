@@ -113,6 +113,15 @@ fn small_bars() {
     check("mini-bars", &mini_bars(&history(14)));
     assert_eq!(usual_seconds(&history(14)), Some(60));
     assert_eq!(usual_seconds(&[]), None);
+    let mut short = history(14);
+    for bar in &mut short {
+        bar.end = bar.start + TimeDelta::milliseconds(999);
+    }
+    assert_eq!(
+        usual_seconds(&short),
+        None,
+        "less than a second is not known"
+    );
 }
 
 /// The jobs of a day, and what made them.

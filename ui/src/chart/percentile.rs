@@ -12,9 +12,10 @@ pub fn percentile(values: &[i64], percent: u8) -> Option<i64> {
     sorted.get(rank.saturating_sub(1)).copied()
 }
 
-/// The median of the jobs that succeeded. Failures often end early and would make it shorter.
+/// The median of the jobs that succeeded. Failures often end early and would make it shorter. Bars have whole seconds, so
+/// of shorter jobs nothing is known.
 pub fn usual_seconds(bars: &[Bar]) -> Option<i64> {
-    percentile(&successes(bars), 50)
+    percentile(&successes(bars), 50).filter(|seconds| *seconds > 0)
 }
 
 /// The seconds of the jobs that succeeded.

@@ -88,7 +88,8 @@ fn node(node: &Node, area: Area) -> Markup {
     html! {
         a href=(node.href) aria-label=(label) {
             title { (label) }
-            g class={ "node " (state) } transform={ "translate(" (area.x) " " (area.y) ")" } {
+            // The label says it all, and in an order that is read well.
+            g class={ "node " (state) } aria-hidden="true" transform={ "translate(" (area.x) " " (area.y) ")" } {
                 rect.box width=(area.width) height=(area.height) rx="9" {}
                 @if let Some(state) = node.state {
                     g class={ "state " (state.as_str()) } transform="translate(12 12)" { (icon(state)) }

@@ -1,0 +1,262 @@
+//! A world in which every page has something to show, and the list of all pages.
+
+use api::{Access, PageRoute, PublicRoute, ROUTES, Route};
+
+use crate::support::{World, eventually, signal};
+
+/// Finds hosts and probes them. A probe runs until the gate is open.
+const RECON: &str = r#"name: Recon
+description: Finds hosts, probes them, and reports what is new.
+scans:
+  certs:
+    on: { cron: "12 */6 * * *", dispatch: {} }
+    steps:
+      - run: printf 'www\nmail\n' | tee names.txt
+    artifacts:
+      - { name: names, paths: [names.txt] }
+  dictionary:
+    on:
+      dispatch:
+        inputs:
+          words: { required: true }
+          deep: { type: bool, default: "false" }
+    env: { WORDS: "${{ inputs.words }}", DEEP: "${{ inputs.deep }}" }
+    steps:
+      - run: printf '%s\n' $WORDS | tee names.txt
+    artifacts:
+      - { name: names, paths: [names.txt] }
+  hosts:
+    on: { expr: "scans.certs.has_diff() || scans.dictionary.has_diff()" }
+    steps:
+      - run: |
+          mkdir hosts
+          date +%N > hosts/serial.txt
+          for name in www mail vpn; do echo "$name.example.org" | tee "hosts/$name.txt"; done
+    artifacts:
+      - { name: hosts, paths: [hosts], expires_in: 30d }
+  probe:
+    on: { expr: "scans.hosts.has_diff() && vars.PAUSED == 'no'" }
+    timeout: 1h
+    env:
+      HOSTS: "${{ scans.hosts.filter(job, job.state == 'succeeded')[0].id }}"
+      API_KEY: "${{ secrets.API_KEY }}"
+    steps:
+      - run: echo "$HOSTS" > hosts.txt
+      - run: |
+          echo "214 hosts, 32 at a time"
+          printf '\033[32m200\033[0m https://www.example.org \033[2mnginx 1.28 · 41 ms\033[0m\n'
+          printf '\033[33m301\033[0m http://old.example.org → https://www.example.org/\n'
+          echo 'probe: vpn.example.org: connection refused, 1 of 3' >&2
+          printf '\033[31m401\033[0m https://admin.example.org/ \033[1;33mnew since yesterday\033[0m\n'
+          echo "token for the inventory: $API_KEY"
+          for number in $(seq 400 412); do
+            printf '\033[32m200\033[0m https://host-%s.example.org \033[2mnginx 1.28\033[0m\n' "$number"
+          done
+          until [ -e GATE ]; do sleep 0.05; done
+      - run: sort -u hosts.txt > probe.tsv
+    artifacts:
+      - { name: probe, paths: [probe.tsv] }
+  screenshots:
+    on: { expr: "scans.probe.has_diff()", dispatch: {} }
+    runs_on: [gpu]
+    steps: [ { run: take-screenshots } ]
+  report:
+    on: { cron: "0 6 * * *", timezone: Europe/Berlin, dispatch: {} }
+    steps:
+      - run: echo "12 hosts are new"
+      - run: |
+          echo 'report: mail.example.org: 550 no such user' >&2
+          exit 3
+"#;
+
+const NIGHTLY: &str = "name: Nightly
+scans: { clean: { on: { cron: \"0 3 * * *\", dispatch: {} }, steps: [ { run: echo clean } ] } }
+";
+
+const WORKFLOW: &str = "main/recon";
+
+/// A page with its name.
+pub(crate) struct Page {
+    pub(crate) name: &'static str,
+    pub(crate) path: String,
+    /// Whether it is answered with an error.
+    pub(crate) is_problem: bool,
+}
+
+pub(crate) struct Scene {
+    pub(crate) world: World,
+    pub(crate) pages: Vec<Page>,
+}
+
+impl Scene {
+    pub(crate) fn set() -> Self {
+        let mut world = World::new();
+        let key = world.path("secret-key").display().to_string();
+        world.output("everscand", &["secret-key", "make", &key]);
+        world.daemon_key = Some("secret-key".to_owned());
+        world.init_repository();
+        let gate = world.path("gate");
+        std::fs::write(&gate, "").unwrap();
+        let recon = RECON.replace("GATE", &gate.display().to_string());
+        world.push(&[
+            ("recon.yaml", Some(&recon)),
+            ("nightly.yaml", Some(NIGHTLY)),
+        ]);
+        world.start_daemon();
+        world.sync();
+        world.everscan(&["var", "set", "PAUSED", "no"]);
+        world.everscan(&["var", "set", "UNUSED", "a value\nof two lines"]);
+        let secret = world.path("api-key.txt");
+        std::fs::write(&secret, "4f1c90aa-and-more").unwrap();
+        let secret = secret.display().to_string();
+        world.everscan(&["secret", "set", "API_KEY", "--file", &secret]);
+        for place in ["lists/2026/words.txt", "words.txt"] {
+            world.everscan(&["blob", "upload", "--src", &secret, "--dst", place]);
+        }
+        world.start_runner(2);
+
+        let dictionary = world.succeed(WORKFLOW, "dictionary", &["words=www mail"]);
+        let hosts = world.followed_by(WORKFLOW, "hosts");
+        let succeeded = world.followed_by(WORKFLOW, "probe");
+        let failed = world.dispatch(WORKFLOW, "report", &[]);
+        world.finished(&failed);
+        let cancelled = world.dispatch(WORKFLOW, "screenshots", &[]);
+        world.everscan(&["job", "cancel", &cancelled]);
+
+        let second = recon
+            .replace("what is new.", "what is new or gone.")
+            .replace("12 */6", "42 */3");
+        let broken = NIGHTLY.replace("steps", "stepps");
+        world.push(&[
+            ("recon.yaml", Some(&second)),
+            ("nightly.yaml", Some(&broken)),
+        ]);
+        world.output("everscan", &["source", "sync", "main", "--wait"]);
+        std::fs::remove_file(&gate).unwrap();
+        world.succeed(WORKFLOW, "dictionary", &["words=www vpn"]);
+        let changed = world.followed_by(WORKFLOW, "hosts");
+        let running = world.jobs_of(WORKFLOW, "probe")[0].clone();
+        assert_ne!(running, succeeded);
+        eventually("the probe's output", || {
+            world.log(&running).contains("host-412")
+        });
+        let waiting = world.jobs_of(WORKFLOW, "screenshots");
+        let waiting = waiting.iter().find(|job| **job != cancelled).unwrap();
+
+        let link = world.everscan(&["session", "link"]);
+        let link = link.trim().strip_prefix(world.url()).unwrap().to_owned();
+        let recon = "/workflows/main%2Frecon";
+        let page = |name, path: String| Page {
+            name,
+            path,
+            is_problem: false,
+        };
+        let problem = |name, path: &str| Page {
+            name,
+            path: path.to_owned(),
+            is_problem: true,
+        };
+        let pages = vec![
+            page("overview", "/".to_owned()),
+            page("workflows", "/workflows".to_owned()),
+            page("workflow", recon.to_owned()),
+            page("workflow-stale", "/workflows/main%2Fnightly".to_owned()),
+            page("revisions", format!("{recon}/revisions")),
+            page("revision", format!("{recon}/revisions/2")),
+            page("revision-diff", format!("{recon}/revisions/2?against=1")),
+            page("scan", format!("{recon}/scans/probe")),
+            page("scan-failed", format!("{recon}/scans/report")),
+            page("dispatch", format!("{recon}/scans/dictionary/dispatch")),
+            page(
+                "dispatch-again",
+                format!("{recon}/scans/dictionary/dispatch?job={dictionary}"),
+            ),
+            page("jobs", "/jobs".to_owned()),
+            page("jobs-filtered", "/jobs?state=failed&scan=report".to_owned()),
+            page("jobs-none", "/jobs?scan=certs&state=failed".to_owned()),
+            page("job-running", format!("/jobs/{running}")),
+            page("job-failed", format!("/jobs/{failed}")),
+            page("job-waiting", format!("/jobs/{waiting}")),
+            page("job-succeeded", format!("/jobs/{succeeded}")),
+            page("job-cancelled", format!("/jobs/{cancelled}")),
+            page("job-context", format!("/jobs/{running}/context")),
+            page("log", format!("/jobs/{succeeded}/log")),
+            page("log-search", format!("/jobs/{succeeded}/log?q=host-4")),
+            page("artifacts", "/artifacts".to_owned()),
+            page(
+                "artifact-entries",
+                format!("/jobs/{hosts}/artifacts/hosts/entries"),
+            ),
+            page(
+                "artifact-diff",
+                format!("/jobs/{changed}/artifacts/hosts/diff?against={hosts}"),
+            ),
+            page("blobs", "/blobs?project=main".to_owned()),
+            page(
+                "blobs-folder",
+                "/blobs?project=main&prefix=lists/".to_owned(),
+            ),
+            page("runners", "/runners".to_owned()),
+            page("runner", "/runners/story".to_owned()),
+            page("sources", "/sources".to_owned()),
+            page("source", "/sources/main".to_owned()),
+            page("projects", "/projects".to_owned()),
+            page("variables", "/projects/main".to_owned()),
+            page("tokens", "/tokens".to_owned()),
+            page("audit", "/audit".to_owned()),
+            page("settings", "/settings".to_owned()),
+            page("about", "/about".to_owned()),
+            page("login", "/login?next=/jobs".to_owned()),
+            page("login-link", link),
+            problem("login-link-used", "/login/evi_used"),
+            problem("problem-no-page", "/nothing"),
+            problem("problem-no-job", "/jobs/ffffffff"),
+            problem("problem-query", "/jobs?nothing=1"),
+        ];
+        Self { world, pages }
+    }
+}
+
+impl Drop for Scene {
+    /// The probe ends, and then the runner. One that was killed would leave the probe behind.
+    fn drop(&mut self) {
+        drop(std::fs::write(self.world.path("gate"), ""));
+        if let Some(mut runner) = self.world.runner.take() {
+            signal(runner.id(), "TERM");
+            drop(runner.wait());
+        }
+    }
+}
+
+/// The routes that answer a browser with a page.
+pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
+    ROUTES.iter().filter(|route| match route.access {
+        Access::Public(route) => matches!(route, PublicRoute::LoginPage | PublicRoute::LinkPage),
+        Access::Page(route, _) => {
+            !route.is_data()
+                && !matches!(
+                    route,
+                    PageRoute::RawLog | PageRoute::Artifact | PageRoute::Blob
+                )
+        }
+        Access::Local(..)
+        | Access::User(..)
+        | Access::Session(_)
+        | Access::Link(_)
+        | Access::Runner(_)
+        | Access::Worker(_)
+        | Access::Action(..) => false,
+    })
+}
+
+/// Whether the path is of the route.
+pub(crate) fn is_of(route: &Route, path: &str) -> bool {
+    let path = path.split('?').next().unwrap();
+    let (pattern, path): (Vec<&str>, Vec<&str>) =
+        (route.path.split('/').collect(), path.split('/').collect());
+    pattern.len() == path.len()
+        && pattern
+            .iter()
+            .zip(path)
+            .all(|(pattern, part)| pattern.starts_with('{') || *pattern == part)
+}

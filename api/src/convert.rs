@@ -2,10 +2,10 @@
 
 use model::blob::LinkUse;
 use model::{
-    Artifact, Condition, Edit, EncodingCheck, EndState, Inputs, Job, JobState, KeyState, Missed,
-    NamedBy, ProjectId, Projects, Reason, RevisionRecord, RevisionRef, Runner, Seen, Slots, Source,
-    StaleFile, Step, StepOutcome, StepStatus, StoredSecret, Timestamp, TipRef, Token, Trigger, Var,
-    WorkflowRecord, WorkflowRef, WorkflowStatus,
+    Artifact, Condition, Edit, EncodingCheck, EndState, Inputs, Job, JobId, JobState, KeyState,
+    Missed, NamedBy, ProjectId, Projects, Reason, RevisionRecord, RevisionRef, Runner, Seen, Slots,
+    Source, StaleFile, Step, StepOutcome, StepStatus, StoredSecret, Timestamp, TipRef, Token,
+    Trigger, Var, WorkflowRecord, WorkflowRef, WorkflowStatus,
 };
 use reconciler::{Access, TokenSource};
 use state::{DamagedLines, LogRecord};
@@ -39,6 +39,7 @@ pub(crate) fn job(
             .map(|(key, value)| (key.clone(), input(value)))
             .collect(),
         created_at: job.created_at,
+        rerun_of: job.rerun_of.map(JobId::uuid),
         started_at: run.map(|run| run.started_at),
         finished_at: end.map(|end| end.at),
         runner: runner_ref(job),

@@ -284,6 +284,10 @@ impl From<Refusal> for Failure {
             Refusal::JobNotOver { .. } => {
                 Self::new(ErrorCode::IllegalTransition, text).hint("`everscan job cancel` ends it")
             }
+            Refusal::RerunNotOver { .. } => Self::new(ErrorCode::IllegalTransition, text)
+                .hint("`everscan job wait` waits for its end; `everscan scan dispatch` starts another one beside it"),
+            Refusal::ScanRetired { .. } => Self::new(ErrorCode::Retired, text)
+                .hint("push a file that has the scan to bring it back"),
             Refusal::JobNotSilent { .. } => {
                 Self::new(ErrorCode::IllegalTransition, text).hint("try again after that")
             }

@@ -137,6 +137,7 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::JobContext => Box::pin(jobs::context(me, &request)),
         UserRoute::DeleteJob => Box::pin(jobs::delete(me, &request)),
         UserRoute::CancelJob => Box::pin(jobs::cancel(me, request)),
+        UserRoute::RerunJob => Box::pin(dispatch::rerun(me, request)),
         UserRoute::ReadLog => Box::pin(logs::read(me, &request)),
         UserRoute::SearchLog => Box::pin(log_search::search(me, &request)),
         UserRoute::ListArtifacts => Box::pin(artifacts::list(me, &request)),

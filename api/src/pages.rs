@@ -100,6 +100,7 @@ pub(crate) async fn act(
         ActionRoute::EndSessions => Box::pin(sign_in::end_sessions(frame, typed)),
         ActionRoute::CancelJob => Box::pin(jobs::cancel(frame)),
         ActionRoute::DeleteJob => Box::pin(jobs::delete(frame)),
+        ActionRoute::RerunJob => Box::pin(jobs::rerun(frame, typed)),
         ActionRoute::DeleteArtifact => Box::pin(artifacts::delete(frame)),
         ActionRoute::Dispatch => Box::pin(scans::dispatch(frame, typed)),
         ActionRoute::CreateRegistration => Box::pin(runners::register(frame, typed)),

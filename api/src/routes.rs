@@ -153,6 +153,7 @@ routes! {
         JobContext GET "/v0/jobs/{job}/context", JobRead; [], 0;
         DeleteJob DELETE "/v0/jobs/{job}", JobWrite; [], 0;
         CancelJob POST "/v0/jobs/{job}/cancel", JobWrite; [], SMALL_BODY;
+        RerunJob POST "/v0/jobs/{job}/rerun", Dispatch; [], SMALL_BODY;
         ReadLog GET "/v0/jobs/{job}/logs", JobRead;
             ["from" "tail" "limit" "step" "stream" "since" "timestamps" "follow"], 0;
         SearchLog GET "/v0/jobs/{job}/logs/search", JobRead;
@@ -245,6 +246,7 @@ routes! {
         EndSessions POST "/settings/sessions/end"; [], SMALL_BODY;
         CancelJob POST "/jobs/{job}/cancel", JobWrite; [], SMALL_BODY;
         DeleteJob POST "/jobs/{job}/delete", JobWrite; [], SMALL_BODY;
+        RerunJob POST "/jobs/{job}/rerun", Dispatch; [], SMALL_BODY;
         DeleteArtifact POST "/jobs/{job}/artifacts/{artifact}/delete", JobWrite; [], SMALL_BODY;
         Dispatch POST "/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
         CreateRegistration POST "/runners/registrations", RunnerWrite; [], SMALL_BODY;

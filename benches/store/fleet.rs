@@ -102,6 +102,7 @@ impl Fleet {
             inputs: Inputs::Inline(BTreeMap::new()),
             actor: Actor::Daemon,
             idempotency: None,
+            again: None,
         };
         self.state.submit(dispatch).await.unwrap()
     }

@@ -28,6 +28,7 @@ mod reading;
 mod receiving;
 mod selected_job;
 mod session;
+mod stay;
 mod table;
 mod terminal;
 mod untrusted;

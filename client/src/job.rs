@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use http::Method;
 use uuid::Uuid;
-use wire::{CancelJob, Job, JobContext, JobState, Page, Trigger};
+use wire::{CancelJob, DispatchResponse, Job, JobContext, JobState, Page, RerunJob, Trigger};
 
 use crate::repetition::Patience;
 use crate::route::Route;
@@ -97,6 +97,23 @@ impl Client {
     /// A job that is not over is refused with [`wire::ErrorCode::IllegalTransition`].
     pub async fn delete_job(&self, id: Uuid) -> Result<(), Error> {
         self.call(Method::DELETE, &job_route(id)).done().await
+    }
+
+    /// Runs a finished job again, of the same revision or of the active one: `POST /jobs/{id}/rerun`. Returns the new job.
+    /// Calls with the same idempotency key make one job, so this call is repeated if the daemon cannot be reached.
+    pub async fn rerun_job(
+        &self,
+        id: Uuid,
+        request: RerunJob,
+        idempotency_key: &str,
+    ) -> Result<Job, Error> {
+        let response: DispatchResponse = self
+            .call(Method::POST, &job_route(id).then("rerun"))
+            .idempotent(idempotency_key)?
+            .json(&request)?
+            .answer()
+            .await?;
+        Ok(response.job)
     }
 
     /// Cancels a job: `POST /jobs/{id}/cancel`. Returns the cancelled job.

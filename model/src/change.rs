@@ -30,6 +30,8 @@ pub enum Change {
     Workflow(Arc<WorkflowRecord>),
     /// A workflow has a new revision. The text is absent when it was written as an object before.
     Revision(Arc<Revision>, Option<Arc<str>>),
+    /// An earlier revision, read because a new job runs it. It is not stored.
+    RevisionRead(Arc<Revision>),
     /// The new head of a scan.
     Head(Arc<ScanHead>),
     /// The digests of a scan's newest successes, which have a file of their own. The head in memory holds them too.

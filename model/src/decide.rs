@@ -36,7 +36,7 @@ pub use blobs::{MoveBlob, RemoveBlob, StoreBlob};
 pub use claim::{Claim, ClaimOutcome, Claimed};
 pub use clock::{FollowClock, KeepEnd};
 pub use complete::{Complete, Failure};
-pub use dispatch::{Checked, Dispatch, check_dispatch, repeated_dispatch};
+pub use dispatch::{Again, Checked, Dispatch, check_dispatch, check_rerun, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};
 pub use once::{Once, ShownOnce};
 pub use readable::readable_workflow;

@@ -32,6 +32,9 @@ pub struct Job {
     /// The inputs, with defaults.
     pub inputs: Inputs,
     pub created_at: Timestamp,
+    /// The job that somebody ran again, which made this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerun_of: Option<JobId>,
     /// Where it stands.
     pub state: JobState,
 }

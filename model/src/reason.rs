@@ -13,6 +13,11 @@ use crate::{JobId, Timestamp};
 pub enum Reason {
     /// Somebody asked for the job.
     Dispatched,
+    /// Somebody ran an earlier job again.
+    Rerun {
+        /// That job.
+        of: JobId,
+    },
     /// A slot of the schedule came due.
     SlotDue {
         slot: Timestamp,
@@ -167,6 +172,7 @@ impl Reason {
     /// The codes of the reasons for the state of a job.
     pub const OF_JOBS: &[&str] = &[
         "dispatched",
+        "rerun",
         "slot_due",
         "expression_true",
         "claimed",
@@ -192,6 +198,7 @@ impl Reason {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Dispatched => "dispatched",
+            Self::Rerun { .. } => "rerun",
             Self::SlotDue { .. } => "slot_due",
             Self::ExpressionTrue => "expression_true",
             Self::ExpressionFalse => "expression_false",
@@ -241,6 +248,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dispatched => f.write_str("dispatched"),
+            Self::Rerun { of } => write!(f, "job {of} was run again"),
             Self::SlotDue { slot } => {
                 let slot = slot.to_rfc3339_opts(SecondsFormat::Secs, true);
                 write!(f, "its schedule was due at {slot}")
@@ -395,7 +403,8 @@ mod tests {
         let successor = move |reason: Option<&Reason>| {
             Some(match reason {
                 None => Reason::Dispatched,
-                Some(Reason::Dispatched) => Reason::Claimed,
+                Some(Reason::Dispatched) => Reason::Rerun { of: JobId::FIRST },
+                Some(Reason::Rerun { .. }) => Reason::Claimed,
                 Some(Reason::Claimed) => Reason::StepsSucceeded,
                 Some(Reason::StepsSucceeded) => Reason::StepFailed {
                     step: 1,

@@ -172,6 +172,7 @@ impl House {
             inputs: Inputs::Inline(checked.inputs),
             actor: Actor::Daemon,
             idempotency: None,
+            again: None,
         })
     }
 

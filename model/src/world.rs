@@ -89,7 +89,7 @@ impl World {
                     self.forget_unused(before.revision.id);
                 }
             }
-            Change::Revision(revision, _) => {
+            Change::Revision(revision, _) | Change::RevisionRead(revision) => {
                 self.revisions
                     .insert(revision.record.reference.id, revision.clone());
             }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::TimeDelta;
 use model::decide::{
-    Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration, NewToken, NoteUse,
-    Once, Refusal, RegenerateToken, RemoveRunner, RevokeToken, SeeSession, check_dispatch,
-    repeated_dispatch,
+    Again, Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration, NewToken,
+    NoteUse, Once, Refusal, RegenerateToken, RemoveRunner, RevokeToken, SeeSession, check_dispatch,
+    check_rerun, repeated_dispatch,
 };
 use model::limits::{SESSION_SEEN, WORKER_LAST_WORDS};
 use model::retention::RetentionSettings;
@@ -20,6 +20,7 @@ use serde_json::Value;
 use state::{AuditEntry, PayloadError, State, SubmitError};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
+use workflow::InputValue;
 
 use crate::blobs::{BlobSettings, Blobs};
 use crate::board::Board;
@@ -36,6 +37,13 @@ use crate::source::SourceHandle;
 pub struct Handle {
     shared: Arc<Shared>,
     state: State,
+}
+
+/// The revision that a job runs that is run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RerunOf {
+    SameRevision,
+    ActiveRevision,
 }
 
 struct Shared {
@@ -113,6 +121,61 @@ impl Handle {
                 inputs: Inputs::Inline(checked.inputs),
                 actor: actor.clone(),
                 idempotency: idempotency.clone(),
+                again: None,
+            };
+            match self.state().dispatch(command).await {
+                Err(PayloadError::Submit(SubmitError::Refused(Refusal::RevisionChanged {
+                    ..
+                }))) => {}
+                answer => return self.dispatched(answer?).await,
+            }
+        }
+        Err(DispatchError::KeepsChanging)
+    }
+
+    /// Runs a job again that is over: a new job with the same inputs, of the same revision or of the active one. When this
+    /// returns, the job is durable.
+    pub async fn rerun(
+        &self,
+        job: &Job,
+        which: RerunOf,
+        actor: Actor,
+        idempotency: Option<IdempotencyKey>,
+    ) -> Result<Arc<Job>, DispatchError> {
+        let first = self
+            .state()
+            .read(|world| repeated_dispatch(world, idempotency.as_ref(), self.time(world)))?;
+        if let Some(first) = first {
+            return self.dispatched(first).await;
+        }
+        self.state().read(|world| check_rerun(world, job))?;
+        let inputs = self.state().inputs(job).await?;
+        for _ in 0..DISPATCH_TRIES {
+            let (revision, inputs, earlier) = match which {
+                RerunOf::SameRevision => {
+                    let earlier = self.state().revision_of(job).await?;
+                    (job.revision.id, inputs.clone(), Some(earlier))
+                }
+                RerunOf::ActiveRevision => {
+                    let given = as_given(&inputs);
+                    let checked = self.state().read(|world| {
+                        check_rerun(world, job)?;
+                        check_dispatch(world, job.workflow.id, job.scan.as_str(), &given)
+                    })?;
+                    (checked.revision, checked.inputs, None)
+                }
+            };
+            let command = model::decide::Dispatch {
+                workflow: job.workflow.id,
+                scan: job.scan.clone(),
+                revision,
+                inputs: Inputs::Inline(inputs),
+                actor: actor.clone(),
+                idempotency: idempotency.clone(),
+                again: Some(Again {
+                    job: job.id,
+                    revision: earlier,
+                }),
             };
             match self.state().dispatch(command).await {
                 Err(PayloadError::Submit(SubmitError::Refused(Refusal::RevisionChanged {
@@ -440,6 +503,15 @@ impl Handle {
         // The sender lives as long as this handle.
         drop(stopping.wait_for(|stopping| *stopping).await);
     }
+}
+
+/// Inputs of a job as somebody would give them to another one.
+fn as_given(inputs: &BTreeMap<String, InputValue>) -> BTreeMap<String, Value> {
+    let given = inputs.iter();
+    given
+        // An input is a text or a plain value, which are always JSON.
+        .map(|(key, value)| (key.clone(), serde_json::to_value(value).unwrap_or_default()))
+        .collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

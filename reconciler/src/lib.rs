@@ -49,7 +49,7 @@ pub use error::{
 pub use git::{
     Access, Location, LocationError, Login, Reference, TokenSource, Username, UsernameError,
 };
-pub use handle::Handle;
+pub use handle::{Handle, RerunOf};
 pub use limits::{LOG_LIMIT, SIGN_IN_LINK};
 pub use presence::Instance;
 pub use retention::{Retained, ScanRetained};

@@ -187,6 +187,7 @@ impl Lab {
             inputs: Inputs::Inline(checked.inputs),
             actor: Actor::Daemon,
             idempotency: None,
+            again: None,
         })
         .unwrap()
     }

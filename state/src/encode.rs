@@ -112,7 +112,7 @@ impl Encoding<'_> {
             Change::BlobUsage(usage) => self.record(&**usage),
             Change::Idempotency(request) => self.record(&**request),
             Change::IdempotencyRemoved(key) => self.delete(Layout::idempotency(key)),
-            Change::Recent(..) | Change::ClockFollowed(_) => {}
+            Change::RevisionRead(_) | Change::Recent(..) | Change::ClockFollowed(_) => {}
         }
     }
 

@@ -3,10 +3,11 @@
 //! journal must not hold it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use model::decide::{Activate, Command, Dispatch, InitialToken};
-use model::{Change, Inputs, Job, JobId, PlainToken, TokenHash, TokenId, large_payload};
+use model::{Change, Inputs, Job, JobId, PlainToken, Revision, TokenHash, TokenId, large_payload};
 use store::Staged;
 use workflow::{InputValue, hex, sha256};
 
@@ -148,18 +149,23 @@ impl State {
     }
 
     async fn default_inputs(&self, job: &Job) -> Result<BTreeMap<String, InputValue>, ReadError> {
-        let known = self.read(|world| world.revision(job.revision.id).cloned());
-        let revision = match known {
-            Some(revision) => revision,
-            None => load_revision(self.reader(), job.workflow.id, &job.revision)
-                .await?
-                .into(),
-        };
+        let revision = self.revision_of(job).await?;
         let scan = revision.definition.scan(job.scan.as_str());
         scan.map(workflow::Scan::default_inputs).ok_or_else(|| {
             let key = Layout::revision_text(job.workflow.id, &job.revision);
             ReadError::damaged(key, format!("it has no scan `{}`", job.scan))
         })
+    }
+
+    /// The revision in a job's record, which may be none that the world needs.
+    pub async fn revision_of(&self, job: &Job) -> Result<Arc<Revision>, ReadError> {
+        let known = self.read(|world| world.revision(job.revision.id).cloned());
+        match known {
+            Some(revision) => Ok(revision),
+            None => Ok(load_revision(self.reader(), job.workflow.id, &job.revision)
+                .await?
+                .into()),
+        }
     }
 
     /// Writes a payload, durably, for a command to adopt.

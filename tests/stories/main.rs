@@ -37,6 +37,7 @@ mod promises;
 mod pulled_away;
 mod recon;
 mod removals;
+mod rerun;
 mod restart;
 mod restored;
 mod retention;

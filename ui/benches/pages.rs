@@ -70,6 +70,7 @@ fn job(number: u128) -> Job {
         waiting: None,
         inputs: BTreeMap::new(),
         created_at: DateTime::UNIX_EPOCH,
+        rerun_of: None,
         started_at: Some(DateTime::UNIX_EPOCH),
         finished_at: Some(DateTime::UNIX_EPOCH),
         runner: Some(RunnerRef {

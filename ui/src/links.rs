@@ -89,6 +89,10 @@ pub fn cancel_job(id: Uuid) -> String {
     below_job(id, "cancel")
 }
 
+pub fn rerun_job(id: Uuid) -> String {
+    below_job(id, "rerun")
+}
+
 pub fn delete_job(id: Uuid) -> String {
     below_job(id, "delete")
 }

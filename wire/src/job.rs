@@ -29,6 +29,9 @@ pub struct Job {
     /// The inputs, with defaults filled in.
     pub inputs: BTreeMap<String, Input>,
     pub created_at: DateTime<Utc>,
+    /// The job that somebody ran again, which made this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerun_of: Option<Uuid>,
     /// When a runner claimed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,
@@ -300,6 +303,15 @@ pub struct DispatchRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DispatchResponse {
     pub job: Job,
+}
+
+/// The body of a rerun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RerunJob {
+    /// Whether the active revision runs, which checks the inputs; if not, the revision of the earlier job does.
+    #[serde(default)]
+    pub current: bool,
 }
 
 /// The empty body of a cancellation.

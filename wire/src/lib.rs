@@ -39,8 +39,8 @@ pub use explanation::Explanation;
 pub use health::{Health, HealthStatus, Readiness, ReadyStatus};
 pub use job::{
     Artifact, CancelJob, DispatchRequest, DispatchResponse, Input, Job, JobReason, JobState,
-    LogCut, LogSummary, Removed, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus, Trigger,
-    WorkflowRef,
+    LogCut, LogSummary, Removed, RerunJob, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus,
+    Trigger, WorkflowRef,
 };
 pub use log::{LogMatches, LogReceipt, LogRecord, NewLogRecord, RecordHead, Stream};
 pub use log_text::LogText;

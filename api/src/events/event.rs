@@ -99,6 +99,7 @@ fn event(change: &Change) -> Option<Event<'_>> {
         Change::RunnerRemoved(id) => Some(of(Kind::Runner, None, About::RunnerRemoved(*id))),
         Change::Tip(_)
         | Change::Revision(..)
+        | Change::RevisionRead(_)
         | Change::Head(_)
         | Change::Digests(_)
         | Change::Repeats(..)

@@ -14,8 +14,8 @@ use state::EncodedRecord;
 use uuid::Uuid;
 use wire::{
     CancelJob, CompleteJob, CopyBlob, CreateBlobLink, CreateSession, CreateToken, DispatchRequest,
-    Hello, MoveBlob, Poll, PruneRequest, RegenerateToken, RegisterRunner, SetValue, Timeline,
-    Validate,
+    Hello, MoveBlob, Poll, PruneRequest, RegenerateToken, RegisterRunner, RerunJob, SetValue,
+    Timeline, Validate,
 };
 
 use super::{blobs, content, logs, scans, worker};
@@ -40,6 +40,7 @@ pub fn body(text: &[u8]) {
     again::<PruneRequest>(text);
     again::<RegenerateToken>(text);
     again::<RegisterRunner>(text);
+    again::<RerunJob>(text);
     again::<SetValue>(text);
     again::<Validate>(text);
     // Numbers with a fraction may be rounded when they are written, so these are only read.

@@ -341,6 +341,12 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::JobContext => it.answers::<wire::JobContext>("Show what the expressions of a job read"),
         R::DeleteJob => does("Remove a finished job with its log and artifacts"),
         R::CancelJob => it.may_take::<wire::CancelJob, wire::Job>("Cancel a job"),
+        R::RerunJob => Operation {
+            statuses: &[202],
+            ..keyed(
+                it.may_take::<wire::RerunJob, wire::DispatchResponse>("Run a finished job again"),
+            )
+        },
         R::ReadLog => Operation {
             headers: &[headers::LAST_EVENT_ID],
             ..text(

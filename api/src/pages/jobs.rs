@@ -5,12 +5,13 @@ use model::Scope;
 use ui::pages::{self, JobFilter, JobPage};
 use ui::{chart, links};
 use warp::reply::Response;
-use wire::{ErrorCode, Job, LedgerOutcome, LedgerRecord};
+use wire::{ErrorCode, Job, LedgerOutcome, LedgerRecord, RerunJob};
 
 use super::charts;
 use super::frame::{Frame, see_other};
+use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::{jobs, revisions, scans};
+use crate::handlers::{dispatch, jobs, revisions, scans};
 
 /// Lines of a ledger among which the one is looked for that made a job.
 const LEDGER: &str = "200";
@@ -141,6 +142,17 @@ pub(super) async fn cancel(frame: &Frame<'_>) -> Result<Response, Failure> {
     let job = frame.me.job_named(frame.parameter(0)).await?;
     jobs::cancel_named(frame.me, frame.request.parameter(0)).await?;
     Ok(see_other(&links::job(job.id.uuid())))
+}
+
+pub(super) async fn rerun(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    let path = [frame.parameter(0)];
+    let body = RerunJob { current: false };
+    let request = frame.request.telling(&path, &body, typed.key())?;
+    let job = dispatch::start_again(frame.me, request).await?;
+    match frame.may(Scope::JobRead) {
+        true => Ok(see_other(&links::job(job.id.uuid()))),
+        false => Ok(see_other(links::JOBS)),
+    }
 }
 
 pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {

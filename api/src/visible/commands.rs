@@ -10,7 +10,7 @@ use model::{
     RunnerId, SecretValue, SessionId, SourceName, StoredSecret, TokenId, Var, Viewer, WorkflowId,
     World,
 };
-use reconciler::{Handle, LinkedToken, NewSignInLink, Retained};
+use reconciler::{Handle, LinkedToken, NewSignInLink, RerunOf, Retained};
 use serde_json::Value;
 use state::SubmitError;
 use wire::ErrorCode;
@@ -152,6 +152,16 @@ impl Visible {
             .acting()?
             .dispatch(**workflow, scan, inputs, self.actor(), key);
         Ok(Shown(job.await?))
+    }
+
+    pub(crate) async fn rerun(
+        &self,
+        job: &ShownJob,
+        which: RerunOf,
+        key: Option<IdempotencyKey>,
+    ) -> Result<ShownJob, Failure> {
+        let again = self.acting()?.rerun(job, which, self.actor(), key);
+        Ok(Shown(again.await?))
     }
 
     /// Cancels a job. None if that is refused, for example because it has ended meanwhile.

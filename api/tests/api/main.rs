@@ -40,6 +40,7 @@ mod polls;
 mod problems;
 mod projects;
 mod removal;
+mod rerun;
 mod revisions;
 mod runners;
 mod scans;

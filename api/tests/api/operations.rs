@@ -239,6 +239,12 @@ impl Tour {
             &json!({}),
         )
         .await;
+        self.send(
+            Method::POST,
+            &format!("/v0/jobs/{waiting}/rerun"),
+            &json!({ "current": true }),
+        )
+        .await;
         let artifact = format!("/v0/jobs/{job}/artifacts/out");
         self.admin(Method::DELETE, &artifact).await;
         self.admin(Method::DELETE, &format!("/v0/jobs/{job}")).await;

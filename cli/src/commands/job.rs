@@ -4,6 +4,7 @@ mod artifact;
 mod context;
 mod list;
 mod logs;
+mod rerun;
 mod show;
 
 use std::time::Duration;
@@ -49,6 +50,12 @@ pub(crate) enum Command {
     /// Print the log of a job
     #[command(after_help = exit::CODES)]
     Logs(logs::Logs),
+    /// Run a job again that is over, as a new job with the same inputs
+    ///
+    /// The new job runs the revision of the earlier one. Vars and secrets are read anew. Prints the id of the new job, as
+    /// `scan dispatch` does.
+    #[command(after_help = exit::CODES)]
+    Rerun(rerun::Rerun),
     /// Show a job with its steps and artifacts
     Show {
         #[command(flatten)]
@@ -90,6 +97,7 @@ impl Command {
             }
             Self::List(command) => command.run(session).await,
             Self::Logs(command) => command.run(session).await,
+            Self::Rerun(command) => command.run(session).await,
             Self::Show { job } => {
                 let (client, id) = session.client_and_job(&job).await?;
                 let job = client.job(id).await?;

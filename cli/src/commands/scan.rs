@@ -5,7 +5,6 @@ mod jobs;
 mod ledger;
 mod list;
 mod next;
-mod stay;
 mod why;
 
 use clap::Subcommand;

@@ -52,6 +52,7 @@ pub(crate) fn job(state: JobState) -> Job {
             ("domain".to_owned(), Input::Text("example.org".to_owned())),
         ]),
         created_at: at(0),
+        rerun_of: None,
         started_at: Some(at(1)),
         finished_at: state.is_terminal().then(|| at(9)),
         runner: Some(RunnerRef {

@@ -175,6 +175,24 @@ fn the_argument_wins_over_the_job_of_a_step() {
 }
 
 #[test]
+fn a_rerun_prints_the_id_of_the_new_job() {
+    for (flag, body) in [
+        ("", r#"{"current":false}"#),
+        (" --current", r#"{"current":true}"#),
+    ] {
+        let server = Server::start([dispatched()]);
+        let earlier = id(9);
+        let output = run_at(&server.url, &format!("job rerun {earlier}{flag}"));
+        assert_eq!((output.code, output.stdout), (0, format!("{}\n", id(1))));
+        assert_eq!(server.lines(), [format!("POST /v0/jobs/{earlier}/rerun")]);
+        assert_eq!(server.seen()[0].body, body);
+    }
+    let server = Server::start([dispatched(), now(JobState::Failed)]);
+    let output = run_at(&server.url, &format!("job rerun {} --wait", id(9)));
+    assert_eq!(output.code, 1, "it ends as the new job ends");
+}
+
+#[test]
 fn a_followed_dispatch_prints_the_log() {
     let server = Server::answering(|line| {
         if line.starts_with("POST ") {

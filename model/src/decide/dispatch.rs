@@ -13,7 +13,7 @@ use crate::idempotency::{IdempotencyKey, Made};
 use crate::job::{Inputs, Job, JobState, Trigger};
 use crate::limits::{SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
 use crate::moment::Moment;
-use crate::revision::ActiveWorkflow;
+use crate::revision::{ActiveWorkflow, Revision, RevisionRef};
 use crate::world::World;
 use crate::{Actor, JobId, Reason, RevisionId, ScanKey, Timestamp, WorkflowId};
 
@@ -29,6 +29,16 @@ pub struct Dispatch {
     pub actor: Actor,
     /// Identifies a repeat of this request.
     pub idempotency: Option<IdempotencyKey>,
+    /// The job that is run again, if it is a rerun.
+    pub again: Option<Again>,
+}
+
+/// A job that is run again.
+#[derive(Debug, Clone)]
+pub struct Again {
+    pub job: JobId,
+    /// The revision it ran, to run again; none for the active one.
+    pub revision: Option<Arc<Revision>>,
 }
 
 /// A dispatch whose inputs fit.
@@ -63,6 +73,30 @@ pub fn check_dispatch(
         revision: workflow.record.revision.id,
         inputs,
     })
+}
+
+/// Checks that a job can be run again, before its inputs and its revision are read.
+pub fn check_rerun(world: &World, job: &Job) -> Result<(), Refusal> {
+    // What `job` was read as may be older than the world.
+    if let Some(unfinished) = world.job(job.id) {
+        return Err(Refusal::RerunNotOver {
+            job: job.id,
+            state: unfinished.state.name(),
+        });
+    }
+    let workflow = active(world, job.workflow.id)?;
+    still_has(&workflow, &job.scan)
+}
+
+/// Whether the newest revision has the scan of a job that is run again.
+fn still_has(workflow: &ActiveWorkflow, scan: &ScanName) -> Result<(), Refusal> {
+    match workflow.scan(scan) {
+        Some(_) => Ok(()),
+        None => Err(Refusal::ScanRetired {
+            workflow: workflow.record.name.clone(),
+            scan: scan.to_string(),
+        }),
+    }
 }
 
 fn active(world: &World, id: WorkflowId) -> Result<ActiveWorkflow, Refusal> {
@@ -105,34 +139,59 @@ impl Command for Dispatch {
             return Ok(Decision::unchanged(first));
         }
         let workflow = active(world, self.workflow)?;
-        if workflow.record.revision.id != self.revision {
-            return Err(Refusal::RevisionChanged {
-                workflow: workflow.record.name.clone(),
-            });
-        }
-        if workflow.scan(&self.scan).is_none() {
-            return Err(no_such_scan(&workflow, self.scan.as_str()));
-        }
+        let (revision, read) = self.revision_to_run(world, &workflow)?;
         check_room(world, self.workflow, &self.scan)?;
         let id = JobId::next(world.latest_job(), moment.now, moment.entropy);
         let mut changes = remember(world, self.idempotency, Made::Job(id), moment);
+        changes.extend(read);
+        let rerun_of = self.again.map(|again| again.job);
         changes.push(Change::Job(Arc::new(Job {
             id,
             project: workflow.record.project,
             workflow: workflow.record.reference(),
-            revision: workflow.record.revision.clone(),
+            revision,
             scan: self.scan,
             trigger: Trigger::Dispatch,
-            reason: Reason::Dispatched,
+            reason: rerun_of.map_or(Reason::Dispatched, |of| Reason::Rerun { of }),
             actor: self.actor,
             inputs: self.inputs,
             created_at: moment.now,
+            rerun_of,
             state: JobState::Scheduled,
         })));
         Ok(Decision {
             changes,
             answer: id,
         })
+    }
+}
+
+impl Dispatch {
+    /// The revision that the new job runs, and the change that brings it into the world if it is not there.
+    fn revision_to_run(
+        &self,
+        world: &World,
+        workflow: &ActiveWorkflow,
+    ) -> Result<(RevisionRef, Option<Change>), Refusal> {
+        let again = self.again.as_ref();
+        if again.is_some() {
+            still_has(workflow, &self.scan)?;
+        }
+        if let Some(earlier) = again.and_then(|again| again.revision.as_ref()) {
+            let reference = earlier.record.reference.clone();
+            let is_known = world.revision(reference.id).is_some();
+            let read = (!is_known).then(|| Change::RevisionRead(earlier.clone()));
+            return Ok((reference, read));
+        }
+        if workflow.record.revision.id != self.revision {
+            return Err(Refusal::RevisionChanged {
+                workflow: workflow.record.name.clone(),
+            });
+        }
+        if workflow.scan(&self.scan).is_none() {
+            return Err(no_such_scan(workflow, self.scan.as_str()));
+        }
+        Ok((workflow.record.revision.clone(), None))
     }
 }
 

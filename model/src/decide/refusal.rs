@@ -62,6 +62,16 @@ pub enum Refusal {
         /// The name of its state.
         state: &'static str,
     },
+    /// The job has not finished, so it cannot be run again.
+    #[error("job {job} is {state}; only what is over can be run again")]
+    RerunNotOver {
+        job: JobId,
+        /// The name of its state.
+        state: &'static str,
+    },
+    /// The newest revision has no such scan any more.
+    #[error("workflow `{workflow}` no longer has the scan `{scan}`")]
+    ScanRetired { workflow: String, scan: String },
     /// The job was not ended by its worker, which may still add to its log.
     #[error("the runner of job {job} may add to its log until {until}")]
     JobNotSilent { job: JobId, until: Timestamp },

@@ -10,6 +10,7 @@ mod once;
 mod properties;
 mod removal;
 mod report;
+mod rerun;
 mod runners;
 mod sources;
 mod tokens;

@@ -108,6 +108,7 @@ impl<'a> Subject<'a> {
             actor: Actor::Daemon,
             inputs: Inputs::defaults_of(scan),
             created_at: moment.now,
+            rerun_of: None,
             state: JobState::Scheduled,
         }
     }

@@ -484,6 +484,7 @@ impl Opened {
             inputs: Inputs::Inline(BTreeMap::new()),
             actor: Actor::Daemon,
             idempotency: None,
+            again: None,
         }
     }
 

@@ -10,7 +10,7 @@ use crate::list::facts;
 use crate::pages::job_log::virtual_log;
 use crate::pages::jobs::took;
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
-use crate::words::{at, badge, between, copied_id, job_sentence, short_commit};
+use crate::words::{at, badge, between, copied_id, job_link, job_sentence, short_commit};
 use crate::{form, links, topics};
 
 pub struct JobPage<'a> {
@@ -86,6 +86,9 @@ fn head_facts(visit: &Visit, page: &JobPage<'_>) -> Vec<(&'static str, Markup)> 
             },
         ),
     ];
+    if let Some(earlier) = job.rerun_of {
+        facts.push(("runs again", job_link(earlier)));
+    }
     if let Some(started) = job.started_at {
         facts.push(("waited", html! { (between(job.created_at, started)) }));
         facts.push(("took", took(job, visit)));
@@ -118,7 +121,12 @@ fn actions(visit: &Visit, job: &Job) -> Markup {
         &[("job", &job.id.to_string())],
     );
     html! {
-        @if visit.may("dispatch") { a.button href=(again) data-key="d" { "Run again" } }
+        @if visit.may("dispatch") {
+            @if job.state.is_terminal() {
+                (form::button(visit, &links::rerun_job(job.id), "Run again"))
+            }
+            a.button href=(again) data-key="d" { "Run with changes" }
+        }
         @if visit.may("job:write") && !job.state.is_terminal() {
             (form::guarded(visit, &links::cancel_job(job.id), "Cancel",
                 "The runner stops the step that runs. What it has written stays in the log."))

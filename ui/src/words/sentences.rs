@@ -48,7 +48,10 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
         (_, Trigger::Dispatch) if job.reason.code == "dispatched" => html! {
             (verb) " by hand, by " b { (job.reason.actor) } "."
         },
-        (_, Trigger::Dispatch) => html! { (verb) " by hand." },
+        (_, Trigger::Dispatch) => match job.rerun_of {
+            Some(earlier) => html! { (verb) " by hand: " (job_link(earlier)) " was run again." },
+            None => html! { (verb) " by hand." },
+        },
         (_, Trigger::Cron) => html! { (verb) " by its schedule." },
         (_, Trigger::Expr) => html! { (verb) " because its expression became true." },
     }

@@ -119,6 +119,7 @@ pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
             ("note".to_owned(), Input::Text(String::new())),
         ]),
         created_at: ago(260),
+        rerun_of: (state == JobState::Cancelled).then(|| id(4)),
         started_at: started.then(|| ago(252)),
         finished_at: state.is_terminal().then(|| ago(12)),
         runner: started.then(|| RunnerRef {

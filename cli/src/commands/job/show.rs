@@ -30,6 +30,7 @@ pub(super) fn text(job: &Job) -> String {
         )
         .add_some("waiting", job.waiting.as_ref().map(|why| &why.message))
         .add("trigger", job.trigger.as_str())
+        .add_some("rerun of", job.rerun_of.map(|job| job.to_string()))
         .add_some("runner", job.runner.as_ref().map(|runner| &runner.name))
         .add("created", time(&job.created_at))
         .add_some("started", job.started_at.as_ref().map(time))

@@ -4,19 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use client::LogQuery;
 use serde_json::Value;
 use uuid::Uuid;
-use wire::{DispatchRequest, Job};
+use wire::DispatchRequest;
 
-use super::stay::Stay;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::format::Format;
-use crate::log_lines::LogLines;
+use crate::limits;
 use crate::reading::read_text;
 use crate::session::Session;
-use crate::{follow, limits, wait};
+use crate::stay::Stay;
 
 #[derive(Debug, Args)]
 pub(crate) struct Dispatch {
@@ -44,44 +41,8 @@ impl Dispatch {
         let job = client
             .dispatch(&self.workflow, &self.scan, &request, &key)
             .await?;
-        match self.stay {
-            Stay::No => {
-                session.show(&job, id_line)?;
-                Ok(Exit::Succeeded)
-            }
-            Stay::Following { timeout } => {
-                session.terminal.say(&job.id.to_string());
-                let mut lines = LogLines::default();
-                let end = follow::follow(session, &client, job.id, LogQuery::default(), &mut lines);
-                let job = wait::within(timeout, job.id, end).await?;
-                Ok(wait::report_end(session, &job))
-            }
-            Stay::Waiting { timeout } => {
-                print_id(session, &job)?;
-                let end = wait::end_of(session, &client, job.id);
-                let job = wait::within(timeout, job.id, end).await?;
-                if session.format != Format::Table {
-                    session.show(&job, id_line)?;
-                }
-                Ok(wait::report_end(session, &job))
-            }
-        }
+        self.stay.after(job, &client, session).await
     }
-}
-
-/// The id alone, for scripts. Programs that want more ask for another form.
-fn id_line(job: &Job) -> String {
-    format!("{}\n", job.id)
-}
-
-/// Prints the id of a job that the command waits for. In the forms for programs, standard output is for the finished
-/// job, so the id goes to standard error.
-fn print_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
-    match session.format {
-        Format::Table => session.terminal.data(&id_line(job))?,
-        Format::Json | Format::Yaml => session.terminal.say(&job.id.to_string()),
-    }
-    session.terminal.flush()
 }
 
 fn inputs(

@@ -10,8 +10,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::json;
 
 use crate::decide::{
-    Cancel, Claim, Command, Complete, Dispatch, EndJob, Failure, Loss, Refusal, RemoveRunner,
-    ReportSteps, Retire, StoreArtifact,
+    Again, Cancel, Claim, Command, Complete, Dispatch, EndJob, Failure, Loss, Refusal,
+    RemoveRunner, ReportSteps, Retire, StoreArtifact, check_rerun,
 };
 use crate::job::{StepOutcome as Outcome, StepStatus as Status};
 use crate::testing::{House, NIGHTLY, activate, complete, snapshot, source, step, succeeded};
@@ -26,6 +26,7 @@ enum Action {
     Push { workflow: u8, version: u8 },
     Retire { workflow: u8 },
     Dispatch { workflow: u8, key: Option<u8> },
+    Rerun { job: u8 },
     Register { name: u8 },
     RemoveRunner { runner: u8 },
     Claim { job: u8, runner: u8, stranger: bool },
@@ -45,6 +46,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => few.clone().prop_map(|workflow| Action::Retire { workflow }),
         8 => (few.clone(), prop::option::of(few.clone()))
             .prop_map(|(workflow, key)| Action::Dispatch { workflow, key }),
+        2 => job.clone().prop_map(|job| Action::Rerun { job }),
         3 => few.clone().prop_map(|name| Action::Register { name }),
         1 => few.clone().prop_map(|runner| Action::RemoveRunner { runner }),
         12 => (job.clone(), few.clone(), prop::bool::weighted(0.1))
@@ -110,6 +112,7 @@ impl Story {
                 self.settled(Retire { workflow });
             }
             Action::Dispatch { workflow, key } => self.dispatch(workflow, key),
+            Action::Rerun { job } => self.rerun(job),
             Action::Register { name } => {
                 let name = name.to_string();
                 if self.house.world.runners().all(|runner| runner.name != name) {
@@ -196,6 +199,40 @@ impl Story {
             self.settled(command);
         } else if let Ok(job) = self.step(command) {
             assert_eq!(self.jobs.keys().next_back(), Some(&job), "ids rise");
+        }
+    }
+
+    /// Runs one of the newest jobs again, of its revision.
+    fn rerun(&mut self, choice: u8) {
+        let Some(job) = self.jobs.get(&self.job(choice)).cloned() else {
+            return;
+        };
+        let may = check_rerun(&self.house.world, &job);
+        assert!(may.is_err() || job.state.is_terminal());
+        let revision = self.house.decided.iter().find_map(|change| match change {
+            Change::Revision(revision, _) if revision.record.reference.id == job.revision.id => {
+                Some(revision.clone())
+            }
+            _ => None,
+        });
+        let command = Dispatch {
+            workflow: job.workflow.id,
+            scan: job.scan.clone(),
+            revision: job.revision.id,
+            inputs: job.inputs.clone(),
+            actor: Actor::Daemon,
+            idempotency: None,
+            again: Some(Again {
+                job: job.id,
+                revision,
+            }),
+        };
+        if may.is_ok()
+            && let Ok(again) = self.step(command)
+        {
+            let again = &self.jobs[&again];
+            assert_eq!(again.rerun_of, Some(job.id));
+            assert_eq!(again.revision, job.revision);
         }
     }
 

@@ -1,16 +1,24 @@
-//! Whether a dispatch waits for its job, and how long.
+//! Whether a command that makes a job waits for it, and how long.
 
 use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use client::settings::is_typed;
+use client::{Client, LogQuery};
+use wire::Job;
 
 use crate::clock::parse_duration;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::format::Format;
+use crate::log_lines::LogLines;
+use crate::session::Session;
+use crate::{follow, wait};
 
-/// What a dispatch does after making the job.
+/// What the command does after making the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stay {
+pub(crate) enum Stay {
     /// Nothing.
     No,
     /// It waits for the job's end.
@@ -30,6 +38,54 @@ struct Flags {
     /// With --wait or --follow: wait no longer than this, as in 90s, 30m or 1h
     #[arg(long, env = "SERVICE_TIMEOUT", value_name = "DURATION", value_parser = parse_duration)]
     timeout: Option<Duration>,
+}
+
+impl Stay {
+    /// Prints the id of the new job, and waits for its end if that is asked for.
+    pub(crate) async fn after(
+        self,
+        job: Job,
+        client: &Client,
+        session: &mut Session<'_>,
+    ) -> Result<Exit, Error> {
+        match self {
+            Self::No => {
+                session.show(&job, id_line)?;
+                Ok(Exit::Succeeded)
+            }
+            Self::Following { timeout } => {
+                session.terminal.say(&job.id.to_string());
+                let mut lines = LogLines::default();
+                let end = follow::follow(session, client, job.id, LogQuery::default(), &mut lines);
+                let job = wait::within(timeout, job.id, end).await?;
+                Ok(wait::report_end(session, &job))
+            }
+            Self::Waiting { timeout } => {
+                print_id(session, &job)?;
+                let end = wait::end_of(session, client, job.id);
+                let job = wait::within(timeout, job.id, end).await?;
+                if session.format != Format::Table {
+                    session.show(&job, id_line)?;
+                }
+                Ok(wait::report_end(session, &job))
+            }
+        }
+    }
+}
+
+/// The id alone, for scripts. Programs that want more ask for another form.
+fn id_line(job: &Job) -> String {
+    format!("{}\n", job.id)
+}
+
+/// Prints the id of a job that the command waits for. In the forms for programs, standard output is for the finished
+/// job, so the id goes to standard error.
+fn print_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
+    match session.format {
+        Format::Table => session.terminal.data(&id_line(job))?,
+        Format::Json | Format::Yaml => session.terminal.say(&job.id.to_string()),
+    }
+    session.terminal.flush()
 }
 
 impl FromArgMatches for Stay {

@@ -1,0 +1,131 @@
+//! Running finished jobs again.
+
+use http::Method;
+use model::Scope;
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::client::{Answer, Call};
+use crate::service::{PLAIN, Service, text};
+
+/// A dispatched job that was cancelled, so that it is over.
+async fn over(service: &Service, scan: &str, body: &serde_json::Value) -> String {
+    let path = format!("/v0/workflows/main%2Fpipeline/scans/{scan}/dispatch");
+    let made = service.post(&path, body).await.expect(202);
+    let job = text(&made["job"]["id"]);
+    let cancel = Call::post(format!("/v0/jobs/{job}/cancel"));
+    service.admin(cancel).await.expect(200);
+    job
+}
+
+async fn rerun(service: &Service, job: &str, body: &serde_json::Value) -> Answer {
+    service.post(&format!("/v0/jobs/{job}/rerun"), body).await
+}
+
+#[tokio::test]
+async fn a_rerun_has_the_inputs_and_the_revision_of_the_job_or_the_active_one() {
+    let service = Service::start().await;
+    let inputs = json!({"target": "all", "fast": true});
+    let job = over(&service, "build", &json!({ "inputs": inputs })).await;
+    let before = service.get(&format!("/v0/jobs/{job}")).await.expect(200);
+
+    let other = "
+scans:
+  build:
+    on: { dispatch: { inputs: { target: { required: true } } } }
+    steps: [ { run: make } ]
+";
+    service.push(&[("workflows/pipeline.yaml", other)]).await;
+    let call = Call::post(format!("/v0/jobs/{job}/rerun"));
+    let made = service.admin(call).await.expect(202)["job"].clone();
+    assert_eq!(made["rerun_of"], json!(job));
+    assert_eq!(made["inputs"], inputs);
+    assert_eq!(made["revision"], before["revision"]);
+    assert_eq!(made["trigger"], "dispatch");
+    assert_eq!(made["reason"]["code"], "rerun");
+    assert_eq!(made["reason"]["actor"], "token tester");
+
+    // The active revision has no input of that name.
+    let current = json!({"current": true});
+    let refused = rerun(&service, &job, &current).await;
+    let problem = refused.problem(422, "invalid_inputs");
+    assert_eq!(problem["errors"][0]["field"], "inputs.fast", "{problem}");
+    let other = format!("{other}# changed\n")
+        .replace("required: true }", "required: true }, fast: { type: bool }");
+    service.push(&[("workflows/pipeline.yaml", &other)]).await;
+    let made = rerun(&service, &job, &current).await.expect(202)["job"].clone();
+    assert_eq!(made["revision"]["number"], 3);
+    assert_eq!(made["inputs"], inputs);
+    assert_eq!(made["rerun_of"], json!(job));
+}
+
+#[tokio::test]
+async fn large_inputs_are_run_again_whole() {
+    let service = Service::start().await;
+    let target = "x".repeat(65_535);
+    let inputs = json!({"target": target, "fast": false});
+    let job = over(&service, "build", &json!({ "inputs": inputs })).await;
+    let made = rerun(&service, &job, &json!({})).await.expect(202)["job"].clone();
+    let call = Call::new(Method::DELETE, format!("/v0/jobs/{job}"));
+    service.admin(call).await.expect(204);
+    let path = format!("/v0/jobs/{}", text(&made["id"]));
+    assert_eq!(service.get(&path).await.expect(200)["inputs"], inputs);
+}
+
+#[tokio::test]
+async fn a_repeat_with_the_same_key_makes_no_second_job() {
+    let service = Service::start().await;
+    let job = over(&service, "large", &json!({})).await;
+    let keyed = |body: serde_json::Value| {
+        let call = Call::post(format!("/v0/jobs/{job}/rerun")).header("idempotency-key", "k");
+        service.admin(call.json(&body))
+    };
+    let first = keyed(json!({})).await.expect(202)["job"]["id"].clone();
+    assert_eq!(keyed(json!({})).await.expect(202)["job"]["id"], first);
+    let other = keyed(json!({"current": true})).await;
+    other.problem(422, "idempotency_mismatch");
+}
+
+#[tokio::test]
+async fn what_is_unfinished_or_gone_is_not_run_again() {
+    let service = Service::start().await;
+    let waiting = service.dispatch("large").await;
+    let refused = rerun(&service, &waiting, &json!({})).await;
+    let problem = refused.problem(409, "illegal_transition");
+    assert!(
+        text(&problem["detail"]).contains("is scheduled"),
+        "{problem}"
+    );
+
+    let token = service.personal([Scope::JobWrite], None).await;
+    let job = over(&service, "large", &json!({})).await;
+    let call = Call::post(format!("/v0/jobs/{job}/rerun")).bearer(&token);
+    call.send(service.address).await.problem(403, "forbidden");
+
+    let without = "scans: { build: { on: { dispatch: {} }, steps: [ { run: make } ] } }\n";
+    service.push(&[("workflows/pipeline.yaml", without)]).await;
+    let refused = rerun(&service, &job, &json!({})).await;
+    refused.problem(409, "retired");
+    service.push(&[("workflows/deep/plain.yaml", PLAIN)]).await;
+    for current in [false, true] {
+        let refused = rerun(&service, &job, &json!({ "current": current })).await;
+        refused.problem(409, "retired");
+    }
+}
+
+#[tokio::test]
+async fn the_button_of_the_page_runs_the_job_again_once() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    let job = over(&service, "large", &json!({})).await;
+    let page = browser.page(&format!("/jobs/{job}")).await;
+    let action = format!("action=\"/jobs/{job}/rerun\"");
+    let (_, form) = page.split_once(&action).expect("a form");
+    let (_, rest) = form.split_once("value=\"").unwrap();
+    let form = [("idempotency_key", rest.split_once('"').unwrap().0)];
+    let path = format!("/jobs/{job}/rerun");
+    let to = browser.done(&path, &form).await;
+    assert_eq!(browser.done(&path, &form).await, to);
+    let page = browser.page(&to).await;
+    assert!(page.contains(&format!("href=\"/jobs/{job}\"")), "{page}");
+}

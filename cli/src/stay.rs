@@ -28,7 +28,7 @@ pub(crate) enum Stay {
 }
 
 #[derive(Debug, Args)]
-struct Flags {
+struct StayFlags {
     /// Wait until the job is over, and end as the job ended
     #[arg(long, env = "SERVICE_WAIT")]
     wait: bool,
@@ -91,11 +91,11 @@ fn print_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
 impl FromArgMatches for Stay {
     /// Refuses a timeout without a wait. A timeout from the environment may be meant for other commands.
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let Flags {
+        let StayFlags {
             wait,
             follow,
             timeout,
-        } = Flags::from_arg_matches(matches)?;
+        } = StayFlags::from_arg_matches(matches)?;
         match (wait, follow) {
             (_, true) => Ok(Self::Following { timeout }),
             (true, false) => Ok(Self::Waiting { timeout }),
@@ -116,10 +116,10 @@ impl FromArgMatches for Stay {
 
 impl Args for Stay {
     fn augment_args(command: Command) -> Command {
-        Flags::augment_args(command)
+        StayFlags::augment_args(command)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Flags::augment_args_for_update(command)
+        StayFlags::augment_args_for_update(command)
     }
 }

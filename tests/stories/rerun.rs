@@ -19,14 +19,14 @@ scans:
 #[test]
 fn a_failed_job_runs_again_as_it_was_and_as_it_is_now_also_after_a_restart() {
     let mut world = World::with_workflow("build.yaml", FAILS);
-    world.everscan(&["var", "set", "main", "WHO", "Ada"]);
+    world.everscan(&["var", "set", "WHO", "Ada"]);
     let job = world.dispatch("build", "build", &["name=a & b"]);
     assert_eq!(world.finished(&job)["state"], "failed");
     assert_eq!(world.log(&job), "a & b of Ada\n");
 
     world.push(&[("build.yaml", Some(&FAILS.replace("exit 3", "exit 0")))]);
     world.sync();
-    world.everscan(&["var", "set", "main", "WHO", "Bob"]);
+    world.everscan(&["var", "set", "WHO", "Bob"]);
     // The daemon reads the earlier revision again, also for a job that waited over its restart.
     world.stop_runner();
     let again = world.everscan(&["job", "rerun", "-j", &job]);

@@ -242,6 +242,7 @@ const PATHS: &[&str] = &[
     "jobs/*",
     "jobs/*/cancel",
     "jobs/*/delete",
+    "jobs/*/rerun",
     "jobs/*/context",
     "jobs/*/log",
     "jobs/*/log/raw",

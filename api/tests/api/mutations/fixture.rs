@@ -192,6 +192,10 @@ impl Fixture {
                 "/v0/workflows/pipeline/scans/build/dispatch",
                 json!({"inputs": {"target": "all", "fast": true}}),
             ),
+            post(
+                &format!("/v0/jobs/{}/rerun", self.finished),
+                json!({"current": true}),
+            ),
             post(&format!("/v0/jobs/{}/cancel", self.cancelled), json!({})),
             post(
                 "/v0/tokens",

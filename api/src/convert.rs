@@ -4,8 +4,8 @@ use model::blob::LinkUse;
 use model::{
     Artifact, Condition, Edit, EncodingCheck, EndState, Inputs, Job, JobId, JobState, KeyState,
     Missed, NamedBy, ProjectId, Projects, Reason, RevisionRecord, RevisionRef, Runner, Seen, Slots,
-    Source, StaleFile, Step, StepOutcome, StepStatus, StoredSecret, Timestamp, TipRef, Token,
-    Trigger, Var, WorkflowRecord, WorkflowRef, WorkflowStatus,
+    Source, StaleFile, Step, StepOutcome, StepStatus, StoredSecret, SuspendedPart, Suspension,
+    Timestamp, TipRef, Token, Trigger, Var, WorkflowRecord, WorkflowRef, WorkflowStatus,
 };
 use reconciler::{Access, TokenSource};
 use state::{DamagedLines, LogRecord};
@@ -459,6 +459,7 @@ pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflo
     let newest = seen.revision(record);
     let definition = newest.map(|newest| &newest.definition);
     let stale = seen.stale_file(record);
+    let own = seen.latest_suspension(*id, None).map(|latest| &**latest);
     let state = match (status, definition) {
         (WorkflowStatus::Retired { .. }, _) => "retired",
         (WorkflowStatus::Active, Some(_)) => "active",
@@ -472,6 +473,17 @@ pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflo
         description: definition.and_then(|definition| definition.description.clone()),
         state: state.to_owned(),
         retired: seen.retirement(record).as_ref().map(explanation),
+        suspended: own.and_then(suspension),
+        resumed: own.and_then(resumption),
+        suspended_scans: definition
+            .into_iter()
+            .flat_map(|definition| definition.scans())
+            .filter(|scan| {
+                let latest = seen.latest_suspension(*id, Some(&scan.name));
+                latest.is_some_and(|latest| latest.is_in_force())
+            })
+            .map(|scan| scan.name.to_string())
+            .collect(),
         revision: revision(&record.revision, newest.map(|newest| &newest.record)),
         scans: definition
             .into_iter()
@@ -483,6 +495,29 @@ pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflo
             .collect(),
         stale: stale.map(|stale| stale_file(seen, stale)),
     }
+}
+
+/// A suspension, while it is in force.
+pub(crate) fn suspension(latest: &Suspension) -> Option<wire::Suspension> {
+    latest.is_in_force().then(|| wire::Suspension {
+        part: match latest.part() {
+            SuspendedPart::Workflow => wire::SuspendedPart::Workflow,
+            SuspendedPart::Scan => wire::SuspendedPart::Scan,
+        },
+        since: latest.since,
+        by: latest.by.to_string(),
+        reason: latest.reason.clone(),
+    })
+}
+
+/// The end of a suspension, once there is one.
+pub(crate) fn resumption(latest: &Suspension) -> Option<wire::Resumption> {
+    let resumed = latest.resumed.as_ref()?;
+    Some(wire::Resumption {
+        at: resumed.at,
+        by: resumed.by.to_string(),
+        reason: resumed.reason.clone(),
+    })
 }
 
 pub(crate) fn revision(reference: &RevisionRef, record: Option<&RevisionRecord>) -> wire::Revision {

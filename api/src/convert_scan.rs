@@ -11,12 +11,16 @@ pub(crate) fn status(seen: Seen<'_>, workflow: &ActiveWorkflow, scan: &Scan) -> 
         workflow: workflow.record.id,
         scan: scan.name.clone(),
     };
+    let suspension = seen.suspension(&key);
+    let own = seen.latest_suspension(key.workflow, Some(&key.scan));
     let mut unfinished = seen.jobs_of(&key);
     let last_job = unfinished.next_back().map(|job| job_line(job));
     let finished = seen.finished(&key);
     wire::ScanStatus {
         workflow: convert::workflow_ref(&workflow.record.reference()),
         scan: convert::scan(&workflow.revision.definition, scan),
+        suspended: suspension.and_then(|it| convert::suspension(it)),
+        resumed: own.and_then(|it| convert::resumption(it)),
         next_slot: seen.next_slot_of(&key),
         unfinished: unfinished.count() as u64 + u64::from(last_job.is_some()),
         finished: finished_jobs(finished),

@@ -55,6 +55,8 @@ fn past(workflow: &ActiveWorkflow, scan: &ScanName, state: &str, why: Why) -> wi
         scan: scan.to_string(),
         state: state.to_owned(),
         removed_by: None,
+        suspended: None,
+        resumed: None,
         cron: None,
         expr: None,
         dispatch: false,
@@ -106,6 +108,7 @@ pub(crate) fn record(record: LedgerRecord) -> wire::LedgerRecord {
 fn cause(cause: Cause) -> wire::LedgerCause {
     match cause {
         Cause::Slots { first, last, count } => wire::LedgerCause::Slots { first, last, count },
+        Cause::Resumed { slot } => wire::LedgerCause::Resumed { slot },
         Cause::Success { scan, job } => wire::LedgerCause::Success {
             scan,
             job: job.uuid(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{ETAG, HeaderName, RETRY_AFTER};
 use model::decide::{Refusal, Remedy};
-use model::{JobId, Made, SealingError, error_chain};
+use model::{JobId, Made, SealingError, SuspendedPart, error_chain};
 use reconciler::{
     BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError,
     WorkerError,
@@ -160,6 +160,7 @@ const fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::AmbiguousName
         | ErrorCode::AlreadyDone
         | ErrorCode::Retired
+        | ErrorCode::Suspended
         | ErrorCode::WorkflowUnreadable
         | ErrorCode::IllegalTransition
         | ErrorCode::JobOver
@@ -233,6 +234,19 @@ impl From<Refusal> for Failure {
                 .hint("push the file again to bring the workflow back"),
             Refusal::SourceDropped { .. } => Self::new(ErrorCode::Retired, text)
                 .hint("name the source in the daemon's configuration again and restart the daemon"),
+            Refusal::Suspended { part, workflow, scan, .. } => {
+                Self::new(ErrorCode::Suspended, text).hint(match part {
+                    SuspendedPart::Workflow => {
+                        format!("`everscan workflow resume {}` lets it start jobs again", shorten(&workflow))
+                    }
+                    SuspendedPart::Scan => format!(
+                        "`everscan scan resume {} {}` lets it start jobs again",
+                        shorten(&workflow),
+                        shorten(&scan)
+                    ),
+                })
+            }
+            Refusal::JobHeld { .. } => Self::new(ErrorCode::OfferLapsed, text),
             Refusal::WorkflowUnreadable { remedy, .. } => {
                 Self::new(ErrorCode::WorkflowUnreadable, text).hint(match remedy {
                     Remedy::ValidFile { source_name } => format!(

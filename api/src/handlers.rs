@@ -22,6 +22,7 @@ pub(crate) mod scans;
 mod schema;
 pub(crate) mod sessions;
 pub(crate) mod sources;
+pub(crate) mod suspensions;
 pub(crate) mod tokens;
 mod validate;
 pub(crate) mod why;
@@ -125,6 +126,12 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::DiffRevision => Box::pin(revisions::diff(me, &request)),
         UserRoute::Validate => Box::pin(validate::validate(request)),
         UserRoute::PruneWorkflow => Box::pin(prune::prune(me, request)),
+        UserRoute::SuspendWorkflow | UserRoute::SuspendScan => {
+            Box::pin(suspensions::suspend(me, request))
+        }
+        UserRoute::ResumeWorkflow | UserRoute::ResumeScan => {
+            Box::pin(suspensions::resume(me, request))
+        }
         UserRoute::Dispatch => Box::pin(dispatch::dispatch(me, request)),
         UserRoute::ListScans => Box::pin(scans::list(me, &request)),
         UserRoute::ShowScan => Box::pin(scans::show(me, &request)),

@@ -40,6 +40,7 @@ fn document() -> Value {
     schemas.subschema_for::<wire::JobEvent>();
     schemas.subschema_for::<wire::StepEvent>();
     schemas.subschema_for::<wire::RevisionEvent>();
+    schemas.subschema_for::<wire::SuspensionEvent>();
     schemas.subschema_for::<wire::SourceEvent>();
     schemas.subschema_for::<wire::RunnerEvent>();
     let mut schemas = schemas.take_definitions(true);

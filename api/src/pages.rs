@@ -19,6 +19,7 @@ mod runners;
 mod scans;
 mod sign_in;
 mod sources;
+mod suspensions;
 mod tokens;
 mod typed;
 mod workflows;
@@ -103,6 +104,12 @@ pub(crate) async fn act(
         ActionRoute::RerunJob => Box::pin(jobs::rerun(frame, typed)),
         ActionRoute::DeleteArtifact => Box::pin(artifacts::delete(frame)),
         ActionRoute::Dispatch => Box::pin(scans::dispatch(frame, typed)),
+        ActionRoute::SuspendWorkflow | ActionRoute::SuspendScan => {
+            Box::pin(suspensions::suspend(frame, typed))
+        }
+        ActionRoute::ResumeWorkflow | ActionRoute::ResumeScan => {
+            Box::pin(suspensions::resume(frame, typed))
+        }
         ActionRoute::CreateRegistration => Box::pin(runners::register(frame, typed)),
         ActionRoute::RemoveRunner => Box::pin(runners::remove(frame)),
         ActionRoute::SyncSource => Box::pin(sources::sync(frame)),

@@ -141,6 +141,10 @@ routes! {
         DiffRevision GET "/v0/workflows/{workflow}/revisions/{revision}/diff", WorkflowRead; ["from"], 0;
         Validate POST "/v0/validate", WorkflowRead; [], VALIDATE_BODY;
         PruneWorkflow POST "/v0/workflows/{workflow}/prune", WorkflowWrite; [], SMALL_BODY;
+        SuspendWorkflow POST "/v0/workflows/{workflow}/suspend", WorkflowWrite; [], SMALL_BODY;
+        ResumeWorkflow POST "/v0/workflows/{workflow}/resume", WorkflowWrite; [], SMALL_BODY;
+        SuspendScan POST "/v0/workflows/{workflow}/scans/{scan}/suspend", WorkflowWrite; [], SMALL_BODY;
+        ResumeScan POST "/v0/workflows/{workflow}/scans/{scan}/resume", WorkflowWrite; [], SMALL_BODY;
         Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
         ListScans GET "/v0/scans", WorkflowRead; ["workflow" "limit" "cursor"], 0;
         ShowScan GET "/v0/workflows/{workflow}/scans/{scan}", WorkflowRead; [], 0;
@@ -249,6 +253,10 @@ routes! {
         RerunJob POST "/jobs/{job}/rerun", Dispatch; [], SMALL_BODY;
         DeleteArtifact POST "/jobs/{job}/artifacts/{artifact}/delete", JobWrite; [], SMALL_BODY;
         Dispatch POST "/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
+        SuspendWorkflow POST "/workflows/{workflow}/suspend", WorkflowWrite; [], SMALL_BODY;
+        ResumeWorkflow POST "/workflows/{workflow}/resume", WorkflowWrite; [], SMALL_BODY;
+        SuspendScan POST "/workflows/{workflow}/scans/{scan}/suspend", WorkflowWrite; [], SMALL_BODY;
+        ResumeScan POST "/workflows/{workflow}/scans/{scan}/resume", WorkflowWrite; [], SMALL_BODY;
         CreateRegistration POST "/runners/registrations", RunnerWrite; [], SMALL_BODY;
         RemoveRunner POST "/runners/{runner}/remove", RunnerWrite; [], SMALL_BODY;
         SyncSource POST "/sources/{source}/sync", ProjectWrite; [], SMALL_BODY;

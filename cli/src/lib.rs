@@ -29,6 +29,7 @@ mod receiving;
 mod selected_job;
 mod session;
 mod stay;
+mod suspension;
 mod table;
 mod terminal;
 mod untrusted;

@@ -2,8 +2,8 @@
 
 use http::Method;
 use wire::{
-    DispatchRequest, DispatchResponse, Job, Page, PruneRequest, Pruned, Revision, RevisionDiff,
-    RevisionText, Why, Workflow,
+    DispatchRequest, DispatchResponse, Job, Page, PruneRequest, Pruned, Resume, Revision,
+    RevisionDiff, RevisionText, Suspend, SuspensionStatus, Why, Workflow,
 };
 
 use crate::route::Route;
@@ -85,6 +85,36 @@ impl Client {
             .await
     }
 
+    /// Lets nothing of a workflow, or of one of its scans, start: `POST /workflows/{workflow}/suspend` and
+    /// `/workflows/{workflow}/scans/{scan}/suspend`.
+    pub async fn suspend(
+        &self,
+        workflow: &str,
+        scan: Option<&str>,
+        request: &Suspend,
+    ) -> Result<SuspensionStatus, Error> {
+        let route = part(workflow, scan)?.then("suspend");
+        self.call(Method::POST, &route)
+            .json(request)?
+            .answer()
+            .await
+    }
+
+    /// Lets a workflow or a scan start jobs again: `POST /workflows/{workflow}/resume` and
+    /// `/workflows/{workflow}/scans/{scan}/resume`.
+    pub async fn resume(
+        &self,
+        workflow: &str,
+        scan: Option<&str>,
+        request: &Resume,
+    ) -> Result<SuspensionStatus, Error> {
+        let route = part(workflow, scan)?.then("resume");
+        self.call(Method::POST, &route)
+            .json(request)?
+            .answer()
+            .await
+    }
+
     /// Makes a job of a scan: `POST /workflows/{workflow}/scans/{scan}/dispatch`. Calls with the same idempotency key
     /// make one job, so this call is repeated if the daemon cannot be reached.
     pub async fn dispatch(
@@ -106,6 +136,15 @@ impl Client {
             .answer()
             .await?;
         Ok(response.job)
+    }
+}
+
+/// A workflow, or one of its scans.
+fn part(workflow: &str, scan: Option<&str>) -> Result<Route, Error> {
+    let route = Route::v0("workflows").name(workflow)?;
+    match scan {
+        None => Ok(route),
+        Some(scan) => route.then("scans").name(scan),
     }
 }
 

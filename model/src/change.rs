@@ -16,6 +16,7 @@ use crate::revision::{Revision, WorkflowRecord};
 use crate::runner::{Registration, Runner};
 use crate::scan_head::{Digests, ScanHead};
 use crate::source::{Source, TipRecord};
+use crate::suspension::Suspension;
 use crate::token::Token;
 use crate::{BlobLinkId, JobId, ProjectId, RegistrationId, RunnerId, ScanKey, TokenId};
 
@@ -30,6 +31,8 @@ pub enum Change {
     Workflow(Arc<WorkflowRecord>),
     /// A workflow has a new revision. The text is absent when it was written as an object before.
     Revision(Arc<Revision>, Option<Arc<str>>),
+    /// The latest suspension of a workflow or a scan.
+    Suspension(Arc<Suspension>),
     /// An earlier revision, read because a new job runs it. It is not stored.
     RevisionRead(Arc<Revision>),
     /// The new head of a scan.

@@ -23,6 +23,7 @@ mod runners;
 mod secrets;
 mod sessions;
 mod sources;
+mod suspend;
 mod tokens;
 mod triggers;
 mod values;
@@ -50,6 +51,7 @@ pub use runners::{
 pub use secrets::{DeleteSecret, SealAnew, SealedAnew, SetSecret};
 pub use sessions::{SeeSession, SignIn, SignOut, SignOutEverywhere, SignedIn};
 pub use sources::{ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip};
+pub use suspend::{Resume, Suspend};
 pub use tokens::{CreateToken, InitialToken, NewToken, NoteUse, RegenerateToken, RevokeToken};
 pub use triggers::{Consider, ExplainedTrigger, Fire, Rewind};
 pub use values::Precondition;

@@ -29,6 +29,8 @@ pub enum Cause {
         /// How many. Counting stops at a limit.
         count: u64,
     },
+    /// A scan was resumed, and this slot had come due while it was suspended. It has a record of that time already.
+    Resumed { slot: Timestamp },
     /// A scan succeeded.
     Success {
         scan: String,

@@ -40,6 +40,7 @@ mod sealing;
 mod sealing_keys;
 mod session;
 mod source;
+mod suspension;
 #[cfg(test)]
 mod testing;
 mod token;
@@ -91,6 +92,7 @@ pub use source::{
     Condition, ConditionKind, FileOutcome, FileVerdict, Source, StaleFile, Status, TipRecord,
     TipRef,
 };
+pub use suspension::{Resumption, SuspendedPart, Suspension};
 pub use token::{FormerSecret, ParseTokenError, PlainToken, Token, TokenHash, TokenKind};
 pub use uses::{NamedBy, Uses};
 pub use viewer::{Projects, Seen, Viewer};

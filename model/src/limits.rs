@@ -227,6 +227,9 @@ pub const IDEMPOTENCY: TimeDelta = TimeDelta::hours(24);
 /// Expired records that are removed together with the creation of one: two, so that they do not pile up.
 pub const IDEMPOTENCY_SWEEP: usize = 2;
 
+/// Longest reason of a suspension or resumption, in characters: a sentence or two. It is repeated in the ledger and in jobs.
+pub const SUSPENSION_REASON_CHARS: usize = 500;
+
 /// Jobs that the reason of a waiting job names; the others are counted. A person looks at one or two.
 pub const NAMED_JOBS: usize = 3;
 

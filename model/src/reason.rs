@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::SecondsFormat;
 use serde::{Deserialize, Serialize};
 
-use crate::{JobId, Timestamp};
+use crate::{Actor, JobId, SuspendedPart, Timestamp};
 
 /// Why a job or a source is in its state. The serialised `code` is stable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +82,14 @@ pub enum Reason {
     TimedOut,
     /// The worker session token reached its end.
     SessionExpired,
+    /// The workflow or the scan is suspended.
+    Suspended {
+        part: SuspendedPart,
+        since: Timestamp,
+        by: Actor,
+        /// Why, in the words of who did it.
+        text: String,
+    },
     /// The workflow, or the scan in it, is gone from the source.
     Retired,
     /// The daemon's configuration no longer names the source.
@@ -187,6 +195,7 @@ impl Reason {
         "cancelled_by_user",
         "timed_out",
         "session_expired",
+        "suspended",
         "retired",
         "source_dropped",
         "replaced",
@@ -219,6 +228,7 @@ impl Reason {
             Self::CancelledByUser => "cancelled_by_user",
             Self::TimedOut => "timed_out",
             Self::SessionExpired => "session_expired",
+            Self::Suspended { .. } => "suspended",
             Self::Retired => "retired",
             Self::SourceDropped => "source_dropped",
             Self::Expired => "expired",
@@ -294,6 +304,19 @@ impl fmt::Display for Reason {
             Self::CancelledByUser => f.write_str("cancelled by a user"),
             Self::TimedOut => f.write_str("the scan's timeout passed"),
             Self::SessionExpired => f.write_str("the worker session ended"),
+            Self::Suspended {
+                part,
+                since,
+                by,
+                text,
+            } => {
+                let since = since.to_rfc3339_opts(SecondsFormat::Secs, true);
+                let whole = match part {
+                    SuspendedPart::Workflow => "workflow ",
+                    SuspendedPart::Scan => "",
+                };
+                write!(f, "{whole}suspended since {since} by {by}: {text}")
+            }
             Self::Retired => f.write_str("its file or scan is gone from the source"),
             Self::SourceDropped => f.write_str("its source is no longer configured"),
             Self::Expired => f.write_str("it has expired"),
@@ -419,7 +442,13 @@ mod tests {
                 Some(Reason::Restored) => Reason::CancelledByUser,
                 Some(Reason::CancelledByUser) => Reason::TimedOut,
                 Some(Reason::TimedOut) => Reason::SessionExpired,
-                Some(Reason::SessionExpired) => Reason::Retired,
+                Some(Reason::SessionExpired) => Reason::Suspended {
+                    part: SuspendedPart::Workflow,
+                    since: Timestamp::UNIX_EPOCH,
+                    by: Actor::Daemon,
+                    text: text(),
+                },
+                Some(Reason::Suspended { .. }) => Reason::Retired,
                 Some(Reason::Retired) => Reason::SourceDropped,
                 Some(Reason::SourceDropped) => Reason::NoRunner,
                 Some(Reason::NoRunner) => Reason::NoRunnerConnected { registered: 2 },

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
 use crate::job::{EndState, Job};
 use crate::ledger::Repeats;
-use crate::{JobId, Order, ScanKey, Timestamp, WorkflowId};
+use crate::{JobId, Order, Reason, ScanKey, Timestamp, WorkflowId};
 
 /// A summary of a scan's past. Every claim and every end of a job writes it in the same commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,12 @@ pub struct ScanHead {
     /// Up to where its expression has been evaluated for successes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub considered: Option<Order>,
+    /// Where its schedule stood before the first slot that a suspension passed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_slots: Option<Timestamp>,
+    /// Where its expression stood before the first success that a suspension passed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_successes: Option<Order>,
     /// Where the next ledger record goes.
     #[serde(default, skip_serializing_if = "Tail::is_empty")]
     pub ledger: Tail,
@@ -51,6 +58,8 @@ impl ScanHead {
             history: Tail { page: 0, bytes: 0 },
             cron_cursor: None,
             considered: None,
+            passed_slots: None,
+            passed_successes: None,
             ledger: Tail { page: 0, bytes: 0 },
             repeats: None,
         }
@@ -60,6 +69,21 @@ impl ScanHead {
         ScanKey {
             workflow: self.workflow,
             scan: self.scan.clone(),
+        }
+    }
+
+    /// Notes that a suspension ended a job before it began. What had made the job counts as passed over.
+    pub(crate) fn pass_over(&mut self, job: &Job) {
+        match job.reason {
+            Reason::SlotDue { slot } => {
+                let before = slot - TimeDelta::seconds(1);
+                let passed = self
+                    .passed_slots
+                    .map_or(before, |passed| passed.min(before));
+                self.passed_slots = Some(passed);
+            }
+            Reason::ExpressionTrue => self.passed_successes = Some(Order::START),
+            _ => {}
         }
     }
 

@@ -331,6 +331,10 @@ pub(crate) fn snapshot(world: &World) -> Value {
         "waiting": world.waiting_workflows().collect::<Vec<_>>(),
         "offerable": world.offerable(&labels).map(|waiting| json!(waiting)).collect::<Vec<_>>(),
         "orphans": world.orphans().collect::<Vec<_>>(),
+        "withdrawn": world.withdrawn().collect::<Vec<_>>(),
+        "suspensions": world.suspensions().map(|suspension| json!(**suspension)).collect::<Vec<_>>(),
+        "due": world.due(Timestamp::MAX_UTC),
+        "unseen": world.unseen(),
         "running": world
             .runners()
             .map(|runner| world.running_on(runner.id).map(|job| job.id).collect::<Vec<_>>())

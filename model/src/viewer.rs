@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use workflow::ScanName;
 
 use crate::blob::BlobLink;
 use crate::decide::{Refusal, readable_workflow};
@@ -19,6 +20,7 @@ use crate::scan_head::{ScanHead, Totals};
 use crate::schedule::Upcoming;
 use crate::scope::Scopes;
 use crate::source::{Source, StaleFile};
+use crate::suspension::Suspension;
 use crate::token::Token;
 use crate::waiting::Slots;
 use crate::world::World;
@@ -213,6 +215,22 @@ impl<'w> Seen<'w> {
     /// The revision that stays active while a file is invalid.
     pub fn last_good(self, stale: &StaleFile) -> Option<&'w RevisionRef> {
         self.world.last_good(stale)
+    }
+
+    /// The latest suspension of a workflow itself, or of a scan. It may have ended.
+    pub fn latest_suspension(
+        self,
+        workflow: WorkflowId,
+        scan: Option<&ScanName>,
+    ) -> Option<&'w Arc<Suspension>> {
+        self.workflow_record(workflow)?;
+        self.world.latest_suspension(workflow, scan)
+    }
+
+    /// Why nothing of a scan starts now, if it or its workflow is suspended.
+    pub fn suspension(self, scan: &ScanKey) -> Option<&'w Arc<Suspension>> {
+        self.workflow_record(scan.workflow)?;
+        self.world.suspension(scan)
     }
 
     pub fn heads(self) -> impl Iterator<Item = &'w Arc<ScanHead>> {

@@ -1,4 +1,4 @@
-//! Why a scheduled job has not started: what the runners lack.
+//! Why a scheduled job has not started: a suspension, or what the runners lack.
 
 use std::collections::BTreeSet;
 
@@ -21,6 +21,9 @@ pub fn waiting<'h>(
         | JobState::Failed { .. }
         | JobState::Cancelled { .. }
         | JobState::Skipped { .. } => return None,
+    }
+    if let Some(suspension) = world.suspension(&job.scan_key()) {
+        return Some(suspension.as_reason());
     }
     let revision = world.revision(world.revision_to_run(job))?;
     let scan = revision.definition.scan(job.scan.as_str())?;

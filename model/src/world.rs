@@ -24,7 +24,7 @@ use self::queue::Place;
 use self::triggers::Triggers;
 use crate::change::Change;
 use crate::idempotency::Idempotency;
-use crate::job::Job;
+use crate::job::{Job, Trigger};
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Retention, Stock};
@@ -32,6 +32,7 @@ use crate::revision::{Revision, WorkflowRecord};
 use crate::runner::{Registration, Runner};
 use crate::scan_head::ScanHead;
 use crate::source::Source;
+use crate::suspension::Suspensions;
 use crate::token::{Token, TokenHash};
 use crate::{
     Holder, JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName,
@@ -52,6 +53,7 @@ pub struct World {
     retention: HashMap<ScanKey, Arc<Retention>>,
     stocks: HashMap<WorkflowId, Stock>,
     recent: HashMap<ScanKey, Arc<Recent>>,
+    suspensions: Suspensions,
     triggers: Triggers,
     jobs: Jobs,
     latest_job: Option<JobId>,
@@ -87,6 +89,14 @@ impl World {
                     before.filter(|before| before.revision.id != workflow.revision.id)
                 {
                     self.forget_unused(before.revision.id);
+                }
+            }
+            Change::Suspension(suspension) => {
+                self.suspensions.put(suspension);
+                let workflow = suspension.workflow.id;
+                self.refile(workflow);
+                if let Some(record) = self.workflows.get(&workflow).cloned() {
+                    self.rearm(&record);
                 }
             }
             Change::Revision(revision, _) | Change::RevisionRead(revision) => {
@@ -212,6 +222,12 @@ impl World {
     fn place(&self, job: &Job) -> Place {
         if self.is_orphan(job) {
             return Place::Orphan;
+        }
+        if self.suspension(&job.scan_key()).is_some() {
+            return match job.trigger {
+                Trigger::Dispatch => Place::Held,
+                Trigger::Cron | Trigger::Expr => Place::Withdrawn,
+            };
         }
         let scan = self
             .revision(self.revision_to_run(job))

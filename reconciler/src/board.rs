@@ -1,7 +1,7 @@
 //! The board: runners that wait for work, and jobs that are offered to them.
 //!
 //! Offers are only in memory. A job stays scheduled until it is claimed, so an offer that is lost with the daemon or
-//! its runner is made again. An offer is valid only while its job is scheduled and its runner is registered. Every
+//! its runner is made again. An offer is valid only while its job waits for a runner and its runner is registered. Every
 //! round checks this in the world, so nobody has to withdraw it. Time here never jumps with the wall clock.
 
 mod polls;
@@ -142,7 +142,7 @@ impl Board {
         entropy: &mut dyn Entropy,
     ) -> Option<Instant> {
         self.offers.retain(|job, offer| {
-            now < offer.until && is_scheduled(world, *job) && world.runner(offer.runner).is_some()
+            now < offer.until && is_claimable(world, *job) && world.runner(offer.runner).is_some()
         });
         self.cancels
             .retain(|(runner, _), _| world.runner(*runner).is_some());
@@ -320,10 +320,12 @@ impl Board {
     }
 }
 
-fn is_scheduled(world: &World, job: JobId) -> bool {
-    world
-        .job(job)
-        .is_some_and(|job| matches!(job.state, JobState::Scheduled))
+/// Whether a runner may claim the job.
+fn is_claimable(world: &World, job: JobId) -> bool {
+    world.job(job).is_some_and(|job| {
+        let is_scheduled = matches!(job.state, JobState::Scheduled);
+        is_scheduled && world.suspension(&job.scan_key()).is_none()
+    })
 }
 
 fn runs_on(world: &World, job: JobId, runner: RunnerId) -> bool {

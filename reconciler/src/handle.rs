@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::TimeDelta;
 use model::decide::{
     Again, Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration, NewToken,
-    NoteUse, Once, Refusal, RegenerateToken, RemoveRunner, RevokeToken, SeeSession, check_dispatch,
-    check_rerun, repeated_dispatch,
+    NoteUse, Once, Refusal, RegenerateToken, RemoveRunner, Resume, RevokeToken, SeeSession,
+    Suspend, check_dispatch, check_rerun, repeated_dispatch,
 };
 use model::limits::{SESSION_SEEN, WORKER_LAST_WORDS};
 use model::retention::RetentionSettings;
@@ -201,6 +201,16 @@ impl Handle {
         let job = self.state().submit(Cancel { job, actor }).await?;
         self.note_end(job.id);
         Ok(job)
+    }
+
+    /// Lets nothing of a workflow or scan start. What is suspended already stays as it is.
+    pub async fn suspend(&self, command: Suspend) -> Result<(), SubmitError> {
+        self.state().submit(command).await
+    }
+
+    /// Lets a workflow or scan start jobs again. What is not suspended stays as it is.
+    pub async fn resume(&self, command: Resume) -> Result<(), SubmitError> {
+        self.state().submit(command).await
     }
 
     /// Asks a source for a look now. With `wait`, returns after that look.

@@ -177,7 +177,7 @@ impl Handle {
         }
     }
 
-    /// Ends jobs whose deadline has passed, and waiting jobs whose scan is gone.
+    /// Ends jobs whose deadline has passed, and waiting jobs whose scan is gone or suspended.
     async fn keep_time(self) {
         let this = &self;
         let mut changes = self.state().changed();
@@ -189,10 +189,13 @@ impl Handle {
                 presence.keep(registered, |runner| world.runner(runner).is_some());
                 due(world, &presence, self.time(world), Instant::now())
             });
-            let orphans: Vec<JobId> = self.state().read(|world| world.orphans().collect());
-            let orphans = orphans.into_iter().map(|job| (job, Loss::Retired));
+            let unwanted: Vec<(JobId, Loss)> = self.state().read(|world| {
+                let orphans = world.orphans().map(|job| (job, Loss::Retired));
+                let withdrawn = world.withdrawn().map(|job| (job, Loss::Suspended));
+                orphans.chain(withdrawn).collect()
+            });
             // They are submitted together, so that they share their commits.
-            stream::iter(due.jobs.into_iter().chain(orphans))
+            stream::iter(due.jobs.into_iter().chain(unwanted))
                 .for_each_concurrent(AT_ONCE, |(job, loss)| async move {
                     if let Err(error) = this.end(job, loss).await {
                         // A full disk is retried at the next wake-up. A failed disk ends the process.

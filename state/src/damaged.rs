@@ -187,10 +187,14 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         ["projects", _, "blobs.json"] => "the blobs of the project are counted anew",
         ["blob-links", _] => "the link is void; make another one",
         ["blob-records", _, _, ..] => "the blob is gone; store it again",
+        ["workflows", _, "suspension.json"] => {
+            "the workflow is not suspended any more; suspend it again"
+        }
         ["workflows", _, "workflow.json"] => "it is rebuilt from the newest revision",
         ["workflows", _, "scans", _, file] => match *file {
             "head.json" | "retention.json" => "it is rebuilt from the history of the scan",
             "digests.json" => "it is rebuilt from the jobs of the scan",
+            "suspension.json" => "the scan is not suspended any more; suspend it again",
             "repeats.json" => "the newest equal evaluations are missing in the ledger of the scan",
             _ => return None,
         },

@@ -62,6 +62,7 @@ impl Encoding<'_> {
             Change::Source(source) => self.record(&**source),
             Change::Tip(tip) => self.record(&**tip),
             Change::Workflow(workflow) => self.record(&**workflow),
+            Change::Suspension(suspension) => self.record(&**suspension),
             Change::Revision(revision, text) => {
                 let record = &revision.record;
                 if let Some(text) = text {

@@ -13,7 +13,7 @@ use model::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use store::{Key, KeyError, Prefix};
-use workflow::sha256;
+use workflow::{ScanName, sha256};
 
 use crate::limits::{NAME_BYTES, TIPS_PER_FOLDER};
 
@@ -63,6 +63,12 @@ keys! {
     blob_record(project: ProjectId, path: &BlobPath)
         "blob-records/{project}/{path}~.json" { path: blob_place(path.names()) };
     workflow(workflow: WorkflowId) "workflows/{workflow}/workflow.json";
+    /// The latest suspension of a workflow itself.
+    workflow_suspension(workflow: WorkflowId) "workflows/{workflow}/suspension.json";
+    /// The latest suspension of a scan.
+    scan_suspension(workflow: WorkflowId, scan: &ScanName)
+        "workflows/{workflow}/scans/{scan}/suspension.json"
+        { scan: encoded(scan.as_str()) };
     revision(workflow: WorkflowId, revision: &RevisionRef)
         "workflows/{workflow}/revisions/{number}-{commit}/revision.json"
         { number: revision.number, commit: short(&revision.commit) };
@@ -121,6 +127,14 @@ keys! {
 }
 
 impl Layout {
+    /// The latest suspension of a scan, or of the whole workflow.
+    pub(crate) fn suspension(workflow: WorkflowId, scan: Option<&ScanName>) -> Key {
+        match scan {
+            None => Self::workflow_suspension(workflow),
+            Some(scan) => Self::scan_suspension(workflow, scan),
+        }
+    }
+
     /// The record of a blob, by its name in a folder.
     pub(crate) fn in_blob_folder(above: &Prefix, name: &str) -> Key {
         key(format!("{}/{name}", above.as_str()))

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use model::retention::{Expiry, Retention};
 use model::{
     Blob, BlobLink, BlobUsage, Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars,
-    Registration, Repeats, RevisionRecord, Runner, ScanHead, ScanKey, Source, TipRecord, Token,
-    WorkflowRecord,
+    Registration, Repeats, RevisionRecord, Runner, ScanHead, ScanKey, Source, Suspension,
+    TipRecord, Token, WorkflowRecord,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -178,6 +178,12 @@ records! {
         id: it.scan.scan,
         live: always,
         change: |it: Self| Some(Change::Repeats(it.scan, Some(it.repeats))),
+    }
+    Suspension(Suspension): |it| {
+        place: Layout::suspension(it.workflow.id, it.scan.as_ref()),
+        id: it.scan.as_ref().map_or_else(|| it.workflow.id.to_string(), ToString::to_string),
+        live: always,
+        change: shared(Change::Suspension),
     }
     Job(Job): |it| {
         place: Layout::job(it.id),

@@ -47,6 +47,7 @@ mod secrets;
 mod site;
 #[path = "../support.rs"]
 mod support;
+mod suspended;
 mod tls;
 mod tree;
 mod up;

@@ -76,6 +76,15 @@ pub fn dispatch(workflow_name: &str, scan_name: &str) -> String {
     format!("{}/dispatch", scan(workflow_name, scan_name))
 }
 
+/// Suspends the workflow or the scan of a page.
+pub fn suspend(page: &str) -> String {
+    format!("{page}/suspend")
+}
+
+pub fn resume(page: &str) -> String {
+    format!("{page}/resume")
+}
+
 pub fn job(id: Uuid) -> String {
     format!("{JOBS}/{id}")
 }

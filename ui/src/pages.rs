@@ -25,6 +25,7 @@ mod scan;
 mod settings;
 mod source;
 mod sources;
+mod suspension;
 mod tokens;
 mod variables;
 mod workflow;

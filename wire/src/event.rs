@@ -48,6 +48,16 @@ pub struct RevisionEvent {
     pub revision: RevisionRef,
 }
 
+/// `event: suspension`: a workflow or a scan was suspended or resumed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SuspensionEvent {
+    pub workflow: WorkflowRef,
+    /// The scan; absent for the whole workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<String>,
+    pub suspended: bool,
+}
+
 /// `event: source`: a source has another tip or another condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceEvent {

@@ -23,6 +23,7 @@ mod runner;
 mod scan;
 mod session;
 mod source;
+mod suspension;
 mod token;
 mod why;
 mod worker;
@@ -34,7 +35,7 @@ pub use blob::{
 };
 pub use context::JobContext;
 pub use entry::{ArtifactDiff, ArtifactEntry, FileChange};
-pub use event::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent};
+pub use event::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent, SuspensionEvent};
 pub use explanation::Explanation;
 pub use health::{Health, HealthStatus, Readiness, ReadyStatus};
 pub use job::{
@@ -62,6 +63,7 @@ pub use runner::{
 pub use scan::{ArtifactLine, FinishedJobs, JobLine, ScanStatus, Slot};
 pub use session::{CreateSession, Session, SignInLink};
 pub use source::{Condition, Source, SourceAccess, Tip};
+pub use suspension::{Resume, Resumption, Suspend, SuspendedPart, Suspension, SuspensionStatus};
 pub use token::{CreateToken, CreatedToken, RegenerateToken, Token};
 pub use why::{
     Clause, CutJob, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, ScanRead, Schedule,

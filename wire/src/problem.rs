@@ -94,6 +94,8 @@ pub enum ErrorCode {
     AmbiguousName,
     /// 409: the active revision no longer has the scan.
     Retired,
+    /// 409: the scan or its workflow is suspended.
+    Suspended,
     /// 409: the workflow's newest revision cannot be read; the hint says what to do.
     WorkflowUnreadable,
     /// 409: the job's state does not allow the event.

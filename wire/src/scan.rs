@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{JobState, Scan, Trigger, WorkflowRef};
+use crate::{JobState, Resumption, Scan, Suspension, Trigger, WorkflowRef};
 
 /// A scan of an active workflow, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +15,12 @@ pub struct ScanStatus {
     pub workflow: WorkflowRef,
     #[serde(flatten)]
     pub scan: Scan,
+    /// Present while nothing of it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<Suspension>,
+    /// Present if its own latest suspension has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<Resumption>,
     /// The next slot of its schedule. One in the past waits for a job to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_slot: Option<DateTime<Utc>>,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{DamagedLines, JobState, LogCut, RevisionRef, Trigger};
+use crate::{DamagedLines, JobState, LogCut, Resumption, RevisionRef, Suspension, Trigger};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
@@ -19,6 +19,12 @@ pub struct Why {
     /// The revision that removed the scan, if still known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_by: Option<RevisionRef>,
+    /// Present while nothing of it starts, now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<Suspension>,
+    /// Present if its own latest suspension has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<Resumption>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<Schedule>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +107,8 @@ pub enum LedgerCause {
         last: DateTime<Utc>,
         count: u64,
     },
+    /// The scan was resumed, and this slot had come due while it was suspended.
+    Resumed { slot: DateTime<Utc> },
     /// A scan succeeded.
     Success { scan: String, job: Uuid },
     /// A runner claimed the job that the expression had made.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{Explanation, RevisionRef};
+use crate::{Explanation, Resumption, RevisionRef, Suspension};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Workflow {
@@ -26,6 +26,15 @@ pub struct Workflow {
     /// Why it is retired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired: Option<Explanation>,
+    /// Present while nothing of it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<Suspension>,
+    /// Present if its own latest suspension has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<Resumption>,
+    /// The scans that are suspended themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspended_scans: Vec<String>,
     /// The revision that runs.
     pub revision: Revision,
     /// In the order of the file.

@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use model::{Change, Job, JobId, JobState, ProjectId, Runner, RunnerId, Scope, Source, WorkflowId};
-use model::{WorkflowRecord, WorkflowStatus};
+use model::{Suspension, WorkflowRecord, WorkflowStatus};
 use serde::Serialize;
-use wire::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent};
+use wire::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent, SuspensionEvent};
 
 use crate::convert;
 
@@ -16,6 +16,7 @@ pub(super) enum Kind {
     Job,
     Step,
     Revision,
+    Suspension,
     Source,
     Runner,
 }
@@ -26,6 +27,7 @@ impl Kind {
             Self::Job => "job",
             Self::Step => "step",
             Self::Revision => "revision",
+            Self::Suspension => "suspension",
             Self::Source => "source",
             Self::Runner => "runner",
         }
@@ -35,7 +37,7 @@ impl Kind {
     pub(super) const fn scope(self) -> Scope {
         match self {
             Self::Job | Self::Step => Scope::JobRead,
-            Self::Revision => Scope::WorkflowRead,
+            Self::Revision | Self::Suspension => Scope::WorkflowRead,
             Self::Source => Scope::ProjectRead,
             Self::Runner => Scope::RunnerRead,
         }
@@ -58,6 +60,7 @@ pub(super) enum About<'c> {
     Job(&'c Job, bool),
     Steps(&'c Job),
     Workflow(&'c WorkflowRecord),
+    Suspension(&'c Suspension),
     Source(&'c Source),
     Runner(&'c Runner),
     RunnerRemoved(RunnerId),
@@ -88,6 +91,14 @@ fn event(change: &Change) -> Option<Event<'_>> {
                 Kind::Revision,
                 Some(record.project),
                 About::Workflow(record),
+            )
+        }),
+        Change::Suspension(suspension) => Some(Event {
+            workflow: Some(suspension.workflow.id),
+            ..of(
+                Kind::Suspension,
+                Some(suspension.project),
+                About::Suspension(suspension),
             )
         }),
         Change::Source(source) => Some(of(
@@ -170,6 +181,11 @@ impl Event<'_> {
                     WorkflowStatus::Retired { .. } => "retired".to_owned(),
                 },
                 revision: convert::revision_ref(&record.revision),
+            }),
+            About::Suspension(suspension) => self.write(&SuspensionEvent {
+                workflow: convert::workflow_ref(&suspension.workflow),
+                scan: suspension.scan.as_ref().map(ToString::to_string),
+                suspended: suspension.is_in_force(),
             }),
             About::Source(source) => self.write(&SourceEvent {
                 name: source.name.to_string(),

@@ -24,6 +24,7 @@ fn of(event: &Event<'_>) -> Vec<String> {
         About::Job(job, _) => vec![topics::job(job.id.uuid()), scan(job)],
         About::Steps(job) => vec![topics::job(job.id.uuid())],
         About::Workflow(record) => vec![topics::workflow(record.id.uuid())],
+        About::Suspension(suspension) => vec![topics::workflow(suspension.workflow.id.uuid())],
         About::Source(source) => vec![topics::source(source.name.as_str())],
         About::Runner(runner) => vec![topics::runner(runner.id.uuid())],
         About::RunnerRemoved(id) => vec![topics::runner(id.uuid())],

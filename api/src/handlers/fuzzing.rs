@@ -14,8 +14,8 @@ use state::EncodedRecord;
 use uuid::Uuid;
 use wire::{
     CancelJob, CompleteJob, CopyBlob, CreateBlobLink, CreateSession, CreateToken, DispatchRequest,
-    Hello, MoveBlob, Poll, PruneRequest, RegenerateToken, RegisterRunner, RerunJob, SetValue,
-    Timeline, Validate,
+    Hello, MoveBlob, Poll, PruneRequest, RegenerateToken, RegisterRunner, RerunJob, Resume,
+    SetValue, Suspend, Timeline, Validate,
 };
 
 use super::{blobs, content, logs, scans, worker};
@@ -41,7 +41,9 @@ pub fn body(text: &[u8]) {
     again::<RegenerateToken>(text);
     again::<RegisterRunner>(text);
     again::<RerunJob>(text);
+    again::<Resume>(text);
     again::<SetValue>(text);
+    again::<Suspend>(text);
     again::<Validate>(text);
     // Numbers with a fraction may be rounded when they are written, so these are only read.
     drop(body::parse::<DispatchRequest>(text));

@@ -4,11 +4,11 @@ use model::{ActiveWorkflow, ScanKey, Seen};
 use warp::reply::Response;
 
 use super::workflows;
-use crate::convert_why;
 use crate::failure::Failure;
 use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
+use crate::{convert, convert_why};
 
 /// Why a scan ran or did not, now or at a moment in the past.
 pub(super) async fn why(me: &Visible, request: &Request) -> Result<Response, Failure> {
@@ -20,13 +20,20 @@ pub(crate) async fn load_why(me: &Visible, request: &Request) -> Result<wire::Wh
     let (workflow, key) = (&found.0, found.map(|(_, key)| key.clone()));
     let at = request.query.time("at")?;
     let why = me.why(&key, at, request.query.limit()?).await?;
-    let answer = match workflow.scan(&key.scan) {
+    let mut answer = match workflow.scan(&key.scan) {
         Some(scan) => convert_why::why(workflow, scan, why),
         None => {
             let removed_by = me.removed_by(&key).await?;
             convert_why::of_removed(workflow, &key.scan, removed_by.as_ref(), why)
         }
     };
+    if at.is_none() {
+        me.read(|seen| {
+            let own = seen.latest_suspension(key.workflow, Some(&key.scan));
+            answer.suspended = seen.suspension(&key).and_then(|it| convert::suspension(it));
+            answer.resumed = own.and_then(|it| convert::resumption(it));
+        });
+    }
     Ok(answer)
 }
 

@@ -320,6 +320,18 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::PruneWorkflow => {
             it.takes::<wire::PruneRequest, wire::Pruned>("Remove old jobs of a workflow")
         }
+        R::SuspendWorkflow => {
+            it.takes::<wire::Suspend, wire::SuspensionStatus>("Let nothing of a workflow start")
+        }
+        R::ResumeWorkflow => {
+            it.may_take::<wire::Resume, wire::SuspensionStatus>("Let a workflow start jobs again")
+        }
+        R::SuspendScan => {
+            it.takes::<wire::Suspend, wire::SuspensionStatus>("Let nothing of a scan start")
+        }
+        R::ResumeScan => {
+            it.may_take::<wire::Resume, wire::SuspensionStatus>("Let a scan start jobs again")
+        }
         R::Dispatch => Operation {
             statuses: &[202],
             ..keyed(
@@ -377,7 +389,7 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::Events => Operation {
             headers: &[headers::LAST_EVENT_ID],
             ..text(
-                "Listen to what changes: `JobEvent`, `StepEvent`, `RevisionEvent`, `SourceEvent` and `RunnerEvent`",
+                "Listen to what changes: `JobEvent`, `StepEvent`, `RevisionEvent`, `SuspensionEvent`, `SourceEvent` and `RunnerEvent`",
                 &["text/event-stream"],
             )
         },

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, Precondition, SetVar};
-use model::decide::{DeleteSecret, RegenerateToken, RevokeToken, SignOut, SignOutEverywhere};
+use model::decide::{
+    DeleteSecret, RegenerateToken, Resume, RevokeToken, SignOut, SignOutEverywhere, Suspend,
+};
 use model::retention::RetentionPolicy;
 use model::{
     ActiveWorkflow, EncodingCheck, IdempotencyKey, KeyId, KeyState, ProjectId, ProjectSecrets,
@@ -162,6 +164,36 @@ impl Visible {
     ) -> Result<ShownJob, Failure> {
         let again = self.acting()?.rerun(job, which, self.actor(), key);
         Ok(Shown(again.await?))
+    }
+
+    pub(crate) async fn suspend(
+        &self,
+        workflow: &Shown<WorkflowId>,
+        scan: Option<&str>,
+        reason: String,
+    ) -> Result<(), Failure> {
+        let suspend = Suspend {
+            workflow: **workflow,
+            scan: scan.map(str::to_owned),
+            reason,
+            actor: self.actor(),
+        };
+        Ok(self.acting()?.suspend(suspend).await?)
+    }
+
+    pub(crate) async fn resume(
+        &self,
+        workflow: &Shown<WorkflowId>,
+        scan: Option<&str>,
+        reason: Option<String>,
+    ) -> Result<(), Failure> {
+        let resume = Resume {
+            workflow: **workflow,
+            scan: scan.map(str::to_owned),
+            reason,
+            actor: self.actor(),
+        };
+        Ok(self.acting()?.resume(resume).await?)
     }
 
     /// Cancels a job. None if that is refused, for example because it has ended meanwhile.

@@ -112,6 +112,13 @@ const KEYLESS: &[(UserRoute, &str)] = &[
         UserRoute::PruneWorkflow,
         "only removes, and a repeat finds nothing more",
     ),
+    (
+        UserRoute::SuspendWorkflow,
+        "what is suspended stays as it is",
+    ),
+    (UserRoute::ResumeWorkflow, "it is resumed once"),
+    (UserRoute::SuspendScan, "what is suspended stays as it is"),
+    (UserRoute::ResumeScan, "it is resumed once"),
     (UserRoute::CancelJob, "a job is cancelled once"),
     (UserRoute::CopyBlob, "a copy that is made again is the same"),
     (UserRoute::MoveBlob, "a blob is moved once"),
@@ -146,6 +153,7 @@ async fn every_post_of_users_that_makes_something_takes_a_key() {
             UserRoute::CreateBlobLink => {
                 json!({"path": "a", "use_for": "get", "expires_in": "1h"})
             }
+            UserRoute::SuspendWorkflow | UserRoute::SuspendScan => json!({"reason": "loud"}),
             UserRoute::Validate => json!({"text": "", "file": "a.yaml"}),
             _ => json!({}),
         };

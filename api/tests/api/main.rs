@@ -47,4 +47,5 @@ mod scans;
 mod service;
 mod sessions;
 mod sign_in_links;
+mod suspensions;
 mod tokens;

@@ -232,6 +232,13 @@ impl Tour {
         let dry = json!({ "dry_run": true });
         self.send(Method::POST, "/v0/workflows/pipeline/prune", &dry)
             .await;
+        for part in ["pipeline", "pipeline/scans/large"] {
+            let path = format!("/v0/workflows/{part}");
+            let suspended = json!({ "reason": "the machine is serviced" });
+            self.send(Method::POST, &format!("{path}/suspend"), &suspended)
+                .await;
+            self.admin(Method::POST, &format!("{path}/resume")).await;
+        }
         let waiting = self.service.dispatch("large").await;
         self.send(
             Method::POST,

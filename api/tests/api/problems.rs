@@ -73,7 +73,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::IdempotencyMismatch => Some(ErrorCode::AlreadyDone),
         ErrorCode::AlreadyDone => Some(ErrorCode::AmbiguousName),
         ErrorCode::AmbiguousName => Some(ErrorCode::Retired),
-        ErrorCode::Retired => Some(ErrorCode::WorkflowUnreadable),
+        ErrorCode::Retired => Some(ErrorCode::Suspended),
+        ErrorCode::Suspended => Some(ErrorCode::WorkflowUnreadable),
         ErrorCode::WorkflowUnreadable => Some(ErrorCode::IllegalTransition),
         ErrorCode::IllegalTransition => Some(ErrorCode::JobOver),
         ErrorCode::JobOver => Some(ErrorCode::OfferLapsed),
@@ -247,6 +248,18 @@ async fn every_code_is_answered_like_this() {
     let answer = service.get(&artifact).await;
     seen.take(410, ErrorCode::Gone, &answer);
 
+    let build = "/v0/workflows/main%2Fpipeline/scans/build";
+    let body = json!({"reason": "the machine is serviced"});
+    service
+        .post(&format!("{build}/suspend"), &body)
+        .await
+        .expect(200);
+    let answer = service
+        .post(dispatch, &json!({"inputs": {"target": "a"}}))
+        .await;
+    seen.take(409, ErrorCode::Suspended, &answer);
+    let resume = Call::post(format!("{build}/resume"));
+    service.admin(resume).await.expect(200);
     service.push(&[("workflows/deep/plain.yaml", PLAIN)]).await;
     let answer = service
         .post(dispatch, &json!({"inputs": {"target": "a"}}))

@@ -12,6 +12,7 @@ use clap::Subcommand;
 use crate::error::Error;
 use crate::exit::{self, Exit};
 use crate::session::Session;
+use crate::suspension::{ResumeFlags, SuspendFlags};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -31,6 +32,28 @@ pub(crate) enum Command {
     List(list::List),
     /// List the next slots of all schedules, or of those of a workflow or scan
     Next(next::Next),
+    /// Let a scan start jobs again
+    ///
+    /// Its schedule catches up by `catch_up`, and its expression is evaluated once for the successes that were passed over.
+    Resume {
+        /// Workflow: its name, SOURCE/NAME, or id
+        workflow: String,
+        /// Name of the scan
+        scan: String,
+        #[command(flatten)]
+        flags: ResumeFlags,
+    },
+    /// Let nothing of a scan start, until it is resumed
+    ///
+    /// Jobs that run go on. Waiting jobs of its schedule and expression are cancelled, and dispatched ones wait.
+    Suspend {
+        /// Workflow: its name, SOURCE/NAME, or id
+        workflow: String,
+        /// Name of the scan
+        scan: String,
+        #[command(flatten)]
+        flags: SuspendFlags,
+    },
     /// Tell why a scan ran or did not
     ///
     /// Shows each look at its schedule or expression: what was read, what it said, the job that was made or the reason
@@ -46,6 +69,16 @@ impl Command {
             Self::Ledger(command) => command.run(session).await,
             Self::List(command) => command.run(session).await,
             Self::Next(command) => command.run(session).await,
+            Self::Resume {
+                workflow,
+                scan,
+                flags,
+            } => flags.run(&workflow, Some(&scan), session).await,
+            Self::Suspend {
+                workflow,
+                scan,
+                flags,
+            } => flags.run(&workflow, Some(&scan), session).await,
             Self::Why(command) => command.run(session).await,
         }
     }

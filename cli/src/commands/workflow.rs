@@ -11,6 +11,7 @@ use wire::{Page, Workflow};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
+use crate::suspension::{ResumeFlags, SuspendFlags};
 use crate::table::{Table, short_commit};
 
 #[derive(Debug, Subcommand)]
@@ -29,8 +30,26 @@ pub(crate) enum Command {
     /// Applies the policy of the daemon's configuration; with --jobs, --age or --bytes those limits instead, and no
     /// others. The newest two successes of each scan and jobs that are not over always stay.
     Prune(prune::Prune),
+    /// Let a workflow start jobs again
+    ///
+    /// Schedules catch up by `catch_up`, and expressions are evaluated once for the successes that were passed over.
+    Resume {
+        /// Workflow: its name, SOURCE/NAME, or id
+        workflow: String,
+        #[command(flatten)]
+        flags: ResumeFlags,
+    },
     /// Show a workflow and its scans
     Show(show::Show),
+    /// Let nothing of a workflow start, until it is resumed
+    ///
+    /// Jobs that run go on. Waiting jobs of schedules and expressions are cancelled, and dispatched ones wait.
+    Suspend {
+        /// Workflow: its name, SOURCE/NAME, or id
+        workflow: String,
+        #[command(flatten)]
+        flags: SuspendFlags,
+    },
 }
 
 impl Command {
@@ -44,7 +63,9 @@ impl Command {
                 Ok(Exit::Succeeded)
             }
             Self::Prune(command) => command.run(session).await,
+            Self::Resume { workflow, flags } => flags.run(&workflow, None, session).await,
             Self::Show(command) => command.run(session).await,
+            Self::Suspend { workflow, flags } => flags.run(&workflow, None, session).await,
         }
     }
 }
@@ -58,7 +79,10 @@ fn table(page: &Page<Workflow>) -> String {
         };
         table.row([
             format!("{}/{}", workflow.source, workflow.name),
-            workflow.state.clone(),
+            match workflow.suspended {
+                Some(_) => format!("{}, suspended", workflow.state),
+                None => workflow.state.clone(),
+            },
             workflow.revision.number.to_string(),
             short_commit(&workflow.revision.commit),
             workflow.scans.len().to_string(),

@@ -8,8 +8,9 @@ use wire::{
     Artifact, Clause, Condition, Diagnostic, Evaluation, Explanation, Input, Job, JobReason,
     JobState, LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord,
     Revision, RevisionRef, Runner, RunnerJob, RunnerRef, Scan, ScanInput, ScanRead, Schedule,
-    Severity, Source, SourceAccess, StaleFile, Step, StepOutcome, StepStatus, Stream, Tip, Token,
-    Trigger, UnfinishedJob, Watching, Why, Workflow, WorkflowRef,
+    Severity, Source, SourceAccess, StaleFile, Step, StepOutcome, StepStatus, Stream,
+    SuspendedPart, Suspension, Tip, Token, Trigger, UnfinishedJob, Watching, Why, Workflow,
+    WorkflowRef,
 };
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -177,6 +178,15 @@ pub(crate) fn source(valid: bool) -> Source {
     }
 }
 
+pub(crate) fn suspension() -> Suspension {
+    Suspension {
+        part: SuspendedPart::Scan,
+        since: at(3),
+        by: "token ann".to_owned(),
+        reason: "too loud".to_owned(),
+    }
+}
+
 pub(crate) fn workflow() -> Workflow {
     Workflow {
         id: id(2),
@@ -186,6 +196,9 @@ pub(crate) fn workflow() -> Workflow {
         description: None,
         state: "active".to_owned(),
         retired: None,
+        suspended: None,
+        resumed: None,
+        suspended_scans: Vec::new(),
         revision: Revision {
             id: id(3),
             number: 4,
@@ -321,6 +334,8 @@ pub(crate) fn why() -> Why {
         scan: "changes".to_owned(),
         state: "active".to_owned(),
         removed_by: None,
+        suspended: None,
+        resumed: None,
         cron: Some(Schedule {
             schedule: "0 * * * *".to_owned(),
             description: "at minute 0 past every hour".to_owned(),

@@ -18,5 +18,6 @@ mod reads;
 mod removal;
 mod server;
 mod snapshot;
+mod suspension;
 mod validate;
 mod values;

@@ -10,7 +10,7 @@ use wire::{
 };
 
 use crate::everscan::{Run, run, run_at};
-use crate::fixtures::{at, id, job, runner, why, workflow};
+use crate::fixtures::{at, id, job, runner, suspension, why, workflow};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -143,6 +143,8 @@ fn scans() -> Vec<ScanStatus> {
     };
     let status = |(position, scan): (u64, wire::Scan)| ScanStatus {
         workflow: running.workflow.clone(),
+        suspended: (position == 1).then(suspension),
+        resumed: None,
         next_slot: (position == 0).then(|| at(3600)),
         unfinished: 1 - position,
         finished: FinishedJobs::default(),

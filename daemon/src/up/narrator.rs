@@ -242,9 +242,11 @@ async fn cause(handle: &Handle, job: &Job) -> Option<String> {
             "{scan} succeeded, and {} is true",
             expression.trim()
         )),
-        Cause::Slots { .. } | Cause::Claim { .. } | Cause::Clock { .. } | Cause::Repeats { .. } => {
-            None
-        }
+        Cause::Slots { .. }
+        | Cause::Resumed { .. }
+        | Cause::Claim { .. }
+        | Cause::Clock { .. }
+        | Cause::Repeats { .. } => None,
     }
 }
 

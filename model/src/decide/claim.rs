@@ -100,6 +100,12 @@ impl Command for Claim {
         if world.is_orphan(job) {
             return Err(Refusal::JobOver { job: job.id });
         }
+        if let Some(suspension) = world.suspension(&job.scan_key()) {
+            return Err(Refusal::JobHeld {
+                job: job.id,
+                why: suspension.as_reason(),
+            });
+        }
         let scan = workflow.scan(&job.scan).ok_or_else(lost_revision)?;
         if let Some(scan) = unreadable(&View::of(world), &workflow, &scan.references()) {
             return Err(Refusal::HistoryUnreadable {

@@ -62,6 +62,7 @@ pub fn check_dispatch(
     let Some(declared) = workflow.revision.definition.scan(scan) else {
         return Err(no_such_scan(&workflow, scan));
     };
+    may_start(world, &workflow, &declared.name)?;
     let inputs = declared
         .accept_inputs(given)
         .map_err(|errors| Refusal::InvalidInputs {
@@ -85,7 +86,25 @@ pub fn check_rerun(world: &World, job: &Job) -> Result<(), Refusal> {
         });
     }
     let workflow = active(world, job.workflow.id)?;
-    still_has(&workflow, &job.scan)
+    still_has(&workflow, &job.scan)?;
+    may_start(world, &workflow, &job.scan)
+}
+
+/// Refuses a job of a scan that is suspended.
+fn may_start(world: &World, workflow: &ActiveWorkflow, scan: &ScanName) -> Result<(), Refusal> {
+    let key = ScanKey {
+        workflow: workflow.record.id,
+        scan: scan.clone(),
+    };
+    match world.suspension(&key) {
+        None => Ok(()),
+        Some(suspension) => Err(Refusal::Suspended {
+            workflow: workflow.record.name.clone(),
+            scan: scan.to_string(),
+            part: suspension.part(),
+            why: suspension.as_reason(),
+        }),
+    }
 }
 
 /// Whether the newest revision has the scan of a job that is run again.
@@ -116,7 +135,7 @@ fn active(world: &World, id: WorkflowId) -> Result<ActiveWorkflow, Refusal> {
     })
 }
 
-fn no_such_scan(workflow: &ActiveWorkflow, scan: &str) -> Refusal {
+pub(super) fn no_such_scan(workflow: &ActiveWorkflow, scan: &str) -> Refusal {
     Refusal::NoSuchScan {
         workflow: workflow.record.name.clone(),
         scan: scan.chars().take(80).collect(),
@@ -140,6 +159,7 @@ impl Command for Dispatch {
         }
         let workflow = active(world, self.workflow)?;
         let (revision, read) = self.revision_to_run(world, &workflow)?;
+        may_start(world, &workflow, &self.scan)?;
         check_room(world, self.workflow, &self.scan)?;
         let id = JobId::next(world.latest_job(), moment.now, moment.entropy);
         let mut changes = remember(world, self.idempotency, Made::Job(id), moment);

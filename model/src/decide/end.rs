@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::finish::{finish, read_at_end};
 use super::{Command, Decision, Refusal, Urgency};
-use crate::job::{End, Job, JobState};
+use crate::job::{End, Job, JobState, Trigger};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
 use crate::world::World;
@@ -55,6 +55,8 @@ pub enum Loss {
     TimedOut,
     /// The worker session token expired.
     SessionExpired,
+    /// The scan was suspended before the job of its schedule or expression began.
+    Suspended,
     /// The scan is gone from its source before the job began.
     Retired,
 }
@@ -75,7 +77,7 @@ impl Command for EndJob {
         read_at_end(world, self.job)
     }
 
-    /// A retired scan ends only jobs that wait. A scan that came back ends none.
+    /// A retired or suspended scan ends only jobs that wait. A scan that came back or was resumed ends none.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
         let job = world
             .job(self.job)
@@ -85,24 +87,33 @@ impl Command for EndJob {
             reason,
             actor: Actor::Daemon,
         };
-        let event = match (self.loss, &job.state) {
-            (Loss::RunnerLost, _) => JobEvent::Lost(end(Reason::RunnerLost)),
-            (Loss::Restored, _) => JobEvent::Lost(end(Reason::Restored)),
-            (Loss::TimedOut, _) => JobEvent::OutOfTime(end(Reason::TimedOut)),
-            (Loss::SessionExpired, _) => JobEvent::OutOfTime(end(Reason::SessionExpired)),
-            (Loss::Retired, JobState::Scheduled) if world.is_orphan(job) => {
+        let suspension = world
+            .suspension(&job.scan_key())
+            .filter(|_| job.trigger != Trigger::Dispatch);
+        let event = match (self.loss, &job.state, suspension) {
+            (Loss::RunnerLost, _, _) => JobEvent::Lost(end(Reason::RunnerLost)),
+            (Loss::Restored, _, _) => JobEvent::Lost(end(Reason::Restored)),
+            (Loss::TimedOut, _, _) => JobEvent::OutOfTime(end(Reason::TimedOut)),
+            (Loss::SessionExpired, _, _) => JobEvent::OutOfTime(end(Reason::SessionExpired)),
+            (Loss::Retired, JobState::Scheduled, _) if world.is_orphan(job) => {
                 let workflow = world.workflow_record(job.workflow.id);
                 let retirement = workflow.and_then(|workflow| world.retirement(workflow));
                 JobEvent::Cancelled(end(retirement.unwrap_or(Reason::Retired)))
             }
+            (Loss::Suspended, JobState::Scheduled, Some(suspension)) => JobEvent::Cancelled(End {
+                at: moment.now,
+                reason: suspension.as_reason(),
+                actor: suspension.by.clone(),
+            }),
             (
-                Loss::Retired,
+                Loss::Retired | Loss::Suspended,
                 JobState::Scheduled
                 | JobState::Running { .. }
                 | JobState::Succeeded { .. }
                 | JobState::Failed { .. }
                 | JobState::Cancelled { .. }
                 | JobState::Skipped { .. },
+                _,
             ) => return Ok(Decision::unchanged(job.clone())),
         };
         let (job, changes) = finish(world, job, event, (moment.log_bytes)(job.id), moment)?;

@@ -8,14 +8,14 @@ use super::Refusal;
 use super::job_end::end_job;
 use super::triggers::{active, consider, read_by_trigger};
 use crate::change::Change;
-use crate::job::{Job, JobState};
+use crate::job::{End, Job, JobState};
 use crate::life_cycle::JobEvent;
 use crate::limits::{FOLLOWERS, FOLLOWERS_BYTES, FOLLOWERS_OPERATIONS};
 use crate::moment::Moment;
 use crate::scan_head::{Digests, ScanHead};
 use crate::view::{Ended, View};
 use crate::world::World;
-use crate::{JobId, ScanKey};
+use crate::{JobId, Reason, ScanKey};
 
 /// Ends a job. Returns its record, and the changes: the scan's head, the line in the history, and the jobs it starts.
 pub(super) fn finish(
@@ -33,6 +33,13 @@ pub(super) fn finish(
     let had_digests = head.has_digests();
     let finished = end_job(job, event, log_bytes, &mut head, moment)?;
     let job = finished.job.clone();
+    if let Some(End {
+        reason: Reason::Suspended { .. },
+        ..
+    }) = job.state.end()
+    {
+        head.pass_over(&job);
+    }
     let head = Arc::new(head);
     let ended = Ended {
         job: job.id,

@@ -5,7 +5,7 @@ use workflow::InputError;
 
 use crate::idempotency::Made;
 use crate::life_cycle::IllegalTransition;
-use crate::{JobId, Timestamp};
+use crate::{JobId, Reason, SuspendedPart, Timestamp};
 
 /// Why a command was refused. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -27,6 +27,18 @@ pub enum Refusal {
         workflow: String,
         source_name: String,
     },
+    /// The scan or its workflow is suspended.
+    #[error("scan `{scan}` of workflow `{workflow}` starts nothing: {why}")]
+    Suspended {
+        workflow: String,
+        scan: String,
+        /// Whether the workflow is, and not the scan alone.
+        part: SuspendedPart,
+        why: Reason,
+    },
+    /// A runner comes for a job whose scan was suspended meanwhile.
+    #[error("job {job} waits: {why}")]
+    JobHeld { job: JobId, why: Reason },
     /// The workflow's newest revision could not be read, so its scans are unknown.
     #[error("revision {revision} of `{workflow}` cannot be read")]
     WorkflowUnreadable {

@@ -13,6 +13,7 @@ mod report;
 mod rerun;
 mod runners;
 mod sources;
+mod suspend;
 mod tokens;
 mod values;
 mod workflows;

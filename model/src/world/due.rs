@@ -62,8 +62,12 @@ impl World {
             .collect()
     }
 
-    /// Whether a job of the scan must end before its trigger is checked. A dispatched job is never replaced.
+    /// Whether a job of the scan must end before its trigger is checked. A dispatched job is never replaced. While the scan
+    /// is suspended, its trigger makes no job, so none is in the way.
     fn is_held_up(&self, scan: &ScanKey, by: &[Overlap]) -> bool {
+        if self.suspension(scan).is_some() {
+            return false;
+        }
         let mut unfinished = self.jobs_of(scan).peekable();
         if unfinished.peek().is_none() {
             return false;
@@ -89,9 +93,25 @@ impl World {
         Some(looked_at.map_or(since, |looked_at| looked_at.max(since)))
     }
 
-    /// Up to where in the order of decisions a scan's expression has been evaluated for successes.
+    /// From where a resumed scan catches up with the slots that its suspension passed over.
+    pub(crate) fn passed_slots(&self, scan: &ScanKey) -> Option<Timestamp> {
+        if self.suspension(scan).is_some() {
+            return None;
+        }
+        let record = self.workflow_record(scan.workflow)?;
+        let since = record.armed.get(&scan.scan)?.cron.as_ref()?.since;
+        let passed = self.head(scan)?.passed_slots?;
+        Some(passed.max(since))
+    }
+
+    /// Up to where in the order of decisions a scan's expression has been evaluated for successes. After a suspension,
+    /// those that it passed over are unseen.
     pub(crate) fn considered(&self, scan: &ScanKey) -> Order {
-        let head = self.head(scan).and_then(|head| head.considered);
+        let head = self.head(scan);
+        let passed = head
+            .and_then(|head| head.passed_successes)
+            .filter(|_| self.suspension(scan).is_none());
+        let head = passed.or_else(|| head.and_then(|head| head.considered));
         let armed = self
             .workflow_record(scan.workflow)
             .and_then(|record| Some(record.armed.get(&scan.scan)?.expr.as_ref()?.since));
@@ -144,7 +164,11 @@ impl World {
             .and_then(|workflow| Some((workflow, workflow.scan(&key.scan)?)));
         let schedule = scan.filter(|(_, scan)| scan.on.cron.is_some());
         let cursor = schedule.and_then(|_| self.cursor(key));
-        let next = schedule.and_then(|(_, scan)| scan.on.next_slot(cursor?));
+        let passed = schedule.and_then(|_| self.passed_slots(key));
+        let next = schedule.and_then(|(_, scan)| {
+            let from = passed.into_iter().chain(cursor);
+            from.filter_map(|from| scan.on.next_slot(from)).min()
+        });
         let unseen = scan.is_some_and(|(workflow, scan)| self.has_unseen(workflow, scan, key));
         self.triggers.set_next(key, next);
         self.triggers.set_cursor(key, cursor);

@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use workflow::ScanName;
+
 use super::World;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
@@ -12,6 +14,7 @@ use crate::retention::{Retention, Stock};
 use crate::runner::{Registration, Runner};
 use crate::scan_head::{ScanHead, Totals};
 use crate::source::Source;
+use crate::suspension::Suspension;
 use crate::token::{Token, TokenHash};
 use crate::{
     JobId, Order, ProjectId, RunnerId, ScanKey, SourceName, Timestamp, TokenId, WorkflowId,
@@ -132,6 +135,33 @@ impl World {
     /// Waiting jobs whose scan is gone.
     pub fn orphans(&self) -> impl Iterator<Item = JobId> {
         self.jobs.queue().orphans()
+    }
+
+    /// Waiting jobs that are to end, because their scan is suspended.
+    pub fn withdrawn(&self) -> impl Iterator<Item = JobId> {
+        self.jobs.queue().withdrawn()
+    }
+
+    /// Why nothing of a scan starts now, if it or its workflow is suspended.
+    pub fn suspension(&self, scan: &ScanKey) -> Option<&Arc<Suspension>> {
+        let latest = [None, Some(&scan.scan)].into_iter();
+        latest
+            .filter_map(|part| self.latest_suspension(scan.workflow, part))
+            .find(|latest| latest.is_in_force())
+    }
+
+    /// The latest suspension of a workflow itself, or of a scan. It may have ended.
+    pub fn latest_suspension(
+        &self,
+        workflow: WorkflowId,
+        scan: Option<&ScanName>,
+    ) -> Option<&Arc<Suspension>> {
+        self.suspensions.latest(workflow, scan)
+    }
+
+    /// The latest suspensions, also those that have ended.
+    pub fn suspensions(&self) -> impl Iterator<Item = &Arc<Suspension>> {
+        self.suspensions.all()
     }
 
     /// The jobs a runner executes, oldest first.

@@ -15,6 +15,7 @@ pub(super) struct Queue {
     /// By labels, then by workflow, oldest first.
     offerable: BTreeMap<Labels, BTreeMap<WorkflowId, BTreeSet<JobId>>>,
     orphans: BTreeSet<JobId>,
+    withdrawn: BTreeSet<JobId>,
     places: BTreeMap<WorkflowId, BTreeMap<JobId, Place>>,
 }
 
@@ -25,6 +26,10 @@ pub(super) enum Place {
     Offerable(Labels),
     /// Its scan is gone. No runner may take it.
     Orphan,
+    /// Its scan is suspended. It waits for the resumption.
+    Held,
+    /// Its scan is suspended, and it is to end: the resumption catches up with what had made it.
+    Withdrawn,
     /// Its revision could not be read, so its labels are unknown.
     Unknown,
 }
@@ -41,7 +46,10 @@ impl Queue {
             Place::Orphan => {
                 self.orphans.insert(job);
             }
-            Place::Unknown => {}
+            Place::Withdrawn => {
+                self.withdrawn.insert(job);
+            }
+            Place::Held | Place::Unknown => {}
         }
         self.places.entry(workflow).or_default().insert(job, place);
     }
@@ -59,7 +67,10 @@ impl Queue {
             Some(Place::Orphan) => {
                 self.orphans.remove(&job);
             }
-            Some(Place::Unknown) | None => {}
+            Some(Place::Withdrawn) => {
+                self.withdrawn.remove(&job);
+            }
+            Some(Place::Held | Place::Unknown) | None => {}
         }
     }
 
@@ -110,8 +121,16 @@ impl Queue {
         self.orphans.iter().copied()
     }
 
+    /// Waiting jobs that are to end, because their scan is suspended.
+    pub(super) fn withdrawn(&self) -> impl Iterator<Item = JobId> {
+        self.withdrawn.iter().copied()
+    }
+
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.offerable.is_empty() && self.orphans.is_empty() && self.places.is_empty()
+        self.offerable.is_empty()
+            && self.orphans.is_empty()
+            && self.withdrawn.is_empty()
+            && self.places.is_empty()
     }
 }

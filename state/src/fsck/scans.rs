@@ -28,6 +28,8 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
             (Role::File(key), "digests.json" | "repeats.json" | "retention.json") => {
                 beside.push(key)
             }
+            // A scan can be suspended that has no past.
+            (Role::File(key), "suspension.json") => drop(check.record(&key)),
             (Role::Folder, "history") => history = pages(check, &path),
             (Role::Folder, "ledger") => ledger = pages(check, &path),
             _ => check.unknown(&path),

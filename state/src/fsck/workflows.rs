@@ -20,6 +20,7 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
         let path = join(folder, &entry.name);
         match (entry.role, entry.name.as_str()) {
             (Role::File(key), "workflow.json") => record = Some(key),
+            (Role::File(key), "suspension.json") => drop(check.record(&key)),
             (Role::Folder, "revisions") => revisions = check.only_folders(&path),
             (Role::Folder, "scans") => scans = check.only_folders(&path),
             _ => check.unknown(&path),

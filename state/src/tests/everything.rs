@@ -1,8 +1,8 @@
 //! A state with one of everything in it.
 
 use model::blob::LinkUse;
-use model::decide::{CreateBlobLink, CreateRegistration, Dispatch, RecordTip};
-use model::{IdempotencyKey, TokenId};
+use model::decide::{CreateBlobLink, CreateRegistration, Dispatch, RecordTip, Suspend};
+use model::{Actor, IdempotencyKey, TokenId};
 use uuid::Uuid;
 
 use super::fixture::{Fleet, Opened, WATCHING, completion, large_inputs, line};
@@ -71,6 +71,15 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
         token: caller,
     };
     state.submit(link).await.unwrap();
+    for scan in [None, Some("build".to_owned())] {
+        let suspend = Suspend {
+            workflow: watching.workflow,
+            scan,
+            reason: "the machine is serviced".to_owned(),
+            actor: Actor::Daemon,
+        };
+        state.submit(suspend).await.unwrap();
+    }
     let deleted = finished(opened, expiring, &[]).await;
     opened.delete(deleted).await;
 }

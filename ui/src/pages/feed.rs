@@ -83,7 +83,9 @@ fn decided(workflow: &str, scan: &str, record: &LedgerRecord) -> Markup {
 /// The drawing of what made a job.
 const fn drawing(cause: &LedgerCause) -> &'static str {
     match cause {
-        LedgerCause::Slots { .. } | LedgerCause::Clock { .. } => "cron",
+        LedgerCause::Slots { .. } | LedgerCause::Resumed { .. } | LedgerCause::Clock { .. } => {
+            "cron"
+        }
         LedgerCause::Success { .. } | LedgerCause::Claim { .. } | LedgerCause::Repeats { .. } => {
             "expr"
         }

@@ -1,10 +1,13 @@
 //! One scan: its past, why it runs or does not, its schedule and its ledger.
 
 use maud::{Markup, html};
-use wire::{JobLine, LedgerRecord, Page, Scan, ScanStatus, Slot, UnfinishedJob, Why};
+use wire::{
+    JobLine, LedgerRecord, Page, Scan, ScanStatus, Slot, SuspendedPart, UnfinishedJob, Why,
+};
 
 use super::clause::evaluation;
 use super::ledger::ledger;
+use super::suspension::{banner, resumed, toggle};
 use super::workflow::starts;
 use crate::list::{card, damaged, empty, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
@@ -31,15 +34,21 @@ pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
     let name = links::workflow_name(&page.status.workflow);
     let topic = topics::scan(page.status.workflow.id, &scan.name);
     let path = links::scan(&name, &scan.name);
+    let suspended = page.status.suspended.as_ref();
+    let is_itself = suspended.is_some_and(|it| it.part == SuspendedPart::Scan);
     let actions = html! {
         @if visit.may("dispatch") && page.why.state == "active" {
             a.button.first href=(links::dispatch(&name, &scan.name)) data-key="d" { "Dispatch" }
+        }
+        @if page.why.state == "active" {
+            (toggle(visit, &path, is_itself))
         }
         a.button href=(links::with_query(links::JOBS, &[("workflow", &name), ("scan", &scan.name)])) { "Jobs" }
     };
     let content = html! {
         (heading(&scan.name, &html! { @if page.why.state != "active" { span.tag { (page.why.state) } } }, &actions))
-        p.lead { "Starts: " (starts(scan)) ". " (finished(page.status)) }
+        p.lead { "Starts: " (starts(scan)) ". " (finished(page.status)) (resumed(page.status.resumed.as_ref())) }
+        (banner(suspended, Some(&name)))
         (region("past", &[&topic], &past(visit, page)))
         div.two {
             (region("now", &[&topic], &now(visit, page)))

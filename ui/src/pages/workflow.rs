@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use wire::{JobState, Revision, Scan, ScanStatus, StaleFile, Trigger, Workflow};
 
 use super::feed::{Past, feed};
+use super::suspension::{banner, resumed, toggle};
 use super::workflows::workflow_state;
 use crate::list::{card, diagnostics, empty, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
@@ -49,13 +50,18 @@ pub fn workflow(visit: &Visit, page: &WorkflowPage<'_>) -> Markup {
     let name = format!("{}/{}", workflow.source, workflow.name);
     let topic = topics::workflow(workflow.id);
     let title = workflow.title.as_deref().unwrap_or(&workflow.name);
-    let revisions = html! { a.button href=(links::revisions(&name)) { "File and revisions" } };
+    let actions = html! {
+        a.button href=(links::revisions(&name)) { "File and revisions" }
+        @if workflow.retired.is_none() || workflow.suspended.is_some() {
+            (toggle(visit, &links::workflow(&name), workflow.suspended.is_some()))
+        }
+    };
     let content = html! {
         (region("head", &[&topic, &topics::source(&workflow.source)], &html! {
             (heading(title, &html! {
                 (workflow_state(workflow))
                 span.tag { "revision " (workflow.revision.number) " · " (short_commit(&workflow.revision.commit)) }
-            }, &revisions))
+            }, &actions))
             p.lead { (lead(page, &name)) }
             (banners(workflow, &name))
         }))
@@ -85,11 +91,13 @@ fn lead(page: &WorkflowPage<'_>, name: &str) -> Markup {
     html! {
         @if let Some(description) = &page.workflow.description { (description) " " }
         a href=(path) { (count(unfinished, "job", "jobs")) } @if unfinished == 1 { " runs or waits." } @else { " run or wait." }
+        (resumed(page.workflow.resumed.as_ref()))
     }
 }
 
 fn banners(workflow: &Workflow, name: &str) -> Markup {
     html! {
+        (banner(workflow.suspended.as_ref(), None))
         @if let Some(retired) = &workflow.retired {
             div.banner role="note" { p { b { "Retired: " } (retired.message) ". Nothing of it starts." } }
         }
@@ -193,7 +201,10 @@ fn scan_row(visit: &Visit, status: &ScanStatus, past: Option<&ScanPast>, name: &
             }
             td { @if let Some(past) = past { (past.bars) } }
             td.num { @if let Some(usual) = past.and_then(|past| past.usual) { (crate::words::usual(usual)) } }
-            td { @if let Some(next) = status.next_slot { (in_future(next, visit.now)) } }
+            td {
+                @if status.suspended.is_some() { span.tag { "suspended" } }
+                @else if let Some(next) = status.next_slot { (in_future(next, visit.now)) }
+            }
             td.end { @if visit.may("dispatch") { a.button.small href=(links::dispatch(name, &scan.name)) { "Dispatch" } } }
         }
     }

@@ -119,6 +119,7 @@ fn workflow_row(visit: &Visit, row: &WorkflowRow<'_>) -> Markup {
 /// The state of a workflow in one word.
 pub(super) fn workflow_state(workflow: &Workflow) -> Markup {
     match (workflow.state.as_str(), &workflow.stale) {
+        ("active", _) if workflow.suspended.is_some() => condition("skipped", "suspended"),
         ("active", None) => condition("succeeded", "active"),
         ("active", Some(_)) => condition("scheduled", "stale file"),
         ("retired", _) => condition("cancelled", "retired"),

@@ -45,6 +45,9 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
             @if *slots > 1 { " and " (count(slots - 1, "earlier slot", "earlier slots")) }
             "."
         },
+        (Some(LedgerCause::Resumed { slot }), _) => html! {
+            (verb) " when its scan was resumed, for the slot of " (at(*slot)) "."
+        },
         (_, Trigger::Dispatch) if job.reason.code == "dispatched" => html! {
             (verb) " by hand, by " b { (job.reason.actor) } "."
         },
@@ -152,6 +155,7 @@ pub fn cause(record: &LedgerRecord) -> Markup {
         } => html! {
             (count(*slots, "slot", "slots")) " from " (at(*first)) " to " (at(*last))
         },
+        LedgerCause::Resumed { slot } => html! { "the resumption, after the slot of " (at(*slot)) },
         LedgerCause::Success { scan, job } => html! { b { (scan) } " succeeded " (job_link(*job)) },
         LedgerCause::Claim { job } => html! { "a runner came for " (job_link(*job)) },
         LedgerCause::Clock { cursor } => html! {

@@ -260,6 +260,8 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
     };
     let why = Why {
         removed_by: None,
+        suspended: None,
+        resumed: None,
         cron: None,
         expr: None,
         unfinished: Vec::new(),

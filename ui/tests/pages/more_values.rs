@@ -232,6 +232,8 @@ pub(crate) fn why(texts: Texts) -> Why {
         scan: texts.text("probe"),
         state: "active".to_owned(),
         removed_by: Some(revision_ref(texts, 13)),
+        suspended: Some(suspension(texts, SuspendedPart::Scan)),
+        resumed: Some(resumption(texts)),
         cron: Some(Schedule {
             schedule: texts.text("0 */6 * * *"),
             description: texts.text("every 6 hours"),

@@ -78,10 +78,30 @@ pub(crate) fn workflow(texts: Texts) -> Workflow {
         description: Some(texts.text("Finds hosts and reports what is new.")),
         state: "active".to_owned(),
         retired: Some(explanation(texts)),
+        suspended: Some(suspension(texts, SuspendedPart::Workflow)),
+        resumed: Some(resumption(texts)),
+        suspended_scans: vec![texts.text("probe")],
         revision: revision(texts, 12),
         scans: vec![scan(texts)],
         warnings: vec![diagnostic(texts, Severity::Warning)],
         stale: Some(stale(texts)),
+    }
+}
+
+pub(crate) fn suspension(texts: Texts, part: SuspendedPart) -> Suspension {
+    Suspension {
+        part,
+        since: ago(3_600),
+        by: texts.text("token ada"),
+        reason: texts.text("the machine is serviced"),
+    }
+}
+
+pub(crate) fn resumption(texts: Texts) -> Resumption {
+    Resumption {
+        at: ago(7_200),
+        by: texts.text("token ada"),
+        reason: Some(texts.text("it is back")),
     }
 }
 
@@ -121,6 +141,10 @@ pub(crate) fn scan_status(texts: Texts, state: Option<JobState>) -> ScanStatus {
     ScanStatus {
         workflow: workflow_ref(texts),
         scan: scan(texts),
+        suspended: state
+            .is_none()
+            .then(|| suspension(texts, SuspendedPart::Workflow)),
+        resumed: Some(resumption(texts)),
         next_slot: Some(now() + TimeDelta::hours(2)),
         unfinished: 1,
         finished: FinishedJobs {

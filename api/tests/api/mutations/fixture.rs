@@ -192,6 +192,23 @@ impl Fixture {
                 "/v0/workflows/pipeline/scans/build/dispatch",
                 json!({"inputs": {"target": "all", "fast": true}}),
             ),
+            // Of what no other request needs.
+            post(
+                "/v0/workflows/main%2Fdeep%2Fplain/suspend",
+                json!({"reason": "the machine is serviced"}),
+            ),
+            post(
+                "/v0/workflows/main%2Fdeep%2Fplain/resume",
+                json!({"reason": "it is back"}),
+            ),
+            post(
+                "/v0/workflows/main%2Fdeep%2Fplain/scans/only/suspend",
+                json!({"reason": "too loud"}),
+            ),
+            post(
+                "/v0/workflows/main%2Fdeep%2Fplain/scans/only/resume",
+                json!({"reason": "quieter"}),
+            ),
             post(
                 &format!("/v0/jobs/{}/rerun", self.finished),
                 json!({"current": true}),

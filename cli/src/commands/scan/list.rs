@@ -41,7 +41,10 @@ fn table(page: &Page<ScanStatus>) -> String {
             format!("{}/{}", status.workflow.source, status.workflow.name),
             status.scan.name.clone(),
             starts_by(status),
-            time_or_dash(status.next_slot.as_ref()),
+            match status.suspended {
+                Some(_) => "suspended".to_owned(),
+                None => time_or_dash(status.next_slot.as_ref()),
+            },
             last.map_or_else(|| "-".to_owned(), |job| job.state.as_str().to_owned()),
             time_or_dash(last.map(|job| &job.created_at)),
             status.unfinished.to_string(),

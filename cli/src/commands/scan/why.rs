@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::follow::cut_at;
 use crate::session::Session;
+use crate::suspension;
 use crate::table::{Fields, short_commit, time};
 use crate::untrusted::clean;
 
@@ -74,6 +75,8 @@ fn text(why: &Why) -> String {
     let mut text = Fields::new()
         .add("scan", format!("{} {}", why.workflow, why.scan))
         .add("state", state(why))
+        .add_some("suspended", why.suspended.as_ref().map(suspension::since))
+        .add_some("resumed", why.resumed.as_ref().map(suspension::at))
         .add_some("cron", cron)
         .add_some("clock", ahead)
         .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
@@ -126,6 +129,7 @@ pub(super) fn ledger_record(record: &LedgerRecord) -> String {
         LedgerCause::Slots { first, last, count } => {
             format!("{count} times due from {} to {}", time(first), time(last))
         }
+        LedgerCause::Resumed { slot } => format!("resumed, and due at {} before", time(slot)),
         LedgerCause::Success { scan, job } => format!("{scan} succeeded (job {job})"),
         LedgerCause::Claim { job } => format!("a runner came for job {job}"),
         LedgerCause::Clock { cursor } => format!("the clock was behind {}", time(cursor)),

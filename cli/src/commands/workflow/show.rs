@@ -7,6 +7,7 @@ use crate::commands::source;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
+use crate::suspension;
 use crate::table::{Fields, Table, short_commit, time};
 
 #[derive(Debug, Args)]
@@ -31,6 +32,12 @@ fn text(workflow: &Workflow) -> String {
         .add_some("title", workflow.title.as_ref())
         .add_some("description", workflow.description.as_ref())
         .add("state", state(workflow))
+        .add_some(
+            "suspended",
+            workflow.suspended.as_ref().map(suspension::since),
+        )
+        .add_some("resumed", workflow.resumed.as_ref().map(suspension::at))
+        .add_some("suspended scans", some_names(&workflow.suspended_scans))
         .add(
             "revision",
             format!(
@@ -52,6 +59,10 @@ fn text(workflow: &Workflow) -> String {
         text.push_str(&source::stale(file));
     }
     text
+}
+
+fn some_names(names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 fn state(workflow: &Workflow) -> String {

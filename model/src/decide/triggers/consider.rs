@@ -76,7 +76,10 @@ pub(in crate::decide) fn consider(
     let Some(cause) = unseen(&subject, scan) else {
         return Ok(Vec::new());
     };
+    let suspension = view.world().suspension(key);
     let replaced = match subject.obstacle(scan.overlap) {
+        // It makes no job.
+        _ if suspension.is_some() => Vec::new(),
         Obstacle::None => Vec::new(),
         // The success stays unseen. It is checked when that job has ended.
         Obstacle::Unfinished(_) => return Ok(Vec::new()),
@@ -88,11 +91,17 @@ pub(in crate::decide) fn consider(
     }
     let evaluation = view.evaluate(&subject.workflow, key, expression, None, moment);
     let mut head = view.head(key).as_ref().clone();
+    let before = view.world().considered(key);
     head.considered = Some(moment.order);
     let mut changes = Vec::new();
-    let outcome = match verdict(&evaluation) {
-        Err(reason) => not_made(reason),
-        Ok(()) => {
+    let outcome = match (verdict(&evaluation), suspension) {
+        (Err(reason), _) => not_made(reason),
+        // The resumption looks at the success once more.
+        (Ok(()), Some(suspension)) => {
+            head.passed_successes.get_or_insert(before);
+            not_made(suspension.as_reason())
+        }
+        (Ok(()), None) => {
             let id = JobId::next(*latest, moment.now, moment.entropy);
             *latest = id;
             changes.extend(replace(&replaced, id, &mut head, moment)?);
@@ -102,6 +111,9 @@ pub(in crate::decide) fn consider(
             Outcome::Made { job: id }
         }
     };
+    if suspension.is_none() {
+        head.passed_successes = None;
+    }
     let record = LedgerRecord {
         at: moment.now,
         cause,

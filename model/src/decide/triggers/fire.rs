@@ -10,9 +10,10 @@ use crate::change::Change;
 use crate::decide::{Command, Decision, Refusal, Urgency};
 use crate::job::Trigger;
 use crate::ledger::{Cause, LedgerRecord, Outcome};
-use crate::limits::SLOT_LATE;
+use crate::limits::{CATCH_UP, SLOT_LATE};
 use crate::moment::Moment;
 use crate::scan_head::ScanHead;
+use crate::suspension::Suspension;
 use crate::view::View;
 use crate::world::World;
 use crate::{JobId, Reason, ScanKey, Timestamp};
@@ -37,45 +38,106 @@ impl Command for Fire {
         let Some(subject) = Subject::new(&view, &self.scan) else {
             return Ok(Decision::unchanged(None));
         };
-        let Some((scan, since)) = subject.scan().zip(world.cursor(&self.scan)) else {
+        let Some((scan, cursor)) = subject.scan().zip(world.cursor(&self.scan)) else {
             return Ok(Decision::unchanged(None));
         };
-        let Some(slots) = slots(&scan.on, since, moment.now) else {
-            return Ok(Decision::unchanged(None));
+        let new = slots(&scan.on, cursor, moment.now);
+        if let Some(suspension) = world.suspension(&self.scan) {
+            let Some(new) = new else {
+                return Ok(Decision::unchanged(None));
+            };
+            return pass_over(&subject, cursor, &new, suspension, moment);
+        }
+        let until = cursor.min(moment.now);
+        let passed = world
+            .passed_slots(&self.scan)
+            .and_then(|from| slots(&scan.on, from, until));
+        let due = Due {
+            cursor,
+            passed,
+            new,
         };
-        fire(&subject, scan, slots, moment)
+        fire(&subject, scan, &due, moment)
     }
 }
 
-fn fire(
+/// The slots that are due.
+struct Due {
+    /// Up to where slots have a record.
+    cursor: Timestamp,
+    /// Those that a suspension passed over. They have a record that says so.
+    passed: Option<Slots>,
+    /// The later ones.
+    new: Option<Slots>,
+}
+
+impl Due {
+    /// The newest of all, in order.
+    fn newest(&self) -> Vec<Timestamp> {
+        let all = self.passed.iter().chain(&self.new);
+        let mut newest: Vec<_> = all.flat_map(|slots| slots.newest.clone()).collect();
+        newest.drain(..newest.len().saturating_sub(CATCH_UP));
+        newest
+    }
+
+    /// Why a slot is looked at.
+    fn cause(&self, slot: Timestamp) -> Cause {
+        if slot > self.cursor {
+            at(slot)
+        } else {
+            Cause::Resumed { slot }
+        }
+    }
+}
+
+/// Records the slots that come due while the scan is suspended, and moves on. The resumption catches up with them.
+fn pass_over(
     subject: &Subject<'_>,
-    scan: &Scan,
-    slots: Slots,
-    moment: &mut Moment<'_>,
+    cursor: Timestamp,
+    slots: &Slots,
+    suspension: &Suspension,
+    moment: &Moment<'_>,
 ) -> Result<Decision<Option<JobId>>, Refusal> {
     let mut head = subject.view.head(&subject.key).as_ref().clone();
     let Some(&last) = slots.newest.last() else {
         return Ok(Decision::unchanged(None));
     };
+    let cause = Cause::Slots {
+        first: slots.first,
+        last,
+        count: slots.count,
+    };
+    let mut changes = head.note(record(moment, cause, not_made(suspension.as_reason())))?;
+    head.passed_slots.get_or_insert(cursor);
+    head.cron_cursor = Some(last);
+    changes.push(Change::Head(Arc::new(head)));
+    Ok(Decision {
+        changes,
+        answer: None,
+    })
+}
+
+fn fire(
+    subject: &Subject<'_>,
+    scan: &Scan,
+    due: &Due,
+    moment: &mut Moment<'_>,
+) -> Result<Decision<Option<JobId>>, Refusal> {
+    let mut head = subject.view.head(&subject.key).as_ref().clone();
+    if due.new.is_none() && head.passed_slots.is_none() {
+        return Ok(Decision::unchanged(None));
+    }
     let mut changes = Vec::new();
     let mut made = None;
-    let wanted = wanted(scan, &slots, moment.now);
-    let missed = slots.count - wanted.len() as u64;
-    if missed > 0 {
-        let until = wanted
-            .first()
-            .and_then(|first| slots.newest.iter().rev().find(|slot| *slot < first))
-            .copied();
-        let cause = Cause::Slots {
-            first: slots.first,
-            last: if wanted.is_empty() {
-                last
-            } else {
-                until.unwrap_or(slots.first)
-            },
-            count: missed,
-        };
-        changes.extend(head.note(record(moment, cause, not_made(Reason::SlotsMissed)))?);
+    let wanted = wanted(scan, due, moment.now);
+    if let Some(new) = &due.new {
+        let wanted = wanted.iter().filter(|slot| **slot > due.cursor);
+        changes.extend(note_missed(
+            new,
+            &wanted.copied().collect::<Vec<_>>(),
+            &mut head,
+            moment,
+        )?);
     }
     match subject.obstacle(scan.overlap) {
         // The slot stays due until that job has ended. Later slots merge with it.
@@ -85,7 +147,7 @@ fn fire(
         Obstacle::Unfinished(job) => {
             for slot in wanted {
                 let outcome = not_made(Reason::Overlap { job });
-                changes.extend(head.note(record(moment, at(slot), outcome))?);
+                changes.extend(head.note(record(moment, due.cause(slot), outcome))?);
             }
         }
         Obstacle::None => {
@@ -93,7 +155,7 @@ fn fire(
                 made = Some(make(
                     subject,
                     scan,
-                    slot,
+                    (slot, due.cause(slot)),
                     made,
                     &mut head,
                     &mut changes,
@@ -105,15 +167,21 @@ fn fire(
             if let [older @ .., slot] = wanted.as_slice() {
                 for slot in older {
                     let outcome = not_made(Reason::SlotsMissed);
-                    changes.extend(head.note(record(moment, at(*slot), outcome))?);
+                    changes.extend(head.note(record(moment, due.cause(*slot), outcome))?);
                 }
-                let job = make(subject, scan, *slot, None, &mut head, &mut changes, moment)?;
+                let slot = (*slot, due.cause(*slot));
+                let job = make(subject, scan, slot, None, &mut head, &mut changes, moment)?;
                 changes.extend(replace(&jobs, job, &mut head, moment)?);
                 made = Some(job);
             }
         }
     }
-    head.cron_cursor = Some(last);
+    head.cron_cursor = Some(
+        due.newest()
+            .last()
+            .map_or(due.cursor, |last| due.cursor.max(*last)),
+    );
+    head.passed_slots = None;
     changes.push(Change::Head(Arc::new(head)));
     Ok(Decision {
         changes,
@@ -121,27 +189,53 @@ fn fire(
     })
 }
 
-/// The slots that make a job: the newest, and of the missed ones those that `on.catch_up` allows. With `overlap: queue`
-/// the newest slot may have waited for a job to end, so it is never late.
-fn wanted(scan: &Scan, slots: &Slots, now: Timestamp) -> Vec<Timestamp> {
-    let is_late = |slot: &Timestamp| scan.overlap != Overlap::Queue && now - *slot > SLOT_LATE;
+/// Records the new slots that make no job, because they were missed.
+fn note_missed(
+    new: &Slots,
+    wanted: &[Timestamp],
+    head: &mut ScanHead,
+    moment: &Moment<'_>,
+) -> Result<Vec<Change>, Refusal> {
+    let missed = new.count - wanted.len() as u64;
+    if missed == 0 {
+        return Ok(Vec::new());
+    }
+    let until = match wanted.first() {
+        None => new.newest.last(),
+        Some(first) => new.newest.iter().rev().find(|slot| *slot < first),
+    };
+    let cause = Cause::Slots {
+        first: new.first,
+        last: until.copied().unwrap_or(new.first),
+        count: missed,
+    };
+    head.note(record(moment, cause, not_made(Reason::SlotsMissed)))
+}
+
+/// The slots that make a job: the newest, and of the missed ones and those that a suspension passed over those that
+/// `on.catch_up` allows. With `overlap: queue` the newest slot may have waited for a job to end, so it is never late.
+fn wanted(scan: &Scan, due: &Due, now: Timestamp) -> Vec<Timestamp> {
+    let newest = due.newest();
+    let is_late = |slot: &Timestamp| {
+        let may_have_waited = scan.overlap == Overlap::Queue && *slot > due.cursor;
+        !may_have_waited && now - *slot > SLOT_LATE
+    };
     match scan.on.catch_up {
-        CatchUp::Latest => slots.newest.last().copied().into_iter().collect(),
-        CatchUp::None => slots
-            .newest
+        CatchUp::Latest => newest.last().copied().into_iter().collect(),
+        CatchUp::None => newest
             .last()
             .copied()
             .filter(|slot| !is_late(slot))
             .into_iter()
             .collect(),
-        CatchUp::All => slots.newest.clone(),
+        CatchUp::All => newest,
     }
 }
 
 fn make(
     subject: &Subject<'_>,
     scan: &Scan,
-    slot: Timestamp,
+    (slot, cause): (Timestamp, Cause),
     before: Option<JobId>,
     head: &mut ScanHead,
     changes: &mut Vec<Change>,
@@ -152,7 +246,7 @@ fn make(
     let job = subject.job(scan, id, Trigger::Cron, Reason::SlotDue { slot }, moment);
     head.latest_job = head.latest_job.max(id);
     changes.push(Change::Job(Arc::new(job)));
-    changes.extend(head.note(record(moment, at(slot), Outcome::Made { job: id }))?);
+    changes.extend(head.note(record(moment, cause, Outcome::Made { job: id }))?);
     Ok(id)
 }
 

@@ -43,6 +43,7 @@ impl Command for Rewind {
             outcome: not_made(Reason::ClockSetBack { cursor }),
         })?;
         head.cron_cursor = Some(moment.now);
+        head.passed_slots = head.passed_slots.filter(|passed| *passed <= moment.now);
         changes.push(Change::Head(Arc::new(head)));
         let mut workflow = WorkflowRecord::clone(workflow);
         let armed = workflow.armed.get_mut(&self.scan.scan);

@@ -221,7 +221,7 @@ impl Simulation {
         let Scene { lab, board, now } = &self.scene;
         // No job is offered to two runners at once: an offer stands until it is over.
         for (job, (token, until)) in &self.standing {
-            if *now < *until && is_scheduled(&lab.world, *job) {
+            if *now < *until && is_claimable(&lab.world, *job) {
                 let offer = board.offers.get(job).map(|offer| &offer.token);
                 assert_eq!(offer, Some(token), "the offer of {job} was broken");
             }
@@ -233,7 +233,7 @@ impl Simulation {
             .collect();
         for (job, offer) in &board.offers {
             assert!(
-                is_scheduled(&lab.world, *job),
+                is_claimable(&lab.world, *job),
                 "{job} is offered and not scheduled"
             );
             assert!(*now < offer.until);

@@ -1,0 +1,125 @@
+//! Suspending and resuming workflows and scans.
+
+use wire::{Resumption, SuspendedPart, Suspension, SuspensionStatus, Why, Workflow};
+
+use crate::everscan::run_at;
+use crate::fixtures::{at, job, suspension, why, workflow};
+use crate::server::{Reply, Server};
+
+fn status(suspended: Option<Suspension>, resumed: Option<Resumption>) -> Reply {
+    Reply::json(&SuspensionStatus {
+        workflow: job(wire::JobState::Running).workflow,
+        scan: None,
+        suspended,
+        resumed,
+    })
+}
+
+fn resumption(reason: Option<&str>) -> Resumption {
+    Resumption {
+        at: at(9),
+        by: "token ann".to_owned(),
+        reason: reason.map(str::to_owned),
+    }
+}
+
+#[test]
+fn a_suspension_says_why_and_answers_since_when() {
+    for (line, request) in [
+        (
+            "workflow suspend main/a",
+            "POST /v0/workflows/main%2Fa/suspend",
+        ),
+        (
+            "scan suspend main/a b",
+            "POST /v0/workflows/main%2Fa/scans/b/suspend",
+        ),
+    ] {
+        let server = Server::start([status(Some(suspension()), None)]);
+        let output = run_at(&server.url, &format!("{line} --reason loud"));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert_eq!(
+            output.stdout,
+            "suspended since 2026-09-21T14:13:23Z by token ann: too loud\n"
+        );
+        assert_eq!(server.lines(), [request]);
+        assert_eq!(server.seen()[0].body, r#"{"reason":"loud"}"#);
+        let output = run_at(&server.url, line);
+        assert_eq!(output.code, 2, "it has no reason");
+    }
+}
+
+#[test]
+fn a_resumption_may_say_why() {
+    for (line, request, body) in [
+        ("workflow resume a", "POST /v0/workflows/a/resume", "{}"),
+        (
+            "scan resume a b --reason quiet",
+            "POST /v0/workflows/a/scans/b/resume",
+            r#"{"reason":"quiet"}"#,
+        ),
+    ] {
+        let server = Server::start([status(None, Some(resumption(Some("quiet"))))]);
+        let output = run_at(&server.url, line);
+        assert_eq!(
+            (output.code, output.stdout.as_str()),
+            (0, "resumed 2026-09-21T14:13:29Z by token ann: quiet\n")
+        );
+        assert_eq!(server.lines(), [request]);
+        assert_eq!(server.seen()[0].body, body);
+    }
+    let server = Server::start([status(None, None)]);
+    let output = run_at(&server.url, "scan resume a b");
+    assert_eq!(output.stdout, "not suspended\n");
+    // A scan that is resumed may be suspended with its workflow.
+    let whole = Suspension {
+        part: SuspendedPart::Workflow,
+        ..suspension()
+    };
+    let server = Server::start([status(Some(whole), Some(resumption(None)))]);
+    let output = run_at(&server.url, "scan resume a b");
+    assert_eq!(
+        output.stdout,
+        "suspended since 2026-09-21T14:13:23Z by token ann, with the whole workflow: too loud\n"
+    );
+}
+
+#[test]
+fn what_is_suspended_is_shown_so() {
+    let suspended = Workflow {
+        suspended: Some(Suspension {
+            part: SuspendedPart::Workflow,
+            ..suspension()
+        }),
+        suspended_scans: vec!["a".to_owned(), "b".to_owned()],
+        ..workflow()
+    };
+    let page = wire::Page::all(vec![suspended.clone()]);
+    let server = Server::start([Reply::json(&page), Reply::json(&suspended)]);
+    let output = run_at(&server.url, "workflow list");
+    assert!(
+        output.stdout.contains("active, suspended"),
+        "{}",
+        output.stdout
+    );
+    let output = run_at(&server.url, "workflow show a");
+    for line in ["by token ann", "with the whole workflow: too loud", "a, b"] {
+        assert!(output.stdout.contains(line), "{}", output.stdout);
+    }
+    let resumed = Why {
+        resumed: Some(resumption(Some("quiet"))),
+        ..why()
+    };
+    let suspended = Why {
+        suspended: Some(suspension()),
+        ..why()
+    };
+    let server = Server::start([Reply::json(&suspended), Reply::json(&resumed)]);
+    for line in [
+        "since 2026-09-21T14:13:23Z by token ann: too loud",
+        "by token ann: quiet",
+    ] {
+        let output = run_at(&server.url, "scan why a b");
+        assert!(output.stdout.contains(line), "{}", output.stdout);
+    }
+}

@@ -1,0 +1,620 @@
+//! Suspended workflows and scans: what starts, what waits, what is caught up with.
+
+use std::cell::Cell;
+
+use chrono::TimeDelta;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::json;
+
+use crate::decide::{
+    Activate, Cancel, Consider, EndJob, Fire, Loss, Refusal, Resume, Retire, Suspend,
+};
+use crate::ledger::{Cause, LedgerRecord, Outcome};
+use crate::limits::SUSPENSION_REASON_CHARS;
+use crate::testing::{House, activate, complete_all, ended, key, snapshot};
+use crate::{
+    Actor, Change, JobId, Reason, RunnerId, SuspendedPart, Timestamp, WorkflowId, World, waiting,
+};
+
+const LOOP: &str = "
+scans:
+  hosts:
+    on: {cron: '0 * * * *', dispatch: {}}
+    steps: [{run: x}]
+  report:
+    on: {expr: 'scans.hosts.is_available()'}
+    steps: [{run: x}]
+";
+
+/// The loop with another policy for missed slots.
+fn catching_up(policy: &str) -> String {
+    let on = format!("{{cron: '0 * * * *', catch_up: {policy}, dispatch: {{}}}}");
+    LOOP.replace("{cron: '0 * * * *', dispatch: {}}", &on)
+}
+
+struct Scene {
+    house: House,
+    workflow: WorkflowId,
+    runner: RunnerId,
+}
+
+impl Scene {
+    fn new(text: &str) -> Self {
+        let mut house = House::new();
+        house.now = at("2026-11-21T10:30:00Z");
+        let workflow = house.push("loop", text);
+        let runner = house.runner("first", &[]);
+        Self {
+            house,
+            workflow,
+            runner,
+        }
+    }
+
+    fn suspend(&mut self, scan: Option<&str>) -> Vec<Change> {
+        self.house.changes(suspend(self.workflow, scan)).unwrap().0
+    }
+
+    fn resume(&mut self, scan: Option<&str>) -> Vec<Change> {
+        let resume = Resume {
+            workflow: self.workflow,
+            scan: scan.map(str::to_owned),
+            reason: Some("done".to_owned()),
+            actor: actor(),
+        };
+        self.house.changes(resume).unwrap().0
+    }
+
+    fn dispatch(&mut self) -> Result<JobId, Refusal> {
+        self.house.dispatch(self.workflow, "hosts", json!({}))
+    }
+
+    fn succeed(&mut self, job: JobId) {
+        let token = self.house.claim(job, self.runner).unwrap();
+        self.house.run(complete_all(job, token)).unwrap();
+    }
+
+    /// What the task of triggers and that of deadlines do, once.
+    fn pull(&mut self) -> bool {
+        let now = self.house.now;
+        let (due, unseen, withdrawn) = {
+            let world = &self.house.world;
+            let withdrawn: Vec<JobId> = world.withdrawn().collect();
+            (world.due(now), world.unseen(), withdrawn)
+        };
+        let has_any = !(due.is_empty() && unseen.is_empty() && withdrawn.is_empty());
+        for scan in due {
+            self.house.run(Fire { scan }).unwrap();
+        }
+        for scan in unseen {
+            self.house.run(Consider { scan }).unwrap();
+        }
+        for job in withdrawn {
+            let loss = Loss::Suspended;
+            self.house.run(EndJob { job, loss }).unwrap();
+        }
+        has_any
+    }
+
+    fn jobs(&self, scan: &str) -> Vec<JobId> {
+        let scan = key(self.workflow, scan);
+        let jobs = self.house.world.jobs_of(&scan);
+        jobs.map(|job| job.id).collect()
+    }
+
+    fn ledger(&self, scan: &str) -> Vec<LedgerRecord> {
+        let scan = key(self.workflow, scan);
+        let decided = self.house.decided.iter();
+        decided
+            .filter_map(|change| match change {
+                Change::Ledger(entry) if entry.scan == scan => {
+                    Some(serde_json::from_str(&entry.text).unwrap())
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Why a waiting job waits.
+    fn why(&self, job: JobId) -> String {
+        let job = self.house.world.job(job).unwrap();
+        let reason = waiting(&self.house.world, job, |_| true, |_| None).unwrap();
+        reason.to_string()
+    }
+
+    fn pass(&mut self, minutes: i64) {
+        self.house.pass(TimeDelta::minutes(minutes));
+    }
+}
+
+fn suspend(workflow: WorkflowId, scan: Option<&str>) -> Suspend {
+    Suspend {
+        workflow,
+        scan: scan.map(str::to_owned),
+        reason: " too loud ".to_owned(),
+        actor: actor(),
+    }
+}
+
+fn actor() -> Actor {
+    Actor::Token {
+        id: crate::TokenId::from_uuid(uuid::Uuid::nil()),
+        name: "ada".to_owned(),
+    }
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn made(scene: &Scene, scan: &str) -> Vec<Reason> {
+    let world = &scene.house.world;
+    let jobs = scene.jobs(scan).into_iter();
+    jobs.map(|id| world.job(id).unwrap().reason.clone())
+        .collect()
+}
+
+#[test]
+fn a_dispatch_is_refused_and_says_since_when_by_whom_and_why() {
+    let mut scene = Scene::new(LOOP);
+    for (scan, words) in [
+        (Some("hosts"), "suspended since"),
+        (None, "workflow suspended since"),
+    ] {
+        scene.suspend(scan);
+        let refusal = scene.dispatch().unwrap_err();
+        assert_eq!(
+            refusal.to_string(),
+            format!(
+                "scan `hosts` of workflow `loop` starts nothing: {words} 2026-11-21T10:30:00Z by token ada: too loud"
+            )
+        );
+        scene.resume(scan);
+        assert!(scene.dispatch().is_ok());
+    }
+    // Inputs that were checked before do not help.
+    let late = scene.house.dispatch_of(scene.workflow, "hosts", json!({}));
+    scene.suspend(Some("hosts"));
+    assert!(matches!(
+        scene.house.run(late.unwrap()),
+        Err(Refusal::Suspended {
+            part: SuspendedPart::Scan,
+            ..
+        })
+    ));
+    scene.suspend(Some("report"));
+    scene.resume(Some("hosts"));
+    assert!(scene.dispatch().is_ok(), "the other scan's is its own");
+}
+
+#[test]
+fn suspending_again_keeps_the_first_and_resuming_again_changes_nothing() {
+    let mut scene = Scene::new(LOOP);
+    assert!(scene.resume(None).is_empty(), "it is not suspended");
+    assert_eq!(scene.suspend(None).len(), 1);
+    scene.pass(10);
+    assert!(scene.suspend(None).is_empty());
+    let latest = |scene: &Scene| {
+        let world = &scene.house.world;
+        crate::Suspension::clone(world.latest_suspension(scene.workflow, None).unwrap())
+    };
+    assert_eq!(latest(&scene).since, at("2026-11-21T10:30:00Z"));
+    assert_eq!(latest(&scene).reason, "too loud");
+    assert_eq!(scene.resume(None).len(), 1);
+    assert!(scene.resume(None).is_empty());
+    let resumed = latest(&scene).resumed.unwrap();
+    assert_eq!(
+        (resumed.at, resumed.reason.as_deref()),
+        (at("2026-11-21T10:40:00Z"), Some("done"))
+    );
+
+    let refused = |command: Suspend| {
+        let mut scene = Scene::new(LOOP);
+        scene.house.run(command).unwrap_err()
+    };
+    let workflow = scene.workflow;
+    let other = WorkflowId::from_uuid(uuid::Uuid::nil());
+    assert!(matches!(
+        refused(suspend(other, None)),
+        Refusal::NoSuchWorkflow { .. }
+    ));
+    assert!(matches!(
+        refused(suspend(workflow, Some("hots"))),
+        Refusal::NoSuchScan { .. }
+    ));
+    for reason in [" ".to_owned(), "x".repeat(SUSPENSION_REASON_CHARS + 1)] {
+        let command = Suspend {
+            reason,
+            ..suspend(workflow, None)
+        };
+        assert!(matches!(refused(command), Refusal::InvalidField { .. }));
+    }
+}
+
+#[test]
+fn a_dispatched_job_waits_and_nobody_can_claim_it_until_the_resumption() {
+    let mut scene = Scene::new(LOOP);
+    let job = scene.dispatch().unwrap();
+    scene.suspend(None);
+    let labels: [String; 0] = [];
+    let offered = |world: &World| world.offerable(&labels).count();
+    assert_eq!(offered(&scene.house.world), 0);
+    assert_eq!(
+        scene.why(job),
+        "workflow suspended since 2026-11-21T10:30:00Z by token ada: too loud"
+    );
+    assert!(matches!(
+        scene.house.claim(job, scene.runner),
+        Err(Refusal::JobHeld { .. })
+    ));
+    scene.pull();
+    assert_eq!(scene.jobs("hosts"), [job], "it is not cancelled");
+    // It can be cancelled by hand.
+    let other = scene.jobs("hosts")[0];
+    scene.resume(None);
+    assert_eq!(offered(&scene.house.world), 1);
+    scene.suspend(None);
+    let actor = actor();
+    scene.house.run(Cancel { job: other, actor }).unwrap();
+    assert!(scene.jobs("hosts").is_empty());
+}
+
+#[test]
+fn jobs_of_schedule_and_expression_are_cancelled_and_running_ones_go_on() {
+    let mut scene = Scene::new(LOOP);
+    let hosts = scene.dispatch().unwrap();
+    scene.succeed(hosts);
+    let [report] = scene.jobs("report").try_into().unwrap();
+    scene.pass(40);
+    scene.pull();
+    let [due] = scene.jobs("hosts").try_into().unwrap();
+    let running = scene.dispatch().unwrap();
+    let token = scene.house.claim(running, scene.runner).unwrap();
+    scene.suspend(None);
+    for job in [report, due] {
+        let loss = Loss::Suspended;
+        let (changes, _) = scene.house.changes(EndJob { job, loss }).unwrap();
+        let (state, reason) = ended(&changes).unwrap();
+        assert_eq!((state, reason.code()), ("cancelled", "suspended"));
+    }
+    let loss = Loss::Suspended;
+    let job = running;
+    assert!(
+        scene
+            .house
+            .changes(EndJob { job, loss })
+            .unwrap()
+            .0
+            .is_empty()
+    );
+    scene.house.run(complete_all(running, token)).unwrap();
+    assert!(
+        scene.jobs("report").is_empty(),
+        "the success starts nothing"
+    );
+
+    // The resumption makes what was withdrawn again.
+    scene.resume(None);
+    while scene.pull() {}
+    let slot = at("2026-11-21T11:00:00Z");
+    assert_eq!(made(&scene, "hosts"), [Reason::SlotDue { slot }]);
+    assert_eq!(made(&scene, "report"), [Reason::ExpressionTrue]);
+}
+
+#[test]
+fn a_resumption_before_the_jobs_are_withdrawn_leaves_them() {
+    let mut scene = Scene::new(LOOP);
+    scene.pass(40);
+    scene.pull();
+    let [due] = scene.jobs("hosts").try_into().unwrap();
+    scene.suspend(None);
+    scene.resume(None);
+    let loss = Loss::Suspended;
+    let (changes, _) = scene.house.changes(EndJob { job: due, loss }).unwrap();
+    assert!(changes.is_empty());
+    assert!(!scene.pull());
+    assert_eq!(scene.jobs("hosts"), [due]);
+}
+
+#[test]
+fn each_slot_that_is_passed_over_is_in_the_ledger_and_the_newest_is_caught_up_with() {
+    let mut scene = Scene::new(LOOP);
+    scene.suspend(Some("hosts"));
+    scene.pass(40);
+    assert!(scene.pull() && !scene.pull(), "once for the slot");
+    scene.pass(130);
+    assert!(scene.pull() && !scene.pull(), "two slots in one look");
+    assert!(scene.jobs("hosts").is_empty());
+    let [record] = scene.ledger("hosts").try_into().unwrap();
+    let slot = at("2026-11-21T11:00:00Z");
+    assert_eq!(
+        record.cause,
+        Cause::Slots {
+            first: slot,
+            last: slot,
+            count: 1
+        }
+    );
+    let Outcome::NotMade { reason } = record.outcome else {
+        panic!("{record:?}")
+    };
+    assert_eq!(reason.code(), "suspended");
+
+    scene.resume(Some("hosts"));
+    assert!(scene.pull() && !scene.pull());
+    let slot = at("2026-11-21T13:00:00Z");
+    assert_eq!(made(&scene, "hosts"), [Reason::SlotDue { slot }]);
+    let [job] = scene.jobs("hosts").try_into().unwrap();
+    let newest = scene.ledger("hosts").pop().unwrap();
+    assert_eq!(
+        (newest.cause, newest.outcome),
+        (Cause::Resumed { slot }, Outcome::Made { job })
+    );
+}
+
+#[test]
+fn a_resumption_keeps_to_the_policy_for_missed_slots() {
+    for (policy, slots) in [("none", 0), ("latest", 1), ("all", 3)] {
+        let mut scene = Scene::new(&catching_up(policy));
+        scene.suspend(None);
+        for _ in 0..3 {
+            scene.pass(60);
+            scene.pull();
+        }
+        scene.pass(20);
+        scene.resume(None);
+        while scene.pull() {}
+        assert_eq!(scene.jobs("hosts").len(), slots, "{policy}");
+        let head = scene.house.world.head(&key(scene.workflow, "hosts"));
+        assert_eq!(head.unwrap().passed_slots, None);
+        // The next slot is an ordinary one.
+        for job in scene.jobs("hosts") {
+            scene.succeed(job);
+        }
+        scene.pass(10);
+        scene.pull();
+        let slot = at("2026-11-21T14:00:00Z");
+        assert_eq!(made(&scene, "hosts"), [Reason::SlotDue { slot }]);
+    }
+}
+
+#[test]
+fn a_slot_that_comes_due_before_the_catching_up_is_the_newest_and_has_its_own_record() {
+    let mut scene = Scene::new(LOOP);
+    scene.suspend(None);
+    scene.pass(40);
+    scene.pull();
+    scene.resume(None);
+    scene.pass(60);
+    while scene.pull() {}
+    let slot = at("2026-11-21T12:00:00Z");
+    assert_eq!(made(&scene, "hosts"), [Reason::SlotDue { slot }]);
+    let newest = scene.ledger("hosts").pop().unwrap();
+    assert!(matches!(newest.cause, Cause::Slots { count: 1, .. }));
+}
+
+#[test]
+fn a_true_expression_is_in_the_ledger_and_looked_at_once_after_the_resumption() {
+    let mut scene = Scene::new(LOOP);
+    scene.suspend(Some("report"));
+    for _ in 0..2 {
+        let hosts = scene.dispatch().unwrap();
+        scene.succeed(hosts);
+    }
+    assert!(!scene.pull(), "the commits of the successes have looked");
+    assert!(scene.jobs("report").is_empty());
+    let [record] = scene.ledger("report").try_into().unwrap();
+    assert_eq!(record.evaluation.unwrap().holds(), Some(true));
+    assert!(matches!(record.outcome, Outcome::NotMade { reason } if reason.code() == "suspended"));
+    scene.resume(Some("report"));
+    assert!(scene.pull() && !scene.pull());
+    let [report] = scene.jobs("report").try_into().unwrap();
+    scene.succeed(report);
+    assert!(!scene.pull());
+}
+
+#[test]
+fn a_resumption_without_a_success_to_look_at_looks_at_nothing() {
+    let mut scene = Scene::new(LOOP);
+    let hosts = scene.dispatch().unwrap();
+    scene.succeed(hosts);
+    let [report] = scene.jobs("report").try_into().unwrap();
+    scene.succeed(report);
+    scene.suspend(None);
+    scene.resume(None);
+    assert!(!scene.pull());
+}
+
+#[test]
+fn a_new_revision_and_a_workflow_that_comes_back_stay_suspended() {
+    let mut scene = Scene::new(LOOP);
+    scene.suspend(Some("hosts"));
+    scene.suspend(None);
+    scene.house.push("loop", &format!("{LOOP}# changed\n"));
+    assert!(scene.dispatch().is_err());
+    let workflow = scene.workflow;
+    scene.house.run(Retire { workflow }).unwrap();
+    assert!(matches!(scene.dispatch(), Err(Refusal::Retired { .. })));
+    scene.pass(60);
+    assert!(!scene.pull(), "a retired schedule is not looked at");
+    let back: Activate = activate("loop", LOOP);
+    scene.house.run(back).unwrap();
+    assert!(matches!(scene.dispatch(), Err(Refusal::Suspended { .. })));
+    scene.resume(None);
+    assert!(matches!(scene.dispatch(), Err(Refusal::Suspended { .. })));
+    // A scan that is gone can be resumed.
+    scene.house.push("loop", &LOOP.replace("hosts", "other"));
+    assert_eq!(scene.resume(Some("hosts")).len(), 1);
+}
+
+#[test]
+fn a_schedule_that_is_changed_while_it_is_suspended_does_not_catch_up_with_the_old_one() {
+    let mut scene = Scene::new(LOOP);
+    scene.suspend(None);
+    scene.pass(40);
+    scene.pull();
+    scene
+        .house
+        .push("loop", &LOOP.replace("'0 * * * *'", "'30 * * * *'"));
+    scene.resume(None);
+    while scene.pull() {}
+    assert!(scene.jobs("hosts").is_empty());
+}
+
+/// Something that may happen to a suspended loop.
+#[derive(Debug, Clone)]
+enum Action {
+    Suspend(u8),
+    Resume(u8),
+    Pass(i64),
+    Pull,
+    Dispatch,
+    Claim,
+    Complete,
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        2 => (0..3_u8).prop_map(Action::Suspend),
+        2 => (0..3_u8).prop_map(Action::Resume),
+        4 => (1..90_i64).prop_map(Action::Pass),
+        4 => Just(Action::Pull),
+        1 => Just(Action::Dispatch),
+        3 => Just(Action::Claim),
+        3 => Just(Action::Complete),
+    ]
+}
+
+const PARTS: [Option<&str>; 3] = [None, Some("hosts"), Some("report")];
+
+/// Any unfinished job, claimed or not.
+fn some_job(scene: &Scene, is_claimed: bool) -> Option<JobId> {
+    let mut jobs = scene.house.world.jobs();
+    jobs.find(|job| job.state.run().is_some() == is_claimed)
+        .map(|job| job.id)
+}
+
+fn complete(scene: &mut Scene) {
+    if let Some(job) = some_job(scene, true) {
+        let token = crate::TokenHash::of(&job.to_string());
+        scene.house.run(complete_all(job, token)).unwrap();
+    }
+}
+
+fn act(scene: &mut Scene, action: &Action) {
+    let before = scene.house.decided.len();
+    match action {
+        Action::Suspend(part) => drop(scene.suspend(PARTS[usize::from(*part)])),
+        Action::Resume(part) => drop(scene.resume(PARTS[usize::from(*part)])),
+        Action::Pass(minutes) => scene.pass(*minutes),
+        Action::Pull => drop(scene.pull()),
+        Action::Dispatch => drop(scene.dispatch()),
+        Action::Claim => {
+            if let Some(job) = some_job(scene, false) {
+                let held = {
+                    let world = &scene.house.world;
+                    let job = world.job(job).unwrap();
+                    world.suspension(&job.scan_key()).is_some()
+                };
+                let claimed = scene.house.claim(job, scene.runner);
+                assert_eq!(
+                    matches!(claimed, Err(Refusal::JobHeld { .. })),
+                    held,
+                    "{claimed:?}"
+                );
+            }
+        }
+        Action::Complete => complete(scene),
+    }
+    let world = &scene.house.world;
+    for change in &scene.house.decided[before..] {
+        if let Change::Job(job) = change
+            && job.state.run().is_none()
+            && job.state.end().is_none()
+        {
+            assert!(
+                world.suspension(&job.scan_key()).is_none(),
+                "a suspended scan has another job: {job:?}"
+            );
+        }
+    }
+}
+
+/// Resumes all and lets everything run to its end.
+fn come_to_rest(scene: &mut Scene) {
+    for part in PARTS {
+        scene.resume(part);
+    }
+    for _ in 0..200 {
+        let has_pulled = scene.pull();
+        let waiting = some_job(scene, false);
+        if let Some(job) = waiting {
+            scene.house.claim(job, scene.runner).unwrap();
+        }
+        let has_run = some_job(scene, true).is_some();
+        complete(scene);
+        if !has_pulled && waiting.is_none() && !has_run {
+            return;
+        }
+    }
+    panic!("it never comes to rest");
+}
+
+#[test]
+fn whatever_is_suspended_no_slot_and_no_success_is_lost() {
+    let config = Config {
+        cases: 96,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let actions = prop::collection::vec(action(), 1..80);
+    let (caught_up, passed) = (Cell::new(0), Cell::new(0));
+    TestRunner::new_with_rng(config, seed)
+        .run(&actions, |actions| {
+            let mut scene = Scene::new(LOOP);
+            for action in &actions {
+                act(&mut scene, action);
+            }
+            come_to_rest(&mut scene);
+            let world = &scene.house.world;
+            let hosts = world.head(&key(scene.workflow, "hosts"));
+            let report = world.head(&key(scene.workflow, "report"));
+            if let Some(hosts) = hosts {
+                assert_eq!(hosts.passed_slots, None);
+                // The newest slot was made a job of, or came while a job was there.
+                let newest = at("2026-11-21T10:00:00Z");
+                assert!(hosts.cron_cursor.is_none_or(|cursor| cursor >= newest));
+                if let Some(success) = hosts.successes.first() {
+                    let report = report.expect("it has run");
+                    assert!(
+                        report.latest_claim > Some(success.order),
+                        "a success is lost"
+                    );
+                }
+            }
+            if let Some(report) = report {
+                assert_eq!(report.passed_successes, None);
+            }
+            let records = ["hosts", "report"].map(|scan| scene.ledger(scan)).concat();
+            let resumed = |record: &&LedgerRecord| matches!(record.cause, Cause::Resumed { .. });
+            let suspended = |record: &&LedgerRecord| {
+                matches!(&record.outcome, Outcome::NotMade { reason } if reason.code() == "suspended")
+            };
+            caught_up.set(caught_up.get() + records.iter().filter(resumed).count());
+            passed.set(passed.get() + records.iter().filter(suspended).count());
+            let mut twice = World::default();
+            for change in &scene.house.decided {
+                twice.apply(change);
+                twice.apply(change);
+            }
+            assert_eq!(snapshot(&twice), snapshot(world));
+            Ok(())
+        })
+        .unwrap();
+    assert!(
+        caught_up.get() > 20 && passed.get() > 20,
+        "{caught_up:?} {passed:?}"
+    );
+}

@@ -1,0 +1,63 @@
+//! Suspending and resuming, on the pages of workflows and scans.
+
+use maud::{Markup, html};
+use wire::{Resumption, SuspendedPart, Suspension};
+
+use crate::form::{self, Field, Most, Refused};
+use crate::links;
+use crate::shell::Visit;
+use crate::words::at;
+
+/// The most characters of a reason.
+const REASON_CHARS: u64 = 500;
+
+/// What says that nothing starts. `workflow` is given on the page of a scan, whose workflow may be what is suspended.
+pub(super) fn banner(suspended: Option<&Suspension>, workflow: Option<&str>) -> Markup {
+    html! {
+        @if let Some(Suspension { part, since, by, reason }) = suspended {
+            div.banner role="note" {
+                p {
+                    b {
+                        @match (part, workflow) {
+                            (SuspendedPart::Workflow, Some(name)) => {
+                                "Suspended with " a href=(links::workflow(name)) { (name) }
+                            }
+                            (SuspendedPart::Workflow, None) | (SuspendedPart::Scan, _) => { "Suspended" }
+                        }
+                    }
+                    " since " (at(*since)) " by " (by) ": " (reason) ". Nothing of it starts."
+                }
+            }
+        }
+    }
+}
+
+/// The end of the latest suspension, in a sentence.
+pub(super) fn resumed(resumed: Option<&Resumption>) -> Markup {
+    html! {
+        @if let Some(Resumption { at: moment, by, reason }) = resumed {
+            " Resumed " (at(*moment)) " by " (by)
+            @if let Some(reason) = reason { ": " (reason) }
+            "."
+        }
+    }
+}
+
+/// The form that suspends or resumes what has this address, behind a disclosure.
+pub(super) fn toggle(visit: &Visit, address: &str, is_suspended: bool) -> Markup {
+    let field = Field::new("reason", "Why").of("suspension");
+    let refused = Refused::default();
+    let text = |field: &Field<'_>| field.text("", Most::Characters(REASON_CHARS), &refused);
+    html! {
+        @if !visit.may("workflow:write") {
+        } @else if is_suspended {
+            (form::guarded_with(visit, &links::resume(address), "Resume",
+                "Its schedules catch up as the file says, and its expressions are evaluated once for what was passed over.",
+                &text(&field)))
+        } @else {
+            (form::guarded_with(visit, &links::suspend(address), "Suspend",
+                "Nothing of it starts until it is resumed. Jobs that run go on, and dispatched ones wait.",
+                &text(&field.required())))
+        }
+    }
+}

@@ -289,7 +289,6 @@ fn only_what_may_read_outputs_has_them_in_its_context() {
     for (source, expected) in [
         ("scans.hosts[0].outputs.n == 'x'", true),
         ("scans.hosts[0]['outputs'].n == 'x'", true),
-        ("scans.hosts[0][name] == 'x'", true),
         ("scans.hosts.exists(j, has(j.outputs.n))", true),
         ("scans.hosts[0].state == 'outputs'", false),
         ("scans.hosts.has_diff()", false),

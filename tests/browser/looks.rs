@@ -45,8 +45,8 @@ const LOOKS: [Look; 3] = [
 const IN_DOCUMENTS: [(&str, &str); 4] = [
     ("overview", "light"),
     ("workflow", "light"),
-    ("job-running", "dark"),
-    ("job-failed", "phone"),
+    ("job-failed", "dark"),
+    ("overview", "phone"),
 ];
 
 /// What each page has on request.

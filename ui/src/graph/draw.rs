@@ -86,9 +86,9 @@ fn node(node: &Node, area: Area) -> Markup {
     let history = &node.history[node.history.len().saturating_sub(MOST_BARS)..];
     let bars_width = history.len() * 7;
     html! {
-        a href=(node.href) aria-label=(label) {
+        a href=(node.href) {
             title { (label) }
-            // The label says it all, and in an order that is read well.
+            // The title is the name of the link. It says all of this, in an order that is read well.
             g class={ "node " (state) } aria-hidden="true" transform={ "translate(" (area.x) " " (area.y) ")" } {
                 rect.box width=(area.width) height=(area.height) rx="9" {}
                 @if let Some(state) = node.state {

@@ -145,7 +145,7 @@ mod tests {
     fn secrets_and_other_bytes_are_refused() {
         let folder = TempDir::new().unwrap();
         let outputs = file(&folder);
-        let masker = Masker::new(["hunter2hunter2"].into_iter()).unwrap();
+        let masker = Masker::new(["hunter2hunter2"]).unwrap();
         let refused = |text: &[u8]| {
             std::fs::write(outputs.path(), text).unwrap();
             outputs.read(&masker).unwrap_err()

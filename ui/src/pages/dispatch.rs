@@ -128,7 +128,7 @@ fn field(input: &ScanInput, page: &Dispatch<'_>) -> Markup {
     }
     if input.kind == "choice" {
         // An earlier job may have had an option that is gone.
-        let known = input.options.iter().any(|option| *option == value);
+        let known = input.options.contains(&value);
         let value = if known { &value } else { &input.default };
         let same = |option: &String| (option.clone(), option.clone());
         let options: Vec<_> = input.options.iter().map(same).collect();

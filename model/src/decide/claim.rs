@@ -103,7 +103,7 @@ impl Command for Claim {
         if let Some(suspension) = world.suspension(&job.scan_key()) {
             return Err(Refusal::JobHeld {
                 job: job.id,
-                why: suspension.as_reason(),
+                why: Box::new(suspension.as_reason()),
             });
         }
         let scan = workflow.scan(&job.scan).ok_or_else(lost_revision)?;

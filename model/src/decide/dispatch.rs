@@ -102,7 +102,7 @@ fn may_start(world: &World, workflow: &ActiveWorkflow, scan: &ScanName) -> Resul
             workflow: workflow.record.name.clone(),
             scan: scan.to_string(),
             part: suspension.part(),
-            why: suspension.as_reason(),
+            why: Box::new(suspension.as_reason()),
         }),
     }
 }

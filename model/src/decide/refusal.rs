@@ -34,11 +34,11 @@ pub enum Refusal {
         scan: String,
         /// Whether the workflow is, and not the scan alone.
         part: SuspendedPart,
-        why: Reason,
+        why: Box<Reason>,
     },
     /// A runner comes for a job whose scan was suspended meanwhile.
     #[error("job {job} waits: {why}")]
-    JobHeld { job: JobId, why: Reason },
+    JobHeld { job: JobId, why: Box<Reason> },
     /// The workflow's newest revision could not be read, so its scans are unknown.
     #[error("revision {revision} of `{workflow}` cannot be read")]
     WorkflowUnreadable {

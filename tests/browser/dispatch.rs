@@ -39,7 +39,7 @@ fn what_was_typed_survives_a_refusal_and_a_good_form_leads_to_its_job() {
     assert_eq!(inputs["deep"], true);
 
     // The form again, filled with the inputs of that job.
-    browser.press("Run again");
+    browser.press("Run with changes");
     browser.arrives(&format!("{PROBE}/dispatch?job={job}"));
     assert_eq!(browser.value(TARGET), "a.example\nb.example & <c>");
     assert_eq!(browser.count(&format!("{DEEP}:checked")), 1);

@@ -14,8 +14,7 @@ export async function copy(text) {
 }
 
 function count(area) {
-  const note = area.nextElementSibling?.matches('.count') ? area.nextElementSibling
-    : area.insertAdjacentElement('afterend', Object.assign(document.createElement('p'), { className: 'hint count' }));
+  const note = area.nextElementSibling;
   const { most, unit } = area.dataset;
   const text = area.value.replace(/\r\n/g, '\n');
   const size = unit === 'bytes' ? new TextEncoder().encode(text).length : [...text].length;

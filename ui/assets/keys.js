@@ -1,9 +1,7 @@
-// Keyboard shortcuts. None while the reader types, and none if they are off in the settings. An element that names a
-// key in `data-key` is what the key stands for.
+// Keyboard shortcuts. None while the reader types, and none if they are off in the settings. An element that names
+// keys in `data-key` is what they stand for.
 import { setting } from './times.js';
 import { openFinder } from './finder.js';
-
-const PAGES = { o: '/', w: '/workflows', j: '/jobs', r: '/runners', s: '/sources' };
 
 function row(by) {
   const rows = [...document.querySelectorAll('main .rows tbody tr')].filter((tr) => tr.querySelector('a'));
@@ -28,10 +26,9 @@ export function startKeys() {
     if (event.ctrlKey || event.metaKey || event.target.closest('input, textarea, select, [contenteditable], dialog')) return;
     const pair = former + event.key;
     former = event.key === 'g' && former !== 'g' ? 'g' : '';
-    const page = pair.length === 2 && pair[0] === 'g' ? PAGES[pair[1]] : undefined;
-    const named = document.querySelector(`[data-key="${CSS.escape(pair)}"]`) ?? document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
-    if (page) location.assign(page);
-    else if (named) named.click();
+    const stands = (keys) => document.querySelector(`[data-key="${CSS.escape(keys)}"]`);
+    const named = stands(pair) ?? stands(event.key);
+    if (named) named.click();
     else if (Object.hasOwn(SINGLE, event.key)) SINGLE[event.key]();
     else return;
     event.preventDefault();

@@ -7,8 +7,8 @@ import { clock } from './times.js';
 const channel = new BroadcastChannel('everscan-live');
 let ready, url, dirty = new Set(), busy = false, last = 0, streak = 0, version, shown = new Date(), leads, hasLeft, online = true;
 
-const matches = (wanted, topic) => topic === '*' || wanted === topic
-  || (wanted.endsWith('/*') && topic.startsWith(wanted.slice(0, -1))) || (topic.endsWith('/*') && wanted.startsWith(topic.slice(0, -1)));
+const covers = (one, other) => one === other || (one.endsWith('*') && other.startsWith(one.slice(0, -1)));
+const matches = (wanted, topic) => covers(topic, wanted) || covers(wanted, topic);
 const names = (region, topics) => region.dataset.live.split(' ').some((w) => topics.some((t) => matches(w, t)));
 
 function bar(text) {
@@ -20,7 +20,8 @@ function bar(text) {
 
 function saySignedOut() {
   const href = `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
-  bar('You are signed out. ').append(Object.assign(document.createElement('a'), { href, textContent: 'Sign in' }));
+  const link = Object.assign(document.createElement('a'), { href, textContent: 'Sign in' });
+  bar('You are signed out. ').append(link);
 }
 
 export function refresh(topics) {

@@ -184,6 +184,8 @@ impl<'a> Field<'a> {
                 // A browser drops the first line end.
                 "\n" (refused.value(self.name, value))
             }
+            // A script says here how much is typed.
+            p.hint.count {}
         })
     }
 

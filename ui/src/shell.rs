@@ -120,6 +120,24 @@ const GROUPS: &[(&str, &[Menu])] = &[
 ];
 
 impl Menu {
+    /// The keys that lead there, one after the other.
+    const fn keys(self) -> Option<&'static str> {
+        match self {
+            Self::Overview => Some("go"),
+            Self::Workflows => Some("gw"),
+            Self::Jobs => Some("gj"),
+            Self::Runners => Some("gr"),
+            Self::Sources => Some("gs"),
+            Self::Artifacts
+            | Self::Blobs
+            | Self::Variables
+            | Self::Tokens
+            | Self::Audit
+            | Self::Settings
+            | Self::About => None,
+        }
+    }
+
     /// Label, icon, address and the scope that its page asks for.
     const fn entry(
         self,
@@ -252,7 +270,7 @@ impl<'a> Shell<'a> {
                     @if !name.is_empty() { p.group { (name) } }
                     @for entry in entries.iter().filter(|entry| may(entry)) {
                         @let (label, drawing, link, _) = entry.entry();
-                        a.item href=(link) aria-current=[(self.active == Some(*entry)).then_some("page")] {
+                        a.item href=(link) data-key=[entry.keys()] aria-current=[(self.active == Some(*entry)).then_some("page")] {
                             (icon(drawing)) span.label { (label) }
                         }
                     }

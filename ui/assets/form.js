@@ -10,7 +10,7 @@ export function reveal(part) {
 export async function copy(text) {
   const isCopied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
   if (isCopied) document.getElementById('announcements').textContent = 'Copied';
-  else prompt('Copy this text:', text);
+  else prompt('Copy:', text);
 }
 
 function count(area) {
@@ -19,7 +19,7 @@ function count(area) {
   const text = area.value.replace(/\r\n/g, '\n');
   const size = unit === 'bytes' ? new TextEncoder().encode(text).length : [...text].length;
   note.textContent = `${size.toLocaleString('en')} of ${Number(most).toLocaleString('en')} ${unit}`;
-  area.setCustomValidity(size > most ? 'This text is too long.' : '');
+  area.setCustomValidity(size > most ? 'Too long.' : '');
 }
 
 export function startForms() {

@@ -24,7 +24,7 @@ function putFile(form, file, line) {
     request.upload.onprogress = (event) => { bar.max = event.total; bar.value = event.loaded; };
     request.onloadend = () => {
       const isStored = request.status >= 200 && request.status < 300;
-      let detail = 'the connection was lost';
+      let detail = 'no answer';
       try { detail = JSON.parse(request.responseText).detail ?? detail; } catch { /* The answer is no problem document. */ }
       text.textContent = isStored ? `${file.name} is stored` : `${file.name} was not stored: ${detail}`;
       done(isStored);

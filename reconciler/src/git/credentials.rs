@@ -324,6 +324,22 @@ mod tests {
     }
 
     #[test]
+    fn a_child_that_the_command_leaves_behind_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let child = folder.path().join("child");
+        let script = format!(
+            "setsid sleep 600 & echo $! > {}; echo hunter2",
+            child.display()
+        );
+        let read = Credentials::read(&command(&script), &Calls::default()).unwrap();
+        assert!(read.answer().ends_with(b"=hunter2\n"));
+        // Still running, so its end of the pipe was open.
+        let child: i32 = fs::read_to_string(child).unwrap().trim().parse().unwrap();
+        let child = rustix::process::Pid::from_raw(child).unwrap();
+        rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+    }
+
+    #[test]
     fn the_token_is_masked_in_what_git_says() {
         let read = Credentials::read(&command("echo hunter2"), &Calls::default()).unwrap();
         // base64 of x-access-token:hunter2

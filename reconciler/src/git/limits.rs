@@ -32,6 +32,9 @@ pub(super) const COMPLAINT_BYTES: usize = 16 * 1024;
 /// Characters of one line of a complaint that reach a message.
 pub(super) const COMPLAINT_CHARACTERS: usize = 300;
 
+/// Bytes of a program's output that may still be read when it has ended: what the kernel's pipe holds.
+pub(super) const PIPE_BYTES: usize = 64 * 1024;
+
 /// Bytes of a token, as its file or command gives it: the longest that clouds make have a few thousand, and a wrong path
 /// must not fill memory.
 pub(super) const TOKEN_BYTES: usize = 8 * 1024;

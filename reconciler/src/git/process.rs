@@ -6,13 +6,16 @@
 )]
 
 use std::ffi::OsStr;
-use std::io::{self, Read, Write as _};
+use std::io::{self, PipeReader, Read, Write as _};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 
 use super::calls::{Calls, Ended as AllEnded, Patience};
@@ -101,6 +104,9 @@ fn supervise(child: &mut Child, group: Pid, process: &Process<'_>) -> Result<End
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
     let is_done = AtomicBool::new(false);
+    // Readers see its other end close when the program has ended.
+    let (ended, running) = io::pipe().map_err(CallError::Io)?;
+    let ended = &ended;
     let deadline = Instant::now() + process.deadline;
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -111,9 +117,15 @@ fn supervise(child: &mut Child, group: Pid, process: &Process<'_>) -> Result<End
         });
         let output = scope.spawn(|| {
             let bound = process.output_bytes;
-            stdout.map_or(Ok(Some(Vec::new())), |pipe| read_bounded(pipe, bound))
+            stdout.map_or(Ok(Some(Vec::new())), |pipe| {
+                read_bounded(UntilEnd::of(pipe, ended), bound)
+            })
         });
-        let complaint = scope.spawn(|| stderr.map_or(Ok(String::new()), read_end));
+        let complaint = scope.spawn(|| {
+            stderr.map_or(Ok(String::new()), |pipe| {
+                read_end(UntilEnd::of(pipe, ended))
+            })
+        });
         let watchdog = scope.spawn(|| {
             let is_done = || is_done.load(Ordering::SeqCst);
             let patience = process.calls.watch(deadline, is_done);
@@ -131,6 +143,7 @@ fn supervise(child: &mut Child, group: Pid, process: &Process<'_>) -> Result<End
         let patience = watchdog.join().unwrap_or(Patience::Done);
         kill(group);
         let status = child.wait();
+        drop(running);
         let output = joined(output.join());
         let complaint = joined(complaint.join());
 
@@ -157,6 +170,56 @@ fn kill(group: Pid) {
 
 fn joined<T>(result: thread::Result<io::Result<T>>) -> io::Result<T> {
     result.unwrap_or_else(|_| Err(io::Error::other("a reader of the output ended")))
+}
+
+/// The output of a program. A child that has left the program's group may hold the pipe open for ever; when the program
+/// has ended, only what is in the pipe is read.
+struct UntilEnd<'a, P> {
+    pipe: P,
+    ended: &'a PipeReader,
+    /// Bytes that may still be read after the end: what fits into a pipe.
+    left: usize,
+}
+
+impl<'a, P> UntilEnd<'a, P> {
+    fn of(pipe: P, ended: &'a PipeReader) -> Self {
+        let left = limits::PIPE_BYTES;
+        Self { pipe, ended, left }
+    }
+}
+
+impl<P: Read + AsFd> Read for UntilEnd<'_, P> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (has_output, has_ended) = loop {
+            let mut waited = [
+                PollFd::new(&self.pipe, PollFlags::IN),
+                PollFd::new(self.ended, PollFlags::IN),
+            ];
+            match poll(&mut waited, None) {
+                Ok(_) => {
+                    break (
+                        !waited[0].revents().is_empty(),
+                        !waited[1].revents().is_empty(),
+                    );
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
+        if !has_output {
+            return Ok(0);
+        }
+        let most = if has_ended {
+            self.left.min(buffer.len())
+        } else {
+            buffer.len()
+        };
+        let length = self.pipe.read(&mut buffer[..most])?;
+        if has_ended {
+            self.left -= length;
+        }
+        Ok(length)
+    }
 }
 
 /// The whole output, or none if it exceeds the limit. Dropping the pipe then ends the program.

@@ -8,9 +8,9 @@ use client::Backoff;
 /// soon.
 pub const GRACE: Duration = Duration::from_secs(10);
 
-/// How long the steps that run after a cancel may take together. The daemon accepts the log of a cancelled job for 120 s:
-/// enough for this, the grace before and after it, and the rest of the log.
-pub const CLEAN_UP: Duration = Duration::from_secs(60);
+/// How long the steps that run after a cancel may take together before they are told to end: with the grace after it a
+/// minute. The daemon accepts the log of a cancelled job for 120 s: enough for this, the grace before it, and the rest of the log.
+pub const CLEAN_UP: Duration = Duration::from_secs(50);
 
 /// How long to wait for a group after SIGKILL. Only a process that is stuck in the kernel takes longer.
 pub const AFTER_KILL: Duration = Duration::from_secs(5);

@@ -86,6 +86,8 @@ impl Workdir {
     /// # Errors
     /// An I/O error.
     pub(crate) fn make_job_folder(&self, job: Uuid) -> io::Result<PathBuf> {
+        // A job may have removed all of it.
+        make_private_folder(&self.path)?;
         let folder = self.job_folder(job);
         DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(folder)
@@ -115,11 +117,12 @@ pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Makes a file that must not exist yet and that only this user can open.
+/// Makes a file that only this user can open, in place of whatever a step has put there.
 ///
 /// # Errors
 /// An I/O error.
 pub(crate) fn make_private_file(path: &Path) -> io::Result<File> {
+    remove(path);
     OpenOptions::new()
         .read(true)
         .write(true)
@@ -225,8 +228,24 @@ mod tests {
         names.sort();
         assert_eq!(names, [LOCK, "notes"]);
         assert!(outside.path().join("keep").exists());
+        std::fs::remove_dir_all(folder.path()).unwrap();
         let made = workdir.make_job_folder(job).unwrap();
         let mode = std::fs::metadata(&made).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_file_takes_the_place_of_what_a_step_has_put_there() {
+        let folder = TempDir::new().unwrap();
+        let outside = folder.path().join("outside");
+        std::fs::write(&outside, "kept").unwrap();
+        let path = folder.path().join("file");
+        symlink(&outside, &path).unwrap();
+        make_private_file(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir_all(path.join("deep")).unwrap();
+        let made = make_private_file(&path).unwrap();
+        assert_eq!(made.metadata().unwrap().len(), 0);
+        assert_eq!(std::fs::read_to_string(&outside).unwrap(), "kept");
     }
 }

@@ -137,5 +137,11 @@ fn words(text: &str) -> Result<Option<String>, Refusal> {
             problem: format!("has more than {SUSPENSION_REASON_CHARS} characters"),
         });
     }
+    if text.contains(char::is_control) {
+        return Err(Refusal::InvalidField {
+            field: "reason",
+            problem: "must be one line of text".to_owned(),
+        });
+    }
     Ok((!text.is_empty()).then(|| text.to_owned()))
 }

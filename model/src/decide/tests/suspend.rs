@@ -223,7 +223,11 @@ fn suspending_again_keeps_the_first_and_resuming_again_changes_nothing() {
         refused(suspend(workflow, Some("hots"))),
         Refusal::NoSuchScan { .. }
     ));
-    for reason in [" ".to_owned(), "x".repeat(SUSPENSION_REASON_CHARS + 1)] {
+    for reason in [
+        " ".to_owned(),
+        "x".repeat(SUSPENSION_REASON_CHARS + 1),
+        "busy\nerror: forged".to_owned(),
+    ] {
         let command = Suspend {
             reason,
             ..suspend(workflow, None)

@@ -60,7 +60,7 @@ pub(crate) async fn handle(
         Caller::Public(route) => public(service, route, request).await,
         Caller::Page(route, me) => pages::show(service, &me, route, &request).await,
         Caller::Action(route, me) => pages::act(service, &me, route, request).await,
-        Caller::Session(route, me) => session(&me, route, &request).await,
+        Caller::Session(route, me) => session(&me, route, request).await,
         Caller::User(route, me) => user(&me, route, request).await,
         Caller::Link(route, linked) => Box::pin(blob_links::follow(&linked, route, request)).await,
         Caller::Runner(route, runner) => of_runner(handle, route, runner, request).await,
@@ -90,16 +90,12 @@ async fn public(
     answer.await
 }
 
-async fn session(
-    me: &Visible,
-    route: SessionRoute,
-    request: &Request,
-) -> Result<Response, Failure> {
+async fn session(me: &Visible, route: SessionRoute, request: Request) -> Result<Response, Failure> {
     let answer: Answering<'_> = match route {
         SessionRoute::ListSessions => return Ok(sessions::list(me)),
-        SessionRoute::EndSession => Box::pin(sessions::end(me, request)),
-        SessionRoute::EndSessions => Box::pin(sessions::end_all(me, request)),
-        SessionRoute::CreateSignInLink => Box::pin(sessions::create_link(me)),
+        SessionRoute::EndSession => Box::pin(sessions::end(me, &request)),
+        SessionRoute::EndSessions => Box::pin(sessions::end_all(me, &request)),
+        SessionRoute::CreateSignInLink => Box::pin(sessions::create_link(me, request)),
     };
     answer.await
 }

@@ -9,7 +9,7 @@ use bytes::Buf;
 use futures_util::{FutureExt, Stream};
 use http::HeaderMap;
 use http::header::{
-    ALLOW, HOST, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE,
+    ALLOW, AUTHORIZATION, HOST, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE,
     X_CONTENT_TYPE_OPTIONS,
 };
 use model::TokenId;
@@ -236,7 +236,12 @@ static MEANINGFUL: LazyLock<[HeaderName; 7]> = LazyLock::new(|| {
 });
 
 fn check_headers(headers: &HeaderMap) -> Result<(), Failure> {
-    for (name, shown) in [(HOST, "Host"), (ORIGIN, "Origin")] {
+    let once = [
+        (HOST, "Host"),
+        (ORIGIN, "Origin"),
+        (AUTHORIZATION, "Authorization"),
+    ];
+    for (name, shown) in once {
         if headers.get_all(name).iter().count() > 1 {
             return Err(Failure::invalid(shown, "stands more than once"));
         }

@@ -61,7 +61,7 @@ pub use runner::{
     Registration, Runner, RunnerJob,
 };
 pub use scan::{ArtifactLine, FinishedJobs, JobLine, ScanStatus, Slot};
-pub use session::{CreateSession, Session, SignInLink};
+pub use session::{CreateSession, CreateSignInLink, Session, SignInLink};
 pub use source::{Condition, Source, SourceAccess, Tip};
 pub use suspension::{Resume, Resumption, Suspend, SuspendedPart, Suspension, SuspensionStatus};
 pub use token::{CreateToken, CreatedToken, RegenerateToken, Token};

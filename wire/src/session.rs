@@ -22,6 +22,11 @@ impl fmt::Debug for CreateSession {
     }
 }
 
+/// The empty body of a request for a link that signs one browser in.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateSignInLink {}
+
 /// A new link that signs one browser in.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SignInLink {

@@ -13,9 +13,9 @@ use serde::de::DeserializeOwned;
 use state::EncodedRecord;
 use uuid::Uuid;
 use wire::{
-    CancelJob, CompleteJob, CopyBlob, CreateBlobLink, CreateSession, CreateToken, DispatchRequest,
-    Hello, MoveBlob, Poll, PruneRequest, RegenerateToken, RegisterRunner, RerunJob, Resume,
-    SetValue, Suspend, Timeline, Validate,
+    CancelJob, CompleteJob, CopyBlob, CreateBlobLink, CreateSession, CreateSignInLink, CreateToken,
+    DispatchRequest, Hello, MoveBlob, Poll, PruneRequest, RegenerateToken, RegisterRunner,
+    RerunJob, Resume, SetValue, Suspend, Timeline, Validate,
 };
 
 use super::{blobs, content, logs, scans, worker};
@@ -35,6 +35,7 @@ pub fn body(text: &[u8]) {
     again::<CancelJob>(text);
     again::<CreateBlobLink>(text);
     again::<CreateSession>(text);
+    again::<CreateSignInLink>(text);
     again::<Hello>(text);
     again::<Poll>(text);
     again::<PruneRequest>(text);

@@ -8,7 +8,7 @@ use model::decide::{SignIn, SignedIn};
 use model::{PlainToken, SessionCookie, SessionId, Token, TokenHash, TokenKind};
 use reconciler::{Handle, LinkedToken};
 use warp::reply::Response;
-use wire::{CreateSession, ErrorCode, Page, SignInLink};
+use wire::{CreateSession, CreateSignInLink, ErrorCode, Page, SignInLink};
 
 use crate::access::audit_entry;
 use crate::failure::{Failure, unauthorized};
@@ -125,7 +125,8 @@ pub fn sign_in_path(secret: &PlainToken) -> String {
 }
 
 /// Makes a link that signs a browser in with the caller's token.
-pub(super) async fn create_link(me: &Visible) -> Result<Response, Failure> {
+pub(super) async fn create_link(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let CreateSignInLink {} = request.body.json_or_default(&request.headers).await?;
     let made = me.make_sign_in_link().await?;
     let body = SignInLink {
         url_path: sign_in_path(&made.secret),

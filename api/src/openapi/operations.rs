@@ -417,7 +417,9 @@ fn session(route: SessionRoute, it: &mut Describer<'_>) -> Operation {
         SessionRoute::EndSession => signs_out(does("Sign a browser out")),
         SessionRoute::EndSessions => signs_out(does("Sign all browsers out")),
         SessionRoute::CreateSignInLink => {
-            created(it.answers::<wire::SignInLink>("Make a link that signs one browser in"))
+            created(it.may_take::<wire::CreateSignInLink, wire::SignInLink>(
+                "Make a link that signs one browser in",
+            ))
         }
     }
 }

@@ -20,7 +20,16 @@ pub(crate) struct Target {
 
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    /// The cookie that it sets, as its name and value.
+    pub(crate) cookie: Option<String>,
     pub(crate) body: BytesMut,
+}
+
+/// What stands before the body of an answer.
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    length: usize,
+    cookie: Option<String>,
 }
 
 impl Answer {
@@ -67,31 +76,38 @@ impl Connection {
 
     /// Reads an answer that tells its length.
     pub(crate) async fn answer(&mut self) -> Answer {
-        let (status, length) = self.head().await;
-        while self.buffer.len() < length {
+        let head = self.head().await;
+        while self.buffer.len() < head.length {
             self.more().await;
         }
-        let body = self.buffer.split_to(length);
-        Answer { status, body }
+        Answer {
+            status: head.status,
+            cookie: head.cookie,
+            body: self.buffer.split_to(head.length),
+        }
     }
 
-    /// Reads a head: its status and the length that it tells.
-    pub(crate) async fn head(&mut self) -> (u16, usize) {
+    pub(crate) async fn head(&mut self) -> Head {
         let end = loop {
             if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
                 break end;
             }
             self.more().await;
         };
-        let head = std::str::from_utf8(&self.buffer[..end]).unwrap();
-        let status = head[9..12].parse().unwrap();
-        let length = head
-            .lines()
-            .filter_map(|line| line.split_once(": "))
-            .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
-            .map_or(0, |(_, value)| value.parse().unwrap());
+        let text = std::str::from_utf8(&self.buffer[..end]).unwrap();
+        let value = |wanted: &str| {
+            let mut headers = text.lines().filter_map(|line| line.split_once(": "));
+            let found = headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            found.map(|(_, value)| value)
+        };
+        let cookie = value("set-cookie").and_then(|value| value.split(';').next());
+        let head = Head {
+            status: text[9..12].parse().unwrap(),
+            length: value("content-length").map_or(0, |length| length.parse().unwrap()),
+            cookie: cookie.map(str::to_owned),
+        };
         self.buffer.advance(end + 4);
-        (status, length)
+        head
     }
 
     /// Waits for the next event of a stream, and drops what stands before it. The bytes of a chunk's frame are between the

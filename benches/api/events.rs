@@ -1,12 +1,13 @@
 //! Those who listen to what changes.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::connection::{Connection, Target};
 use crate::figures::{Times, append};
+use crate::pace::{JOBS, SPAN, pace};
 use crate::stage::Stage;
 
 /// Listeners to everything, and to one job each.
@@ -15,9 +16,6 @@ const TO_ONE: usize = 980;
 
 const CHANGES: usize = 200;
 
-/// Jobs in a second, each made, claimed and ended, and how long.
-const JOBS: u32 = 400;
-const SPAN: Duration = Duration::from_secs(5);
 const ROUNDS: usize = 3;
 
 pub(crate) fn run() {
@@ -103,45 +101,13 @@ async fn burden(stage: &Stage) {
 async fn listen(target: &Target, path: &str) -> Connection {
     let mut connection = target.connect().await;
     connection.send(&target.request("GET", path, "", "")).await;
-    assert_eq!(connection.head().await.0, 200);
+    assert_eq!(connection.head().await.status, 200);
     connection
 }
 
-/// Makes jobs at the wanted rate: the average time of a commit in milliseconds, and the times of the requests.
+/// The average time of a commit in milliseconds under the load, and the times of its dispatches.
 async fn commits(stage: &Stage) -> (f64, Times) {
-    let before = stage.commits().await;
-    let (begun, mut pace) = (
-        Instant::now(),
-        tokio::time::interval(Duration::from_secs(1) / JOBS),
-    );
-    let (mut dispatches, mut samples) = (JoinSet::new(), Vec::new());
-    let mut idle: Vec<Connection> = Vec::new();
-    while begun.elapsed() < SPAN {
-        pace.tick().await;
-        while let Some(ended) = dispatches.try_join_next() {
-            let (connection, took) = ended.unwrap();
-            idle.push(connection);
-            samples.push(took);
-        }
-        let mut connection = match idle.pop() {
-            Some(connection) => connection,
-            None => stage.target.connect().await,
-        };
-        let request = Stage::dispatch_request(&stage.target, "busy");
-        dispatches.spawn(async move {
-            let begun = Instant::now();
-            assert_eq!(connection.ask(&request).await.status, 202);
-            (connection, begun.elapsed())
-        });
-    }
-    while let Some(ended) = dispatches.join_next().await {
-        samples.push(ended.unwrap().1);
-    }
-    let rate = samples.len() as f64 / begun.elapsed().as_secs_f64();
-    assert!(rate > f64::from(JOBS) * 0.9, "only {rate:.0} jobs/s");
-    let after = stage.commits().await;
-    (
-        (after.seconds - before.seconds) * 1_000.0 / (after.count - before.count),
-        Times::of(samples),
-    )
+    let paced = pace(stage).await;
+    let took = paced.dispatches.iter().map(|dispatch| dispatch.took);
+    (paced.commit, Times::of(took.collect()))
 }

@@ -21,11 +21,14 @@
 )]
 
 mod bare;
+#[expect(dead_code, reason = "the bench of the UI needs more of it")]
 mod connection;
 mod contents;
 mod dispatches;
 mod events;
 mod figures;
+#[expect(dead_code, reason = "the bench of the UI needs more of it")]
+mod pace;
 mod polls;
 mod reads;
 mod stage;

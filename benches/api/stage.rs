@@ -130,6 +130,14 @@ impl Stage {
 
     /// A runner that takes the jobs of `busy` and ends each at once, until it is aborted.
     pub(crate) async fn end_jobs(&self) -> JoinHandle<()> {
+        self.end_jobs_telling(|_| {}).await
+    }
+
+    /// The same, which tells of each job once its end is acknowledged.
+    pub(crate) async fn end_jobs_telling(
+        &self,
+        told: impl Fn(Uuid) + Clone + Send + 'static,
+    ) -> JoinHandle<()> {
         let labels = vec!["busy".to_owned()];
         let session = Self::runner(&self.client, "busy".to_owned(), labels).await;
         let (client, session) = (self.client.clone(), self.client.with_token(session));
@@ -147,7 +155,12 @@ impl Stage {
                         for message in answer.unwrap().messages {
                             let Message::JobAssigned(job) = message else { continue };
                             holding.push(job.id);
-                            jobs.spawn(end(client.clone(), job));
+                            let (client, told) = (client.clone(), told.clone());
+                            jobs.spawn(async move {
+                                let ended = end(client, job).await;
+                                told(ended);
+                                ended
+                            });
                         }
                     }
                     Some(ended) = jobs.join_next() => {

@@ -1,0 +1,196 @@
+//! What readers cost those who run jobs.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use crate::budgets::Budgets;
+use crate::figures::{Times, ms};
+use crate::pace::{JOBS, SPAN, pace};
+use crate::readers::Reader;
+use crate::stage::Stage;
+
+const READERS: usize = 20;
+const ROUNDS: usize = 4;
+
+/// The pages that readers look at, each a quarter of them.
+const PAGES: [(&str, &str); 4] = [
+    ("overview", "/"),
+    ("workflow", "/workflows/main%2Fbench"),
+    ("scan", "/workflows/main%2Fbench/scans/busy"),
+    ("jobs", "/jobs"),
+];
+
+/// How much slower jobs may be.
+const GROWTH: f64 = 1.2;
+
+type Ends = UnboundedReceiver<(Uuid, Instant)>;
+
+/// What was measured in the spans of one kind.
+#[derive(Default)]
+struct Spans {
+    /// From a dispatch to the acknowledged end of its job.
+    jobs: Vec<Duration>,
+    dispatches: Vec<Duration>,
+    /// The average commit of each span in milliseconds.
+    commits: Vec<f64>,
+    /// Time of the daemon on a processor.
+    busy: Duration,
+}
+
+pub(crate) fn run(budgets: &mut Budgets) {
+    let stage = Stage::new();
+    stage.block_on(measure(&stage, budgets));
+}
+
+async fn measure(stage: &Stage, budgets: &mut Budgets) {
+    println!(
+        "  {JOBS} jobs/s, {READERS} readers, {ROUNDS} spans of {SPAN:?} without and with them"
+    );
+    let (told, mut ends) = mpsc::unbounded_channel();
+    let ending = stage.end_jobs_telling(move |job| told.send((job, Instant::now())).unwrap());
+    let ending = ending.await;
+    let mut readers = Vec::with_capacity(READERS);
+    for _ in 0..READERS {
+        readers.push(Reader::sign_in(&stage.target).await);
+    }
+    // The first jobs and pages meet a cold daemon.
+    let mut pages = Pages::default();
+    let mut warm = Spans::default();
+    pages.open(&readers);
+    warm.add(stage, &mut ends).await;
+    pages.close().await;
+    pages.forget();
+
+    let (mut alone, mut watched) = (Spans::default(), Spans::default());
+    for round in 0..ROUNDS {
+        // Neither kind is always the later one.
+        for with_readers in [round % 2 == 1, round % 2 == 0] {
+            if with_readers {
+                pages.open(&readers);
+                watched.add(stage, &mut ends).await;
+                pages.close().await;
+            } else {
+                alone.add(stage, &mut ends).await;
+            }
+        }
+    }
+    ending.abort();
+    alone.print("alone");
+    watched.print("with readers");
+    pages.print();
+    let (alone, watched) = (Times::of(alone.jobs), Times::of(watched.jobs));
+    for percent in [50, 95] {
+        let ratio = ms(watched.at(percent)) / ms(alone.at(percent));
+        budgets.print(&format!("growth of p{percent}"), ratio, GROWTH, "");
+    }
+}
+
+impl Spans {
+    /// Measures a span more.
+    async fn add(&mut self, stage: &Stage, ends: &mut Ends) {
+        let pid = stage.world.daemon_pid();
+        let busy = processor_time(pid);
+        let paced = pace(stage).await;
+        self.busy += processor_time(pid) - busy;
+        self.commits.push(paced.commit);
+        let mut unfinished: HashMap<Uuid, Instant> = HashMap::new();
+        for dispatch in paced.dispatches {
+            unfinished.insert(dispatch.job, dispatch.sent);
+            self.dispatches.push(dispatch.took);
+        }
+        while !unfinished.is_empty() {
+            let (job, ended) = ends.recv().await.unwrap();
+            let sent = unfinished.remove(&job).unwrap();
+            self.jobs.push(ended - sent);
+        }
+    }
+
+    fn print(&self, what: &str) {
+        let cores = self.busy.as_secs_f64() / (SPAN.as_secs_f64() * self.commits.len() as f64);
+        let commit = self.commits.iter().sum::<f64>() / self.commits.len() as f64;
+        println!("  {what}: the daemon takes {cores:.2} processors");
+        println!(
+            "    dispatch sent → end:      {}",
+            Times::of(self.jobs.clone())
+        );
+        println!(
+            "    dispatch sent → answer:   {}",
+            Times::of(self.dispatches.clone())
+        );
+        println!(
+            "    commit on average:        {commit:.3} ms {:.3?}",
+            self.commits
+        );
+    }
+}
+
+/// Time that a process has had on processors.
+fn processor_time(pid: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    // Time of the program and of the kernel for it, in hundredths of a second.
+    let ticks = fields.split(' ').skip(11).take(2);
+    let ticks: u64 = ticks.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+/// A fetch of a page: which, how long it took, and its bytes.
+type Fetch = (usize, Duration, usize);
+
+/// Pages that readers have open.
+struct Pages {
+    open: JoinSet<()>,
+    told: mpsc::UnboundedSender<Fetch>,
+    fetches: UnboundedReceiver<Fetch>,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        let (told, fetches) = mpsc::unbounded_channel();
+        Self {
+            open: JoinSet::new(),
+            told,
+            fetches,
+        }
+    }
+}
+
+impl Pages {
+    fn open(&mut self, readers: &[Reader]) {
+        for (number, reader) in readers.iter().enumerate() {
+            let (page, reader, told) = (number % PAGES.len(), reader.clone(), self.told.clone());
+            self.open.spawn(async move {
+                let fetched = |took, bytes| told.send((page, took, bytes)).unwrap();
+                reader.follow(PAGES[page].1, fetched).await;
+            });
+        }
+    }
+
+    async fn close(&mut self) {
+        assert!(self.open.try_join_next().is_none(), "a reader was dropped");
+        self.open.shutdown().await;
+    }
+
+    /// Forgets the fetches so far.
+    fn forget(&mut self) {
+        while self.fetches.try_recv().is_ok() {}
+    }
+
+    fn print(mut self) {
+        let mut times: [Vec<Duration>; PAGES.len()] = Default::default();
+        let mut sizes = [0; PAGES.len()];
+        while let Ok((page, took, bytes)) = self.fetches.try_recv() {
+            times[page].push(took);
+            sizes[page] = bytes;
+        }
+        for (((name, _), times), bytes) in PAGES.iter().zip(times).zip(sizes) {
+            let rate = times.len() as f64 / (SPAN.as_secs_f64() * ROUNDS as f64);
+            let times = Times::of(times);
+            println!("    page {name:<10} {times}, {bytes} bytes, {rate:.1}/s");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The web UI: each figure beside its budget. The program fails if one is exceeded.
+//!
+//!     cargo bench --package daemon --bench ui [-- SECTION…]
+//!
+//! Sections, all of them when none is named:
+//! - `load`: from a dispatch to the job's end under 400 jobs/s, alone and beside 20 readers, each with a stream of `/live`
+//!   and a page that it fetches again as the script of the pages does. Spans of both alternate.
+//! - `streams`: memory of an idle daemon, and of each open stream.
+//! - `pages`: in Chromium, first paint and layout shift of every page, a link into a log of 1,000,000 lines, and the
+//!   renewal of 300 rows. Without Chromium it is skipped.
+//!
+//! The budgets of sizes are asserted by the tests of `ui`, those of graphs and lists by its benches. The clients are in
+//! this process and share the machine with the daemon.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "figures are this program's output, and one that cannot be taken ends there"
+)]
+
+#[path = "../../tests/browser/browser.rs"]
+#[expect(dead_code, reason = "the stories need more of it")]
+mod browser;
+mod budgets;
+#[path = "../../tests/browser/chromium.rs"]
+mod chromium;
+#[path = "../api/connection.rs"]
+#[expect(dead_code, reason = "the bench of the API needs more of it")]
+mod connection;
+#[path = "../api/figures.rs"]
+#[expect(dead_code, reason = "the bench of the API needs more of it")]
+mod figures;
+mod load;
+#[path = "../api/pace.rs"]
+mod pace;
+mod pages;
+mod readers;
+#[path = "../../tests/browser/scene.rs"]
+#[expect(dead_code, reason = "the stories need more of it")]
+mod scene;
+#[path = "../api/stage.rs"]
+#[expect(dead_code, reason = "the bench of the API needs more of it")]
+mod stage;
+mod streams;
+#[path = "../../tests/support.rs"]
+#[expect(dead_code, reason = "the stories need more of it")]
+mod support;
+
+use budgets::Budgets;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let sections: [(&str, fn(&mut Budgets)); 3] = [
+        ("load", load::run),
+        ("streams", streams::run),
+        ("pages", pages::run),
+    ];
+    let is_named = |section: &str| arguments.iter().any(|argument| argument == section);
+    let is_all = !sections.iter().any(|(section, _)| is_named(section));
+    let mut budgets = Budgets::default();
+    for (section, run) in sections {
+        if is_all || is_named(section) {
+            println!("{section}");
+            run(&mut budgets);
+        }
+    }
+    budgets.end();
+}

@@ -1,0 +1,86 @@
+//! What a browser with an open page asks of the daemon.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::connection::{Connection, Target};
+
+/// The least time between two fetches of a page: at first, and after as many fetches without a rest. As in `live.js`.
+const PAUSE: Duration = Duration::from_millis(250);
+const BUSY_PAUSE: Duration = Duration::from_secs(1);
+const BUSY_AFTER: u32 = 8;
+/// A page that was not fetched for this time has rested.
+const REST: Duration = Duration::from_millis(1500);
+
+/// A signed-in browser.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    target: Target,
+    cookie: String,
+}
+
+impl Reader {
+    pub(crate) async fn sign_in(target: &Target) -> Self {
+        let body = format!(r#"{{"token":"{}"}}"#, target.token);
+        let request = format!(
+            "POST /v0/sessions HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            target.address,
+            body.len()
+        );
+        let answer = target.connect().await.ask(request.as_bytes()).await;
+        Self {
+            target: target.clone(),
+            cookie: answer.cookie.expect("a new session has a cookie"),
+        }
+    }
+
+    fn request(&self, path: &str) -> Vec<u8> {
+        format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\n\r\n",
+            self.target.address, self.cookie
+        )
+        .into_bytes()
+    }
+
+    /// An open stream of changes.
+    pub(crate) async fn stream(&self) -> Connection {
+        let mut connection = self.target.connect().await;
+        connection.send(&self.request("/live")).await;
+        assert_eq!(connection.head().await.status, 200);
+        connection
+    }
+
+    /// Listens and fetches the page again whenever something has changed, as the script does. `fetched` is told how long
+    /// each fetch took and how many bytes came. Never ends: abort it.
+    pub(crate) async fn follow(self, path: &str, fetched: impl Fn(Duration, usize)) {
+        let mut stream = self.stream().await;
+        let (told, mut changed) = watch::channel(());
+        let listen = async move {
+            loop {
+                stream.event().await;
+                told.send_replace(());
+            }
+        };
+        let (request, mut connection) = (self.request(path), self.target.connect().await);
+        let fetch = async move {
+            let (mut last, mut streak) = (None::<Instant>, 0);
+            while changed.changed().await.is_ok() {
+                let gap = last.map_or(Duration::MAX, |last| last.elapsed());
+                streak = if gap < REST { streak + 1 } else { 0 };
+                let pause = match streak > BUSY_AFTER {
+                    true => BUSY_PAUSE,
+                    false => PAUSE,
+                };
+                tokio::time::sleep(pause.saturating_sub(gap)).await;
+                changed.mark_unchanged();
+                let begun = Instant::now();
+                last = Some(begun);
+                let answer = connection.ask(&request).await;
+                assert_eq!(answer.status, 200, "{path}");
+                fetched(begun.elapsed(), answer.body.len());
+            }
+        };
+        tokio::join!(listen, fetch);
+    }
+}

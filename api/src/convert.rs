@@ -427,6 +427,10 @@ fn stale_file(seen: Seen<'_>, stale: &StaleFile) -> wire::StaleFile {
         since: stale.since,
         last_good: seen.last_good(stale).map(revision_ref),
         diagnostics: stale.diagnostics.iter().map(diagnostic).collect(),
+        excerpt: stale.excerpt.as_ref().map(|excerpt| wire::Excerpt {
+            first: excerpt.first,
+            lines: excerpt.lines.clone(),
+        }),
     }
 }
 

@@ -17,7 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use reconciler::Handle;
-use state::{ChangesGone, CommitMeasure, Room};
+use state::{ChangesGone, CommitMeasure, DiskBytes, Room};
 use workflow::Sandbox;
 
 /// The media type of the answer.
@@ -86,6 +86,7 @@ struct WorldMetrics {
     polls: Gauge,
     source_conditions: Family<Labels<3>, Gauge>,
     disk: Family<Labels<1>, Gauge>,
+    disk_bytes: Family<Labels<1>, Gauge>,
     tokens: Gauge,
     masked_errors: Counter,
 }
@@ -198,10 +199,15 @@ impl Metrics {
     }
 
     /// The text for a monitoring system.
-    pub(crate) fn text(&self, handle: &Handle, room: Room) -> Result<String, fmt::Error> {
+    pub(crate) fn text(
+        &self,
+        handle: &Handle,
+        room: Room,
+        disk: Option<DiskBytes>,
+    ) -> Result<String, fmt::Error> {
         // Two readers at once must not mix their looks.
         let world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
-        world.look(handle, room);
+        world.look(handle, room, disk);
         let mut written = String::new();
         text::encode_registry(&mut written, &self.registry)?;
         Ok(classic(&written))
@@ -380,6 +386,12 @@ impl WorldMetrics {
             "1 for the mark that the disk of the state has reached: enough, low or full",
             metrics.disk.clone(),
         );
+        registry.register_with_unit(
+            "disk",
+            "The disk of the state: total, and free for the daemon",
+            Unit::Bytes,
+            metrics.disk_bytes.clone(),
+        );
         registry.register("tokens", "Access tokens", metrics.tokens.clone());
         registry.register(
             "masked_errors",
@@ -389,7 +401,7 @@ impl WorldMetrics {
         metrics
     }
 
-    fn look(&self, handle: &Handle, room: Room) {
+    fn look(&self, handle: &Handle, room: Room, disk: Option<DiskBytes>) {
         self.source_conditions.clear();
         handle.state().read(|world| {
             let of = |state: &str| {
@@ -438,6 +450,13 @@ impl WorldMetrics {
         ] {
             let labels = [("mark", mark.to_owned())];
             self.disk.get_or_create(&labels).set(i64::from(room == at));
+        }
+        if let Some(disk) = disk {
+            for (of, bytes) in [("total", disk.total), ("free", disk.free)] {
+                let labels = [("of", of.to_owned())];
+                let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+                self.disk_bytes.get_or_create(&labels).set(bytes);
+            }
         }
     }
 }

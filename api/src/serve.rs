@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub struct Front {
     pub requests: Option<Rate>,
     /// TLS, or plain HTTP.
     pub tls: Option<ServerTls>,
+    /// The folder of the state, for a page that admins see.
+    pub state_folder: Option<PathBuf>,
 }
 
 /// Serves the API on `listener` until `stop` resolves, then drains. The caller drains the handle at the same time,

@@ -43,6 +43,8 @@ pub(crate) struct Service {
     pub(crate) handle: Handle,
     pub(crate) events: Arc<Hub>,
     pub(crate) metrics: Arc<Metrics>,
+    /// The folder of the state, if the daemon names it.
+    pub(crate) state_folder: Option<String>,
     trusted_proxies: Vec<IpAddr>,
     /// Refused credentials, by network.
     refusals: Rates<IpAddr>,
@@ -61,6 +63,9 @@ pub(crate) fn service(
         handle,
         metrics,
         events: Arc::default(),
+        state_folder: front
+            .state_folder
+            .map(|folder| folder.display().to_string()),
         trusted_proxies: front.trusted_proxies,
         refusals: Rates::new(REFUSALS),
         requests: front.requests.map(Rates::new),

@@ -60,6 +60,8 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
             trusted_proxies: settings.trusted_proxies,
             requests: settings.requests,
             tls: tls.as_ref().map(Tls::server),
+            // As one would find it from anywhere.
+            state_folder: std::path::absolute(&settings.state).ok(),
         },
         tls,
         state: settings.state,

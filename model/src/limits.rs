@@ -125,7 +125,7 @@ pub const INLINE_PAYLOAD_BYTES: usize = 64 * 1024;
 /// Diagnostics that are kept for one stale file: enough to fix it, not enough to fill a record.
 pub const STALE_DIAGNOSTICS: usize = 100;
 
-/// Diagnostics of all stale files of a source together, as JSON. The source's record shares a batch of 1 MiB with the
+/// Diagnostics and excerpts of all stale files of a source together, as JSON. The source's record shares a batch of 1 MiB with the
 /// record of a tip, and both are stored pretty-printed, which may double their size.
 pub const STALE_DIAGNOSTICS_BYTES: usize = 96 * 1024;
 

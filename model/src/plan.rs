@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use workflow::{Diagnostic, Workflow};
+use workflow::{Diagnostic, LinesOfFile, Workflow};
 
 use crate::decide::{Activate, Retire};
 use crate::limits::STALE_DIAGNOSTICS;
@@ -38,7 +38,11 @@ pub enum DesiredContent {
         warnings: Vec<Diagnostic>,
     },
     /// It is not a valid workflow.
-    Invalid(Vec<Diagnostic>),
+    Invalid {
+        diagnostics: Vec<Diagnostic>,
+        /// The lines around the first error.
+        excerpt: Option<LinesOfFile>,
+    },
 }
 
 /// The workflow files of a tip.
@@ -107,7 +111,10 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
                     warnings,
                 });
             }
-            DesiredContent::Invalid(mut diagnostics) => {
+            DesiredContent::Invalid {
+                mut diagnostics,
+                excerpt,
+            } => {
                 diagnostics.truncate(STALE_DIAGNOSTICS);
                 let before = known.remove(file.as_str());
                 let since = before.map_or(now, |before| before.since);
@@ -123,6 +130,7 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
                     commit: desired.commit.clone(),
                     since,
                     diagnostics,
+                    excerpt,
                 });
             }
         }

@@ -1,7 +1,7 @@
 //! Sources: the Git repositories that the daemon follows, their last known state, and what is wrong with them.
 
 use serde::{Deserialize, Serialize};
-use workflow::Diagnostic;
+use workflow::{Diagnostic, LinesOfFile};
 
 use crate::{ProjectId, Reason, SourceName, Timestamp, WorkflowId};
 
@@ -115,6 +115,9 @@ pub struct StaleFile {
     pub since: Timestamp,
     /// At most [`crate::limits::STALE_DIAGNOSTICS`].
     pub diagnostics: Vec<Diagnostic>,
+    /// The lines around its first error, since its text is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<LinesOfFile>,
 }
 
 /// A tip that was seen, and the verdict on each of its files. It is written once and never changes.

@@ -77,7 +77,7 @@ pub use past::HistoryPage;
 pub use revisions::StoredRevision;
 pub use state::{Closing, Options, State};
 pub use store::backup::{Copied, CopyError};
-pub use store::{Room, Seq};
+pub use store::{DiskBytes, Room, Seq};
 pub use upload::Upload;
 pub use warned::DamagedLines;
 pub use zip_directory::{ZipEntry, ZipProblem};

@@ -13,7 +13,7 @@ use model::{
 };
 use store::file::FileEngine;
 use store::volume::Volume;
-use store::{Batch, Engine, Room, Seq};
+use store::{Batch, DiskBytes, Engine, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
@@ -444,6 +444,11 @@ impl State {
     /// How full the disk is. Blocks for one system call, at most every second.
     pub fn room(&self) -> Room {
         room(&*self.shared.volume)
+    }
+
+    /// How large the disk is, as old as the room. None if it cannot be measured. Blocks likewise.
+    pub fn disk_bytes(&self) -> Option<DiskBytes> {
+        self.shared.volume.disk_bytes().unwrap_or(None)
     }
 
     /// The last commit that this opening found. For a restored backup it is the last change in it.

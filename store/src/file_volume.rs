@@ -14,7 +14,7 @@ use crate::limits::{COPY_BYTES, LARGE_WRITE};
 use crate::manifest;
 use crate::parallel;
 use crate::pending::Pending;
-use crate::space::{Gauge, Room};
+use crate::space::{DiskBytes, Gauge, Room};
 use crate::staged::{Object, OwnedFile, Staged, StagedName};
 use crate::tree::{Tree, absent};
 use crate::volume::{GrowingFile, ObjectWriter, ReadAt, Volume};
@@ -81,6 +81,10 @@ impl Volume for FileVolume {
 
     fn room(&self) -> Result<Room, Fault> {
         Ok(self.gauge.read()?)
+    }
+
+    fn disk_bytes(&self) -> Result<Option<DiskBytes>, Fault> {
+        Ok(Some(self.gauge.bytes()?))
     }
 
     fn forget_restored(&self) -> Result<(), Fault> {

@@ -66,5 +66,5 @@ pub use engine::{
 pub use fault::{Failure, Fault, FaultKind};
 pub use key::{Key, KeyError, Prefix};
 pub use lock::{Owner, user};
-pub use space::{Room, Watermark, Watermarks};
+pub use space::{DiskBytes, Room, Watermark, Watermarks};
 pub use staged::{Object, Staged};

@@ -12,7 +12,7 @@ use crate::batch::{Batch, Epoch, InvalidBatch, Seq, is_live};
 use crate::engine::{CloseError, CommitError, Engine, Length, OpenError, Piece, ReadError, Reader};
 use crate::fault::{Fault, FaultKind};
 use crate::key::{Key, Prefix};
-use crate::space::Room;
+use crate::space::{DiskBytes, Room};
 use crate::staged::{Object, Staged, StagedName};
 use crate::volume::{GrowingFile, ObjectWriter, ReadAt, Volume};
 
@@ -341,6 +341,10 @@ impl Volume for MemoryStore {
 
     fn room(&self) -> Result<Room, Fault> {
         Ok(self.lock().room)
+    }
+
+    fn disk_bytes(&self) -> Result<Option<DiskBytes>, Fault> {
+        Ok(None)
     }
 
     fn forget_restored(&self) -> Result<(), Fault> {

@@ -40,6 +40,13 @@ pub enum Room {
     Full,
 }
 
+/// Bytes of a whole disk, and those that are free for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskBytes {
+    pub total: u64,
+    pub free: u64,
+}
+
 /// Tells the room on the disk of a store. Clones share their measurements.
 #[derive(Clone)]
 pub(crate) struct Gauge {
@@ -107,6 +114,16 @@ impl Gauge {
 
     /// The room on the disk, at most a second old. Blocks for one system call.
     pub(crate) fn read(&self) -> Result<Room, DiskError> {
+        Ok(self.watermarks.room(self.measure()?))
+    }
+
+    /// How large the disk is, as old as the room and from the same system call.
+    pub(crate) fn bytes(&self) -> Result<DiskBytes, DiskError> {
+        let Space { total, free, .. } = self.measure()?;
+        Ok(DiskBytes { total, free })
+    }
+
+    fn measure(&self) -> Result<Space, DiskError> {
         let now = self.disk.elapsed();
         // A measurement is one value, which a panic elsewhere cannot leave half made.
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +136,7 @@ impl Gauge {
                 space
             }
         };
-        Ok(self.watermarks.room(space))
+        Ok(space)
     }
 }
 

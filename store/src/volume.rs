@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::fault::Fault;
 use crate::key::Key;
-use crate::space::Room;
+use crate::space::{DiskBytes, Room};
 use crate::staged::{Object, Staged};
 
 /// The large objects and growing files of an open store, and the room it has. All of it may block.
@@ -36,6 +36,9 @@ pub trait Volume: Send + Sync {
 
     /// How full the store is, as measured within the last second.
     fn room(&self) -> Result<Room, Fault>;
+
+    /// How large the disk of the store is, as old as the room. None if the store is on none.
+    fn disk_bytes(&self) -> Result<Option<DiskBytes>, Fault>;
 
     /// Remembers, durably, that whatever went on when a restored backup was taken has been settled: the store is one
     /// like any other from now on.

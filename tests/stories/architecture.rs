@@ -132,7 +132,7 @@ fn below(package: &str) -> BTreeSet<&'static str> {
         .collect()
 }
 
-fn metadata(arguments: &[&str]) -> Value {
+pub(crate) fn metadata(arguments: &[&str]) -> Value {
     let format = ["metadata", "--format-version=1"];
     serde_json::from_slice(&cargo(&[&format, arguments].concat())).unwrap()
 }

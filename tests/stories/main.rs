@@ -27,6 +27,7 @@ mod forge;
 mod fsck;
 mod hello;
 mod io_errors;
+mod licences;
 mod listeners;
 mod load;
 mod machine;

@@ -6,10 +6,13 @@ export function reveal(part) {
   for (const hidden of part.querySelectorAll('[data-copy], [data-scripted]')) hidden.hidden = false;
 }
 
+/** Tells a screen reader of a change. */
+export function say(text) { document.getElementById('announcements').textContent = text; }
+
 /** Copies a text, or shows it selected: the clipboard is there on secure addresses alone. */
 export async function copy(text) {
   const isCopied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
-  if (isCopied) document.getElementById('announcements').textContent = 'Copied';
+  if (isCopied) say('Copied');
   else prompt('Copy:', text);
 }
 

@@ -23,7 +23,8 @@ export function startKeys() {
   document.addEventListener('keydown', (event) => {
     if (setting('keys') === 'off' || event.altKey) return;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') { event.preventDefault(); openFinder(); return; }
-    if (event.ctrlKey || event.metaKey || event.target.closest('input, textarea, select, [contenteditable], dialog')) return;
+    // The focus may still be in a dialog that was closed a moment ago.
+    if (event.ctrlKey || event.metaKey || event.target.closest('input, textarea, select, [contenteditable], dialog')?.checkVisibility()) return;
     const pair = former + event.key;
     former = event.key === 'g' && former !== 'g' ? 'g' : '';
     const stands = (keys) => document.querySelector(`[data-key="${CSS.escape(keys)}"]`);

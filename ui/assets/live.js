@@ -3,6 +3,7 @@
 // A browser opens six connections to a host at most, so one tab has the stream and tells the others.
 import { morph } from './morph.js';
 import { clock } from './times.js';
+import { say } from './form.js';
 
 const channel = new BroadcastChannel('everscan-live');
 let ready, url, dirty = new Set(), busy = false, last = 0, streak = 0, version, shown = new Date(), leads, hasLeft, online = true;
@@ -65,7 +66,7 @@ async function fetchAgain(topics) {
     if (!fresh) continue;
     const said = region.dataset.announce;
     if (!hold(region, fresh)) morph(region, fresh);
-    if (region.dataset.announce !== said) document.getElementById('announcements').textContent = region.dataset.announce ?? '';
+    if (region.dataset.announce !== said) say(region.dataset.announce ?? '');
   }
   document.dispatchEvent(new Event('renewed'));
 }
@@ -77,9 +78,11 @@ function hold(region, fresh) {
   const rows = [...fresh.querySelectorAll('tr[id]')], shown = (row) => document.getElementById(row.id);
   const added = rows.filter((row) => !shown(row)).length;
   const holds = added > 0 && (scrollY > 99 || region.contains(document.activeElement));
+  const text = holds ? `${added} new` : '';
+  if (holds && news.textContent !== text) say(text);
+  news.textContent = text;
   news.hidden = !holds;
   if (!holds) return false;
-  news.textContent = `${added} new`;
   for (const row of rows) if (shown(row)) morph(shown(row), row);
   return true;
 }
@@ -99,7 +102,7 @@ function tell(message) { channel.postMessage(message); hear(message); }
 
 function listen(pause, leave) {
   const stream = new EventSource(url);
-  stream.addEventListener('changed', (event) => { try { tell({ topics: JSON.parse(event.data) }); } catch { /* not ours */ } });
+  stream.addEventListener('changed', (event) => tell({ topics: JSON.parse(event.data) }));
   stream.addEventListener('open', () => { pause = 1; tell({ away: null, topics: ['*'] }); });
   stream.addEventListener('error', async () => {
     stream.close();

@@ -14,6 +14,9 @@ function prepare(page) {
 }
 
 prepare(document);
+// On a phone the menu is wider than the screen.
+const here = document.querySelector('.rail [aria-current]');
+if (here) here.parentNode.scrollLeft = here.offsetLeft - 150;
 everySecond(document);
 startForms();
 if (document.querySelector('[data-log]')) startLog();

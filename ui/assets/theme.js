@@ -3,5 +3,6 @@
   try {
     const theme = localStorage.getItem('theme');
     if (['system', 'light', 'dark'].includes(theme)) document.documentElement.dataset.theme = theme;
-  } catch { /* Storage may be forbidden: then the theme is the page's. */ }
+    // Storage may be forbidden: then the theme is the page's.
+  } catch { }
 })();

@@ -5,19 +5,12 @@ export function setting(name, otherwise) {
   try { return localStorage.getItem(name) ?? otherwise; } catch { return otherwise; }
 }
 
-const two = (number) => String(number).padStart(2, '0');
+// The date and the time in the zone that the reader wants.
+const iso = (at) => (setting('times') === 'utc' ? at : new Date(at - at.getTimezoneOffset() * 60000)).toISOString();
 
-export function clock(at) {
-  return setting('times') === 'utc'
-    ? at.toISOString().slice(11, 19)
-    : `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-}
+export const clock = (at) => iso(at).slice(11, 19);
 
-function moment(at) {
-  return setting('times') === 'utc'
-    ? `${at.toISOString().slice(0, 10)} ${clock(at)} UTC`
-    : `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock(at)}`;
-}
+const moment = (at) => `${iso(at).slice(0, 10)} ${clock(at)}${setting('times') === 'utc' ? ' UTC' : ''}`;
 
 export function duration(millis) {
   if (millis < 1000) return `${Math.max(0, Math.floor(millis))} ms`;

@@ -25,7 +25,8 @@ function putFile(form, file, line) {
     request.onloadend = () => {
       const isStored = request.status >= 200 && request.status < 300;
       let detail = 'no answer';
-      try { detail = JSON.parse(request.responseText).detail ?? detail; } catch { /* The answer is no problem document. */ }
+      // Another answer is no problem document.
+      try { detail = JSON.parse(request.responseText).detail ?? detail; } catch { }
       text.textContent = isStored ? `${file.name} is stored` : `${file.name} was not stored: ${detail}`;
       done(isStored);
     };

@@ -14,5 +14,8 @@ pub mod shell;
 pub mod topics;
 pub mod words;
 
+mod licences;
 mod list;
 mod sprite;
+
+pub use licences::licences;

@@ -1,7 +1,7 @@
 //! Cards, tables and what stands in place of an empty list.
 
 use maud::{Markup, html};
-use wire::{DamagedLines, Diagnostic, Severity};
+use wire::{DamagedLines, Diagnostic, Excerpt, Severity};
 
 use crate::links;
 use crate::words::{condition, count};
@@ -83,6 +83,18 @@ pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) -> Markup {
                         @if let Some(hint) = &diagnostic.hint { p.small { (hint) } }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Lines of a file with their numbers. Those with a problem are marked.
+pub(crate) fn excerpt(excerpt: &Excerpt, problems: &[Diagnostic]) -> Markup {
+    html! {
+        div.source tabindex="0" role="group" aria-label="Lines of the file" {
+            @for (number, line) in (excerpt.first..).zip(&excerpt.lines) {
+                @let is_wrong = problems.iter().any(|problem| problem.line == number);
+                div.line.wrong[is_wrong] { span.at { (number) } code.t { (line) } }
             }
         }
     }

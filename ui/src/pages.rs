@@ -31,7 +31,7 @@ mod variables;
 mod workflow;
 mod workflows;
 
-pub use about::{About, about};
+pub use about::{About, Disk, about};
 pub use artifact_diff::artifact_diff;
 pub use artifact_entries::{ArtifactEntries, artifact_entries};
 pub use artifacts::artifacts;

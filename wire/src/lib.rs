@@ -73,8 +73,8 @@ pub use worker::{
     Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, Timeline, UploadOn,
 };
 pub use workflow::{
-    Diagnostic, How, Reading, Revision, Scan, ScanInput, Severity, StaleFile, Validate, Validated,
-    Workflow,
+    Diagnostic, Excerpt, How, Reading, Revision, Scan, ScanInput, Severity, StaleFile, Validate,
+    Validated, Workflow,
 };
 
 /// The path prefix of this contract.

@@ -155,6 +155,18 @@ pub struct StaleFile {
     pub last_good: Option<RevisionRef>,
     /// All problems of the file.
     pub diagnostics: Vec<Diagnostic>,
+    /// The lines around the first error; absent if it is about the file as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<Excerpt>,
+}
+
+/// Some lines of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Excerpt {
+    /// The number of the first one, from 1.
+    pub first: u32,
+    /// Without their ends. A long one is cut, and ends in `…`.
+    pub lines: Vec<String>,
 }
 
 /// A problem at a place in a workflow file. Lines and columns count from 1, columns in characters.

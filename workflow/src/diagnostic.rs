@@ -3,6 +3,7 @@
 
 mod code;
 mod encoding;
+mod lines;
 mod render;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use crate::limits::FILE_BYTES;
 
 pub use code::Code;
 pub use encoding::{NotUtf8, utf8};
+pub use lines::LinesOfFile;
 pub use render::{is_obeyed, render};
 
 /// The file at the top of a repository that configures the repository. It is not a workflow.

@@ -39,7 +39,9 @@ pub use cron::Cron;
 pub use definition::{
     Artifact, CatchUp, NotifyOn, Overlap, Retry, Scan, Step, Triggers, UploadOn, Variable, Workflow,
 };
-pub use diagnostic::{Code, Diagnostic, NotUtf8, SETTINGS_FILE, Severity, is_obeyed, render, utf8};
+pub use diagnostic::{
+    Code, Diagnostic, LinesOfFile, NotUtf8, SETTINGS_FILE, Severity, is_obeyed, render, utf8,
+};
 pub use diff::{
     Change, Difference, Edit, Fate, Hunk, LineDifference, Part, ScanDifference, diff, line_diff,
 };

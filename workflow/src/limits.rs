@@ -29,6 +29,12 @@ pub const SHOWN_CHARS: usize = 80;
 /// a small part of a file that is one long line.
 pub const EXCERPT_BYTES: usize = 4_096;
 
+/// Lines before and after that of an error, which are kept beside it.
+pub const SNIPPET_AROUND: u32 = 2;
+
+/// Characters of each of them.
+pub const SNIPPET_CHARS: usize = 200;
+
 /// Names before and after an unknown one, in alphabetical order, that are compared for a suggestion. Enough for all
 /// names of a workflow written by hand; few enough for a file with thousands of wrong names.
 pub const SUGGESTED_NAMES: usize = 250;

@@ -4,7 +4,7 @@ use chrono::SecondsFormat;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use reconciler::{ClockTrouble, Handle, jump};
-use state::Room;
+use state::{DiskBytes, Room, State};
 use warp::Reply;
 use warp::reply::Response;
 use wire::{ErrorCode, Health, HealthStatus, Readiness, ReadyStatus};
@@ -124,7 +124,8 @@ fn readiness(room: Room, is_stopping: bool) -> (StatusCode, Readiness) {
 /// What monitoring systems read.
 pub(super) async fn metrics(service: &Service) -> Result<Response, Failure> {
     let handle = &service.handle;
-    let text = service.metrics.text(handle, room(handle).await?);
+    let (room, disk) = (room(handle).await?, load_disk(handle).await?);
+    let text = service.metrics.text(handle, room, disk);
     let text = text.map_err(|error| Failure::internal(&error))?;
     let mut response = text.into_response();
     reply::set(&mut response, CONTENT_TYPE, metrics::MEDIA_TYPE);
@@ -132,11 +133,21 @@ pub(super) async fn metrics(service: &Service) -> Result<Response, Failure> {
     Ok(response)
 }
 
-/// How full the disk is. One that hangs must not block the threads that serve.
+/// How full the disk is.
 async fn room(handle: &Handle) -> Result<Room, Failure> {
+    measured(handle, State::room).await
+}
+
+/// How large the disk of the state is. The metrics and a page say it.
+pub(crate) async fn load_disk(handle: &Handle) -> Result<Option<DiskBytes>, Failure> {
+    measured(handle, State::disk_bytes).await
+}
+
+/// What the disk says. One that hangs must not block the threads that serve.
+async fn measured<T: Send + 'static>(handle: &Handle, ask: fn(&State) -> T) -> Result<T, Failure> {
     let state = handle.state().clone();
-    let room = tokio::task::spawn_blocking(move || state.room()).await;
-    room.map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))
+    let answer = tokio::task::spawn_blocking(move || ask(&state)).await;
+    answer.map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))
 }
 
 #[cfg(test)]

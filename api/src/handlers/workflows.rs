@@ -202,6 +202,7 @@ mod tests {
             commit: "d".repeat(40),
             since: Timestamp::UNIX_EPOCH,
             diagnostics: Vec::new(),
+            excerpt: None,
         };
         Source {
             name: record.source,

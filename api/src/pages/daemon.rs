@@ -1,6 +1,7 @@
 //! The daemon itself: what was changed in it, and what it is.
 
-use ui::pages::{self, About, Audit};
+use model::Scope;
+use ui::pages::{self, About, Audit, Disk};
 use warp::reply::Response;
 
 use super::frame::Frame;
@@ -22,11 +23,23 @@ pub(super) async fn about(frame: &Frame<'_>) -> Result<Response, Failure> {
     let handle = &frame.service.handle;
     let health = health::load_health(handle).await?;
     let (_, readiness) = health::load_readiness(handle).await?;
+    let disk = match frame.may(Scope::Metrics) {
+        true => health::load_disk(handle).await?,
+        false => None,
+    };
+    let licences: Vec<(&str, &str)> = ui::licences().collect();
     let page = About {
         health: &health,
         readiness: &readiness,
-        state_folder: None,
-        licences: &[],
+        state_folder: match frame.may(Scope::Admin) {
+            true => frame.service.state_folder.as_deref(),
+            false => None,
+        },
+        disk: disk.map(|disk| Disk {
+            total: disk.total,
+            free: disk.free,
+        }),
+        licences: &licences,
     };
     Ok(frame.page(pages::about(&frame.visit, &page)))
 }

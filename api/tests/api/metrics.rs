@@ -92,6 +92,8 @@ async fn they_count_requests_jobs_and_commits() {
         "everscan_commit_bytes_total",
         "everscan_source_condition{source=\"main\",condition=\"Fetched\",status=\"true\"}",
         "everscan_disk{mark=\"enough\"}",
+        "everscan_disk_bytes{of=\"total\"}",
+        "everscan_disk_bytes{of=\"free\"}",
         "everscan_requests_total{method=\"POST\",route=\"/v0/jobs/{job}/complete\",status=\"200\"}",
         "everscan_request_seconds_count{route=\"/metrics\"}",
     ];

@@ -130,6 +130,7 @@ pub(crate) fn stale_file() -> StaleFile {
             message: "unknown key `uploads`".to_owned(),
             hint: Some("it was replaced by `artifacts`".to_owned()),
         }],
+        excerpt: None,
     }
 }
 

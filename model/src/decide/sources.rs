@@ -278,20 +278,26 @@ impl Command for RecordTip {
     }
 }
 
-/// Stale files, cut to what a record may hold. Each gets an equal share of the room for diagnostics.
+/// Stale files, cut to what a record may hold. Each gets an equal share of the room for its excerpt and its diagnostics.
 fn stale_files(mut files: Vec<StaleFile>) -> Vec<StaleFile> {
     let share = STALE_DIAGNOSTICS_BYTES / files.len().max(1);
     for file in &mut files {
-        file.diagnostics = fitting(std::mem::take(&mut file.diagnostics), share);
+        let excerpt = fitting(Vec::from_iter(file.excerpt.take()), share);
+        let taken = json_bytes(&excerpt);
+        file.excerpt = excerpt.into_iter().next();
+        let room = share.saturating_sub(taken);
+        file.diagnostics = fitting(std::mem::take(&mut file.diagnostics), room);
     }
     fitting(files, STALE_FILES_BYTES)
 }
 
+fn json_bytes(item: &impl Serialize) -> usize {
+    serde_json::to_vec(item).map_or(usize::MAX, |json| json.len())
+}
+
 /// The first items, as many as fit into `room` bytes of JSON.
 fn fitting<T: Serialize>(mut items: Vec<T>, room: usize) -> Vec<T> {
-    let sizes = items
-        .iter()
-        .map(|item| serde_json::to_vec(item).map_or(usize::MAX, |json| json.len()));
+    let sizes = items.iter().map(json_bytes);
     let ends = sizes.scan(0_usize, |end, size| {
         *end = end.saturating_add(size);
         Some(*end)

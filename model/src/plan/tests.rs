@@ -15,7 +15,13 @@ fn desired(commit: &str, files: &[File<'_>]) -> DesiredTip {
         "same" => DesiredContent::Unchanged,
         "bad" | "worse" => {
             let problem = Diagnostic::of_file(path, Code::Syntax, text.to_owned(), None);
-            DesiredContent::Invalid(vec![problem; 2 * STALE_DIAGNOSTICS])
+            DesiredContent::Invalid {
+                diagnostics: vec![problem; 2 * STALE_DIAGNOSTICS],
+                excerpt: Some(LinesOfFile {
+                    first: 1,
+                    lines: vec![text.to_owned()],
+                }),
+            }
         }
         text => DesiredContent::Valid {
             text: Arc::from(text),
@@ -186,6 +192,7 @@ fn a_stale_file_remembers_since_when() {
     let since: Vec<_> = stale.iter().map(|stale| stale.since).collect();
     assert_eq!(since, [began, house.now]);
     assert_eq!(stale[0].diagnostics.len(), STALE_DIAGNOSTICS);
+    assert_eq!(stale[0].excerpt.as_ref().unwrap().lines, ["worse"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use model::plan::{DesiredContent, DesiredFile, DesiredTip};
 use model::{WorkflowId, WorkflowStatus};
 use state::State;
-use workflow::{Code, Diagnostic, TemplatePolicy};
+use workflow::{Code, Diagnostic, LinesOfFile, TemplatePolicy};
 
 use super::configured::SourceConfig;
 use crate::git::{Content, File, Snapshot, Tip, Unreadable};
@@ -54,7 +54,7 @@ pub(super) async fn desired(
             .map(|(file, name)| {
                 let id = WorkflowId::derive(&config_of_task.name, name);
                 let content = if uses.get(name.as_str()).copied() > Some(1) {
-                    DesiredContent::Invalid(vec![twice(&file.path)])
+                    without_text(twice(&file.path))
                 } else {
                     content(file, active.get(&id))
                 };
@@ -99,7 +99,7 @@ fn content(file: &File, active: Option<&Active>) -> DesiredContent {
     let text: &Arc<str> = match &file.content {
         Content::Text(text) => text,
         Content::Unreadable(why) => {
-            return DesiredContent::Invalid(vec![unreadable(&file.path, *why)]);
+            return without_text(unreadable(&file.path, *why));
         }
     };
     let sha256 = workflow::sha256(text.as_bytes());
@@ -113,7 +113,18 @@ fn content(file: &File, active: Option<&Active>) -> DesiredContent {
             definition: Arc::new(parsed.workflow),
             warnings: parsed.warnings,
         },
-        Err(diagnostics) => DesiredContent::Invalid(diagnostics),
+        Err(diagnostics) => DesiredContent::Invalid {
+            excerpt: LinesOfFile::around_error(text, &diagnostics),
+            diagnostics,
+        },
+    }
+}
+
+/// A file that is refused as a whole.
+fn without_text(diagnostic: Diagnostic) -> DesiredContent {
+    DesiredContent::Invalid {
+        diagnostics: vec![diagnostic],
+        excerpt: None,
     }
 }
 

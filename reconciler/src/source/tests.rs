@@ -205,6 +205,11 @@ async fn an_invalid_file_keeps_its_last_good_version_and_stops_no_other() {
         ("workflows/a.yaml", at(10))
     );
     assert!(!stale[0].diagnostics.is_empty());
+    let excerpt = stale[0].excerpt.as_ref().unwrap();
+    assert_eq!(
+        (excerpt.first, &excerpt.lines[..]),
+        (1, &["scans: 1".to_owned()][..])
+    );
     let valid = condition(&house, ConditionKind::Valid);
     assert_eq!(
         valid.reason,

@@ -1,19 +1,30 @@
 //! What this daemon is.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use wire::{Health, HealthStatus, Readiness, ReadyStatus};
 
 use crate::list::{card, facts};
 use crate::shell::{Menu, Shell, Visit, heading, region};
-use crate::words::condition;
+use crate::words::{bytes, condition, count, percent_of};
 
 pub struct About<'a> {
     pub health: &'a Health,
     pub readiness: &'a Readiness,
     /// The folder of the state, for those who may know it.
     pub state_folder: Option<&'a str>,
+    /// The disk of the state, for those who may know it.
+    pub disk: Option<Disk>,
     /// Names and licences of the crates in the program.
     pub licences: &'a [(&'a str, &'a str)],
+}
+
+/// Bytes of a disk.
+#[derive(Debug, Clone, Copy)]
+pub struct Disk {
+    pub total: u64,
+    pub free: u64,
 }
 
 pub fn about(visit: &Visit, page: &About<'_>) -> Markup {
@@ -27,7 +38,16 @@ pub fn about(visit: &Visit, page: &About<'_>) -> Markup {
         ("takes jobs", ready),
     ];
     if let Some(folder) = page.state_folder {
-        lines.push(("state", html! { code { (folder) } }));
+        lines.push(("state folder", html! { code { (folder) } }));
+    }
+    if let Some(Disk { total, free }) = page.disk {
+        let used = total.saturating_sub(free);
+        lines.push((
+            "its disk",
+            html! {
+                (bytes(free)) " free of " (bytes(total)) ", " (percent_of(used, total)) " % used"
+            },
+        ));
     }
     let content = html! {
         (heading("About", &html! {}, &html! {}))
@@ -46,11 +66,25 @@ pub fn about(visit: &Visit, page: &About<'_>) -> Markup {
         }))
         @if !page.licences.is_empty() {
             (card("licences", "Licences", &html! { (page.licences.len()) " crates" }, &html! {
-                dl.pairs { @for (name, licence) in page.licences { div { dt { (name) } dd { (licence) } } } }
+                p.body { "Each crate in this program with its version, by the licence that it names. Everscan itself is under the Apache License 2.0." }
+                @for (licence, crates) in by_licence(page.licences) {
+                    details.body {
+                        summary { (licence) ", " (count(crates.len() as u64, "crate", "crates")) }
+                        p.small { (crates.join(", ")) }
+                    }
+                }
             }))
         }
     };
     Shell::new(visit, "About", Some(Menu::About)).page(&content)
+}
+
+fn by_licence<'a>(crates: &[(&'a str, &'a str)]) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, licence) in crates {
+        found.entry(licence).or_default().push(name);
+    }
+    found
 }
 
 pub(super) fn health(status: HealthStatus) -> Markup {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use wire::{Condition, Source, SourceAccess, StaleFile, Tip};
 
 use super::sources::{shape_of, source_state};
-use crate::list::{card, diagnostics, facts};
+use crate::list::{card, diagnostics, excerpt, facts};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
 use crate::words::{ago, at, condition, count, running_for, seconds, sentence, short_commit};
 use crate::{form, links, topics};
@@ -137,5 +137,6 @@ fn stale(source: &Source, file: &StaleFile) -> Markup {
             }
         }
         (diagnostics(&file.diagnostics))
+        @if let Some(lines) = &file.excerpt { (excerpt(lines, &file.diagnostics)) }
     }
 }

@@ -7,7 +7,7 @@ use wire::{JobState, Revision, Scan, ScanStatus, StaleFile, Trigger, Workflow};
 use super::feed::{Past, feed};
 use super::suspension::{banner, resumed, toggle};
 use super::workflows::workflow_state;
-use crate::list::{card, diagnostics, empty, table};
+use crate::list::{card, diagnostics, empty, excerpt, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
 use crate::words::{ago, at, count, grouped, in_future, short_commit, state, trigger};
 use crate::{links, topics};
@@ -121,6 +121,7 @@ fn stale_banner(stale: &StaleFile, name: &str) -> Markup {
                 }
             }
             (diagnostics(&stale.diagnostics))
+            @if let Some(lines) = &stale.excerpt { (excerpt(lines, &stale.diagnostics)) }
         }
     }
 }

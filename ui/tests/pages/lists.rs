@@ -3,8 +3,8 @@
 use chrono::TimeDelta;
 use maud::{Markup, html};
 use ui::pages::{
-    self, About, ArtifactEntries, Audit, Blobs, Failing, JobFilter, Jobs, Overview, RevisionPage,
-    RunnerPage, Runners, ScanPage, Tokens, Variables, WorkflowRow,
+    self, About, ArtifactEntries, Audit, Blobs, Disk, Failing, JobFilter, Jobs, Overview,
+    RevisionPage, RunnerPage, Runners, ScanPage, Tokens, Variables, WorkflowRow,
 };
 use ui::shell::Visit;
 use wire::*;
@@ -268,21 +268,35 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
         ),
         (
             "about",
-            pages::about(
+            about(
+                texts,
                 visit,
-                &About {
-                    health: &Health {
-                        status: HealthStatus::Ok,
-                        reason: None,
-                    },
-                    readiness: &Readiness {
-                        status: ReadyStatus::NotReady,
-                        reasons: vec![texts.text("it is stopping")],
-                    },
-                    state_folder: Some(&texts.text("/var/lib/everscan")),
-                    licences: &[("serde", "MIT OR Apache-2.0")],
-                },
+                &[
+                    (&texts.text("serde 1.0.0"), "MIT OR Apache-2.0"),
+                    ("uuid 1.0.0", "MIT OR Apache-2.0"),
+                    ("zlib-rs 0.6.0", &texts.text("Zlib")),
+                ],
             ),
         ),
     ]
+}
+
+pub(crate) fn about(texts: Texts, visit: &Visit, licences: &[(&str, &str)]) -> Markup {
+    let page = About {
+        health: &Health {
+            status: HealthStatus::Ok,
+            reason: None,
+        },
+        readiness: &Readiness {
+            status: ReadyStatus::NotReady,
+            reasons: vec![texts.text("it is stopping")],
+        },
+        state_folder: Some(&texts.text("/var/lib/everscan")),
+        disk: Some(Disk {
+            total: 40 << 30,
+            free: 12 << 30,
+        }),
+        licences,
+    };
+    pages::about(visit, &page)
 }

@@ -6,7 +6,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use ui::assets::ASSETS;
 
-use crate::{PLAIN, all};
+use crate::values::visit;
+use crate::{PLAIN, all, lists};
 
 fn packed(bytes: &[u8]) -> usize {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -44,7 +45,13 @@ fn the_modules_are_small() {
 
 #[test]
 fn every_page_is_small() {
-    for (name, page) in all::all(PLAIN) {
+    let mut pages = all::all(PLAIN);
+    let licences: Vec<_> = ui::licences().collect();
+    pages.push((
+        "about with all licences",
+        lists::about(PLAIN, &visit(PLAIN), &licences).into_string(),
+    ));
+    for (name, page) in pages {
         let size = packed(page.as_bytes());
         assert!(size <= 12 * 1_024, "{name} has {size} bytes packed");
     }

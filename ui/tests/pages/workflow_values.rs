@@ -112,6 +112,12 @@ pub(crate) fn stale(texts: Texts) -> StaleFile {
         since: ago(600),
         last_good: Some(revision_ref(texts, 12)),
         diagnostics: vec![diagnostic(texts, Severity::Error)],
+        excerpt: Some(Excerpt {
+            first: 2,
+            lines: ["scans:", "  hosts:", "    stepps:"]
+                .map(|line| texts.text(line))
+                .to_vec(),
+        }),
     }
 }
 

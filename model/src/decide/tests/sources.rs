@@ -1,7 +1,7 @@
 //! Sources: configuration, looks, tips and their conditions.
 
 use chrono::TimeDelta;
-use workflow::{Code, Diagnostic};
+use workflow::{Code, Diagnostic, LinesOfFile};
 
 use crate::decide::{ConfigureSource, DropSource, RecordLook, RecordTip, Refusal};
 use crate::limits::{STALE_FILES_BYTES, TIP_VERDICTS_BYTES};
@@ -43,6 +43,10 @@ fn stale(house: &House, file: &str, messages: usize) -> StaleFile {
         commit: "c0ffee".to_owned(),
         since: house.now,
         diagnostics: vec![diagnostic; messages],
+        excerpt: Some(LinesOfFile {
+            first: 1,
+            lines: vec!["a line of it".repeat(10); 5],
+        }),
     }
 }
 
@@ -235,4 +239,6 @@ fn a_few_stale_files_keep_all_that_is_wrong_with_them() {
     let kept = record(&house).stale_files.iter();
     let counts: Vec<usize> = kept.map(|stale| stale.diagnostics.len()).collect();
     assert_eq!(counts, [100, 3]);
+    let mut kept = record(&house).stale_files.iter();
+    assert!(kept.all(|stale| stale.excerpt.is_some()));
 }

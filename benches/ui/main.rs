@@ -51,7 +51,8 @@ use budgets::Budgets;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let sections: [(&str, fn(&mut Budgets)); 3] = [
+    type Section = fn(&mut Budgets);
+    let sections: [(&str, Section); 3] = [
         ("load", load::run),
         ("streams", streams::run),
         ("pages", pages::run),

@@ -140,8 +140,13 @@ impl Browser {
 
     /// Opens the first page with the token of the daemon's first admin.
     pub(crate) fn sign_in(&self, world: &World) {
+        self.sign_in_with(world, &world.token().unwrap());
+    }
+
+    /// Opens the first page with a token.
+    pub(crate) fn sign_in_with(&self, world: &World, token: &str) {
         self.open(world, "/login");
-        self.fill("input[name=token]", &world.token().unwrap());
+        self.fill("input[name=token]", token);
         self.press("Sign in");
         self.arrives("/");
     }

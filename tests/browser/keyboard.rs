@@ -31,8 +31,19 @@ fn the_keyboard_alone_is_enough() {
     browser.keys("gj");
     browser.arrives("/jobs");
     browser.appears(&format!("#job-{}", jobs[1]));
+    // One dialog after the other, with no pause between.
+    browser.keys(&format!("?{ESCAPE}/"));
+    browser.appears("#finder[open]");
+    browser.keys(&ESCAPE.to_string());
     browser.keys("j");
     assert_eq!(browser.count(&format!("#job-{} a:focus", jobs[1])), 1);
+    // A new row waits while one is read, and is told: on the page, and by the one region for screen readers.
+    let place = "return document.activeElement.getBoundingClientRect().top";
+    let before = browser.run(place, vec![]);
+    world.dispatch("site", "probe", &["target=three"]);
+    browser.shows("#news", "1 new");
+    assert_eq!(browser.text("#announcements"), "1 new");
+    assert_eq!(browser.run(place, vec![]), before);
     browser.keys("j");
     assert_eq!(browser.count(&format!("#job-{} a:focus", jobs[0])), 1);
     browser.keys("k");

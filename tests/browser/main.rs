@@ -17,8 +17,6 @@ mod live;
 mod long_log;
 mod looks;
 mod no_script;
-mod pages;
-mod phone;
 mod scene;
 mod sessions;
 mod settings;

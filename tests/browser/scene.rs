@@ -1,4 +1,4 @@
-//! A world in which every page has something to show, and the list of all pages.
+//! Worlds whose pages are visited, and the list of all pages: one world in which each has something to show, and a fresh one.
 
 use api::{Access, PageRoute, PublicRoute, ROUTES, Route};
 
@@ -75,7 +75,12 @@ scans: { clean: { on: { cron: \"0 3 * * *\", dispatch: {} }, steps: [ { run: ech
 
 const WORKFLOW: &str = "main/recon";
 
+/// A text as long as digests, tokens and addresses are, without a place to break it. No screen of 390 pixels has room for
+/// it in a line.
+const LONG: &str = "a-value-whose-text-is-one-long-word-as-digests-tokens-and-addresses-are-and-which-no-screen-of-390-pixels-has-room-for-in-a-line";
+
 /// A page with its name.
+#[derive(Clone)]
 pub(crate) struct Page {
     pub(crate) name: &'static str,
     pub(crate) path: String,
@@ -83,9 +88,46 @@ pub(crate) struct Page {
     pub(crate) is_problem: bool,
 }
 
+impl Page {
+    fn new(name: &'static str, path: impl Into<String>) -> Self {
+        Self {
+            name,
+            path: path.into(),
+            is_problem: false,
+        }
+    }
+
+    fn problem(name: &'static str, path: &str) -> Self {
+        Self {
+            is_problem: true,
+            ..Self::new(name, path)
+        }
+    }
+}
+
 pub(crate) struct Scene {
     pub(crate) world: World,
+    /// For its admin.
     pub(crate) pages: Vec<Page>,
+    /// A token that may read jobs alone, and pages for it.
+    pub(crate) limited: (String, Vec<Page>),
+}
+
+/// A daemon in its first minute, and the pages that have nothing to show yet.
+pub(crate) fn fresh() -> (World, Vec<Page>) {
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[]);
+    world.start_daemon();
+    let pages = [
+        ("fresh-overview", "/"),
+        ("fresh-workflows", "/workflows"),
+        ("fresh-jobs", "/jobs"),
+        ("fresh-runners", "/runners"),
+        ("fresh-blobs", "/blobs?project=main"),
+    ];
+    let pages = pages.map(|(name, path)| Page::new(name, path));
+    (world, pages.into())
 }
 
 impl Scene {
@@ -106,6 +148,7 @@ impl Scene {
         world.sync();
         world.everscan(&["var", "set", "PAUSED", "no"]);
         world.everscan(&["var", "set", "UNUSED", "a value\nof two lines"]);
+        world.everscan(&["var", "set", "LONG", LONG]);
         let secret = world.path("api-key.txt");
         std::fs::write(&secret, "4f1c90aa-and-more").unwrap();
         let secret = secret.display().to_string();
@@ -115,7 +158,7 @@ impl Scene {
         }
         world.start_runner(2);
 
-        let dictionary = world.succeed(WORKFLOW, "dictionary", &["words=www mail"]);
+        let dictionary = world.succeed(WORKFLOW, "dictionary", &[&format!("words=www {LONG}")]);
         let hosts = world.followed_by(WORKFLOW, "hosts");
         let succeeded = world.followed_by(WORKFLOW, "probe");
         let failed = world.dispatch(WORKFLOW, "report", &[]);
@@ -146,16 +189,7 @@ impl Scene {
         let link = world.everscan(&["session", "link"]);
         let link = link.trim().strip_prefix(world.url()).unwrap().to_owned();
         let recon = "/workflows/main%2Frecon";
-        let page = |name, path: String| Page {
-            name,
-            path,
-            is_problem: false,
-        };
-        let problem = |name, path: &str| Page {
-            name,
-            path: path.to_owned(),
-            is_problem: true,
-        };
+        let (page, problem) = (|name, path: String| Page::new(name, path), Page::problem);
         let pages = vec![
             page("overview", "/".to_owned()),
             page("workflows", "/workflows".to_owned()),
@@ -213,7 +247,20 @@ impl Scene {
             problem("problem-no-job", "/jobs/ffffffff"),
             problem("problem-query", "/jobs?nothing=1"),
         ];
-        Self { world, pages }
+        for route in routes() {
+            let has = pages.iter().any(|page| is_of(route, &page.path));
+            assert!(has, "{} is not among the pages", route.path);
+        }
+        let token = [
+            "token", "create", "--name", "limited", "--scope", "job:read",
+        ];
+        let token = world.everscan(&token).trim().to_owned();
+        let limited = vec![problem("problem-forbidden", "/tokens")];
+        Self {
+            world,
+            pages,
+            limited: (token, limited),
+        }
     }
 }
 
@@ -229,7 +276,7 @@ impl Drop for Scene {
 }
 
 /// The routes that answer a browser with a page.
-pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
+fn routes() -> impl Iterator<Item = &'static Route> {
     ROUTES.iter().filter(|route| match route.access {
         Access::Public(route) => matches!(route, PublicRoute::LoginPage | PublicRoute::LinkPage),
         Access::Page(route, _) => {
@@ -250,7 +297,7 @@ pub(crate) fn routes() -> impl Iterator<Item = &'static Route> {
 }
 
 /// Whether the path is of the route.
-pub(crate) fn is_of(route: &Route, path: &str) -> bool {
+fn is_of(route: &Route, path: &str) -> bool {
     let path = path.split('?').next().unwrap();
     let (pattern, path): (Vec<&str>, Vec<&str>) =
         (route.path.split('/').collect(), path.split('/').collect());

@@ -123,7 +123,7 @@ everscan-runner run
 
 /// A text of a first step, and a button that copies it.
 fn to_copy(text: &str, label: &str) -> Markup {
-    html! { div.copied { pre { code { (text) } } (copy_button(text, label)) } }
+    html! { div.copied { pre tabindex="0" role="group" aria-label="Text to copy" { code { (text) } } (copy_button(text, label)) } }
 }
 
 fn first_steps(page: &Overview<'_>) -> Markup {

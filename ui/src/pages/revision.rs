@@ -199,7 +199,7 @@ fn one_change(change: &Change) -> Markup {
             Edit::Changed { from, to } => { "was " del { (from) } ", is " ins { (to) } }
             Edit::Rewritten { removed, added, lines } => {
                 "rewritten: " (count(*removed, "line", "lines")) " removed, " (added) " added"
-                pre.patch { @for line in lines { (patch_line(line)) } }
+                pre.patch tabindex="0" role="group" aria-label="Lines that differ" { @for line in lines { (patch_line(line)) } }
             }
         }
         @if !change.read_by.is_empty() {

@@ -86,6 +86,15 @@ impl Failure {
         failure
     }
 
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The refused members of the request.
+    pub(crate) fn errors(&self) -> &[FieldError] {
+        &self.more.errors
+    }
+
     /// The caller makes too many requests, and may make the next one after `wait`.
     pub(crate) fn rate_limited(what: &str, wait: Duration) -> Self {
         // A client that waits a whole number of seconds must not come too early.

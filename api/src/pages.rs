@@ -91,7 +91,8 @@ pub(crate) async fn act(
     mut request: Request,
 ) -> Result<Response, Failure> {
     if route == ActionRoute::UploadBlob {
-        return Box::pin(handlers::blobs::upload(me, request)).await;
+        let answer = Box::pin(handlers::blobs::upload(me, request)).await;
+        return answer.map_err(blobs::in_words);
     }
     let typed = typed::Typed::read(&mut request).await?;
     let (frame, typed) = (&Frame::new(service, me, &request), &typed);

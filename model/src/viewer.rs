@@ -256,10 +256,12 @@ impl<'w> Seen<'w> {
         self.world.next_slot_of(scan).filter(|_| is_seen)
     }
 
-    /// The next slot of every schedule, in their order.
+    /// The next slot of every schedule that may start a job, in their order: what is suspended has none.
     pub fn next_slots(self) -> impl Iterator<Item = Upcoming> + 'w {
         let slots = self.world.next_slots();
-        slots.filter_map(move |(at, scan)| {
+        let may_start =
+            move |(_, scan): &(Timestamp, &ScanKey)| self.world.suspension(scan).is_none();
+        slots.filter(may_start).filter_map(move |(at, scan)| {
             Some(Upcoming {
                 at,
                 workflow: self.workflow(scan.workflow)?,

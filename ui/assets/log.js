@@ -108,7 +108,7 @@ class Log {
       isWhole &&= record !== undefined;
       if (record?.step !== undefined && record.step !== step) {
         step = record.step;
-        const script = document.querySelector(`[data-step="${step}"] .script`)?.textContent;
+        const script = document.querySelector(`[data-step="${step}"] :is(b,.script)`)?.textContent;
         lines.append(make('div', 'line group', `Step ${step + 1}${script ? ` · ${script}` : ''}`));
       }
       lines.append(this.line(n, record));

@@ -16,18 +16,19 @@ function putFile(form, file, line) {
   const folder = form.dataset.upload.split('/').map((name) => encodeURIComponent(decodeURIComponent(name))).join('/');
   const expiry = form.elements.expires_in?.value;
   const query = new URLSearchParams({ project: form.dataset.project, ...(expiry ? { expires_in: expiry } : {}) });
-  line.hidden = false;
-  const bar = line.querySelector('progress'), text = line.querySelector('span');
+  const [bar, text] = line.children;
+  line.hidden = bar.hidden = false;
   return new Promise((done) => {
     const request = new XMLHttpRequest();
     request.open('PUT', `/blobs/${folder}${encodeURIComponent(file.name)}?${query}`);
     request.upload.onprogress = (event) => { bar.max = event.total; bar.value = event.loaded; };
     request.onloadend = () => {
-      const isStored = request.status >= 200 && request.status < 300;
+      const isStored = /^2/.test(request.status);
       let detail = 'no answer';
       // Another answer is no problem document.
       try { detail = JSON.parse(request.responseText).detail ?? detail; } catch { }
-      text.textContent = isStored ? `${file.name} is stored` : `${file.name} was not stored: ${detail}`;
+      if (!isStored) text.textContent = `${file.name} was not stored: ${detail}`;
+      bar.hidden = !isStored;
       done(isStored);
     };
     text.textContent = `${file.name} is being sent`;

@@ -34,6 +34,7 @@ fn main() {
         filter: &filter,
         jobs: &list,
         is_later: false,
+        refused: &ui::form::Refused::default(),
     };
     let start = Instant::now();
     let mut length = 0;

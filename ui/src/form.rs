@@ -8,6 +8,7 @@ use wire::Problem;
 
 use crate::links::IN_A_SEGMENT;
 use crate::shell::{Visit, name_of};
+use crate::words::with_code;
 
 /// What was typed into a form that was refused, and why it was.
 #[derive(Debug, Clone, Default)]
@@ -30,13 +31,20 @@ impl Refused {
         Some(&error.message)
     }
 
+    /// Whether all that is to be said stands beside these fields.
+    pub(crate) fn is_beside(&self, fields: &[&str]) -> bool {
+        let errors = self.problem.iter().flat_map(|problem| &problem.errors);
+        let mut errors = errors.peekable();
+        errors.peek().is_some() && errors.all(|error| fields.contains(&&*error.field))
+    }
+
     /// The problem itself, without what stands beside one of these fields.
     pub(crate) fn summary(&self, fields: &[&str]) -> Markup {
         html! {
             @if let Some(problem) = &self.problem {
                 div.problem role="alert" {
-                    p { b { (problem.detail) } }
-                    @if let Some(hint) = &problem.hint { p { (hint) } }
+                    p { b { (with_code(&problem.detail)) } }
+                    @if let Some(hint) = &problem.hint { p { (with_code(hint)) } }
                     (other_problems(problem, fields))
                 }
             }
@@ -51,7 +59,7 @@ pub(crate) fn other_problems(problem: &Problem, fields: &[&str]) -> Markup {
         @if problem.errors.iter().any(|error| has_none(&error.field)) {
             ul.plain {
                 @for error in problem.errors.iter().filter(|error| has_none(&error.field)) {
-                    li { code { (error.field) } ": " (error.message) }
+                    li { code { (error.field) } ": " (with_code(&error.message)) }
                 }
             }
         }
@@ -119,7 +127,10 @@ pub(crate) struct Field<'a> {
     pub(crate) name: &'a str,
     pub(crate) label: &'a str,
     pub(crate) hint: &'a str,
+    /// Whether a browser refuses the form while it is empty.
     pub(crate) required: bool,
+    /// Whether its label says that it is required.
+    pub(crate) marked: bool,
     /// What its id begins with. It differs where two forms of a page have fields of one name.
     pub(crate) form: &'a str,
 }
@@ -131,6 +142,7 @@ impl<'a> Field<'a> {
             label,
             hint: "",
             required: false,
+            marked: false,
             form: "field",
         }
     }
@@ -142,6 +154,12 @@ impl<'a> Field<'a> {
 
     pub(crate) const fn required(mut self) -> Self {
         self.required = true;
+        self.marked()
+    }
+
+    /// Says that it is required where the empty text is a value, too.
+    pub(crate) const fn marked(mut self) -> Self {
+        self.marked = true;
         self
     }
 
@@ -238,7 +256,7 @@ impl<'a> Field<'a> {
             div.field {
                 label for=(self.id()) {
                     (self.label)
-                    @if self.required { span.muted { " (required)" } }
+                    @if self.marked { span.muted { " (required)" } }
                 }
                 (control(self.described(error), error.map(|_| "true")))
                 (self.notes(error))
@@ -271,7 +289,7 @@ impl<'a> Field<'a> {
 
     fn notes(&self, error: Option<&str>) -> Markup {
         html! {
-            @if let Some(error) = error { p.error id={ (self.id()) "-error" } { (error) } }
+            @if let Some(error) = error { p.error id={ (self.id()) "-error" } { (with_code(error)) } }
             @if !self.hint.is_empty() { p.hint id={ (self.id()) "-hint" } { (self.hint) } }
         }
     }

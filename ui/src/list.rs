@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use wire::{DamagedLines, Diagnostic, Excerpt, Severity};
 
 use crate::links;
-use crate::words::{condition, count};
+use crate::words::{condition, count, with_code};
 
 /// A part of a page with its heading. The id of the heading is made from `id`.
 pub(crate) fn card(id: &str, title: &str, side: &Markup, content: &Markup) -> Markup {
@@ -75,12 +75,12 @@ pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) -> Markup {
                         Severity::Warning => condition("scheduled", "warning"),
                     })
                     div {
-                        p { (diagnostic.message) }
+                        p { (with_code(&diagnostic.message)) }
                         p.small.muted {
                             code { (diagnostic.file) ":" (diagnostic.line) ":" (diagnostic.column) }
                             " " code { (diagnostic.code) }
                         }
-                        @if let Some(hint) = &diagnostic.hint { p.small { (hint) } }
+                        @if let Some(hint) = &diagnostic.hint { p.small { (with_code(hint)) } }
                     }
                 }
             }

@@ -39,7 +39,7 @@ pub use audit::{Audit, audit};
 pub use blobs::{Blobs, blobs};
 pub use dispatch::{Dispatch, dispatch};
 pub use feed::Past;
-pub use job::{JobPage, job};
+pub use job::{Declared, DeclaredStep, JobPage, job};
 pub use job_context::job_context;
 pub use job_log::{LogPage, job_log};
 pub use jobs::{JobFilter, Jobs, jobs};

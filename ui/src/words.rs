@@ -49,6 +49,20 @@ pub fn sentence(message: &str) -> String {
     sentence
 }
 
+/// A message whose parts between backticks are code.
+pub fn with_code(message: &str) -> Markup {
+    let parts: Vec<&str> = message.split('`').collect();
+    // A backtick without another one is a character like others.
+    if parts.len().is_multiple_of(2) {
+        return html! { (message) };
+    }
+    html! {
+        @for (place, part) in parts.iter().enumerate() {
+            @if place % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
 /// A good, bad or unknown condition with a word of its own, in the shapes of states.
 pub fn condition(state: &'static str, word: &str) -> Markup {
     named_state(state, word)
@@ -112,6 +126,21 @@ mod tests {
             ("", "."),
         ] {
             assert_eq!(sentence(message), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_between_backticks_is_code_and_never_markup() {
+        for (message, expected) in [
+            (
+                "no `a<b>`: `c`",
+                "no <code>a&lt;b&gt;</code>: <code>c</code>",
+            ),
+            ("one ` alone", "one ` alone"),
+            ("<i>", "&lt;i&gt;"),
+            ("", ""),
+        ] {
+            assert_eq!(with_code(message).into_string(), expected);
         }
     }
 

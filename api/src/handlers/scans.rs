@@ -174,7 +174,11 @@ fn next_slots_of(seen: Seen<'_>, query: &Query) -> Result<Vec<Upcoming>, Failure
         let scans = workflow.revision.definition.scans();
         for scan in scans.filter(|scan| name.is_none_or(|name| scan.name.as_str() == name)) {
             is_known = true;
-            if let Some(at) = seen.next_slot_of(&key(&workflow, &scan.name)) {
+            let key = key(&workflow, &scan.name);
+            if seen.suspension(&key).is_some() {
+                continue;
+            }
+            if let Some(at) = seen.next_slot_of(&key) {
                 slots.push(Upcoming {
                     at,
                     workflow: workflow.clone(),

@@ -346,7 +346,9 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::ScanLedger => {
             it.lists::<wire::LedgerRecord>("List the looks at a scan's schedule or expression")
         }
-        R::Schedule => it.lists::<wire::Slot>("List the next slots of schedules"),
+        R::Schedule => {
+            it.lists::<wire::Slot>("List the next slots of schedules that are not suspended")
+        }
         R::Why => it.answers::<wire::Why>("Ask why a scan ran or did not"),
         R::ListJobs => it.lists::<wire::Job>("List jobs, newest first"),
         R::ShowJob => it.answers::<wire::Job>("Show a job, or wait for its end"),

@@ -51,6 +51,21 @@ fn projects(frame: &Frame<'_>) -> Result<Vec<Project>, Failure> {
     Ok(projects::load_list(frame.me, &request)?.items)
 }
 
+/// A script shows the sentence of a problem alone, so that names the field of the form.
+pub(super) fn in_words(failure: Failure) -> Failure {
+    let mut errors = failure.errors().iter();
+    match errors.find(|error| error.field == "expires_in") {
+        Some(error) => {
+            let text = format!(
+                "“Kept for”: {}. Write it as in 12h, 30d or 2w.",
+                error.message
+            );
+            Failure::new(failure.code, text)
+        }
+        None => failure,
+    }
+}
+
 pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {
     let (project, path) = (frame.query("project"), frame.query("path"));
     let found = blobs::project(frame.me, &frame.request.query)?;

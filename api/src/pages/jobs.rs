@@ -1,17 +1,21 @@
 //! The list of jobs, and the page of one.
 
 use chrono::TimeDelta;
+use http::StatusCode;
 use model::Scope;
-use ui::pages::{self, JobFilter, JobPage};
+use ui::form::Refused;
+use ui::pages::{self, Declared, DeclaredStep, JobFilter, JobPage};
+use ui::shell::{Crumb, problem_page};
 use ui::{chart, links};
 use warp::reply::Response;
-use wire::{ErrorCode, Job, LedgerOutcome, LedgerRecord, RerunJob};
+use wire::{ErrorCode, Job, LedgerOutcome, LedgerRecord, Page, RerunJob};
+use workflow::UploadOn;
 
 use super::charts;
-use super::frame::{Frame, see_other};
+use super::frame::{Frame, html, see_other};
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::{dispatch, jobs, revisions, scans};
+use crate::handlers::{dispatch, jobs, revisions, scans, workflows};
 
 /// Lines of a ledger among which the one is looked for that made a job.
 const LEDGER: &str = "200";
@@ -39,13 +43,45 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
         ("reason", &filter.reason),
         ("cursor", frame.query("cursor")),
     ];
-    let found = jobs::load_list(frame.me, &frame.request.asking(&[], &query)).await?;
+    let found = jobs::load_list(frame.me, &frame.request.asking(&[], &query)).await;
+    let (found, problem) = match found {
+        Ok(found) => (found, None),
+        Err(failure) if filter.id.is_empty() => (
+            Page::all(Vec::new()),
+            Some(beside(frame, &filter, failure)?),
+        ),
+        Err(failure) => return Err(failure),
+    };
+    let status = problem.as_ref().map(|(status, _)| *status);
     let page = pages::Jobs {
         filter: &filter,
         jobs: &found,
         is_later: !frame.query("cursor").is_empty(),
+        refused: &problem.map(|(_, refused)| refused).unwrap_or_default(),
     };
-    Ok(frame.page(pages::jobs(&frame.visit, &page)))
+    let page = pages::jobs(&frame.visit, &page);
+    Ok(match status {
+        None => frame.page(page),
+        Some(status) => html(status, page.into_string()),
+    })
+}
+
+/// What is said beside the filter that names what is not there, or what does not exist.
+fn beside(
+    frame: &Frame<'_>,
+    filter: &JobFilter,
+    failure: Failure,
+) -> Result<(StatusCode, Refused), Failure> {
+    let failure = match failure.code {
+        ErrorCode::NotFound | ErrorCode::AmbiguousName | ErrorCode::WorkflowUnreadable => {
+            let find = |seen: model::Seen<'_>| workflows::find(seen, &filter.workflow).map(|_| ());
+            let is_known = filter.workflow.is_empty() || frame.me.read(find).is_ok();
+            let field = if is_known { "scan" } else { "workflow" };
+            Failure::invalid(field, failure.detail())
+        }
+        _ => failure,
+    };
+    frame.refused(failure, &Typed::default(), &[])
 }
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
@@ -57,10 +93,12 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let others = lines.await.unwrap_or_default();
     let bars = charts::bars(frame, &others);
     let made_by = made_by(frame, &workflow, &job).await?;
-    let steps = steps(frame, &workflow, &job).await;
+    let declared = declared(frame, &workflow, &job).await;
+    let scan = shown.scan_key();
     let page = JobPage {
         job: &job,
-        steps: steps.as_deref(),
+        declared: declared.as_ref(),
+        is_suspended: frame.me.read(|seen| seen.suspension(&scan).is_some()),
         others: &others,
         made_by: made_by.as_ref(),
         usual: chart::usual_seconds(&bars).and_then(TimeDelta::try_seconds),
@@ -70,9 +108,8 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::job(&frame.visit, &page)))
 }
 
-/// The first line of the script of each step of the job's revision, for those who may read that. A revision that cannot
-/// be read has none.
-async fn steps(frame: &Frame<'_>, workflow: &str, job: &Job) -> Option<Vec<String>> {
+/// What the job's revision says of its scan, for those who may read that. A revision that cannot be read says nothing.
+async fn declared(frame: &Frame<'_>, workflow: &str, job: &Job) -> Option<Declared> {
     if !frame.may(Scope::WorkflowRead) {
         return None;
     }
@@ -81,7 +118,7 @@ async fn steps(frame: &Frame<'_>, workflow: &str, job: &Job) -> Option<Vec<Strin
         let workflow = workflows.find(|it| it.record.id.uuid() == job.workflow.id)?;
         let is_same = workflow.record.revision.id.uuid() == job.revision.id;
         let scan = workflow.revision.definition.scan(&job.scan)?;
-        is_same.then(|| first_lines(scan))
+        is_same.then(|| of_scan(scan))
     });
     if newest.is_some() {
         return newest;
@@ -89,17 +126,25 @@ async fn steps(frame: &Frame<'_>, workflow: &str, job: &Job) -> Option<Vec<Strin
     let number = job.revision.number.to_string();
     let request = frame.request.asking(&[workflow, &number], &[]);
     let definition = revisions::load_definition(frame.me, &request).await.ok()?;
-    definition.scan(&job.scan).map(first_lines)
+    definition.scan(&job.scan).map(of_scan)
 }
 
-fn first_lines(scan: &workflow::Scan) -> Vec<String> {
-    let first = |step: &workflow::Step| {
+fn of_scan(scan: &workflow::Scan) -> Declared {
+    let step = |step: &workflow::Step| {
         let lines = step.run.source().lines().map(str::trim);
         let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         let line = lines.next().unwrap_or("…");
-        line.chars().take(SCRIPT_CHARS).collect()
+        DeclaredStep {
+            name: step.name.clone(),
+            script: line.chars().take(SCRIPT_CHARS).collect(),
+        }
     };
-    scan.steps.iter().map(first).collect()
+    let mut ends = scan.artifacts.iter().map(|artifact| artifact.upload_on);
+    Declared {
+        steps: scan.steps.iter().map(step).collect(),
+        has_artifacts: !scan.artifacts.is_empty(),
+        keeps_after_failure: ends.any(|end| end != UploadOn::Success),
+    }
 }
 
 /// The line of the ledger that says why the job was made, for those who may read it.
@@ -148,11 +193,32 @@ pub(super) async fn rerun(frame: &Frame<'_>, typed: &Typed) -> Result<Response, 
     let path = [frame.parameter(0)];
     let body = RerunJob { current: false };
     let request = frame.request.telling(&path, &body, typed.key())?;
-    let job = dispatch::start_again(frame.me, request).await?;
+    let job = match dispatch::start_again(frame.me, request).await {
+        Err(failure) if failure.code == ErrorCode::Suspended => {
+            return suspended(frame, failure).await;
+        }
+        answer => answer?,
+    };
     match frame.may(Scope::JobRead) {
         true => Ok(see_other(&links::job(job.id.uuid()))),
         false => Ok(see_other(links::JOBS)),
     }
+}
+
+/// The refusal to start a job of what is suspended, with the way to the page that resumes it.
+async fn suspended(frame: &Frame<'_>, failure: Failure) -> Result<Response, Failure> {
+    let job = frame.me.job_named(frame.parameter(0)).await?;
+    let job = jobs::wire_job(frame.me, &job).await?;
+    let workflow = links::workflow_name(&job.workflow);
+    let there = Crumb::new(
+        "The scan and its suspension",
+        links::scan(&workflow, &job.scan),
+    );
+    let status = failure.status();
+    let (problem, _) = failure.problem(&frame.request.arrival.id.to_string());
+    let back = links::job(job.id);
+    let page = problem_page(&frame.visit, &problem, Some(&back), Some(&there));
+    Ok(html(status, page.into_string()))
 }
 
 pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {

@@ -8,7 +8,7 @@ use ui::chart::{Bar, Lane};
 use ui::links;
 use ui::pages::{self, Failing};
 use warp::reply::Response;
-use wire::{Job, JobLine, JobState, MissingName, Page, Runner, ScanStatus, Slot, Source};
+use wire::{Job, JobLine, JobState, Page, Project, Runner, ScanStatus, Slot, Source};
 
 use super::charts;
 use super::frame::Frame;
@@ -26,11 +26,7 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
     let scans = scans(frame).await?;
     let unfinished = unfinished(frame).await?;
     let slots = slots(frame)?;
-    let missing = missing(frame, &sources)?;
-    let missing: Vec<(&str, &[MissingName])> = missing
-        .iter()
-        .map(|(project, names)| (project.as_str(), names.as_slice()))
-        .collect();
+    let projects = projects(frame, &sources)?;
     let histories = histories(frame, &scans).await;
     let page = pages::Overview {
         health: &health,
@@ -41,7 +37,7 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
         unfinished: &unfinished,
         progress: progress(frame, &unfinished).await,
         slots: &slots,
-        missing_secrets: &missing,
+        projects: &projects,
         lanes: lanes(frame).await?,
     };
     Ok(frame.page(pages::overview(&frame.visit, &page)))
@@ -139,15 +135,11 @@ fn slots(frame: &Frame<'_>) -> Result<Vec<Slot>, Failure> {
     Ok(scans::load_schedule(frame.me, &request)?.items)
 }
 
-/// The secrets that scans name and that are not set.
-fn missing(
-    frame: &Frame<'_>,
-    sources: &[Source],
-) -> Result<Vec<(String, Vec<MissingName>)>, Failure> {
+/// The projects with the vars and secrets that scans name and that are not set. Each source is a project.
+fn projects(frame: &Frame<'_>, sources: &[Source]) -> Result<Vec<Project>, Failure> {
     let projects = sources.iter().map(|source| {
         let request = frame.request.asking(&[&source.name], &[]);
-        let project = projects::load_show(frame.me, &request)?;
-        Ok((project.name, project.missing_secrets))
+        projects::load_show(frame.me, &request)
     });
     projects.collect()
 }

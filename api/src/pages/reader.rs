@@ -82,7 +82,7 @@ impl Reader {
         }
         let status = failure.status();
         let (problem, headers) = failure.problem(request_id);
-        let page = problem_page(&self.visit, &problem, self.here.as_deref());
+        let page = problem_page(&self.visit, &problem, self.here.as_deref(), None);
         let mut response = html(status, page.into_string());
         for (name, value) in headers {
             reply::set(&mut response, name, &value);

@@ -10,13 +10,13 @@ use ui::pages::{self, Dispatch, ScanPage};
 use ui::{chart, links};
 use uuid::Uuid;
 use warp::reply::Response;
-use wire::{ErrorCode, Input, Page, Runner, ScanStatus};
+use wire::{ErrorCode, Input, Page, Project, Runner, ScanStatus};
 
 use super::charts;
 use super::frame::{Frame, html, see_other};
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::{dispatch, jobs, runners, scans, why};
+use crate::handlers::{dispatch, jobs, projects, runners, scans, why};
 
 /// Jobs in the chart of a scan.
 const JOBS: &str = "200";
@@ -62,11 +62,12 @@ async fn status(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {
 pub(super) async fn dispatch_form(frame: &Frame<'_>) -> Result<Response, Failure> {
     let status = status_for_dispatch(frame).await?;
     let earlier = earlier(frame).await?;
-    let runners = runners(frame)?;
+    let (runners, project) = (runners(frame)?, project(frame, &status)?);
     let page = Dispatch {
         scan: &status,
         earlier: earlier.as_ref().map(|(id, inputs)| (*id, inputs)),
         runners: runners.as_ref(),
+        project: project.as_ref(),
         refused: &Refused::default(),
     };
     Ok(frame.page(pages::dispatch(&frame.visit, &page)))
@@ -106,7 +107,10 @@ pub(super) async fn dispatch(frame: &Frame<'_>, typed: &Typed) -> Result<Respons
     let mut fields = Vec::new();
     for input in declared {
         let field = format!("inputs.{}", input.key);
-        if let Some(value) = typed.get(&field) {
+        // A number that is left empty is the default.
+        let is_left_out =
+            |value: &&str| value.is_empty() && input.kind == "number" && !input.required;
+        if let Some(value) = typed.get(&field).filter(|value| !is_left_out(value)) {
             let is_switch = input.kind == "bool" && matches!(value, "true" | "false");
             let value = match is_switch {
                 true => Value::Bool(value == "true"),
@@ -121,7 +125,7 @@ pub(super) async fn dispatch(frame: &Frame<'_>, typed: &Typed) -> Result<Respons
         let Some(key) = name.strip_prefix("inputs.") else {
             continue;
         };
-        if !inputs.contains_key(key) {
+        if !fields.iter().any(|field| field == name) {
             inputs.insert(key.to_owned(), json!(typed.text(name)));
         }
     }
@@ -145,15 +149,25 @@ fn again(
     scan: &ScanStatus,
     refused: &Refused,
 ) -> Result<Response, Failure> {
-    let runners = runners(frame)?;
+    let (runners, project) = (runners(frame)?, project(frame, scan)?);
     let page = Dispatch {
         scan,
         earlier: None,
         runners: runners.as_ref(),
+        project: project.as_ref(),
         refused,
     };
     let page = pages::dispatch(&frame.visit, &page);
     Ok(html(code, page.into_string()))
+}
+
+/// The project of the scan, for those who may see it.
+fn project(frame: &Frame<'_>, scan: &ScanStatus) -> Result<Option<Project>, Failure> {
+    if !frame.may(Scope::ProjectRead) {
+        return Ok(None);
+    }
+    let request = frame.request.asking(&[&scan.workflow.source], &[]);
+    projects::load_show(frame.me, &request).map(Some)
 }
 
 /// The runners that may take the job, for those who may see them.

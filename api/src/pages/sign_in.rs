@@ -5,11 +5,13 @@ use model::decide::{InitialToken, SignedIn};
 use ui::form::Refused;
 use ui::links;
 use ui::pages::{self, Login, SignInLink};
+use ui::shell::problem_page;
 use warp::reply::Response;
 use wire::ErrorCode;
 
 use super::frame::{Frame, html, local, see_other, visit};
 use super::typed::Typed;
+use crate::access::signed_in;
 use crate::failure::{Failure, unauthorized};
 use crate::handlers::sessions;
 use crate::reply;
@@ -41,6 +43,14 @@ pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
         failure if failure.code == ErrorCode::Unauthorized => no_such_link(),
         failure => failure,
     };
+    let (headers, peer) = (&request.headers, request.arrival.peer);
+    if let Some(token) = signed_in(&service.handle, headers, peer) {
+        let visit = visit(Some(&token), service.handle.now());
+        let status = failure.status();
+        let (problem, _) = failure.problem(&request.arrival.id.to_string());
+        let page = problem_page(&visit, &problem, None, None);
+        return html(status, page.into_string());
+    }
     again(service, request, "", failure)
 }
 

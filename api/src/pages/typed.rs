@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::request::Request;
 
 /// The fields of a form in their order.
+#[derive(Default)]
 pub(super) struct Typed(Vec<(String, String)>);
 
 impl Typed {

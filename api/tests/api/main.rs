@@ -49,3 +49,4 @@ mod sessions;
 mod sign_in_links;
 mod suspensions;
 mod tokens;
+mod truths;

@@ -134,7 +134,7 @@ fn upload(page: &Blobs<'_>, project: &str) -> Markup {
                         label for="field-file" { "Files" }
                         input #field-file name="file" type="file" multiple required;
                     }
-                    (Field::new("expires_in", "Kept for").hint("Such as 12h or 30d; for ever if it is empty.").input("text", "", &Refused::default()))
+                    (Field::new("expires_in", "Kept for").hint("Such as 12h, 30d or 2w; for ever if it is empty.").input("text", "", &Refused::default()))
                     button.button.first type="submit" { "Store" }
                     p data-progress hidden role="status" { progress {} " " span {} }
                 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use wire::{Input, Page, Runner, Scan, ScanInput, ScanStatus};
+use wire::{Input, MissingName, Page, Project, Runner, Scan, ScanInput, ScanStatus};
 
+use super::suspension::no_dispatch;
 use crate::form::{Field, Most, Refused};
 use crate::list::card;
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
@@ -20,6 +21,8 @@ pub struct Dispatch<'a> {
     pub earlier: Option<(uuid::Uuid, &'a BTreeMap<String, Input>)>,
     /// The runners, for those who may see them.
     pub runners: Option<&'a Page<Runner>>,
+    /// The project of the scan, with the names that are used and not set, for those who may see it.
+    pub project: Option<&'a Project>,
     pub refused: &'a Refused,
 }
 
@@ -35,7 +38,7 @@ pub fn dispatch(visit: &Visit, page: &Dispatch<'_>) -> Markup {
         @if let Some((id, _)) = page.earlier {
             p { "The inputs are those of job " a.mono href=(links::job(id)) title=(id) { (short_id(id)) } "." }
         }
-        (region("runner", &[topics::RUNNERS, topics::JOBS], &taker(scan, page.runners)))
+        (region("runner", &[topics::RUNNERS, topics::JOBS, &topics::workflow(page.scan.workflow.id)], &outlook(page, &workflow)))
         (page.refused.summary(&members))
         (card("inputs", "Inputs", &html! { (inputs.len()) }, &html! {
             div.body.fields {
@@ -57,6 +60,43 @@ pub fn dispatch(visit: &Visit, page: &Dispatch<'_>) -> Markup {
             Crumb::new(&scan.name, links::scan(&workflow, &scan.name)),
         ])
         .page(&content)
+}
+
+/// What would become of the job.
+fn outlook(page: &Dispatch<'_>, workflow: &str) -> Markup {
+    let scan = &page.scan.scan;
+    if let Some(suspension) = &page.scan.suspended {
+        return no_dispatch(suspension, workflow, &scan.name);
+    }
+    let Some(project) = page.project else {
+        return taker(scan, page.runners);
+    };
+    let is_used = |missing: &&MissingName| {
+        let mut uses = missing.used_by.iter();
+        uses.any(|used| used.workflow == workflow && used.scan == scan.name)
+    };
+    let of = |kind, all: &[MissingName]| -> Vec<(&'static str, String)> {
+        let used = all.iter().filter(is_used);
+        used.map(|missing| (kind, missing.name.clone())).collect()
+    };
+    let vars = of("the var", &project.missing_vars);
+    let missing = [vars, of("the secret", &project.missing_secrets)].concat();
+    if missing.is_empty() {
+        return taker(scan, page.runners);
+    }
+    html! {
+        div.banner.bad role="note" {
+            p {
+                (condition("failed", "The job would fail")) ": "
+                @for (place, (kind, name)) in missing.iter().enumerate() {
+                    @if place > 0 { ", " }
+                    (kind) " " code { (name) }
+                }
+                @if missing.len() == 1 { " is not set in " } @else { " are not set in " }
+                a href=(links::project(&project.name)) { (project.name) } "."
+            }
+        }
+    }
 }
 
 /// Runners that are named.
@@ -124,7 +164,11 @@ fn field(input: &ScanInput, page: &Dispatch<'_>) -> Markup {
         return field.switch(value == "true", page.refused);
     }
     if input.kind == "number" {
-        return field.required().number(&value, page.refused);
+        if input.required {
+            return field.required().number(&value, page.refused);
+        }
+        let hint = format!("Empty is the default, {}.", input.default);
+        return field.hint(&hint).number(&value, page.refused);
     }
     if input.kind == "choice" {
         // An earlier job may have had an option that is gone.
@@ -135,10 +179,10 @@ fn field(input: &ScanInput, page: &Dispatch<'_>) -> Markup {
         return field.select(&options, value, page.refused);
     }
     // Empty is a value, so the browser does not ask for a text where it is required.
-    let hint = if input.required {
-        "Required. An empty field sends the empty text."
-    } else {
-        "An empty field sends the empty text."
+    let field = field.hint("An empty field sends the empty text.");
+    let field = match input.required {
+        true => field.marked(),
+        false => field,
     };
-    field.hint(hint).text(&value, TEXT_LIMIT, page.refused)
+    field.text(&value, TEXT_LIMIT, page.refused)
 }

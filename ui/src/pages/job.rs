@@ -4,7 +4,7 @@ mod cards;
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
-use wire::{Job, JobLine, LedgerRecord};
+use wire::{Job, JobLine, JobState, LedgerRecord};
 
 use crate::list::facts;
 use crate::pages::job_log::virtual_log;
@@ -15,8 +15,10 @@ use crate::{form, links, topics};
 
 pub struct JobPage<'a> {
     pub job: &'a Job,
-    /// The first line of each step's script in its revision, if that can be read.
-    pub steps: Option<&'a [String]>,
+    /// What its revision says of its scan, if that can be read.
+    pub declared: Option<&'a Declared>,
+    /// Whether no job of its scan may be started now.
+    pub is_suspended: bool,
     /// The line of the ledger that says the job was made.
     pub made_by: Option<&'a LedgerRecord>,
     /// Finished jobs of its scan, newest first.
@@ -29,11 +31,28 @@ pub struct JobPage<'a> {
     pub progress: Markup,
 }
 
+/// What a revision says of the scan of a job.
+#[derive(Debug, Clone, Default)]
+pub struct Declared {
+    pub steps: Vec<DeclaredStep>,
+    /// Whether it declares an artifact.
+    pub has_artifacts: bool,
+    /// Whether one of them is stored after a failure.
+    pub keeps_after_failure: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct DeclaredStep {
+    pub name: Option<String>,
+    /// The first line of its script.
+    pub script: String,
+}
+
 pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
     let job = page.job;
     let topic = topics::job(job.id);
     let content = html! {
-        (head(visit, page, &topic))
+        (head(visit, page))
         div.job {
             div.stack {
                 (region("steps", &[&topic], &cards::steps(visit, page)))
@@ -59,12 +78,17 @@ pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
     shell.page(&content)
 }
 
-fn head(visit: &Visit, page: &JobPage<'_>, topic: &str) -> Markup {
+fn head(visit: &Visit, page: &JobPage<'_>) -> Markup {
     let job = page.job;
+    let mut topic = topics::job(job.id);
+    // Why it waits changes with its workflow: that may be suspended.
+    if job.state == JobState::Scheduled {
+        topic = format!("{topic} {}", topics::scan(job.workflow.id, &job.scan));
+    }
     let said = format!("Job of {} is {}", job.scan, job.state.as_str());
     html! {
         div.region #head data-live=(topic) data-announce=(said) {
-            (heading(&job.scan, &html! { (badge(job.state)) (copied_id(job.id)) }, &actions(visit, job)))
+            (heading(&job.scan, &html! { (badge(job.state)) (copied_id(job.id)) }, &actions(visit, page)))
             p.lead { (job_sentence(job, page.made_by, page.usual, visit.now)) }
             (page.progress)
             (facts(&head_facts(visit, page)))
@@ -114,7 +138,8 @@ fn head_facts(visit: &Visit, page: &JobPage<'_>) -> Vec<(&'static str, Markup)> 
     facts
 }
 
-fn actions(visit: &Visit, job: &Job) -> Markup {
+fn actions(visit: &Visit, page: &JobPage<'_>) -> Markup {
+    let job = page.job;
     let workflow = links::workflow_name(&job.workflow);
     let again = links::with_query(
         &links::dispatch(&workflow, &job.scan),
@@ -122,7 +147,9 @@ fn actions(visit: &Visit, job: &Job) -> Markup {
     );
     html! {
         @if visit.may("dispatch") {
-            @if job.state.is_terminal() {
+            @if page.is_suspended {
+                a.tag href=(links::scan(&workflow, &job.scan)) { "suspended" }
+            } @else if job.state.is_terminal() {
                 (form::button(visit, &links::rerun_job(job.id), "Run again"))
             }
             a.button href=(again) data-key="d" { "Run with changes" }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use wire::{Job, JobState, Page, Trigger};
 
+use crate::form::{Field, Refused};
 use crate::list::{damaged, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading};
 use crate::words::{
@@ -48,6 +49,8 @@ pub struct Jobs<'a> {
     pub jobs: &'a Page<Job>,
     /// Whether this is not the first page.
     pub is_later: bool,
+    /// Why the filters find nothing: one of them names what is not there.
+    pub refused: &'a Refused,
 }
 
 pub fn jobs(visit: &Visit, page: &Jobs<'_>) -> Markup {
@@ -56,7 +59,8 @@ pub fn jobs(visit: &Visit, page: &Jobs<'_>) -> Markup {
         (heading("Jobs", &html! {}, &html! {}))
         @if page.filter.id.is_empty() {
             (chips(page.filter))
-            (fields(page.filter))
+            @if !page.refused.is_beside(&FIELDS) { (page.refused.summary(&FIELDS)) }
+            (fields(page))
         } @else {
             p.lead { "Jobs whose id begins or ends with " code { (page.filter.id) } ", of those that are not over and the newest that are. " a href=(links::JOBS) { "All jobs" } }
         }
@@ -65,7 +69,8 @@ pub fn jobs(visit: &Visit, page: &Jobs<'_>) -> Markup {
         // What is read on a later page does not move.
         div.region #jobs data-live=[(!page.is_later).then_some(topics::JOBS)] data-calm {
             (damaged(&page.jobs.damaged))
-            @if items.is_empty() {
+            @if page.refused.problem.is_some() {
+            } @else if items.is_empty() {
                 (none(page))
             } @else {
                 section.card {
@@ -117,14 +122,15 @@ fn chips(filter: &JobFilter) -> Markup {
     }
 }
 
-fn fields(filter: &JobFilter) -> Markup {
-    let text = |name: &str, label: &str, value: &str| {
-        html! {
-            div.field {
-                label for={ "filter-" (name) } { (label) }
-                input id={ "filter-" (name) } name=(name) value=(value) autocomplete="off" spellcheck="false";
-            }
-        }
+/// The filters that have a field.
+const FIELDS: [&str; 5] = ["workflow", "scan", "trigger", "runner", "reason"];
+
+fn fields(page: &Jobs<'_>) -> Markup {
+    let filter = page.filter;
+    let text = |name: &'static str, label: &'static str, value: &str| {
+        Field::new(name, label)
+            .of("filter")
+            .input("text", value, page.refused)
     };
     html! {
         form.filters method="get" action=(links::JOBS) role="search" aria-label="Jobs" {

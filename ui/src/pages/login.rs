@@ -19,7 +19,7 @@ pub fn login(visit: &Visit, page: &Login<'_>) -> Markup {
         section.card.login {
             div.body {
                 h1 { "Sign in to Everscan" }
-                (page.refused.summary(&["token"]))
+                @if !page.refused.is_beside(&["token"]) { (page.refused.summary(&["token"])) }
                 form method="post" action=(links::LOGIN) {
                     input type="hidden" name="next" value=(page.next);
                     (Field::new("token", "Access token").required()

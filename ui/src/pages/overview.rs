@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use wire::{
-    Health, HealthStatus, Job, JobLine, JobState, MissingName, Runner, ScanStatus, Slot, Source,
+    Health, HealthStatus, Job, JobLine, JobState, MissingName, Project, Runner, ScanStatus, Slot,
+    Source, SuspendedPart, Suspension,
 };
 
 use super::about::health;
@@ -15,6 +16,7 @@ use crate::shell::{Menu, Shell, Visit, heading, region};
 use crate::words::{ago, condition, copy_button, count, in_future, job_link, running_for, state};
 use crate::{links, topics};
 
+/// What the viewer may not see is empty, and is not spoken of.
 pub struct Overview<'a> {
     pub health: &'a Health,
     pub sources: &'a [Source],
@@ -28,8 +30,8 @@ pub struct Overview<'a> {
     pub progress: Vec<Markup>,
     /// The next slots of all schedules.
     pub slots: &'a [Slot],
-    /// Secrets that scans name and that are not set, by project.
-    pub missing_secrets: &'a [(&'a str, &'a [MissingName])],
+    /// The projects, each with the vars and secrets that scans name and that are not set.
+    pub projects: &'a [Project],
     /// The last day of all workflows.
     pub lanes: Markup,
 }
@@ -56,17 +58,23 @@ pub fn overview(visit: &Visit, page: &Overview<'_>) -> Markup {
     let content = html! {
         (heading("Overview", &html! {}, &html! {}))
         (region("strip", &all, &strip(visit, page)))
-        @if page.sources.is_empty() || page.scans.is_empty() { (first_steps(page)) }
+        @if is_new(visit, page) { (first_steps(visit, page)) }
         (region("needs", &all, &needs(visit, page)))
         div.two {
-            (region("running", &[topics::JOBS], &running(visit, page)))
-            (region("next", &[topics::SCANS], &next(visit, page)))
+            @if visit.may("job:read") { (region("running", &[topics::JOBS], &running(visit, page))) }
+            @if visit.may("workflow:read") { (region("next", &[topics::SCANS], &next(visit, page))) }
         }
         @if !page.lanes.0.is_empty() {
             (region("lanes", &[topics::JOBS], &card("lanes", "Last 24 hours", &lanes_legend(), &page.lanes)))
         }
     };
     Shell::new(visit, "Overview", Some(Menu::Overview)).page(&content)
+}
+
+/// Whether there is nothing yet. A viewer who may not see whether there is something learns no first steps.
+fn is_new(visit: &Visit, page: &Overview<'_>) -> bool {
+    (visit.may("project:read") && page.sources.is_empty())
+        || (visit.may("workflow:read") && page.scans.is_empty())
 }
 
 fn of_state(jobs: &[Job], state: JobState) -> impl Iterator<Item = &Job> {
@@ -87,13 +95,17 @@ fn strip(visit: &Visit, page: &Overview<'_>) -> Markup {
     let bad = page.sources.iter().filter(|source| is_bad(source)).count();
     html! {
         dl.strip {
-            div { dt { "running" } dd { a href=(links::with_query(links::JOBS, &[("state", "running")])) { (running) } } }
-            div { dt { "waiting" } dd { a href=(links::with_query(links::JOBS, &[("state", "scheduled")])) { (waiting) } } }
-            div { dt { "oldest wait" } dd { @match oldest { Some(since) => (running_for(since, visit.now)), None => "none" } } }
+            @if visit.may("job:read") {
+                div { dt { "running" } dd { a href=(links::with_query(links::JOBS, &[("state", "running")])) { (running) } } }
+                div { dt { "waiting" } dd { a href=(links::with_query(links::JOBS, &[("state", "scheduled")])) { (waiting) } } }
+                div { dt { "oldest wait" } dd { @match oldest { Some(since) => (running_for(since, visit.now)), None => "none" } } }
+            }
             @if visit.may("runner:read") {
                 div { dt { "runners" } dd { a href=(links::RUNNERS) { (connected) " of " (page.runners.len()) } } }
             }
-            div { dt { "sources" } dd { a href=(links::SOURCES) { (page.sources.len()) @if bad > 0 { ", " (bad) " with problems" } } } }
+            @if visit.may("project:read") {
+                div { dt { "sources" } dd { a href=(links::SOURCES) { (page.sources.len()) @if bad > 0 { ", " (bad) " with problems" } } } }
+            }
         }
         @if page.health.status != HealthStatus::Ok {
             div.banner.bad role="note" {
@@ -126,7 +138,7 @@ fn to_copy(text: &str, label: &str) -> Markup {
     html! { div.copied { pre tabindex="0" role="group" aria-label="Text to copy" { code { (text) } } (copy_button(text, label)) } }
 }
 
-fn first_steps(page: &Overview<'_>) -> Markup {
+fn first_steps(visit: &Visit, page: &Overview<'_>) -> Markup {
     let push = format!(
         "mkdir -p workflows\ncat > workflows/hello.yaml <<'END'\n{EXAMPLE}END\ngit add workflows && git commit -m 'A first workflow' && git push\n"
     );
@@ -136,19 +148,19 @@ fn first_steps(page: &Overview<'_>) -> Markup {
         &html! {},
         &html! {
             ol.body.numbered {
-                li {
+                @if visit.may("project:read") { li {
                     @if page.sources.is_empty() {
                         "Name a Git repository in the daemon's configuration, and start it again:"
                         (to_copy(CONFIGURATION, "Copy the configuration"))
                     } @else { a href=(links::SOURCES) { "A source" } " is followed." }
-                }
+                } }
                 li { "Push a workflow file to its folder:" (to_copy(&push, "Copy the commands that push a workflow")) }
-                li {
+                @if visit.may("runner:read") { li {
                     @if page.runners.is_empty() {
                         a href=(links::RUNNERS) { "Register a runner" } ", which executes the jobs:"
                         (to_copy(RUNNER, "Copy the commands that register a runner"))
                     } @else { "A runner is registered." }
-                }
+                } }
             }
         },
     )
@@ -165,18 +177,16 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
         .iter()
         .filter(|runner| !runner.connected)
         .collect();
-    let missing: usize = page
-        .missing_secrets
-        .iter()
-        .map(|(_, names)| names.len())
-        .sum();
-    let all = page.failing.len() + bad.len() + unheard.len() + missing;
+    let suspended = suspended(page.scans);
+    let missing = |project: &Project| project.missing_vars.len() + project.missing_secrets.len();
+    let missing: usize = page.projects.iter().map(missing).sum();
+    let all = page.failing.len() + bad.len() + unheard.len() + suspended.len() + missing;
     card(
         "needs",
         "Needs you",
         &html! { (all) },
         &html! {
-            @if all == 0 { (empty(&html! { p { "Nothing: no scan has failed since its last success, and all sources and runners are heard." } })) }
+            @if all == 0 { (empty(&html! { p { (nothing(visit)) } })) }
             ul.feed {
                 @for one in page.failing { (failing(visit, one)) }
                 @for source in bad {
@@ -196,18 +206,88 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
                         span.muted { @if let Some(heard) = runner.heard_at { "heard " (ago(heard, visit.now)) } }
                     }
                 }
-                @for (project, names) in page.missing_secrets {
-                    @for missing in *names {
-                        li {
-                            (condition("failed", "missing"))
-                            span { "secret " code { (missing.name) } " of " a href=(links::project(project)) { (project) } }
-                            span {}
-                        }
-                    }
+                @for project in page.projects {
+                    @for name in &project.missing_vars { (missing_name("var", name, &project.name)) }
+                    @for name in &project.missing_secrets { (missing_name("secret", name, &project.name)) }
                 }
+                @for (workflow, scan, suspension) in &suspended { (suspended_part(visit, workflow, *scan, suspension)) }
             }
         },
     )
+}
+
+/// That nothing needs the viewer, of what the viewer may see.
+fn nothing(visit: &Visit) -> String {
+    let may = |scopes: &[&str]| scopes.iter().all(|scope| visit.may(scope));
+    let known = [
+        (
+            may(&["workflow:read", "job:read"]),
+            "no scan has failed since its last success",
+        ),
+        (may(&["project:read"]), "all sources can be read"),
+        (may(&["runner:read"]), "all runners are connected"),
+    ];
+    let known: Vec<&str> = known
+        .iter()
+        .filter_map(|(may, what)| may.then_some(*what))
+        .collect();
+    match known.is_empty() {
+        true => "Nothing that your token may see.".to_owned(),
+        false => format!("Nothing: {}.", known.join("; ")),
+    }
+}
+
+fn missing_name(kind: &str, missing: &MissingName, project: &str) -> Markup {
+    html! {
+        li {
+            (condition("failed", "missing"))
+            span { (kind) " " code { (missing.name) } " of " a href=(links::project(project)) { (project) } }
+            span {}
+        }
+    }
+}
+
+/// What is suspended: workflows as a whole, and single scans.
+fn suspended(scans: &[ScanStatus]) -> Vec<(String, Option<&str>, &Suspension)> {
+    let mut all: Vec<(String, Option<&str>, &Suspension)> = Vec::new();
+    for status in scans {
+        let Some(suspension) = &status.suspended else {
+            continue;
+        };
+        let workflow = links::workflow_name(&status.workflow);
+        let scan = match suspension.part {
+            SuspendedPart::Workflow => None,
+            SuspendedPart::Scan => Some(status.scan.name.as_str()),
+        };
+        if !all
+            .iter()
+            .any(|(of, part, _)| *of == workflow && *part == scan)
+        {
+            all.push((workflow, scan, suspension));
+        }
+    }
+    all
+}
+
+fn suspended_part(
+    visit: &Visit,
+    workflow: &str,
+    scan: Option<&str>,
+    suspension: &Suspension,
+) -> Markup {
+    html! {
+        li {
+            (condition("skipped", "suspended"))
+            span {
+                @match scan {
+                    Some(scan) => { a href=(links::scan(workflow, scan)) { (scan) } " of " (workflow) }
+                    None => { "workflow " a href=(links::workflow(workflow)) { (workflow) } }
+                }
+                span.muted { " by " (suspension.by) ": " (suspension.reason) }
+            }
+            span.muted { (ago(suspension.since, visit.now)) }
+        }
+    }
 }
 
 fn failing(visit: &Visit, one: &Failing<'_>) -> Markup {
@@ -261,7 +341,7 @@ fn next(visit: &Visit, page: &Overview<'_>) -> Markup {
         "Next slots",
         &html! { (page.slots.len()) },
         &html! {
-            @if page.slots.is_empty() { (empty(&html! { p { "No schedule has a next slot." } })) }
+            @if page.slots.is_empty() { (empty(&html! { p { "No schedule that may start a job has a next slot." } })) }
             @else {
                 (table("Next slots", &["when", "scan", "schedule"], &html! {
                     @for slot in page.slots {

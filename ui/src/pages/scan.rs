@@ -175,7 +175,9 @@ fn schedule(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                 @if let Some(ahead) = cron.ahead {
                     p.note { "It was followed up to " (at(ahead)) ", ahead of the clock, and starts nothing until then." }
                 }
-                @if page.slots.is_empty() { p { "There is no next slot." } }
+                @if page.slots.is_empty() {
+                    p { @if page.status.suspended.is_some() { "It is suspended, so no slot starts a job." } @else { "There is no next slot." } }
+                }
             }
             @if !page.slots.is_empty() {
                 (table("Next slots", &["your time", &cron.timezone, ""], &html! {

@@ -80,7 +80,7 @@ fn browser() -> Markup {
 fn row(visit: &Visit, session: &Session) -> Markup {
     html! {
         tr {
-            td { (session.device) @if session.current { " " span.tag { "this one" } } }
+            td.wide { (session.device) @if session.current { " " span.tag { "this one" } } }
             td { (session.address) }
             td { (at(session.created_at)) }
             td { (ago(session.seen_at, visit.now)) }

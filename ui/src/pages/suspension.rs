@@ -32,6 +32,28 @@ pub(super) fn banner(suspended: Option<&Suspension>, workflow: Option<&str>) -> 
     }
 }
 
+/// What says that no job of a scan may be started, with the way to the page that resumes it.
+pub(super) fn no_dispatch(suspension: &Suspension, workflow: &str, scan: &str) -> Markup {
+    let Suspension {
+        part,
+        since,
+        by,
+        reason,
+    } = suspension;
+    html! {
+        div.banner role="note" {
+            p {
+                b { "Suspended" } " since " (at(*since)) " by " (by) ": " (reason) ". No job starts until "
+                @match part {
+                    SuspendedPart::Workflow => { "the workflow " a href=(links::workflow(workflow)) { (workflow) } }
+                    SuspendedPart::Scan => { "the scan " a href=(links::scan(workflow, scan)) { (scan) } }
+                }
+                " is resumed."
+            }
+        }
+    }
+}
+
 /// The end of the latest suspension, in a sentence.
 pub(super) fn resumed(resumed: Option<&Resumption>) -> Markup {
     html! {
@@ -56,7 +78,7 @@ pub(super) fn toggle(visit: &Visit, address: &str, is_suspended: bool) -> Markup
                 &text(&field)))
         } @else {
             (form::guarded_with(visit, &links::suspend(address), "Suspend",
-                "Nothing of it starts until it is resumed. Jobs that run go on, and dispatched ones wait.",
+                "Nothing of it starts until it is resumed. Jobs that run go on. Jobs that were dispatched before wait; new dispatches are refused.",
                 &text(&field.required())))
         }
     }

@@ -3,11 +3,18 @@
 use maud::{Markup, html};
 use wire::{ErrorCode, Problem};
 
-use super::{Shell, Visit, heading};
+use super::{Crumb, Shell, Visit, heading};
+use crate::words::with_code;
 use crate::{form, links};
 
-/// The problem with what to do next, and a way back. `back` is where the reader came from, if it is known.
-pub fn problem_page(visit: &Visit, problem: &Problem, back: Option<&str>) -> Markup {
+/// The problem with what to do next, and a way back. `back` is where the reader came from, if it is known, and
+/// `remedy` the page where it can be mended.
+pub fn problem_page(
+    visit: &Visit,
+    problem: &Problem,
+    back: Option<&str>,
+    remedy: Option<&Crumb>,
+) -> Markup {
     let title = match problem.code {
         ErrorCode::NoSuchRoute => "There is no such page",
         _ => problem.title.as_str(),
@@ -17,13 +24,14 @@ pub fn problem_page(visit: &Visit, problem: &Problem, back: Option<&str>) -> Mar
         (heading(title, &html! { span.tag { (problem.status) } }, &html! {}))
         section.card.problem {
             div.body {
-                p { (problem.detail) }
-                @if let Some(hint) = &problem.hint { p { b { "What to do: " } (hint) } }
+                p { (with_code(&problem.detail)) }
+                @if let Some(hint) = &problem.hint { p { b { "What to do: " } (with_code(hint)) } }
                 (form::other_problems(problem, &[]))
                 @if let Some(id) = &problem.request_id {
                     p.small.muted { "Request " code { (id) } ". The daemon's log has more under this id." }
                 }
                 p.actions {
+                    @if let Some(remedy) = remedy { a.button.first href=(remedy.link) { (remedy.label) } }
                     @if let Some(back) = back { a.button href=(back) { "Back" } }
                     @if visit.viewer.is_some() {
                         a.button href=(links::OVERVIEW) { "Overview" }

@@ -4,10 +4,10 @@ use chrono::TimeDelta;
 use maud::{Markup, html};
 use ui::form::Refused;
 use ui::pages::{
-    self, Audit, Blobs, Dispatch, JobFilter, JobPage, Jobs, Lanes, LogPage, Login, Overview, Past,
-    Runners, ScanPage, ScanPast, SignInLink, Variables, WorkflowPage,
+    self, Audit, Blobs, Declared, DeclaredStep, Dispatch, JobFilter, JobPage, Jobs, Lanes, LogPage,
+    Login, Overview, Past, Runners, ScanPage, ScanPast, SignInLink, Variables, WorkflowPage,
 };
-use ui::shell::{Visit, problem_page};
+use ui::shell::{Crumb, Visit, problem_page};
 use wire::*;
 
 use crate::lists::{details, drawing, lists};
@@ -74,11 +74,16 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
         ),
         (
             "problem",
-            problem_page(visit, &problem(texts, &["name"]), Some("/jobs")),
+            problem_page(
+                visit,
+                &problem(texts, &["name"]),
+                Some("/jobs"),
+                Some(&Crumb::new(texts.text("The scan"), "/workflows/a/scans/b")),
+            ),
         ),
         (
             "problem-signed-out",
-            problem_page(stranger, &problem(texts, &[]), Some("//example.org")),
+            problem_page(stranger, &problem(texts, &[]), Some("//example.org"), None),
         ),
         ("job-running", job_of(running_job, Some(made_by))),
         ("job-succeeded", job_of(succeeded, None)),
@@ -109,10 +114,25 @@ fn job_page(
     others: &[JobLine],
     usual: Option<TimeDelta>,
 ) -> Markup {
-    let scripts = ["git clone", "tools/probe", "sort -u", "tools/report"];
+    let steps = [
+        (None, "git clone"),
+        (None, "tools/probe"),
+        (None, "sort -u"),
+        (Some("report"), "tools/report"),
+    ];
+    let steps = steps.map(|(name, script)| DeclaredStep {
+        name: name.map(|name| texts.text(name)),
+        script: texts.text(script),
+    });
+    let declared = Declared {
+        steps: steps.to_vec(),
+        has_artifacts: true,
+        keeps_after_failure: job.state == JobState::Cancelled,
+    };
     let page = JobPage {
         job,
-        steps: Some(&scripts.map(|script| texts.text(script))),
+        declared: Some(&declared),
+        is_suspended: job.state == JobState::Skipped,
         others,
         made_by,
         usual,
@@ -212,6 +232,7 @@ fn dispatch_page(texts: Texts, visit: &Visit, earlier: &Job) -> Markup {
         scan: &scan_status(texts, None),
         earlier: Some((earlier.id, &earlier.inputs)),
         runners: Some(&page(vec![runner(texts, true)])),
+        project: Some(&project(texts)),
         refused: &refused(texts, &[&key]),
     };
     pages::dispatch(visit, &page)
@@ -231,17 +252,28 @@ fn dispatch_waits(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup)> {
         connected: false,
         ..able.clone()
     };
+    let complete = Project {
+        missing_vars: Vec::new(),
+        missing_secrets: Vec::new(),
+        ..project(texts)
+    };
+    let scan = ScanStatus {
+        suspended: None,
+        ..scan_status(texts, None)
+    };
     [
-        ("dispatch-ready", vec![able.clone(); 5]),
-        ("dispatch-busy", vec![busy]),
-        ("dispatch-away", vec![away]),
-        ("dispatch-no-runner", Vec::new()),
+        ("dispatch-ready", vec![able.clone(); 5], &complete),
+        ("dispatch-busy", vec![busy], &complete),
+        ("dispatch-away", vec![away], &complete),
+        ("dispatch-no-runner", Vec::new(), &complete),
+        ("dispatch-missing", vec![able.clone()], &project(texts)),
     ]
-    .map(|(name, runners)| {
+    .map(|(name, runners, project)| {
         let dispatch = Dispatch {
-            scan: &scan_status(texts, None),
+            scan: &scan,
             earlier: None,
             runners: Some(&page(runners)),
+            project: Some(project),
             refused: &Refused::default(),
         };
         (name, pages::dispatch(visit, &dispatch))
@@ -303,6 +335,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                     filter,
                     jobs: &page(Vec::new()),
                     is_later: false,
+                    refused: none,
                 },
             ),
         ),
@@ -390,7 +423,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
         (
             "overview-first",
             pages::overview(
-                visit,
+                &crate::values::visit(texts),
                 &Overview {
                     health: &health,
                     sources: &[],
@@ -400,7 +433,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                     unfinished: &[],
                     progress: Vec::new(),
                     slots: &[],
-                    missing_secrets: &[],
+                    projects: &[],
                     lanes: html! {},
                 },
             ),

@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
+use ui::form::Refused;
 use ui::pages::{
     self, About, ArtifactEntries, Audit, Blobs, Disk, Failing, JobFilter, Jobs, Overview,
     RevisionPage, RunnerPage, Runners, ScanPage, Tokens, Variables, WorkflowRow,
@@ -45,8 +46,6 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
         token: token(texts),
         secret: texts.text("evt_secret"),
     };
-    let missing = project(texts).missing_secrets;
-    let name = texts.text("infra");
     vec![
         (
             "jobs",
@@ -56,6 +55,28 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                     filter: &filter,
                     jobs: &long_page(jobs.to_vec(), texts),
                     is_later: false,
+                    refused: &Refused::default(),
+                },
+            ),
+        ),
+        (
+            "jobs-refused",
+            pages::jobs(
+                visit,
+                &Jobs {
+                    filter: &filter,
+                    jobs: &page(Vec::new()),
+                    is_later: false,
+                    refused: &Refused {
+                        problem: Some(Problem {
+                            errors: vec![FieldError {
+                                field: "workflow".to_owned(),
+                                message: texts.text("there is no workflow `none`"),
+                            }],
+                            ..problem(texts, &[])
+                        }),
+                        ..Refused::default()
+                    },
                 },
             ),
         ),
@@ -67,6 +88,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                     filter: &with_digits,
                     jobs: &page(jobs[..2].to_vec()),
                     is_later: false,
+                    refused: &Refused::default(),
                 },
             ),
         ),
@@ -129,7 +151,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                     },
                     sources: &[source(texts)],
                     runners: &[runner(texts, true), runner(texts, false)],
-                    scans: std::slice::from_ref(&failed),
+                    scans: &[failed.clone(), scan_status(texts, None)],
                     failing: &[
                         Failing {
                             scan: &failed,
@@ -147,7 +169,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                     unfinished: jobs,
                     progress: vec![drawing()],
                     slots: &[slot(texts, -600)],
-                    missing_secrets: &[(&name, &missing)],
+                    projects: &[project(texts)],
                     lanes: drawing(),
                 },
             ),

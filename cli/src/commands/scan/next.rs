@@ -26,7 +26,9 @@ impl Next {
         let page = page.await?;
         session.show(&page, table)?;
         if page.items.is_empty() {
-            session.terminal.say("no schedule has a slot to come");
+            session
+                .terminal
+                .say("no schedule has a slot to come; suspended ones have none");
         }
         Ok(Exit::Succeeded)
     }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use wire::{Artifact, Input, Job, JobState, Step};
 
-use super::JobPage;
+use super::{Declared, JobPage};
 use crate::list::{card, empty};
 use crate::pages::clause::evaluation;
 use crate::shell::Visit;
@@ -16,12 +16,12 @@ use crate::{form, links};
 pub(super) fn steps(visit: &Visit, page: &JobPage<'_>) -> Markup {
     let job = page.job;
     let reported = job.steps.len();
-    let side = match page.steps {
-        Some(all) => html! { (reported) " of " (all.len()) },
+    let side = match page.declared {
+        Some(all) => html! { (reported) " of " (all.steps.len()) },
         None => html! { (count(reported as u64, "step", "steps")) },
     };
-    let scripts = page.steps.unwrap_or_default();
-    let to_come = scripts.get(reported..).unwrap_or_default();
+    let declared = page.declared.map_or(&[][..], |it| &it.steps);
+    let to_come = declared.get(reported..).unwrap_or_default();
     card(
         "steps",
         "Steps",
@@ -32,18 +32,26 @@ pub(super) fn steps(visit: &Visit, page: &JobPage<'_>) -> Markup {
             }
             ol.steps {
                 @for step in &job.steps {
-                    @let script = usize::try_from(step.index).ok().and_then(|index| scripts.get(index));
-                    (step_row(visit, job, step, script))
+                    @let script = usize::try_from(step.index).ok().and_then(|index| declared.get(index));
+                    (step_row(visit, job, step, script.map(|it| it.script.as_str())))
                 }
                 @if !job.state.is_terminal() {
-                    @for script in to_come { li.later { (icon("scheduled")) code.script { (script) } } }
+                    @for step in to_come {
+                        li.later {
+                            (icon("scheduled"))
+                            @match &step.name {
+                                Some(name) => { b { (name) } }
+                                None => { code.script { (step.script) } }
+                            }
+                        }
+                    }
                 }
             }
         },
     )
 }
 
-fn step_row(visit: &Visit, job: &Job, step: &Step, script: Option<&String>) -> Markup {
+fn step_row(visit: &Visit, job: &Job, step: &Step, script: Option<&str>) -> Markup {
     let index = step.index.to_string();
     let link = links::with_query(&links::job_log(job.id), &[("step", &index)]);
     let differs = step
@@ -132,21 +140,30 @@ pub(super) fn artifacts(visit: &Visit, page: &JobPage<'_>) -> Markup {
         &html! {
             @if job.artifacts.is_empty() {
                 (empty(&html! {
-                    p {
-                        @match job.state {
-                            JobState::Scheduled | JobState::Running => { "Artifacts are stored when the steps are done." }
-                            JobState::Succeeded => { "The job left no artifact." }
-                            JobState::Failed | JobState::Cancelled | JobState::Skipped => {
-                                "Only a job that succeeds leaves artifacts."
-                            }
-                        }
-                    }
+                    p { (no_artifact(job.state, page.declared)) }
                 }))
             } @else {
                 ul.plain.entries { @for artifact in &job.artifacts { (artifact_row(visit, page, artifact)) } }
             }
         },
     )
+}
+
+/// Why a job has no artifact.
+fn no_artifact(state: JobState, declared: Option<&Declared>) -> &'static str {
+    match (state, declared) {
+        (_, Some(declared)) if !declared.has_artifacts => "The scan declares no artifact.",
+        (JobState::Scheduled | JobState::Running, _) => {
+            "Artifacts are stored when the steps are done."
+        }
+        (JobState::Failed, Some(declared)) if !declared.keeps_after_failure => {
+            "The scan stores its artifacts only after a success."
+        }
+        (JobState::Cancelled | JobState::Skipped, _) => {
+            "A job that is cancelled or skipped leaves no artifact."
+        }
+        (JobState::Succeeded | JobState::Failed, _) => "The job left no artifact.",
+    }
 }
 
 /// How an artifact differs from the one before it.

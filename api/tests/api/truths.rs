@@ -1,0 +1,205 @@
+//! Pages say what holds: nothing that the viewer may not see counts as none, and nothing is offered that is refused.
+
+use http::Method;
+use model::Scope;
+use serde_json::json;
+
+use crate::browser::{Browser, sign_in};
+use crate::client::Call;
+use crate::service::Service;
+
+const WORKFLOW: &str = "/workflows/main%2Fpipeline";
+
+#[tokio::test]
+async fn what_a_viewer_may_not_see_is_not_counted_as_none() {
+    let service = Service::start().await;
+    let scopes = [Scope::WorkflowRead, Scope::JobRead];
+    let token = service.personal(scopes, None).await;
+    let page = Browser::with(&service, &token).await.page("/").await;
+    for wrong in ["First steps", "<dt>sources</dt>", "<dt>runners</dt>"] {
+        assert!(!page.contains(wrong), "{wrong}: {page}");
+    }
+    assert!(page.contains("<dt>running</dt>"), "{page}");
+    let token = service.personal([Scope::ProjectRead], None).await;
+    let page = Browser::with(&service, &token).await.page("/").await;
+    for wrong in ["First steps", "<dt>running</dt>", "Next slots"] {
+        assert!(!page.contains(wrong), "{wrong}: {page}");
+    }
+    assert!(page.contains("<dt>sources</dt>"), "{page}");
+}
+
+#[tokio::test]
+async fn a_suspension_shows_wherever_it_matters() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    let over = service.dispatch("large").await;
+    let cancel = Call::post(format!("/v0/jobs/{over}/cancel"));
+    service.admin(cancel).await.expect(200);
+    let waiting = service.dispatch("large").await;
+    let slots = async || {
+        let schedule = service.get("/v0/schedule?limit=1").await.expect(200);
+        let all = schedule["items"].as_array().unwrap().len();
+        let one = service
+            .get("/v0/schedule?workflow=main/pipeline&scan=nightly&limit=1")
+            .await
+            .expect(200);
+        (all, one["items"].as_array().unwrap().len())
+    };
+    let rerun = format!("/jobs/{over}/rerun");
+    assert_eq!(slots().await, (1, 1));
+    assert!(
+        browser
+            .page(&format!("/jobs/{over}"))
+            .await
+            .contains(&rerun)
+    );
+
+    let form = [("reason", "it is serviced")];
+    browser.done(&format!("{WORKFLOW}/suspend"), &form).await;
+    assert_eq!(slots().await, (0, 0));
+    let form = browser
+        .page(&format!("{WORKFLOW}/scans/large/dispatch"))
+        .await;
+    let to_resume = format!("the workflow <a href=\"{WORKFLOW}\">");
+    assert!(form.contains("it is serviced"), "{form}");
+    assert!(form.contains(&to_resume), "{form}");
+    assert!(!form.contains("The job would wait"), "{form}");
+    let overview = browser.page("/").await;
+    assert!(overview.contains("it is serviced"), "{overview}");
+    assert!(!overview.contains(">nightly<"), "{overview}");
+    let job = browser.page(&format!("/jobs/{over}")).await;
+    assert!(!job.contains(&rerun), "{job}");
+    // The page is older than the suspension.
+    let refused = browser.post(&rerun, &[]).await;
+    assert_eq!(refused.status, 409, "{refused:?}");
+    let remedy = format!("href=\"{WORKFLOW}/scans/large\"");
+    assert!(refused.text().contains(&remedy), "{refused:?}");
+    // The page of a job that waits is told of the suspension of its workflow.
+    let job = browser.page(&format!("/jobs/{waiting}")).await;
+    assert!(
+        job.contains(&format!("data-live=\"job/{waiting} scan/")),
+        "{job}"
+    );
+}
+
+#[tokio::test]
+async fn a_failed_job_says_which_artifacts_are_stored_after_a_failure() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    let file = |upload_on: &str| {
+        format!(
+            "scans:\n  build:\n    on: {{ dispatch: {{}} }}\n    steps: [ {{ name: pack, run: tar }} ]\n    \
+             artifacts: [ {{ name: out, paths: [out], upload_on: {upload_on} }} ]\n"
+        )
+    };
+    for (upload_on, expected) in [
+        (
+            "success",
+            "The scan stores its artifacts only after a success.",
+        ),
+        ("always", "The job left no artifact."),
+        ("failure", "The job left no artifact."),
+    ] {
+        let text = file(upload_on);
+        service.push(&[("workflows/pipeline.yaml", &text)]).await;
+        let path = "/v0/workflows/main%2Fpipeline/scans/build/dispatch";
+        let made = service.post(path, &json!({})).await.expect(202);
+        let id = made["job"]["id"].as_str().unwrap().to_owned();
+        let page = browser.page(&format!("/jobs/{id}")).await;
+        assert!(
+            page.contains("<b>pack</b>"),
+            "the step has its name: {page}"
+        );
+        let runner = service.register(upload_on, &[], 1).await;
+        let worker = service.claim(&runner, &[]).await;
+        assert_eq!(worker.id, id);
+        let failed = json!({ "state": "failed", "reason": { "code": "step_failed" }, "log_records": 0, "steps": [] });
+        let body = worker.call(Method::POST, "complete").json(&failed);
+        body.send(service.address).await.expect(200);
+        let page = browser.page(&format!("/jobs/{id}")).await;
+        assert!(page.contains(expected), "{upload_on}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_set_is_said_before_a_job_fails_for_it() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    let text = "scans:\n  build:\n    on: { dispatch: { inputs: { n: { type: number, default: 3 } } } }\n    \
+                steps: [ { run: \"echo ${{ vars.MODE }} ${{ secrets.KEY }}\" } ]\n";
+    service.push(&[("workflows/pipeline.yaml", text)]).await;
+    let form = format!("{WORKFLOW}/scans/build/dispatch");
+    let parts = ["<code>MODE</code>", "<code>KEY</code>"];
+    for path in [form.as_str(), "/"] {
+        let page = browser.page(path).await;
+        for part in parts {
+            assert!(page.contains(part), "{path} has no {part}: {page}");
+        }
+    }
+    let page = browser.page(&form).await;
+    assert!(page.contains("The job would fail"), "{page}");
+    service.set("vars/MODE", "1").await.expect(200);
+    service.set("secrets/KEY", "x").await.expect(200);
+    let page = browser.page(&form).await;
+    assert!(!page.contains("The job would fail"), "{page}");
+    // A number has a default, so it is not required, and an empty one is the default.
+    assert!(!page.contains("(required)"), "{page}");
+    let to = browser.done(&form, &[("inputs.n", "")]).await;
+    let job = to.strip_prefix("/jobs/").unwrap();
+    let made = service.get(&format!("/v0/jobs/{job}")).await.expect(200);
+    assert_eq!(made["inputs"]["n"], 3, "{made}");
+}
+
+#[tokio::test]
+async fn an_unknown_name_in_a_filter_keeps_the_filters() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    for (query, field) in [
+        ("workflow=none&reason=dispatched", "workflow"),
+        ("workflow=main/pipeline&scan=a%20b", "scan"),
+        ("reason=no_reason&workflow=main/pipeline", "reason"),
+    ] {
+        let answer = browser.get(&format!("/jobs?{query}")).await;
+        assert_eq!(answer.status, 422, "{query}: {answer:?}");
+        let page = answer.text();
+        let error = format!("id=\"filter-{field}-error\"");
+        assert!(page.contains(&error), "{query}: {page}");
+        assert!(page.contains("<h1>Jobs</h1>"), "{page}");
+        assert!(!page.contains("the request is not valid"), "{page}");
+    }
+    let page = browser.get("/jobs?workflow=none&runner=north").await;
+    assert!(page.text().contains("value=\"north\""), "{page:?}");
+}
+
+#[tokio::test]
+async fn an_upload_that_is_refused_names_its_field() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    let path = "/blobs/a?project=main&expires_in=2%20weeks";
+    let put = browser.call(Method::PUT, path).bytes("x");
+    let problem = browser.send(put).await.problem(400, "invalid_request");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.starts_with("“Kept for”: `2 weeks`"), "{detail}");
+    assert!(detail.contains("2w"), "{detail}");
+    let put = browser.call(Method::PUT, "/blobs/a?project=main&expires_in=2w");
+    assert_eq!(browser.send(put.bytes("x")).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_sign_in_that_fails_says_it_once_and_never_asks_who_is_signed_in() {
+    let service = Service::start().await;
+    let page = sign_in(&service, "wrong", "").await;
+    assert!(page.text().contains("This token is not valid"), "{page:?}");
+    assert!(!page.text().contains("request is not valid"), "{page:?}");
+    let browser = Browser::admin(&service).await;
+    let used = browser.get("/login/evi_used").await;
+    assert_eq!(used.status, 404, "{used:?}");
+    let page = used.text();
+    assert!(page.contains("This link was used"), "{page}");
+    assert!(
+        page.contains("<code>everscan session link</code>"),
+        "{page}"
+    );
+    assert!(!page.contains("name=\"token\""), "{page}");
+    assert!(page.contains(">Overview</a>"), "{page}");
+}

@@ -113,9 +113,13 @@ async fn a_failed_job_says_which_artifacts_are_stored_after_a_failure() {
         let runner = service.register(upload_on, &[], 1).await;
         let worker = service.claim(&runner, &[]).await;
         assert_eq!(worker.id, id);
-        let failed = json!({ "state": "failed", "reason": { "code": "step_failed" }, "log_records": 0, "steps": [] });
-        let body = worker.call(Method::POST, "complete").json(&failed);
-        body.send(service.address).await.expect(200);
+        let step = json!({
+            "index": 0, "status": "failed", "outcome": "failed", "exit_code": 1,
+            "started_at": "2026-11-20T12:00:00Z", "finished_at": "2026-11-20T12:00:01Z",
+        });
+        let report = json!({ "log_records": 0, "steps": [step] });
+        let call = worker.call(Method::POST, &worker.path("complete"));
+        call.json(&report).send(service.address).await.expect(200);
         let page = browser.page(&format!("/jobs/{id}")).await;
         assert!(page.contains(expected), "{upload_on}: {page}");
     }
@@ -139,7 +143,7 @@ async fn what_is_not_set_is_said_before_a_job_fails_for_it() {
     let page = browser.page(&form).await;
     assert!(page.contains("The job would fail"), "{page}");
     service.set("vars/MODE", "1").await.expect(200);
-    service.set("secrets/KEY", "x").await.expect(200);
+    service.set("secrets/KEY", "hunter2").await.expect(200);
     let page = browser.page(&form).await;
     assert!(!page.contains("The job would fail"), "{page}");
     // A number has a default, so it is not required, and an empty one is the default.

@@ -150,23 +150,28 @@ impl Stage {
                     capacity: SLOTS,
                     holding: holding.clone(),
                 };
-                tokio::select! {
-                    answer = session.poll(&poll) => {
-                        for message in answer.unwrap().messages {
-                            let Message::JobAssigned(job) = message else { continue };
-                            holding.push(job.id);
-                            let (client, told) = (client.clone(), told.clone());
-                            jobs.spawn(async move {
-                                let ended = end(client, job).await;
-                                told(ended);
-                                ended
-                            });
+                // A poll that is given up may have been given a job, which comes again only after a while.
+                let mut answer = std::pin::pin!(session.poll(&poll));
+                let answer = loop {
+                    tokio::select! {
+                        answer = &mut answer => break answer.unwrap(),
+                        Some(ended) = jobs.join_next() => {
+                            let ended = ended.unwrap();
+                            holding.retain(|job| *job != ended);
                         }
                     }
-                    Some(ended) = jobs.join_next() => {
-                        let ended = ended.unwrap();
-                        holding.retain(|job| *job != ended);
-                    }
+                };
+                for message in answer.messages {
+                    let Message::JobAssigned(job) = message else {
+                        continue;
+                    };
+                    holding.push(job.id);
+                    let (client, told) = (client.clone(), told.clone());
+                    jobs.spawn(async move {
+                        let ended = end(client, job).await;
+                        told(ended);
+                        ended
+                    });
                 }
             }
         })

@@ -79,11 +79,12 @@ fn paint(browser: &Browser, scene: &Scene, budgets: &mut Budgets) {
     budgets.print("layout shift, most", shifted.0, SHIFT, "");
 }
 
+/// The module that renews pages. Scripts that WebDriver runs can import nothing from the one script of the pages.
+const MORPH_MODULE: &str = include_str!("../../ui/assets/morph.js");
+
 /// The renewal of a table, with the module of the pages: one row has changed, and all of them.
 fn renewal(browser: &Browser, scene: &Scene, budgets: &mut Budgets) {
     const RENEW: &str = "const [rows, all] = arguments;
-        const main = document.querySelector('script[type=module]').src;
-        const { morph } = await import(main.replace(/[^/]*$/, 'morph.js'));
         const region = document.getElementById('jobs'), body = region.querySelector('tbody');
         if (body.children.length !== rows) {
             const models = [...body.children];
@@ -107,7 +108,7 @@ fn renewal(browser: &Browser, scene: &Scene, budgets: &mut Budgets) {
         if (seen !== changed.length) throw new Error(`${seen} rows were renewed`);
         return took;";
     browser.open(&scene.world, "/jobs");
-    let script = format!("return (async function () {{ {RENEW} }}).apply(null, arguments)");
+    let script = format!("{}\n{RENEW}", MORPH_MODULE.replace("export ", ""));
     for (what, all) in [("one has changed", false), ("all have changed", true)] {
         let times = (0..MORPHS).map(|_| {
             let took = number(&browser.run(&script, vec![ROWS.into(), all.into()]));

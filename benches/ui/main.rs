@@ -49,10 +49,12 @@ mod support;
 
 use budgets::Budgets;
 
+/// The name of a section, and what takes its figures.
+type Section = (&'static str, fn(&mut Budgets));
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    type Section = fn(&mut Budgets);
-    let sections: [(&str, Section); 3] = [
+    let sections: [Section; 3] = [
         ("load", load::run),
         ("streams", streams::run),
         ("pages", pages::run),

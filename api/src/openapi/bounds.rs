@@ -1,7 +1,9 @@
 //! The bounds of values, which the types of the wire do not know.
 
 use model::Scopes;
-use model::limits::{NAME_CHARS, RUNNER_CAPACITY, RUNNER_LABELS, TOKEN_OVERLAP};
+use model::limits::{
+    NAME_CHARS, RUNNER_CAPACITY, RUNNER_LABELS, SUSPENSION_REASON_CHARS, TOKEN_OVERLAP,
+};
 use serde_json::{Map, Value, json};
 
 use crate::limits::VALIDATED_FILE_CHARS;
@@ -16,6 +18,12 @@ pub(super) fn duration() -> Value {
 
 /// A path of a blob: names between slashes.
 const BLOB_PATH: &str = r"^/?[^/\u0000-\u001F\u007F-\u009F]+(/[^/\u0000-\u001F\u007F-\u009F]+)*$";
+
+/// One line of text.
+const LINE: &str = r"^[^\u0000-\u001F\u007F-\u009F]*$";
+
+/// One line of text with a word in it.
+const WORDS: &str = r"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F][^\u0000-\u001F\u007F-\u009F]*$";
 
 /// Adds the bounds to the schemas of the types.
 pub(super) fn add(schemas: &mut Map<String, Value>) {
@@ -74,6 +82,16 @@ fn of_members() -> Vec<(&'static str, &'static str, Value)> {
             "RegisterRunner",
             "capacity",
             json!({ "minimum": 1, "maximum": RUNNER_CAPACITY }),
+        ),
+        (
+            "Resume",
+            "reason",
+            json!({ "maxLength": SUSPENSION_REASON_CHARS, "pattern": LINE }),
+        ),
+        (
+            "Suspend",
+            "reason",
+            json!({ "maxLength": SUSPENSION_REASON_CHARS, "pattern": WORDS }),
         ),
         (
             "Validate",

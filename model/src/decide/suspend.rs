@@ -130,7 +130,6 @@ fn no_such_workflow(workflow: WorkflowId) -> Refusal {
 
 /// A reason as it is kept; none if there are no words in it.
 fn words(text: &str) -> Result<Option<String>, Refusal> {
-    let text = text.trim();
     if text.chars().count() > SUSPENSION_REASON_CHARS {
         return Err(Refusal::InvalidField {
             field: "reason",
@@ -143,5 +142,6 @@ fn words(text: &str) -> Result<Option<String>, Refusal> {
             problem: "must be one line of text".to_owned(),
         });
     }
+    let text = text.trim();
     Ok((!text.is_empty()).then(|| text.to_owned()))
 }

@@ -71,6 +71,8 @@ impl Browser {
     pub(crate) fn prefer(&self, theme: &str) {
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": theme }] });
         self.devtools("Emulation.setEmulatedMedia", features);
+        let script = "return matchMedia(`(prefers-color-scheme: ${arguments[0]})`).matches";
+        self.until(theme, script, vec![json!(theme)]);
     }
 
     /// Turns scripts of the pages off, as readers can in their settings. This tab alone, from its next page.

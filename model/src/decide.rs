@@ -65,8 +65,8 @@ use crate::change::Change;
 use crate::moment::Moment;
 use crate::world::World;
 
-/// A request to change something.
-pub trait Command: Send + 'static {
+/// A request to change something. It is decided again when the commit with its first decision was undone.
+pub trait Command: Clone + Send + 'static {
     /// The reply once the changes are durable.
     type Answer: Send + 'static;
 

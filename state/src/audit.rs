@@ -63,6 +63,7 @@ impl Audited {
 
 /// A request that changes nothing by itself.
 #[derive(Debug)]
+#[derive(Clone)]
 struct NoChange;
 
 impl Command for NoChange {

@@ -173,8 +173,8 @@ impl State {
             false => None,
         };
         self.submit_with(command, rewritten, move |_, batch| {
-            if let Some(content) = content {
-                adopt(batch, Layout::blob(project, &path), content);
+            if let Some(content) = &content {
+                adopt(batch, Layout::blob(project, &path), content.clone());
             }
         })
         .await

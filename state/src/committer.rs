@@ -2,12 +2,14 @@
 //!
 //! Each command is decided against *pending* state: what is published plus what was decided since. Everything that
 //! waits while a commit is being synced shares the next one. A decision is one batch by itself or a part of one, never
-//! split. A full disk undoes what was decided and not committed, and everything that was decided on top of it. When a
-//! commit fails in any other way, nothing more is decided and the process must end.
+//! split. A full disk undoes what was decided and not committed, and everything that was decided on top of it. When the
+//! store refuses a batch because of its content, the commands in it are decided again, each in a commit of its own, so
+//! that only the one at fault is refused. When a commit fails in any other way, nothing more is decided and the process
+//! must end.
 
 mod histories;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -43,8 +45,14 @@ pub(crate) trait Submitted: Send {
     fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided;
 }
 
-/// Answers who submitted a command, once its commit has succeeded or failed.
-type Notify = Box<dyn FnOnce(Result<(), SubmitError>) + Send>;
+/// A command whose decision waits for its commit.
+trait Unanswered: Send {
+    /// Answers who submitted the command.
+    fn answer(self: Box<Self>, committed: Result<(), SubmitError>);
+
+    /// The command, to be decided again, because its decision was undone.
+    fn again(self: Box<Self>) -> Waiting;
+}
 
 /// What a waiting command is decided against.
 pub(crate) struct Deciding<'a> {
@@ -55,14 +63,14 @@ pub(crate) struct Deciding<'a> {
     room: Room,
 }
 
-/// A decision that is ready to be committed, and whom to answer then.
+/// A decision that is ready to be committed, and the command that is answered then.
 pub(crate) struct Decided {
     changes: Vec<Change>,
     batch: Batch,
     rewritten: Option<Rewritten>,
     /// Where the audit log ends with this decision, if it has a line of it.
     audit: Option<AuditTail>,
-    notify: Notify,
+    command: Box<dyn Unanswered>,
 }
 
 impl Decided {
@@ -79,8 +87,7 @@ impl Decided {
 
 /// What becomes durable together with a command's changes, or not at all, and is too large or too low for a decision to
 /// see. It is added once the command is decided: only then it is known where it goes, and whether it is wanted at all.
-pub(crate) type Attachment<C> =
-    Box<dyn FnOnce(&Decision<<C as Command>::Answer>, &mut Batch) + Send>;
+pub(crate) type Attachment<C> = Box<dyn Fn(&Decision<<C as Command>::Answer>, &mut Batch) + Send>;
 
 /// A command and its reply channel.
 pub(crate) struct Submission<C: Command> {
@@ -99,62 +106,94 @@ impl<C: Command> Submitted for Submission<C> {
     }
 
     fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided {
-        let Self {
-            command,
-            attachment,
-            rewritten,
-            audited,
-            reply,
-        } = *self;
-        let encoder = deciding.encoder.rewriting(rewritten.as_ref());
-        let refuse =
-            |error: SubmitError, reply: oneshot::Sender<Result<C::Answer, SubmitError>>| Decided {
+        let encoder = deciding.encoder.rewriting(self.rewritten.as_ref());
+        match self.seal(deciding, encoder, moment) {
+            Ok(sealed) => Decided {
+                changes: sealed.changes,
+                batch: sealed.batch,
+                rewritten: self.rewritten.clone(),
+                audit: sealed.audit,
+                command: Box::new(Answerable {
+                    answer: Ok(sealed.answer),
+                    submission: *self,
+                }),
+            },
+            Err(error) => Decided {
                 changes: Vec::new(),
                 batch: encoder.empty(),
                 rewritten: None,
                 audit: None,
-                notify: Box::new(move |committed| send(reply, committed.and(Err(error)))),
-            };
+                command: Box::new(Answerable {
+                    answer: Err(error),
+                    submission: *self,
+                }),
+            },
+        }
+    }
+}
+
+impl<C: Command> Submission<C> {
+    /// Decides the command, and encodes the decision.
+    fn seal(
+        &self,
+        deciding: &Deciding<'_>,
+        encoder: Encoder<'_>,
+        moment: &mut Moment<'_>,
+    ) -> Result<SealedDecision<C::Answer>, SubmitError> {
         match (C::URGENCY, deciding.room) {
             (Urgency::Beginning | Urgency::Ordinary, Room::Full) => {
-                return refuse(SubmitError::DiskFull, reply);
+                return Err(SubmitError::DiskFull);
             }
-            (Urgency::Beginning, Room::Low) => return refuse(SubmitError::DiskLow, reply),
+            (Urgency::Beginning, Room::Low) => return Err(SubmitError::DiskLow),
             (Urgency::Beginning, Room::Enough)
             | (Urgency::Ordinary, Room::Low | Room::Enough)
             | (Urgency::Finishing, _) => {}
         }
         let now = moment.now;
-        let decision = match decide(deciding.world, command, moment) {
-            Ok(decision) => decision,
-            Err(refusal) => return refuse(SubmitError::Refused(refusal), reply),
-        };
-        let mut batch = match encoder.encode(&decision.changes) {
-            Ok(batch) => batch,
-            Err(error) => {
-                tracing::error!(%error, "a record cannot be written as JSON");
-                return refuse(SubmitError::TooLarge, reply);
-            }
-        };
-        attachment(&decision, &mut batch);
-        let audit = audited.and_then(|audited| deciding.audit.note(now, &audited, &mut batch));
+        let decision = decide(deciding.world, self.command.clone(), moment)
+            .map_err(SubmitError::Refused)?;
+        let mut batch = encoder.encode(&decision.changes).map_err(|error| {
+            tracing::error!(%error, "a record cannot be written as JSON");
+            SubmitError::TooLarge
+        })?;
+        (self.attachment)(&decision, &mut batch);
+        let audited = self.audited.as_ref();
+        let audit = audited.and_then(|audited| deciding.audit.note(now, audited, &mut batch));
         if !encoder.empty().fits(&batch) {
-            return refuse(SubmitError::TooLarge, reply);
+            return Err(SubmitError::TooLarge);
         }
-        let answer = decision.answer;
-        Decided {
+        Ok(SealedDecision {
             changes: decision.changes,
             batch,
-            rewritten,
             audit,
-            notify: Box::new(move |committed| send(reply, committed.map(|()| answer))),
-        }
+            answer: decision.answer,
+        })
     }
 }
 
-/// Nobody may wait for the answer any more. The decision stands all the same.
-fn send<A>(reply: oneshot::Sender<Result<A, SubmitError>>, answer: Result<A, SubmitError>) {
-    drop(reply.send(answer));
+/// A decision with its batch.
+struct SealedDecision<A> {
+    changes: Vec<Change>,
+    batch: Batch,
+    audit: Option<AuditTail>,
+    answer: A,
+}
+
+/// A command with its answer, which is sent after the commit.
+struct Answerable<C: Command> {
+    submission: Submission<C>,
+    answer: Result<C::Answer, SubmitError>,
+}
+
+impl<C: Command> Unanswered for Answerable<C> {
+    fn answer(self: Box<Self>, committed: Result<(), SubmitError>) {
+        // Nobody may wait for the answer any more. The decision stands all the same.
+        drop(self.submission.reply.send(committed.and(self.answer)));
+    }
+
+    fn again(self: Box<Self>) -> Waiting {
+        Box::new(self.submission)
+    }
 }
 
 /// Everything the committer owns.
@@ -177,6 +216,8 @@ pub(crate) struct Committer<E: Engine> {
     /// Histories that decisions need.
     pub(crate) histories: Histories,
     pub(crate) queue: mpsc::Receiver<Waiting>,
+    /// Commands whose decisions were undone. Each is decided again in a commit of its own, before any other.
+    pub(crate) again: VecDeque<Waiting>,
     /// Tells the length of a job's log in bytes.
     pub(crate) log_bytes: Box<dyn Fn(JobId) -> u64 + Send>,
     /// Whether every sender of the queue is gone.
@@ -198,7 +239,7 @@ struct Round {
     batch: Batch,
     changes: Vec<Change>,
     audit: Option<AuditTail>,
-    notify: Vec<Notify>,
+    commands: Vec<Box<dyn Unanswered>>,
     /// The time that the decisions took.
     deciding: Duration,
 }
@@ -209,7 +250,7 @@ impl Round {
             batch: Batch::new(epoch),
             changes: Vec::new(),
             audit: None,
-            notify: Vec::new(),
+            commands: Vec::new(),
             deciding: Duration::ZERO,
         }
     }
@@ -218,7 +259,7 @@ impl Round {
         fold(&mut self.batch, decided.batch);
         self.changes.extend(decided.changes);
         self.audit = decided.audit.or(self.audit.take());
-        self.notify.push(decided.notify);
+        self.commands.push(decided.command);
     }
 }
 
@@ -274,7 +315,7 @@ impl<E: Engine> Committer<E> {
                                 Outcome::Failed => return,
                             }
                             self.histories.wait(unknown, command, &self.pending);
-                            next = self.queue.try_recv().ok().map(Next::New);
+                            next = self.more(&round);
                             continue;
                         }
                     }
@@ -290,17 +331,20 @@ impl<E: Engine> Committer<E> {
                             self.take(&mut round, decided);
                         }
                         // The decision relied on changes that have just been undone.
-                        Outcome::Undone(undo) => (decided.notify)(Err(undo.error())),
+                        Outcome::Undone(Undo::DiskFull) => {
+                            decided.command.answer(Err(SubmitError::DiskFull));
+                        }
+                        Outcome::Undone(Undo::Contradicted) => {
+                            self.again.push_back(decided.command.again());
+                        }
                         Outcome::Failed => {
-                            return (decided.notify)(Err(SubmitError::OutcomeUnknown));
+                            return decided.command.answer(Err(SubmitError::OutcomeUnknown));
                         }
                     }
                 } else {
                     self.take(&mut round, decided);
                 }
-                if round.notify.len() < ROUND_COMMANDS {
-                    next = self.queue.try_recv().ok().map(Next::New);
-                }
+                next = self.more(&round);
             }
             match self.commit(round).await {
                 Outcome::Committed | Outcome::Undone(_) => {}
@@ -309,9 +353,19 @@ impl<E: Engine> Committer<E> {
         }
     }
 
+    /// Another command for the round.
+    fn more(&mut self, round: &Round) -> Option<Next> {
+        let has_room = self.again.is_empty() && round.commands.len() < ROUND_COMMANDS;
+        let command = has_room.then(|| self.queue.try_recv().ok()).flatten();
+        command.map(Next::New)
+    }
+
     /// The next command. None when there will be no more. Nothing is pending when this is called.
     async fn next(&mut self) -> Option<Next> {
         loop {
+            if let Some(command) = self.again.pop_front() {
+                return Some(Next::New(command));
+            }
             if let Some(command) = self.histories.ready() {
                 return Some(Next::Ready(command));
             }
@@ -389,12 +443,26 @@ impl<E: Engine> Committer<E> {
         round.add(decided);
     }
 
-    /// Goes back to what is published, and answers those whose decisions were not stored.
-    fn undo(&mut self, waiting: Vec<Notify>, undo: Undo) -> Outcome {
+    /// Goes back to what is published. Of what was decided, a full disk refuses everything. A batch that contradicts the
+    /// files refuses a command that was alone in it, and lets several be decided again one by one.
+    fn undo(&mut self, commands: Vec<Box<dyn Unanswered>>, undo: Undo) -> Outcome {
         self.pending = self.publication.read(World::clone);
         self.audit = self.audit_committed.clone();
-        for notify in waiting {
-            notify(Err(undo.error()));
+        match undo {
+            Undo::DiskFull => {
+                for command in commands {
+                    command.answer(Err(SubmitError::DiskFull));
+                }
+            }
+            Undo::Contradicted if commands.len() == 1 => {
+                for command in commands {
+                    command.answer(Err(SubmitError::Contradicted));
+                }
+            }
+            Undo::Contradicted => {
+                let again = commands.into_iter().map(|command| command.again());
+                self.again.extend(again);
+            }
         }
         Outcome::Undone(undo)
     }
@@ -410,7 +478,7 @@ impl<E: Engine> Committer<E> {
             committed.map(|seq| {
                 if let Some(observe) = self.measuring.get() {
                     observe(&CommitMeasure {
-                        commands: round.notify.len(),
+                        commands: round.commands.len(),
                         bytes,
                         deciding: round.deciding,
                         took: begun.elapsed(),
@@ -428,23 +496,23 @@ impl<E: Engine> Committer<E> {
                 self.histories.committed(&round.changes);
                 self.publication.publish(seq, round.changes);
                 failpoint::reach("commit-published");
-                for notify in round.notify {
-                    notify(Ok(()));
+                for command in round.commands {
+                    command.answer(Ok(()));
                 }
                 Outcome::Committed
             }
-            Err(CommitError::Full) => self.undo(round.notify, Undo::DiskFull),
+            Err(CommitError::Full) => self.undo(round.commands, Undo::DiskFull),
             Err(error @ (CommitError::TooLarge { .. } | CommitError::Invalid(_))) => {
                 tracing::error!(
                     error = error_chain(&error),
                     "the store refused a commit and is unchanged"
                 );
-                self.undo(round.notify, Undo::Contradicted)
+                self.undo(round.commands, Undo::Contradicted)
             }
             Err(error @ (CommitError::Fenced { .. } | CommitError::Unknown { .. })) => {
                 self.alarm.ring(&error);
-                for notify in round.notify {
-                    notify(Err(SubmitError::OutcomeUnknown));
+                for command in round.commands {
+                    command.answer(Err(SubmitError::OutcomeUnknown));
                 }
                 Outcome::Failed
             }
@@ -460,19 +528,10 @@ enum Undo {
     Contradicted,
 }
 
-impl Undo {
-    const fn error(self) -> SubmitError {
-        match self {
-            Self::DiskFull => SubmitError::DiskFull,
-            Self::Contradicted => SubmitError::Contradicted,
-        }
-    }
-}
-
 /// How a round ended.
 enum Outcome {
     Committed,
-    /// Nothing was stored, and pending state is the published one again.
+    /// Nothing of it was stored, and pending state is the published one again.
     Undone(Undo),
     /// Nothing more may be decided.
     Failed,

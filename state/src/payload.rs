@@ -38,7 +38,7 @@ impl State {
         let submitted = self.submit_with(dispatch, None, move |decision, batch| {
             // A repeated request changes nothing. Its answer is the first job, which has its own inputs.
             if !decision.changes.is_empty() {
-                adopt(batch, Layout::inputs(decision.answer), staged);
+                adopt(batch, Layout::inputs(decision.answer), staged.clone());
             }
         });
         Ok(submitted.await?)
@@ -59,7 +59,7 @@ impl State {
             // The same text again makes no revision.
             if let Some(revision) = revision {
                 let key = Layout::revision_text(revision.workflow.id, &revision.reference);
-                adopt(batch, key, staged);
+                adopt(batch, key, staged.clone());
             }
         });
         Ok(submitted.await?)
@@ -74,7 +74,7 @@ impl State {
         };
         let submitted = self.submit_with(command, None, move |decision, batch| {
             if !decision.changes.is_empty() {
-                adopt(batch, Layout::initial_admin_token(), staged);
+                adopt(batch, Layout::initial_admin_token(), staged.clone());
             }
         });
         Ok(submitted.await?)

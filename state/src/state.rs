@@ -1,6 +1,6 @@
 //! The handle through which everything reads and changes the state.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -209,6 +209,7 @@ impl State {
             last_room: Room::Enough,
             histories: Histories::new(Arc::new(reader.clone())),
             queue: waiting,
+            again: VecDeque::new(),
             log_bytes: log::lengths(volume.clone()),
             is_closing: false,
             measuring: measuring.clone(),
@@ -262,7 +263,7 @@ impl State {
         &self,
         command: C,
         rewritten: Option<Rewritten>,
-        attachment: impl FnOnce(&Decision<C::Answer>, &mut Batch) + Send + 'static,
+        attachment: impl Fn(&Decision<C::Answer>, &mut Batch) + Send + 'static,
     ) -> Result<C::Answer, SubmitError> {
         let (reply, answer) = oneshot::channel();
         let submission = Submission {

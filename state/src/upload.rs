@@ -49,7 +49,7 @@ impl State {
         let key = Layout::artifact(store.job, &store.name);
         self.submit_with(store, None, move |decision, batch| {
             if !decision.changes.is_empty() {
-                adopt(batch, key, received);
+                adopt(batch, key.clone(), received.clone());
             }
         })
         .await

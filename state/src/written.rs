@@ -18,6 +18,7 @@ pub(crate) struct Written {
 }
 
 /// A settled record that a command changes, and how often it was written.
+#[derive(Clone)]
 pub(crate) struct Rewritten {
     pub(crate) key: Key,
     pub(crate) revision: u64,

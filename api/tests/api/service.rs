@@ -144,6 +144,7 @@ pub(crate) struct Claimed {
 }
 
 /// Makes the newest revision of a workflow unreadable, as a start does when its text is damaged.
+#[derive(Clone)]
 struct LoseRevision(WorkflowId);
 
 impl Command for LoseRevision {

@@ -9,7 +9,7 @@ use model::decide::{ConfigureSource, CreateToken, DropSource, Refusal};
 use model::{Recent, ScanHead, Scopes, SourceName, WorkflowId, World};
 use store::limits::BATCH_OPERATIONS;
 use store::memory::{Injected, MemoryStore};
-use store::{Reader as _, Seq};
+use store::{Append, Reader as _, Seq};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::*;
@@ -65,13 +65,22 @@ impl Bench {
         audited: Option<Arc<Audited>>,
         command: C,
     ) -> Answer<C::Answer> {
+        self.submit_with(audited, command, Box::new(|_, _| ()))
+    }
+
+    fn submit_with<C: Command>(
+        &self,
+        audited: Option<Arc<Audited>>,
+        command: C,
+        attachment: Attachment<C>,
+    ) -> Answer<C::Answer> {
         let (reply, answer) = oneshot::channel();
         assert!(
             self.queue
                 .try_send(Box::new(Submission {
                     audited,
                     command,
-                    attachment: Box::new(|_, _| ()),
+                    attachment,
                     rewritten: None,
                     reply,
                 }))
@@ -104,6 +113,7 @@ impl Bench {
                     .unwrap_or_else(|| Arc::new(StoreReader::new(reader))),
             ),
             queue: self.waiting.take().unwrap(),
+            again: VecDeque::new(),
             is_closing: false,
             log_bytes: Box::new(|_| 0),
             alarm: self.alarm.clone(),
@@ -279,20 +289,41 @@ async fn a_commit_that_fails_otherwise_ends_the_thread_and_is_told() {
     }
 }
 
-/// What the store refuses before it writes leaves it as it was: one removed file must not stop the daemon.
+/// What the store refuses before it writes leaves it as it was: one removed file must not stop the daemon, and refuses
+/// only the command that relies on it.
 #[tokio::test]
-async fn a_commit_that_the_store_refuses_is_undone_and_the_next_goes_through() {
+async fn a_batch_that_the_store_refuses_undoes_only_the_decision_that_caused_it() {
     let mut bench = Bench::new();
-    bench.store.inject(Injected::TooLarge);
-    let refused = bench.submit(configure("a"));
+    let before = bench.submit(configure("a"));
+    // It goes on in a log that has been removed.
+    let wrong = bench.submit_with(
+        None,
+        configure("b"),
+        Box::new(|_, batch| {
+            batch.appends.push(Append {
+                ledger: Layout::audit("2026-11-20".parse().unwrap()),
+                at: 7,
+                bytes: "x\n".into(),
+            });
+        }),
+    );
+    let on_top = bench.submit(DropSource { name: source("b") });
+    let after = bench.submit_for(Some(Arc::new(audited("somebody"))), configure("c"));
     bench.start().await;
+    before.await.unwrap().unwrap();
     assert!(matches!(
-        refused.await.unwrap(),
+        wrong.await.unwrap(),
         Err(SubmitError::Contradicted)
     ));
-    assert_eq!(bench.sources(), []);
-    bench.submit(configure("b")).await.unwrap().unwrap();
-    assert_eq!(bench.sources(), [("b".to_owned(), true)]);
+    let on_top = on_top.await.unwrap();
+    assert!(matches!(on_top, Err(SubmitError::Refused(_))), "{on_top:?}");
+    after.await.unwrap().unwrap();
+    let all = [("a".to_owned(), true), ("c".to_owned(), true)];
+    assert_eq!(bench.sources(), all);
+    assert_eq!(bench.commits().await, [1, 1]);
+
+    bench.submit(configure("d")).await.unwrap().unwrap();
+    assert_eq!(bench.sources().len(), 3);
 }
 
 #[tokio::test]
@@ -313,6 +344,7 @@ async fn without_room_only_what_ends_something_goes_through() {
 }
 
 /// A command that breaks an invariant.
+#[derive(Clone)]
 struct Panics;
 
 impl Command for Panics {
@@ -338,6 +370,7 @@ async fn a_panic_is_told_to_who_waits_for_failures() {
 }
 
 /// Needs the history of a scan, and says whether it has it.
+#[derive(Clone)]
 struct NeedsHistory(ScanKey);
 
 impl Command for NeedsHistory {
@@ -354,6 +387,7 @@ impl Command for NeedsHistory {
 }
 
 /// Gives a scan a first job, as its end does.
+#[derive(Clone)]
 struct Begin(ScanKey);
 
 impl Command for Begin {

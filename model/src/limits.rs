@@ -141,6 +141,12 @@ pub const MESSAGE_CHARS: usize = 2_000;
 /// Error texts of all steps of a job together. The job's record must fit into a batch however many steps fail.
 pub const STEP_ERRORS_BYTES: usize = 64 * 1024;
 
+/// The most steps of a job whose definition cannot be read.
+pub const MOST_STEPS: usize = 1000;
+
+/// The most artifacts of such a job.
+pub const UNDECLARED_ARTIFACTS: usize = 100;
+
 /// Longest content digest of an artifact: `sha256:` and 64 digits, with room for a longer algorithm.
 pub const CONTENT_DIGEST_BYTES: usize = 160;
 

@@ -1,11 +1,13 @@
 //! A worker has uploaded an artifact.
 
+use workflow::check_artifact_name;
+
 use super::report::{declared, running};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::job::{Artifact, Job};
 use crate::life_cycle::JobEvent;
-use crate::limits::{CONTENT_DIGEST_BYTES, NAME_CHARS};
+use crate::limits::{CONTENT_DIGEST_BYTES, NAME_CHARS, UNDECLARED_ARTIFACTS};
 use crate::moment::Moment;
 use crate::world::World;
 use crate::{ArtifactId, JobId, TokenHash};
@@ -25,19 +27,25 @@ pub struct StoreArtifact {
     pub content_digest: String,
 }
 
-/// The declaration of the artifact in the job's scan.
+/// The declaration of the artifact in the job's scan. While the job's revision cannot be read, any artifact is accepted,
+/// and none has a declaration.
 pub fn declared_artifact<'a>(
     world: &'a World,
     job: &Job,
     name: &str,
-) -> Result<&'a workflow::Artifact, Refusal> {
-    let mut artifacts = declared(world, job)?.artifacts.iter();
-    artifacts
-        .find(|artifact| artifact.name == name)
-        .ok_or_else(|| Refusal::UndeclaredArtifact {
-            scan: job.scan.to_string(),
-            artifact: name.chars().take(NAME_CHARS).collect(),
-        })
+) -> Result<Option<&'a workflow::Artifact>, Refusal> {
+    let undeclared = || Refusal::UndeclaredArtifact {
+        scan: job.scan.to_string(),
+        artifact: name.chars().take(NAME_CHARS).collect(),
+    };
+    let Some(scan) = declared(world, job) else {
+        let stored = job.state.run().map_or(0, |run| run.artifacts.len());
+        let is_legal = check_artifact_name(name).is_ok() && stored < UNDECLARED_ARTIFACTS;
+        return is_legal.then_some(None).ok_or_else(undeclared);
+    };
+    let mut artifacts = scan.artifacts.iter();
+    let artifact = artifacts.find(|artifact| artifact.name == name);
+    artifact.map(Some).ok_or_else(undeclared)
 }
 
 impl Command for StoreArtifact {
@@ -79,7 +87,7 @@ impl Command for StoreArtifact {
             created_at: moment.now,
             // Nothing corrects this after the job has finished, so the later clock decides.
             expires_at: declared
-                .expires_in
+                .and_then(|declared| declared.expires_in)
                 .map(|life| moment.now.max(moment.steady) + life),
             removed: None,
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use workflow::{Outputs, check_outputs};
 
 use super::finish::{finish, read_at_end};
-use super::report::{check_steps, declared_steps, running};
+use super::report::{check_steps, declared, running};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::job::{End, Job, Step, StepOutcome};
 use crate::life_cycle::{JobEvent, Verdict};
@@ -60,7 +60,9 @@ impl Command for Complete {
             job: job.id,
             problem: error.to_string(),
         })?;
-        let reason = outcome(job, &steps, declared_steps(world, job)?, self.failure)?;
+        // An unknown scan must not look like one without steps.
+        let count = declared(world, job).map_or(steps.len().max(1), |scan| scan.steps.len());
+        let reason = outcome(job, &steps, count, self.failure)?;
         let verdict = if reason == Reason::StepsSucceeded {
             Verdict::Succeeded
         } else {

@@ -99,7 +99,7 @@ pub enum Refusal {
     /// A worker's report contradicts what is known.
     #[error("job {job}: {problem}")]
     BadReport { job: JobId, problem: String },
-    /// The job's revision could not be read, so the report cannot be checked.
+    /// The revision that the job would run cannot be read.
     #[error("job {job}: revision {revision} of its workflow cannot be read")]
     RevisionUnreadable { job: JobId, revision: u64 },
     /// Too many jobs of the scan wait, or are unfinished altogether.

@@ -9,7 +9,7 @@ use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::job::{Job, JobState, LogCut, Run, Step};
 use crate::life_cycle::JobEvent;
-use crate::limits::{MESSAGE_CHARS, STEP_ERRORS_BYTES};
+use crate::limits::{MESSAGE_CHARS, MOST_STEPS, STEP_ERRORS_BYTES};
 use crate::moment::Moment;
 use crate::world::World;
 use crate::{JobId, TokenHash};
@@ -123,26 +123,32 @@ pub(super) fn running(
     }
 }
 
-/// Checks the steps: in order, each once, all declared. Texts are cut to their limit.
+/// Checks the steps: in order, each once, all declared. Texts are cut to their limit. Names come from the definition, or
+/// from the last report if the definition cannot be read.
 pub(super) fn check_steps(
     world: &World,
     job: &Job,
     mut steps: Vec<Step>,
 ) -> Result<Vec<Step>, Refusal> {
-    let scan = declared(world, job)?;
-    let declared = scan.steps.len();
+    let scan = declared(world, job);
+    let most = scan.map_or(MOST_STEPS, |scan| scan.steps.len());
     let in_order = steps
         .iter()
         .enumerate()
         .all(|(at, step)| step.index as usize == at);
-    if !in_order || steps.len() > declared {
+    if !in_order || steps.len() > most {
         return Err(Refusal::BadReport {
             job: job.id,
-            problem: format!("steps must be reported from 0 in order and the scan has {declared}"),
+            problem: format!("steps must be reported from 0 in order and the scan has {most}"),
         });
     }
-    for (step, declared) in steps.iter_mut().zip(&scan.steps) {
-        step.name.clone_from(&declared.name);
+    let known = job.state.run().map_or(&[][..], |run| &run.steps);
+    let names: Vec<_> = match scan {
+        Some(scan) => scan.steps.iter().map(|step| &step.name).collect(),
+        None => known.iter().map(|step| &step.name).collect(),
+    };
+    for (at, step) in steps.iter_mut().enumerate() {
+        step.name = names.get(at).copied().cloned().flatten();
     }
     let mut room = STEP_ERRORS_BYTES;
     for error in steps.iter_mut().filter_map(|step| step.error.as_mut()) {
@@ -155,19 +161,9 @@ pub(super) fn check_steps(
     Ok(steps)
 }
 
-/// How many steps the job's scan has.
-pub(super) fn declared_steps(world: &World, job: &Job) -> Result<usize, Refusal> {
-    declared(world, job).map(|scan| scan.steps.len())
-}
-
-/// The definition of the job's scan. A revision that is damaged on disk is not in the world, and an unknown scan must
-/// not look like an empty one.
-pub(super) fn declared<'a>(world: &'a World, job: &Job) -> Result<&'a Scan, Refusal> {
-    world
-        .revision(job.revision.id)
-        .and_then(|revision| revision.definition.scan(job.scan.as_str()))
-        .ok_or(Refusal::RevisionUnreadable {
-            job: job.id,
-            revision: job.revision.number,
-        })
+/// The definition of the job's scan. None if the revision has become unreadable since the claim: the worker has the
+/// definition, and what it reports is taken as it stands.
+pub(super) fn declared<'a>(world: &'a World, job: &Job) -> Option<&'a Scan> {
+    let revision = world.revision(job.revision.id)?;
+    revision.definition.scan(job.scan.as_str())
 }

@@ -2,12 +2,12 @@
 
 use chrono::TimeDelta;
 
-use crate::decide::{Complete, EndJob, Loss, Refusal, ReportSteps, StoreArtifact};
+use crate::decide::{Complete, Refusal, ReportSteps, StoreArtifact};
 use crate::job::StepOutcome as Outcome;
 use crate::job::StepStatus as Status;
 use crate::limits::{CONTENT_DIGEST_BYTES, MESSAGE_CHARS, STEP_ERRORS_BYTES};
 use crate::testing::{House, complete, step, succeeded};
-use crate::{ArtifactId, Change, JobId, Step, TokenHash, World};
+use crate::{ArtifactId, Change, JobId, JobState, Step, TokenHash, World};
 
 fn report(job: JobId, token: TokenHash, steps: Vec<Step>) -> ReportSteps {
     ReportSteps { job, token, steps }
@@ -80,7 +80,7 @@ fn a_report_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn nothing_of_a_job_is_accepted_while_its_revision_cannot_be_read() {
+fn a_job_completes_while_its_revision_cannot_be_read() {
     let mut house = House::new();
     let (job, token) = house.running();
     // What a load without the text of the revision makes of the records.
@@ -90,19 +90,19 @@ fn nothing_of_a_job_is_accepted_while_its_revision_cannot_be_read() {
         .filter(|change| !matches!(change, Change::Revision(..)))
         .for_each(|change| world.apply(change));
     house.world = world;
-    let unreadable = Refusal::RevisionUnreadable { job, revision: 1 };
     let nothing = Complete {
         steps: Vec::new(),
         ..complete(job, token)
     };
-    assert_eq!(house.run(nothing), Err(unreadable.clone()));
-    let refusal = house.run(report(job, token, succeeded(1)));
-    assert_eq!(refusal, Err(unreadable.clone()));
-    let refusal = house.run(artifact(job, token, "hosts", "zip"));
-    assert_eq!(refusal, Err(unreadable));
-    let loss = Loss::SessionExpired;
-    house.run(EndJob { job, loss }).unwrap();
-    assert!(house.world.job(job).is_none(), "its deadline ends it");
+    let refusal = house.run(nothing);
+    assert!(matches!(refusal, Err(Refusal::BadReport { .. })));
+    let refusal = house.run(artifact(job, token, "../hosts", "zip"));
+    assert!(matches!(refusal, Err(Refusal::UndeclaredArtifact { .. })));
+    house.run(report(job, token, succeeded(1))).unwrap();
+    let stored = house.run(artifact(job, token, "hosts", "zip")).unwrap();
+    assert_eq!(stored.expires_at, None);
+    let ended = house.run(complete(job, token)).unwrap();
+    assert!(matches!(ended.state, JobState::Succeeded { .. }));
 }
 
 #[test]

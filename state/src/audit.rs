@@ -62,8 +62,7 @@ impl Audited {
 }
 
 /// A request that changes nothing by itself.
-#[derive(Debug)]
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct NoChange;
 
 impl Command for NoChange {

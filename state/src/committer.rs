@@ -150,8 +150,8 @@ impl<C: Command> Submission<C> {
             | (Urgency::Finishing, _) => {}
         }
         let now = moment.now;
-        let decision = decide(deciding.world, self.command.clone(), moment)
-            .map_err(SubmitError::Refused)?;
+        let decision =
+            decide(deciding.world, self.command.clone(), moment).map_err(SubmitError::Refused)?;
         let mut batch = encoder.encode(&decision.changes).map_err(|error| {
             tracing::error!(%error, "a record cannot be written as JSON");
             SubmitError::TooLarge

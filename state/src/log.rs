@@ -424,7 +424,9 @@ impl State {
         }
         let records = complete.log_records;
         let answer = self
-            .submit_with(complete, None, move |_, batch| batch.appends.extend(tail.clone()))
+            .submit_with(complete, None, move |_, batch| {
+                batch.appends.extend(tail.clone())
+            })
             .await?;
         self.logs().close_sealed(job, records);
         Ok(answer)

@@ -1,6 +1,6 @@
 //! The model of a valid workflow file. [`crate::parse`] has checked everything in it, so no caller checks again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::cron::Cron;
 use crate::digest::{self, ScanDigest};
 use crate::dispatch::{Dispatch, InputError, InputValue};
-use crate::expression::{Expression, References};
+use crate::expression::{Expression, References, endless};
 use crate::names::ScanName;
 use crate::template::Template;
 
@@ -25,6 +25,7 @@ pub struct Workflow {
     pub env: Arc<[Variable]>,
     scans: Vec<Scan>,
     index: HashMap<ScanName, usize>,
+    endless: HashSet<ScanName>,
 }
 
 impl Workflow {
@@ -39,10 +40,17 @@ impl Workflow {
             .enumerate()
             .map(|(at, scan)| (scan.name.clone(), at))
             .collect();
+        let expressions: Vec<_> = scans
+            .iter()
+            .map(|scan| (scan.name.as_str(), scan.on.expr.as_ref()))
+            .collect();
+        let endless = endless(&expressions).into_iter().flatten();
+        let endless = endless.filter_map(|at| Some(scans.get(at)?.name.clone()));
         Self {
             name,
             description,
             env,
+            endless: endless.collect(),
             scans,
             index,
         }
@@ -56,6 +64,11 @@ impl Workflow {
     /// The scan of that name.
     pub fn scan(&self, name: &str) -> Option<&Scan> {
         self.scans.get(*self.index.get(name)?)
+    }
+
+    /// Whether the scan is in a cycle of scans that start each other for ever.
+    pub fn is_endless(&self, scan: &ScanName) -> bool {
+        self.endless.contains(scan)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod analysis;
 mod compile;
+mod endless;
 mod error;
 mod evaluate;
 mod explain;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 use cel_interpreter::Program;
 
 pub(crate) use compile::compile;
+pub(crate) use endless::endless;
 pub use error::{EngineError, EvaluationError, ExpressionError, Fault};
 pub use explain::{Explanation, Operand};
 use pattern::Pattern;

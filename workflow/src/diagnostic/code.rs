@@ -71,6 +71,8 @@ codes! {
     ReadsOnlyItself "reads-only-itself";
     /// A scan that waits for scans that never start by themselves.
     NeverStarts "never-starts";
+    /// Scans that start each other for ever.
+    EndlessCycle "endless-cycle";
     /// A required input on a scan that also starts by itself.
     RequiredInput "required-input";
     /// An input that nothing in its scan reads.
@@ -147,6 +149,7 @@ impl Code {
             | Self::NoTrigger
             | Self::ReadsOnlyItself
             | Self::NeverStarts
+            | Self::EndlessCycle
             | Self::RequiredInput
             | Self::UnusedInput
             | Self::InvalidCron

@@ -70,7 +70,7 @@ fn entry_of(entry: &EntryExpr, references: &mut References) {
 }
 
 /// The scan that `scans.X` or `scans["X"]` names.
-fn scan_of(node: &IdedExpr) -> Option<&str> {
+pub(super) fn scan_of(node: &IdedExpr) -> Option<&str> {
     let is_scans = |node: &IdedExpr| match &node.expr {
         Expr::Ident(name) => name.strip_prefix('.').unwrap_or(name) == "scans",
         _ => false,

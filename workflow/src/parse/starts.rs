@@ -1,4 +1,4 @@
-//! Finds scans that never start by themselves. An expression is evaluated when a scan that it names succeeds. So the
+//! Finds scans that never start by themselves, and scans that start each other for ever. An expression is evaluated when a scan that it names succeeds. So the
 //! expressions of a file form a graph, and a part of it that no schedule and no dispatch reaches never starts.
 
 use std::collections::HashMap;
@@ -8,6 +8,7 @@ use super::declared::member;
 use super::object::listed;
 use super::triggers::ReadTriggers;
 use crate::diagnostic::Code;
+use crate::expression::endless;
 use crate::position::Span;
 use crate::yaml::Entry;
 
@@ -36,11 +37,37 @@ impl Reader<'_> {
         for (at, (scan, triggers)) in scans.iter().zip(triggers).enumerate() {
             starts.push(self.start(at, scan, triggers, &places));
         }
-        for (at, _) in started(&starts).iter().enumerate().filter(|(_, is)| !**is) {
+        let started = started(&starts);
+        for (at, _) in started.iter().enumerate().filter(|(_, is)| !**is) {
             if let (Some(scan), Some(start)) = (scans.get(at), starts.get(at)) {
                 self.never_starts(scan, start, scans);
             }
         }
+        let expressions: Vec<_> = scans
+            .iter()
+            .zip(triggers)
+            .map(|(scan, triggers)| {
+                let read = triggers.read.as_ref().filter(|_| triggers.is_whole);
+                (&*scan.key, read.and_then(|read| read.expr.as_ref()))
+            })
+            .collect();
+        for cycle in endless(&expressions) {
+            let is_started = cycle.iter().any(|at| started.get(*at) == Some(&true));
+            let cycle: Vec<&Entry> = cycle.iter().filter_map(|at| scans.get(*at)).collect();
+            if let Some(first) = cycle.first().filter(|_| is_started) {
+                self.endless_cycle(first, &cycle);
+            }
+        }
+    }
+
+    fn endless_cycle(&mut self, first: &Entry, cycle: &[&Entry]) {
+        let names = cycle.iter().map(|scan| scan.shown_key());
+        let names: Vec<&str> = names.take(SHOWN).collect();
+        let message = format!("the scans {} start each other for ever", listed(&names));
+        let span = self.expr_span(first);
+        self.report
+            .warning(span, Code::EndlessCycle, message)
+            .hint("add what ends the cycle, such as `scans.X.has_diff()`, or start one of the scans by `cron`");
     }
 
     fn start(

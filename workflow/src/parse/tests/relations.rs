@@ -70,10 +70,21 @@ fn scans_that_wait_for_each_other_never_start() {
     let either = "expr: scans.b.is_available() || scans.c.is_available()";
     assert_eq!(
         reported(&[("a", either), ("b", &a), ("c", "dispatch: {}")]),
-        []
+        of(Code::EndlessCycle, &["a"])
     );
+}
+
+#[test]
+fn scans_that_start_each_other_for_ever_are_reported_if_something_starts_them() {
+    let waits = |scan: &str| format!("expr: scans.{scan}.is_available()");
+    let (a, b) = (waits("a"), waits("b"));
     let own_trigger = format!("{b}, cron: 0 3 * * *");
-    assert_eq!(reported(&[("a", &own_trigger), ("b", &a)]), []);
+    assert_eq!(
+        reported(&[("a", &own_trigger), ("b", &a), ("c", &b)]),
+        of(Code::EndlessCycle, &["a"])
+    );
+    let ended = format!("expr: 'scans.b.is_available() && scans.b.has_diff()', dispatch: {{}}");
+    assert_eq!(reported(&[("a", &ended), ("b", &a)]), []);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! randomness. It gets all of them as values.
 
 mod actor;
+mod ahead;
 mod armed;
 pub mod blob;
 pub mod blob_versions;
@@ -51,6 +52,7 @@ mod waiting;
 mod world;
 
 pub use actor::Actor;
+pub use ahead::Ahead;
 pub use armed::{Armed, ArmedCron, ArmedExpr};
 pub use blob::{Blob, BlobCondition, BlobLink, BlobPath, BlobPathError, BlobUsage};
 pub use blob_versions::KeptVersions;

@@ -239,5 +239,11 @@ pub const SUSPENSION_REASON_CHARS: usize = 500;
 /// Jobs that the reason of a waiting job names; the others are counted. A person looks at one or two.
 pub const NAMED_JOBS: usize = 3;
 
+/// The same for scans whose jobs have waited longer.
+pub const NAMED_SCANS: usize = 3;
+
+/// How many of these jobs are counted.
+pub const COUNTED_JOBS: usize = 1000;
+
 /// Digits of a part of a job's id, at least. With fewer, a part would soon name several jobs.
 pub const ID_PART_DIGITS: usize = 4;

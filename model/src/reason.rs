@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::SecondsFormat;
 use serde::{Deserialize, Serialize};
 
-use crate::{Actor, JobId, SuspendedPart, Timestamp};
+use crate::{Actor, Ahead, JobId, SuspendedPart, Timestamp};
 
 /// Why a job or a source is in its state. The serialised `code` is stable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,9 +122,14 @@ pub enum Reason {
         more: u64,
         /// How many of all these jobs have finished and still hold their slots.
         over: u64,
+        /// The jobs that wait for the same runners.
+        ahead: Ahead,
     },
     /// A connected runner has room for the job, but has not asked for work yet.
-    NotFetched,
+    NotFetched {
+        /// The jobs that wait for the same runners.
+        ahead: Ahead,
+    },
     /// The repository was read.
     Fetched,
     /// The repository could not be read.
@@ -238,7 +243,7 @@ impl Reason {
             Self::NoRunnerConnected { .. } => "no_runner_connected",
             Self::NoRunnerFits { .. } => "no_runner_fits",
             Self::RunnersBusy { .. } => "runners_busy",
-            Self::NotFetched => "not_fetched",
+            Self::NotFetched { .. } => "not_fetched",
             Self::Fetched => "fetched",
             Self::FetchFailed { .. } => "fetch_failed",
             Self::CredentialsRefused { .. } => "credentials_refused",
@@ -342,6 +347,7 @@ impl fmt::Display for Reason {
                 jobs,
                 more,
                 over,
+                ahead,
             } => {
                 match runners {
                     1 => f.write_str("the only runner that can take it is busy with ")?,
@@ -357,16 +363,22 @@ impl fmt::Display for Reason {
                     (_, _) => write!(f, "jobs {} and {more} more", names.join(", "))?,
                 }
                 match over {
-                    0 => Ok(()),
+                    0 => {}
                     _ if *over == all && all == 1 => {
-                        f.write_str(", which is over and still holds its slot")
+                        f.write_str(", which is over and still holds its slot")?;
                     }
-                    _ if *over == all => f.write_str(", which are over and still hold their slots"),
-                    1 => f.write_str("; 1 of them is over and still holds its slot"),
-                    _ => write!(f, "; {over} of them are over and still hold their slots"),
+                    _ if *over == all => {
+                        f.write_str(", which are over and still hold their slots")?;
+                    }
+                    1 => f.write_str("; 1 of them is over and still holds its slot")?,
+                    _ => write!(f, "; {over} of them are over and still hold their slots")?,
                 }
+                write_ahead(f, ahead)
             }
-            Self::NotFetched => f.write_str("no runner with room for it has asked for work yet"),
+            Self::NotFetched { ahead } => {
+                f.write_str("no runner with room for it has asked for work yet")?;
+                write_ahead(f, ahead)
+            }
             Self::Fetched => f.write_str("the repository was read"),
             Self::FetchFailed { message } | Self::CredentialsRefused { message } => {
                 f.write_str(message)
@@ -416,6 +428,12 @@ impl fmt::Display for Reason {
     }
 }
 
+fn write_ahead(f: &mut fmt::Formatter<'_>, ahead: &Ahead) -> fmt::Result {
+    ahead
+        .sentence()
+        .map_or(Ok(()), |sentence| write!(f, "; {sentence}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -460,9 +478,12 @@ mod tests {
                     jobs: vec![JobId::FIRST],
                     more: 1,
                     over: 1,
+                    ahead: Ahead::default(),
                 },
-                Some(Reason::RunnersBusy { .. }) => Reason::NotFetched,
-                Some(Reason::NotFetched) => Reason::Fetched,
+                Some(Reason::RunnersBusy { .. }) => Reason::NotFetched {
+                    ahead: Ahead::default(),
+                },
+                Some(Reason::NotFetched { .. }) => Reason::Fetched,
                 Some(Reason::Fetched) => Reason::FetchFailed { message: text() },
                 Some(Reason::FetchFailed { .. }) => Reason::CredentialsRefused { message: text() },
                 Some(Reason::CredentialsRefused { .. }) => Reason::EmptyRepository,

@@ -322,6 +322,7 @@ impl<'w> Seen<'w> {
                 jobs,
                 more,
                 over,
+                ahead,
             } if !self.viewer.projects.is_all() => {
                 let all = jobs.len();
                 let jobs: Vec<JobId> = jobs
@@ -333,8 +334,12 @@ impl<'w> Seen<'w> {
                     more: more + (all - jobs.len()) as u64,
                     jobs,
                     over,
+                    ahead: ahead.without_scans(|workflow| self.sees_workflow(workflow)),
                 }
             }
+            Reason::NotFetched { ahead } => Reason::NotFetched {
+                ahead: ahead.without_scans(|workflow| self.sees_workflow(workflow)),
+            },
             reason => reason,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::job::{Job, JobState};
 use crate::limits::NAMED_JOBS;
-use crate::{JobId, Reason, Runner, RunnerId, World};
+use crate::{Ahead, JobId, Reason, Runner, RunnerId, World};
 
 /// Why the job waits, if it does. `connected` tells which runners have contacted the daemon recently. `holding` gives
 /// the jobs that a runner reports to hold, which are not in any record.
@@ -56,7 +56,17 @@ pub fn waiting<'h>(
         (slots.taken() >= u64::from(runner.capacity)).then_some(slots)
     });
     let slots: Option<Vec<Slots>> = slots.collect();
-    Some(slots.map_or(Reason::NotFetched, |slots| busy(&slots)))
+    let takes = |wanted: &[String]| {
+        fitting.iter().any(|runner| {
+            let mut wanted = wanted.iter();
+            wanted.all(|wanted| runner.labels.contains(wanted))
+        })
+    };
+    let ahead = Ahead::of(world, job.id, takes);
+    Some(match slots {
+        None => Reason::NotFetched { ahead },
+        Some(slots) => busy(&slots, ahead),
+    })
 }
 
 /// What takes the slots of a runner.
@@ -86,7 +96,7 @@ impl Slots {
     }
 }
 
-fn busy(slots: &[Slots]) -> Reason {
+fn busy(slots: &[Slots], ahead: Ahead) -> Reason {
     let over = || slots.iter().flat_map(|slots| &slots.over);
     let all = || over().chain(slots.iter().flat_map(|slots| &slots.running));
     Reason::RunnersBusy {
@@ -94,6 +104,7 @@ fn busy(slots: &[Slots]) -> Reason {
         jobs: all().take(NAMED_JOBS).copied().collect(),
         more: all().skip(NAMED_JOBS).count() as u64,
         over: over().count() as u64,
+        ahead,
     }
 }
 
@@ -168,7 +179,20 @@ mod tests {
         let probe = house.dispatch(workflow, "probe", json!({})).unwrap();
         assert_eq!(
             why(&house, probe, &[fitting, plain]),
-            "no runner with room for it has asked for work yet"
+            "no runner with room for it has asked for work yet; 1 older job of `strict` waits for the same runners"
+        );
+        let last = house.dispatch(workflow, "probe", json!({})).unwrap();
+        assert_eq!(
+            why(&house, last, &[fitting]),
+            format!(
+                "the only runner that can take it is busy with jobs {a}, {b}; 2 older jobs of `probe`, `strict` wait for \
+                 the same runners"
+            )
+        );
+        // A runner without the labels does not take the other one.
+        assert_eq!(
+            why(&house, last, &[plain]),
+            "no runner with room for it has asked for work yet; 1 older job of `probe` waits for the same runners"
         );
     }
 

@@ -127,6 +127,15 @@ impl World {
         self.jobs.queue().offerable(labels)
     }
 
+    /// Waiting jobs that are older than `job` and require labels which `takes` accepts.
+    pub(crate) fn older_waiting(
+        &self,
+        job: JobId,
+        takes: impl Fn(&[String]) -> bool,
+    ) -> impl Iterator<Item = JobId> {
+        self.jobs.queue().before(job, takes)
+    }
+
     /// Workflows that have a job waiting for a runner.
     pub fn waiting_workflows(&self) -> impl ExactSizeIterator<Item = WorkflowId> {
         self.jobs.queue().workflows()

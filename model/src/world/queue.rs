@@ -102,6 +102,19 @@ impl Queue {
             .map(|(workflow, jobs)| (*workflow, jobs))
     }
 
+    /// The jobs before `job` that require labels which `takes` accepts.
+    pub(super) fn before(
+        &self,
+        job: JobId,
+        takes: impl Fn(&[String]) -> bool,
+    ) -> impl Iterator<Item = JobId> {
+        self.offerable
+            .iter()
+            .filter(move |(labels, _)| takes(labels))
+            .flat_map(|(_, workflows)| workflows.values())
+            .flat_map(move |jobs| jobs.range(..job).copied())
+    }
+
     /// Workflows that have a job waiting.
     pub(super) fn workflows(&self) -> impl ExactSizeIterator<Item = WorkflowId> {
         self.places.keys().copied()

@@ -1,0 +1,72 @@
+//! The jobs that have waited longer for the same runners.
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{COUNTED_JOBS, NAMED_SCANS};
+use crate::{JobId, ScanKey, WorkflowId, World};
+
+/// Jobs that wait, and are older than one that waits, too. A runner may take any of them first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ahead {
+    /// How many there are. Counting ends at [`COUNTED_JOBS`].
+    pub jobs: u64,
+    /// Some of their scans.
+    pub scans: Vec<ScanKey>,
+    /// Whether these are all of their scans.
+    pub are_all: bool,
+}
+
+impl Ahead {
+    /// Those before `job`, among the jobs that require labels which `takes` accepts.
+    pub(crate) fn of(world: &World, job: JobId, takes: impl Fn(&[String]) -> bool) -> Self {
+        let mut ahead = Self {
+            are_all: true,
+            ..Self::default()
+        };
+        let older = world.older_waiting(job, takes).take(COUNTED_JOBS);
+        for older in older.filter_map(|id| world.job(id)) {
+            ahead.jobs += 1;
+            let scan = older.scan_key();
+            if ahead.scans.contains(&scan) {
+                continue;
+            }
+            if ahead.scans.len() < NAMED_SCANS {
+                ahead.scans.push(scan);
+            } else {
+                ahead.are_all = false;
+            }
+        }
+        ahead
+    }
+
+    /// Without the scans that `keep` refuses.
+    pub(crate) fn without_scans(mut self, keep: impl Fn(WorkflowId) -> bool) -> Self {
+        let before = self.scans.len();
+        self.scans.retain(|scan| keep(scan.workflow));
+        self.are_all &= self.scans.len() == before;
+        self
+    }
+
+    /// The clause for people, if there are such jobs.
+    pub(crate) fn sentence(&self) -> Option<String> {
+        let jobs = match self.jobs {
+            0 => return None,
+            1 => "1 older job".to_owned(),
+            jobs if jobs >= COUNTED_JOBS as u64 => format!("at least {jobs} older jobs"),
+            jobs => format!("{jobs} older jobs"),
+        };
+        let mut names: Vec<String> = self
+            .scans
+            .iter()
+            .map(|scan| format!("`{}`", scan.scan))
+            .collect();
+        if !self.are_all {
+            names.push("others".to_owned());
+        }
+        let verb = if self.jobs == 1 { "waits" } else { "wait" };
+        Some(format!(
+            "{jobs} of {} {verb} for the same runners",
+            names.join(", ")
+        ))
+    }
+}

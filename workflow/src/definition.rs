@@ -7,6 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 use serde_json::Value;
 
+use crate::checkout::Checkout;
 use crate::cron::Cron;
 use crate::digest::{self, ScanDigest};
 use crate::dispatch::{Dispatch, InputError, InputValue};
@@ -99,6 +100,8 @@ pub struct Scan {
     pub overlap: Overlap,
     /// Variables of the runner's own environment that steps may see.
     pub pass_env: Vec<String>,
+    /// The files of the repository that a job gets.
+    pub checkout: Option<Checkout>,
 }
 
 impl Scan {

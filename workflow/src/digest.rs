@@ -51,6 +51,7 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
         runs_on,
         overlap,
         pass_env,
+        checkout,
     } = scan;
     let mut feed = Feed(Sha256::new());
     feed.text("name", name.as_str());
@@ -73,6 +74,12 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
     // A scan without this key keeps the digest that it had before the key existed.
     if let Some(bytes) = log_limit {
         feed.text("log_limit", &bytes.to_string());
+    }
+    // So does one without this key. The order of paths has no meaning.
+    if let Some(checkout) = checkout {
+        let mut paths = checkout.paths().to_vec();
+        paths.sort();
+        feed.texts("checkout", &paths);
     }
     ScanDigest(hex(&feed.0.finalize()))
 }

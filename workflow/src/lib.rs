@@ -3,6 +3,7 @@
 //! Pure: it takes text and values and returns the model and diagnostics. It knows no files, no clock, no network and no
 //! async runtime. Daemon, runner and command all use it, so they give the same answers.
 
+mod checkout;
 mod context;
 pub mod cron;
 mod definition;
@@ -34,6 +35,7 @@ mod template;
 mod timezone;
 mod yaml;
 
+pub use checkout::Checkout;
 pub use context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory, StepSummary};
 pub use cron::Cron;
 pub use definition::{

@@ -118,6 +118,12 @@ pub const NUMBER_DIGITS: usize = 15;
 /// Options of one choice input. They are shown as one list to choose from.
 pub const OPTIONS: usize = 100;
 
+/// Paths of one `checkout`. They are part of the answer to a claim.
+pub const CHECKOUT_PATHS: usize = 100;
+
+/// Longest path of a `checkout`, in bytes.
+pub const CHECKOUT_PATH_BYTES: usize = 1_024;
+
 /// Longest pattern in a path of an artifact, in bytes. It is compiled when its file is loaded.
 pub const PATH_PATTERN_BYTES: usize = 1_024;
 

@@ -2,6 +2,7 @@
 //! together, each with its place.
 
 mod artifact;
+mod checkout;
 mod consistency;
 mod declared;
 mod expressions;

@@ -11,7 +11,7 @@ use crate::definition::{CatchUp, NotifyOn, Overlap, UploadOn};
 use crate::dispatch::InputKind;
 use crate::duration::format_duration;
 use crate::limits::{
-    ARTIFACT_NAME_BYTES, ARTIFACTS, INPUT_CHARS, INPUTS, JOB_TIMEOUT, LABEL_CHARS, LABELS, OPTIONS,
+    ARTIFACT_NAME_BYTES, ARTIFACTS, CHECKOUT_PATH_BYTES, CHECKOUT_PATHS, INPUT_CHARS, INPUTS, JOB_TIMEOUT, LABEL_CHARS, LABELS, OPTIONS,
     RETRY_ATTEMPTS, RETRY_BACKOFF, SCAN_NAME_BYTES, STEPS, TITLE_CHARS, VARIABLE_NAME_BYTES,
 };
 use crate::names::CEL_KEYWORDS;
@@ -139,7 +139,30 @@ fn scan() -> Value {
                 "uniqueItems": true,
                 "items": { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
             },
+            "checkout": checkout(),
         },
+    })
+}
+
+fn checkout() -> Value {
+    json!({
+        "description": "Puts the repository, or these files and folders of it, into the folder `source` of the job.",
+        "default": false,
+        "anyOf": [
+            { "type": "boolean" },
+            {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": CHECKOUT_PATHS,
+                "uniqueItems": true,
+                "items": {
+                    "type": "string",
+                    "pattern": "^(\\./)?[^/~*?][^*?]*$",
+                    "maxLength": CHECKOUT_PATH_BYTES,
+                    "not": { "pattern": "^(\\./)?$|^\\.$|(^|/)\\.\\.(/|$)|//|/\\.(/|$)" },
+                },
+            },
+        ],
     })
 }
 

@@ -1,7 +1,7 @@
 //! The specification's rules about the language, one test each, so that `docs/conformance.md` can name them. Fixtures
 //! show the messages and their places.
 
-use crate::{Code, NotifyOn, Severity, TemplatePolicy, UploadOn, Workflow, parse};
+use crate::{Checkout, Code, NotifyOn, Severity, TemplatePolicy, UploadOn, Workflow, parse};
 
 /// The codes of a file's errors, in the order of the file.
 fn errors(yaml: &str) -> Vec<Code> {
@@ -450,4 +450,32 @@ fn log_limits() {
         check(&scan(limit), &[Code::InvalidValue]);
     }
     check(&scan("[1]"), &[Code::WrongType]);
+}
+
+#[test]
+fn a_checkout_is_true_or_a_list_of_plain_paths() {
+    let checkout = |value: &str| scan(&format!("checkout: {value}"));
+    let read = |value: &str| {
+        let workflow = valid(&checkout(value));
+        workflow.scan("a").unwrap().checkout.clone()
+    };
+    assert_eq!(read("true"), Some(Checkout::All));
+    assert_eq!(read("false"), None);
+    let paths = vec!["scripts".to_owned(), "a/b.sh".to_owned()];
+    assert_eq!(read("[scripts/, ./a/b.sh]"), Some(Checkout::Paths(paths)));
+    for value in ["yes", "scripts", "3", "{paths: [a]}", "[3]"] {
+        check(&checkout(value), &[Code::WrongType]);
+    }
+    check(&checkout("[]"), &[Code::Empty]);
+    check(&checkout("[a, a/]"), &[Code::DuplicateName]);
+    for path in ["/etc", "..", "a/../b", "~/a", "'*.sh'", "a//b", "."] {
+        check(&checkout(&format!("[{path}]")), &[Code::InvalidPath]);
+    }
+    check(
+        &checkout(&format!("[{}]", "a,".repeat(101))),
+        &[Code::TooMany],
+    );
+    let digest = |value: &str| valid(&checkout(value)).scan("a").unwrap().digest();
+    assert_eq!(digest("[a, b]"), digest("[b, a]"));
+    assert_eq!(digest("false"), valid(&scan("env: {}")).scan("a").unwrap().digest());
 }

@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 
 use super::written::Written;
 use super::{Change, Edit, Part, readers, steps};
+use crate::checkout::Checkout;
 use crate::definition::{Artifact, Retry, Scan, Triggers, Variable, Workflow};
 use crate::dispatch::{Input, InputValue};
 use crate::duration::format_duration;
@@ -43,6 +44,7 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
         runs_on,
         overlap,
         pass_env,
+        checkout,
     } = before;
     let mut found = triggers(on, &after.on);
     variables(env, &after.env, &mut found);
@@ -59,6 +61,11 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
     changes.compare("runs_on", list(runs_on), list(&after.runs_on));
     changes.compare("overlap", word(overlap.name()), word(after.overlap.name()));
     changes.compare("pass_env", list(pass_env), list(&after.pass_env));
+    changes.compare(
+        "checkout",
+        checkout.as_ref().map(Checkout::shown),
+        after.checkout.as_ref().map(Checkout::shown),
+    );
     found.extend(changes.found);
     found
 }

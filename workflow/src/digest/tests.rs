@@ -91,6 +91,8 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
         ),
         (&keys::SCAN, at(build, "/timeout"), json!("2h")),
         (&keys::SCAN, at(build, "/log_limit"), json!("2MiB")),
+        (&keys::SCAN, at(build, "/checkout"), json!(true)),
+        (&keys::SCAN, at(build, "/checkout"), json!(["scripts"])),
         (&keys::SCAN, at(build, "/retry"), Value::Null),
         (&keys::SCAN, at(build, "/runs_on"), json!(["linux"])),
         (&keys::SCAN, at(build, "/overlap"), json!("skip")),

@@ -1,7 +1,7 @@
 //! The keys of each object of a workflow file, for the parser and the schema.
 
 pub(crate) const WORKFLOW: [&str; 5] = ["$schema", "name", "description", "env", "scans"];
-pub(crate) const SCAN: [&str; 10] = [
+pub(crate) const SCAN: [&str; 11] = [
     "on",
     "artifacts",
     "env",
@@ -12,6 +12,7 @@ pub(crate) const SCAN: [&str; 10] = [
     "runs_on",
     "overlap",
     "pass_env",
+    "checkout",
 ];
 pub(crate) const ON: [&str; 5] = ["cron", "expr", "dispatch", "timezone", "catch_up"];
 pub(crate) const DISPATCH: [&str; 1] = ["inputs"];

@@ -117,6 +117,9 @@ impl Reader<'_> {
             .get("pass_env")
             .map(|entry| self.words(entry, "`pass_env`", LABELS, check_environment_name))
             .unwrap_or_default();
+        let checkout = object
+            .get("checkout")
+            .and_then(|entry| self.checkout(entry));
         Some(Scan {
             name: name?,
             on: triggers.read?,
@@ -130,6 +133,7 @@ impl Reader<'_> {
             runs_on,
             overlap,
             pass_env,
+            checkout,
         })
     }
 

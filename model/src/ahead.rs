@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{COUNTED_JOBS, NAMED_SCANS};
-use crate::{JobId, ScanKey, WorkflowId, World};
+use crate::{Abilities, JobId, ScanKey, WorkflowId, World};
 
 /// Jobs that wait, and are older than one that waits, too. A runner may take any of them first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,13 +17,13 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Those before `job`, among the jobs that require labels which `takes` accepts.
-    pub(crate) fn of(world: &World, job: JobId, takes: impl Fn(&[String]) -> bool) -> Self {
+    /// Those before `job`, among the jobs whose needs `take` accepts.
+    pub(crate) fn of(world: &World, job: JobId, take: impl Fn(&Abilities) -> bool) -> Self {
         let mut ahead = Self {
             are_all: true,
             ..Self::default()
         };
-        let older = world.older_waiting(job, takes).take(COUNTED_JOBS);
+        let older = world.older_waiting(job, take).take(COUNTED_JOBS);
         for older in older.filter_map(|id| world.job(id)) {
             ahead.jobs += 1;
             let scan = older.scan_key();

@@ -45,8 +45,8 @@ pub use refusal::{Refusal, Remedy};
 pub use removal::{DeleteJob, DropExpiry, Prune, RemoveArtifacts};
 pub use report::{CutEndedLog, CutLog, ReportSteps};
 pub use runners::{
-    CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, RegisterRunner,
-    RemoveRunner, RenewSession,
+    CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, NoteProgram,
+    RegisterRunner, RemoveRunner, RenewSession,
 };
 pub use secrets::{DeleteSecret, SealAnew, SealedAnew, SetSecret};
 pub use sessions::{SeeSession, SignIn, SignOut, SignOutEverywhere, SignedIn};
@@ -56,7 +56,7 @@ pub use tokens::{CreateToken, InitialToken, NewToken, NoteUse, RegenerateToken, 
 pub use triggers::{Consider, ExplainedTrigger, Fire, Rewind};
 pub use values::Precondition;
 pub use vars::{DeleteVar, SetVar};
-pub use workflows::{Activate, Retire};
+pub use workflows::{Activate, HoldCommit, Retire};
 
 use std::collections::BTreeSet;
 

@@ -35,6 +35,10 @@ pub struct Job {
     /// The job that somebody ran again, which made this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<JobId>,
+    /// The commit whose files it gets, if its scan has a `checkout`. Dispatched jobs have it from the beginning, others
+    /// from the claim on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<JobSource>,
     /// Where it stands.
     pub state: JobState,
 }
@@ -55,6 +59,14 @@ impl Job {
             scan: self.scan.clone(),
         }
     }
+}
+
+/// A commit of a source, for the files of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSource {
+    pub commit: String,
+    /// The branch or tag that the source follows: as configured, else the full name of what the remote's HEAD names.
+    pub reference: String,
 }
 
 /// What made a job.

@@ -4,6 +4,7 @@
 //! a list of [`Change`]s, which are stored as they are. This package uses no files, no HTTP, no clock and no source of
 //! randomness. It gets all of them as values.
 
+mod abilities;
 mod actor;
 mod ahead;
 mod armed;
@@ -51,6 +52,7 @@ mod viewer;
 mod waiting;
 mod world;
 
+pub use abilities::{Abilities, CHECKOUT};
 pub use actor::Actor;
 pub use ahead::Ahead;
 pub use armed::{Armed, ArmedCron, ArmedExpr};
@@ -66,8 +68,8 @@ pub use id::{
 };
 pub use idempotency::{Idempotency, IdempotencyKey, Made};
 pub use job::{
-    Artifact, End, EndState, Inputs, Job, JobState, LogCut, Removed, Run, RunnerRef, StateKind,
-    Step, StepOutcome, StepStatus, Trigger, large_payload,
+    Artifact, End, EndState, Inputs, Job, JobSource, JobState, LogCut, Removed, Run, RunnerRef,
+    StateKind, Step, StepOutcome, StepStatus, Trigger, large_payload,
 };
 pub use job_id_part::{JobIdPart, NoJobIdPart};
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
@@ -80,8 +82,8 @@ pub use project::{Edit, ProjectSecrets, ProjectVars, StoredSecret, Var};
 pub use reason::Reason;
 pub use recent::Recent;
 pub use revision::{
-    ActiveWorkflow, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowRef,
-    WorkflowStatus,
+    ActiveWorkflow, HeldCommit, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord,
+    WorkflowRef, WorkflowStatus,
 };
 pub use runner::{Registration, Runner, Session};
 pub use scan_head::{Digests, ScanHead, Success, Tail, Totals, digests_of};

@@ -8,6 +8,9 @@ pub const SOURCE_NAME_BYTES: usize = 64;
 /// Longest name of a runner or token. It is shown in tables and stored with every job.
 pub const NAME_CHARS: usize = 100;
 
+/// Capabilities that are kept of a runner. Its program has a handful.
+pub const RUNNER_CAPABILITIES: usize = 50;
+
 /// Labels of one runner, and characters of one label. They are compared at every offer.
 pub const RUNNER_LABELS: usize = 50;
 

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use crate::{JobId, WorkflowId, World};
+use crate::{Abilities, JobId, WorkflowId, World};
 
 /// Which workflow was served when. Workflows take turns, so that a busy one cannot starve a quiet one.
 #[derive(Debug, Clone, Default)]
@@ -27,16 +27,16 @@ impl Turns {
     }
 }
 
-/// The next job for a runner with these labels. Workflows take turns, and the oldest job of a workflow comes first
+/// The next job for a runner with these abilities. Workflows take turns, and the oldest job of a workflow comes first
 /// (design section 4). `taken` holds the scheduled jobs that are offered already.
 pub fn next_job(
     world: &World,
-    labels: &[String],
+    abilities: &Abilities,
     turns: &Turns,
     taken: impl Fn(JobId) -> bool,
 ) -> Option<(WorkflowId, JobId)> {
     world
-        .offerable(labels)
+        .offerable(abilities)
         .filter_map(|(workflow, jobs)| {
             let job = jobs.iter().copied().find(|id| !taken(*id))?;
             let served = turns.served.get(&workflow).copied().unwrap_or(0);

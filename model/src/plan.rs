@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use workflow::{Diagnostic, LinesOfFile, Workflow};
 
-use crate::decide::{Activate, Retire};
+use crate::decide::{Activate, HoldCommit, Retire};
 use crate::limits::STALE_DIAGNOSTICS;
-use crate::revision::WorkflowStatus;
+use crate::revision::{HeldCommit, WorkflowRecord, WorkflowStatus};
 use crate::source::{FileOutcome, FileVerdict, Source, StaleFile};
 use crate::{Timestamp, WorkflowId, World};
 
@@ -63,6 +63,8 @@ pub struct TipPlan {
     pub activate: Vec<Activate>,
     /// Workflows whose file is gone.
     pub retire: Vec<Retire>,
+    /// Workflows whose jobs get files of another commit from now on, although their revision stays.
+    pub hold: Vec<HoldCommit>,
     /// Files that are invalid, with the time since when.
     pub stale: Vec<StaleFile>,
     /// What became of each file whose state changed.
@@ -74,6 +76,7 @@ pub struct TipPlan {
 pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp) -> TipPlan {
     let mut plan = TipPlan::default();
     let mut seen: BTreeSet<WorkflowId> = BTreeSet::new();
+    let mut held: BTreeMap<WorkflowId, String> = BTreeMap::new();
     let mut known: BTreeMap<&str, &StaleFile> = source
         .stale_files
         .iter()
@@ -89,7 +92,14 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
         let id = WorkflowId::derive(&source.name, &name);
         seen.insert(id);
         match content {
-            DesiredContent::Unchanged => {}
+            DesiredContent::Unchanged => {
+                if is_held(world.workflow_record(id)) {
+                    plan.hold.push(HoldCommit {
+                        workflow: id,
+                        held: HeldCommit::until_recorded(Some(source), &desired.commit),
+                    });
+                }
+            }
             DesiredContent::Valid {
                 text,
                 sha256,
@@ -116,6 +126,12 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
                 excerpt,
             } => {
                 diagnostics.truncate(STALE_DIAGNOSTICS);
+                let active = world.workflow_record(id).filter(|record| is_active(record));
+                if let Some(record) = active
+                    && !is_held(Some(record))
+                {
+                    held.insert(id, world.files_of(record).commit);
+                }
                 let before = known.remove(file.as_str());
                 let since = before.map_or(now, |before| before.since);
                 if before.is_none_or(|before| !diagnostics.starts_with(&before.diagnostics)) {
@@ -135,6 +151,14 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
             }
         }
     }
+    plan.hold
+        .extend(held.into_iter().map(|(workflow, commit)| HoldCommit {
+            workflow,
+            held: HeldCommit {
+                commit,
+                until: None,
+            },
+        }));
     if desired.complete {
         for record in world.workflow_records(&source.name) {
             match record.status {
@@ -155,6 +179,19 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
         plan.stale.extend(known.into_values().cloned());
     }
     plan
+}
+
+fn is_active(record: &WorkflowRecord) -> bool {
+    match record.status {
+        WorkflowStatus::Active => true,
+        WorkflowStatus::Retired { .. } => false,
+    }
+}
+
+/// Whether the record names a commit for as long as the file is invalid.
+fn is_held(record: Option<&Arc<WorkflowRecord>>) -> bool {
+    let held = record.and_then(|record| record.held.as_ref());
+    held.is_some_and(|held| held.until.is_none())
 }
 
 #[cfg(test)]

@@ -64,6 +64,10 @@ pub enum Reason {
     EnvFailed {
         message: String,
     },
+    /// The files of the repository could not be brought to the job.
+    CheckoutFailed {
+        message: String,
+    },
     /// The runner could not prepare the job.
     SetupFailed {
         message: String,
@@ -111,6 +115,10 @@ pub enum Reason {
     NoRunnerFits {
         /// What the scan asks for.
         labels: Vec<String>,
+    },
+    /// No connected runner with every label has a program that can do what the scan asks for.
+    RunnersTooOld {
+        capability: String,
     },
     /// Every connected runner with the labels is at its capacity.
     RunnersBusy {
@@ -226,6 +234,7 @@ impl Reason {
             Self::StepFailed { .. } => "step_failed",
             Self::ArtifactFailed { .. } => "artifact_failed",
             Self::EnvFailed { .. } => "env_failed",
+            Self::CheckoutFailed { .. } => "checkout_failed",
             Self::SetupFailed { .. } => "setup_failed",
             Self::RunnerStopped { .. } => "runner_stopped",
             Self::RunnerLost => "runner_lost",
@@ -242,6 +251,7 @@ impl Reason {
             Self::NoRunner => "no_runner",
             Self::NoRunnerConnected { .. } => "no_runner_connected",
             Self::NoRunnerFits { .. } => "no_runner_fits",
+            Self::RunnersTooOld { .. } => "runners_too_old",
             Self::RunnersBusy { .. } => "runners_busy",
             Self::NotFetched { .. } => "not_fetched",
             Self::Fetched => "fetched",
@@ -300,6 +310,12 @@ impl fmt::Display for Reason {
             Self::ArtifactFailed { message } => write!(f, "an artifact failed: {message}"),
             // The runner says which value it was.
             Self::EnvFailed { message } => f.write_str(message),
+            Self::CheckoutFailed { message } => {
+                write!(
+                    f,
+                    "the job did not get its files of the repository: {message}"
+                )
+            }
             Self::SetupFailed { message } => {
                 write!(f, "the runner could not prepare the job: {message}")
             }
@@ -342,6 +358,10 @@ impl fmt::Display for Reason {
                 let labels = labels.join(", ");
                 write!(f, "no connected runner has the {noun} {labels}")
             }
+            Self::RunnersTooOld { capability } => write!(
+                f,
+                "no connected runner with its labels knows `{capability}`; update the runner"
+            ),
             Self::RunnersBusy {
                 runners,
                 jobs,
@@ -453,7 +473,8 @@ mod tests {
                 },
                 Some(Reason::StepFailed { .. }) => Reason::ArtifactFailed { message: text() },
                 Some(Reason::ArtifactFailed { .. }) => Reason::EnvFailed { message: text() },
-                Some(Reason::EnvFailed { .. }) => Reason::SetupFailed { message: text() },
+                Some(Reason::EnvFailed { .. }) => Reason::CheckoutFailed { message: text() },
+                Some(Reason::CheckoutFailed { .. }) => Reason::SetupFailed { message: text() },
                 Some(Reason::SetupFailed { .. }) => Reason::RunnerStopped { message: text() },
                 Some(Reason::RunnerStopped { .. }) => Reason::RunnerLost,
                 Some(Reason::RunnerLost) => Reason::Restored,
@@ -473,7 +494,8 @@ mod tests {
                 Some(Reason::NoRunnerConnected { .. }) => Reason::NoRunnerFits {
                     labels: vec![text()],
                 },
-                Some(Reason::NoRunnerFits { .. }) => Reason::RunnersBusy {
+                Some(Reason::NoRunnerFits { .. }) => Reason::RunnersTooOld { capability: text() },
+                Some(Reason::RunnersTooOld { .. }) => Reason::RunnersBusy {
                     runners: 2,
                     jobs: vec![JobId::FIRST],
                     more: 1,

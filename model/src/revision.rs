@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use workflow::{Diagnostic, Scan, ScanName, Workflow};
 
 use crate::armed::{Armed, arm};
+use crate::source::Source;
 use crate::{Order, ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
 
 /// A workflow: the record of one workflow file.
@@ -28,6 +29,40 @@ pub struct WorkflowRecord {
     /// Since when the triggers of its scans are active.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub armed: BTreeMap<ScanName, Armed>,
+    /// The commit whose files its jobs get, while that is not the newest tip of the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldCommit>,
+}
+
+/// The newest commit whose copy of a workflow file is the active revision, noted in the workflow's record. It is not the
+/// newest tip while that is being applied, or while the file is invalid there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldCommit {
+    pub commit: String,
+    /// The number of the tip from which on the newest tip counts instead. Absent while the file is invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+}
+
+impl HeldCommit {
+    /// The commit counts until the source has this tip.
+    pub(crate) fn until_recorded(source: Option<&Source>, commit: &str) -> Self {
+        let tip = source.and_then(|source| source.tip.as_ref());
+        let until = match tip {
+            Some(tip) if tip.commit == commit => tip.number,
+            Some(tip) => tip.number + 1,
+            None => 1,
+        };
+        Self {
+            commit: commit.to_owned(),
+            until: Some(until),
+        }
+    }
+
+    /// Whether it counts when the newest tip has this number; 0 if there is none.
+    pub(crate) fn counts(&self, tip: u64) -> bool {
+        self.until.is_none_or(|until| tip < until)
+    }
 }
 
 impl WorkflowRecord {

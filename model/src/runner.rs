@@ -16,6 +16,9 @@ pub struct Runner {
     /// How many jobs it runs at once, as registered.
     pub capacity: u32,
     pub version: String,
+    /// What its program can do, by its own word when it started. Those that this version does not know are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
     pub registered_at: Timestamp,
     pub session: Session,
     /// The session before the last renewal, while it is still valid.

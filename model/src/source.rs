@@ -24,6 +24,12 @@ pub struct Source {
     pub configured: bool,
     /// The newest tip that was read completely.
     pub tip: Option<TipRef>,
+    /// The newest tip that had the folder of workflows, while the newest tip has it not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_with_folder: Option<String>,
+    /// The full name of what the remote's HEAD names, if no reference is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_reference: Option<String>,
     /// One condition of each kind.
     pub conditions: Vec<Condition>,
     /// The files that are invalid at the tip. A very long list is cut.

@@ -15,8 +15,9 @@ use crate::decide::{
 };
 use crate::moment::SeededEntropy;
 use crate::{
-    Actor, Change, EndState, HistoryLine, Inputs, JobId, Moment, Order, Reason, RunnerId, ScanKey,
-    SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId, World,
+    Abilities, Actor, Change, EndState, HistoryLine, Inputs, JobId, Moment, Order, Reason,
+    RunnerId, ScanKey, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId,
+    World,
 };
 
 /// A workflow with one scan for each need of the tests.
@@ -313,7 +314,7 @@ pub(crate) fn ended(changes: &[Change]) -> Option<(&'static str, &Reason)> {
 
 /// Everything in a world, for comparing two.
 pub(crate) fn snapshot(world: &World) -> Value {
-    let labels = ["gpu", "linux"].map(str::to_owned);
+    let abilities = Abilities::labelled(&["gpu", "linux"]);
     let mut heads: Vec<_> = world.heads().collect();
     heads.sort_by_key(|head| (head.workflow, head.scan.clone()));
     json!({
@@ -329,7 +330,7 @@ pub(crate) fn snapshot(world: &World) -> Value {
             .map(|job| json!([**job, world.revision(job.revision.id).map(|revision| &revision.record)]))
             .collect::<Vec<_>>(),
         "waiting": world.waiting_workflows().collect::<Vec<_>>(),
-        "offerable": world.offerable(&labels).map(|waiting| json!(waiting)).collect::<Vec<_>>(),
+        "offerable": world.offerable(&abilities).map(|waiting| json!(waiting)).collect::<Vec<_>>(),
         "orphans": world.orphans().collect::<Vec<_>>(),
         "withdrawn": world.withdrawn().collect::<Vec<_>>(),
         "suspensions": world.suspensions().map(|suspension| json!(**suspension)).collect::<Vec<_>>(),

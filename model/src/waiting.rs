@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::abilities::needed_capabilities;
 use crate::job::{Job, JobState};
 use crate::limits::NAMED_JOBS;
-use crate::{Ahead, JobId, Reason, Runner, RunnerId, World};
+use crate::{Abilities, Ahead, JobId, Reason, Runner, RunnerId, World};
 
 /// Why the job waits, if it does. `connected` tells which runners have contacted the daemon recently. `holding` gives
 /// the jobs that a runner reports to hold, which are not in any record.
@@ -51,18 +52,32 @@ pub fn waiting<'h>(
             }
         });
     }
-    let slots = fitting.iter().map(|runner| {
+    let lacking = needed_capabilities(scan).find(|name| {
+        !fitting
+            .iter()
+            .any(|runner| runner.capabilities.iter().any(|one| one == name))
+    });
+    if let Some(capability) = lacking {
+        return Some(Reason::RunnersTooOld {
+            capability: capability.to_owned(),
+        });
+    }
+    let needed = Abilities::needed_by(scan);
+    let fitting: Vec<_> = fitting
+        .into_iter()
+        .map(|runner| (runner, Abilities::of(runner)))
+        .filter(|(_, abilities)| abilities.cover(&needed))
+        .collect();
+    let slots = fitting.iter().map(|(runner, _)| {
         let slots = Slots::of(world, runner.id, holding(runner.id));
         (slots.taken() >= u64::from(runner.capacity)).then_some(slots)
     });
     let slots: Option<Vec<Slots>> = slots.collect();
-    let takes = |wanted: &[String]| {
-        fitting.iter().any(|runner| {
-            let mut wanted = wanted.iter();
-            wanted.all(|wanted| runner.labels.contains(wanted))
-        })
+    let take = |needed: &Abilities| {
+        let mut fitting = fitting.iter();
+        fitting.any(|(_, abilities)| abilities.cover(needed))
     };
-    let ahead = Ahead::of(world, job.id, takes);
+    let ahead = Ahead::of(world, job.id, take);
     Some(match slots {
         None => Reason::NotFetched { ahead },
         Some(slots) => busy(&slots, ahead),

@@ -22,6 +22,7 @@ use self::blobs::Blobs;
 use self::jobs::Jobs;
 use self::queue::Place;
 use self::triggers::Triggers;
+use crate::abilities::Abilities;
 use crate::change::Change;
 use crate::idempotency::Idempotency;
 use crate::job::{Job, Trigger};
@@ -233,9 +234,7 @@ impl World {
             .revision(self.revision_to_run(job))
             .and_then(|revision| revision.definition.scan(job.scan.as_str()));
         scan.map_or(Place::Unknown, |scan| {
-            let mut labels = scan.runs_on.clone();
-            labels.sort();
-            Place::Offerable(labels.into())
+            Place::Offerable(Arc::new(Abilities::needed_by(scan)))
         })
     }
 

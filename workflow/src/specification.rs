@@ -477,5 +477,8 @@ fn a_checkout_is_true_or_a_list_of_plain_paths() {
     );
     let digest = |value: &str| valid(&checkout(value)).scan("a").unwrap().digest();
     assert_eq!(digest("[a, b]"), digest("[b, a]"));
-    assert_eq!(digest("false"), valid(&scan("env: {}")).scan("a").unwrap().digest());
+    assert_eq!(
+        digest("false"),
+        valid(&scan("env: {}")).scan("a").unwrap().digest()
+    );
 }

@@ -148,6 +148,14 @@ impl Command for Claim {
                 Trigger::Dispatch => job.inputs.clone(),
                 Trigger::Cron | Trigger::Expr => Inputs::defaults_of(scan),
             },
+            source: match (&scan.checkout, job.trigger, &job.source) {
+                (None, _, _) => None,
+                (Some(_), Trigger::Dispatch, Some(fixed)) => Some(fixed.clone()),
+                (Some(_), Trigger::Dispatch, None)
+                | (Some(_), Trigger::Cron | Trigger::Expr, _) => {
+                    Some(world.files_of(&workflow.record))
+                }
+            },
             ..Job::clone(&claimed)
         });
         head.latest_claim = Some(moment.order);

@@ -39,6 +39,8 @@ pub enum Failure {
     Artifact(String),
     /// An environment value of the scan could not be evaluated.
     Env(String),
+    /// The files of the repository could not be brought to the job.
+    Checkout(String),
     /// The runner could not prepare the job.
     Setup(String),
     /// The runner was told to stop at once.
@@ -114,6 +116,9 @@ fn outcome(
                 message: cut(message),
             },
             Failure::Env(message) => Reason::EnvFailed {
+                message: cut(message),
+            },
+            Failure::Checkout(message) => Reason::CheckoutFailed {
                 message: cut(message),
             },
             Failure::Setup(message) => Reason::SetupFailed {

@@ -10,7 +10,7 @@ use super::once::{remember, repeated};
 use super::{Command, Decision, Refusal, Urgency, readable_workflow};
 use crate::change::Change;
 use crate::idempotency::{IdempotencyKey, Made};
-use crate::job::{Inputs, Job, JobState, Trigger};
+use crate::job::{Inputs, Job, JobSource, JobState, Trigger};
 use crate::limits::{SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
 use crate::moment::Moment;
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef};
@@ -39,6 +39,8 @@ pub struct Again {
     pub job: JobId,
     /// The revision it ran, to run again; none for the active one.
     pub revision: Option<Arc<Revision>>,
+    /// The commit whose files it got, to get them again; none for the newest one.
+    pub source: Option<JobSource>,
 }
 
 /// A dispatch whose inputs fit.
@@ -162,6 +164,7 @@ impl Command for Dispatch {
         may_start(world, &workflow, &self.scan)?;
         check_room(world, self.workflow, &self.scan)?;
         let id = JobId::next(world.latest_job(), moment.now, moment.entropy);
+        let source = self.source(world, &workflow, &revision);
         let mut changes = remember(world, self.idempotency, Made::Job(id), moment);
         changes.extend(read);
         let rerun_of = self.again.map(|again| again.job);
@@ -177,6 +180,7 @@ impl Command for Dispatch {
             inputs: self.inputs,
             created_at: moment.now,
             rerun_of,
+            source,
             state: JobState::Scheduled,
         })));
         Ok(Decision {
@@ -187,6 +191,32 @@ impl Command for Dispatch {
 }
 
 impl Dispatch {
+    /// The commit whose files the new job gets, if its scan asks for files.
+    fn source(
+        &self,
+        world: &World,
+        workflow: &ActiveWorkflow,
+        revision: &RevisionRef,
+    ) -> Option<JobSource> {
+        let again = self.again.as_ref();
+        let earlier = again.and_then(|again| again.revision.as_ref());
+        let definition = &earlier.unwrap_or(&workflow.revision).definition;
+        definition.scan(self.scan.as_str())?.checkout.as_ref()?;
+        if let Some(source) = again.and_then(|again| again.source.clone()) {
+            return Some(source);
+        }
+        let newest = world.files_of(&workflow.record);
+        Some(if *revision == workflow.record.revision {
+            newest
+        } else {
+            // The newest commit has another text of the workflow.
+            JobSource {
+                commit: revision.commit.clone(),
+                ..newest
+            }
+        })
+    }
+
     /// The revision that the new job runs, and the change that brings it into the world if it is not there.
     fn revision_to_run(
         &self,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::limits::{
-    NAME_CHARS, OPEN_REGISTRATIONS, REGISTRATION, REGISTRATION_SWEEP, RUNNER_CAPACITY,
-    RUNNER_LABELS, RUNNER_RENEWAL_OVERLAP, RUNNER_SESSION,
+    NAME_CHARS, OPEN_REGISTRATIONS, REGISTRATION, REGISTRATION_SWEEP, RUNNER_CAPABILITIES,
+    RUNNER_CAPACITY, RUNNER_LABELS, RUNNER_RENEWAL_OVERLAP, RUNNER_SESSION,
 };
 use crate::moment::Moment;
 use crate::runner::{Registration, Runner, Session};
@@ -156,6 +156,7 @@ impl Command for RegisterRunner {
             labels: self.labels,
             capacity: self.capacity,
             version: printable(&self.version),
+            capabilities: Vec::new(),
             registered_at: moment.now,
             session: session(&secret, moment.steady),
             previous_session: None,
@@ -211,6 +212,44 @@ fn is_invisible(char: char) -> bool {
         || matches!(char,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Note what the program of a runner is and can do, which it says when it starts.
+#[derive(Debug, Clone)]
+pub struct NoteProgram {
+    pub runner: RunnerId,
+    pub version: String,
+    pub capabilities: Vec<String>,
+}
+
+impl Command for NoteProgram {
+    type Answer = ();
+    /// Its jobs may end something, and it starts rarely.
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    /// Nothing is written if the program is the same. A name that no table can show, and what is too much, is left out.
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let before = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
+        let mut capabilities = self.capabilities;
+        capabilities.retain(|name| check_name("capabilities", name).is_ok());
+        capabilities.sort();
+        capabilities.dedup();
+        capabilities.truncate(RUNNER_CAPABILITIES);
+        let runner = Runner {
+            version: printable(&self.version),
+            capabilities,
+            ..Runner::clone(before)
+        };
+        let changes = if runner == **before {
+            Vec::new()
+        } else {
+            vec![Change::Runner(Arc::new(runner))]
+        };
+        Ok(Decision {
+            changes,
+            answer: (),
+        })
+    }
 }
 
 /// End the sessions of a runner. It has to register again. Its record stays, so that its name is known.

@@ -47,6 +47,8 @@ impl Command for ConfigureSource {
                 interval_seconds: 0,
                 configured: true,
                 tip: None,
+                commit_with_folder: None,
+                default_reference: None,
                 conditions: vec![Condition {
                     kind: ConditionKind::Fetched,
                     status: Status::Unknown,
@@ -180,6 +182,8 @@ pub struct RecordTip {
     pub file_count: u64,
     /// Whether the source's folder does not exist at this tip.
     pub folder_missing: bool,
+    /// The full name of what the remote's HEAD names, if no reference is configured.
+    pub default_reference: Option<String>,
 }
 
 impl Command for RecordTip {
@@ -260,6 +264,13 @@ impl Command for RecordTip {
             running_reason,
             moment.now,
         );
+        source.commit_with_folder = if self.folder_missing {
+            let before = before.tip.as_ref().map(|tip| tip.commit.clone());
+            source.commit_with_folder.or(before)
+        } else {
+            None
+        };
+        source.default_reference = self.default_reference;
         source.tip = Some(tip.clone());
         source.stale_files = stale_files(self.stale_files);
         source.warnings = self.warnings;

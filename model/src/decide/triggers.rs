@@ -109,6 +109,7 @@ impl<'a> Subject<'a> {
             inputs: Inputs::defaults_of(scan),
             created_at: moment.now,
             rerun_of: None,
+            source: None,
             state: JobState::Scheduled,
         }
     }

@@ -10,7 +10,7 @@ use crate::change::Change;
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::moment::Moment;
 use crate::revision::{
-    Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowStatus,
+    HeldCommit, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord, WorkflowStatus,
 };
 use crate::world::World;
 use crate::{ProjectId, RevisionId, SourceName, WorkflowId};
@@ -48,6 +48,8 @@ impl Command for Activate {
     /// The same text makes no new revision, but brings back a retired workflow.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let id = WorkflowId::derive(&self.source, &self.name);
+        let source = world.source(&self.source).map(Arc::as_ref);
+        let held = HeldCommit::until_recorded(source, &self.commit);
         // A number is never used again, even if the newest revision cannot be read.
         let before = world.workflow_record(id);
         let newest = before.and_then(|before| world.revision(before.revision.id));
@@ -56,6 +58,7 @@ impl Command for Activate {
         {
             let record = WorkflowRecord {
                 status: WorkflowStatus::Active,
+                held: Some(held),
                 file: self.file,
                 armed: arm(
                     before.active_triggers(),
@@ -65,7 +68,13 @@ impl Command for Activate {
                 ),
                 ..WorkflowRecord::clone(before)
             };
-            let changes = if record == **before {
+            // The commit alone is worth no change, unless an earlier one would stay.
+            let as_before = WorkflowRecord {
+                held: record.held.clone(),
+                ..WorkflowRecord::clone(before)
+            };
+            let holds = |held: &HeldCommit| held.until.is_none();
+            let changes = if record == as_before && !before.held.as_ref().is_some_and(holds) {
                 Vec::new()
             } else {
                 vec![Change::Workflow(Arc::new(record))]
@@ -96,6 +105,7 @@ impl Command for Activate {
                 moment.now,
                 moment.order,
             ),
+            held: Some(held),
         };
         let revision = Revision {
             record: RevisionRecord {
@@ -115,6 +125,40 @@ impl Command for Activate {
                 Change::Revision(Arc::new(revision), (!object).then_some(self.text)),
                 Change::Workflow(Arc::new(record)),
             ],
+            answer: (),
+        })
+    }
+}
+
+/// Note the commit whose files jobs of a workflow get, because its file has become invalid at a tip, or is the active
+/// revision again.
+#[derive(Debug, Clone)]
+pub struct HoldCommit {
+    pub workflow: WorkflowId,
+    pub held: HeldCommit,
+}
+
+impl Command for HoldCommit {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let Some(before) = world.workflow_record(self.workflow) else {
+            return Err(Refusal::NoSuchWorkflow {
+                workflow: self.workflow.to_string(),
+            });
+        };
+        let record = WorkflowRecord {
+            held: Some(self.held),
+            ..WorkflowRecord::clone(before)
+        };
+        let changes = if record == **before {
+            Vec::new()
+        } else {
+            vec![Change::Workflow(Arc::new(record))]
+        };
+        Ok(Decision {
+            changes,
             answer: (),
         })
     }

@@ -10,12 +10,12 @@ use crate::testing::{House, NIGHTLY};
 
 /// Offers until nothing is left; names the workflows in the order of their turns.
 fn offered(house: &House, labels: &[&str]) -> Vec<(WorkflowId, JobId)> {
-    let labels: Vec<String> = labels.iter().map(ToString::to_string).collect();
+    let abilities = Abilities::labelled(labels);
     let mut turns = Turns::default();
     let mut taken = HashSet::new();
     let mut offers = Vec::new();
     while let Some((workflow, job)) =
-        next_job(&house.world, &labels, &turns, |job| taken.contains(&job))
+        next_job(&house.world, &abilities, &turns, |job| taken.contains(&job))
     {
         assert!(taken.insert(job), "{job} is offered twice");
         turns.serve(workflow);
@@ -60,10 +60,15 @@ fn jobs_that_ask_for_other_labels_are_not_even_looked_at() {
             .unwrap();
     }
     let looked_at = std::cell::Cell::new(0);
-    let none = next_job(&house.world, &[], &Turns::default(), |_| {
-        looked_at.set(looked_at.get() + 1);
-        false
-    });
+    let none = next_job(
+        &house.world,
+        &Abilities::default(),
+        &Turns::default(),
+        |_| {
+            looked_at.set(looked_at.get() + 1);
+            false
+        },
+    );
     assert_eq!((none, looked_at.get()), (None, 0));
 }
 

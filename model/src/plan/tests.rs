@@ -1,5 +1,7 @@
 //! Plans as data: what runs and what a tip has, and what is done about it.
 
+mod files;
+
 use serde_json::json;
 use workflow::Code;
 
@@ -52,6 +54,9 @@ fn apply(house: &mut House, tip: DesiredTip) {
     let (commit, complete) = (tip.commit.clone(), tip.complete);
     let file_count = tip.files.len() as u64;
     let plan = planned(house, tip);
+    for hold in plan.hold {
+        house.run(hold).unwrap();
+    }
     for activate in plan.activate {
         house.run(activate).unwrap();
     }
@@ -71,6 +76,7 @@ fn apply(house: &mut House, tip: DesiredTip) {
         warnings: Vec::new(),
         file_count,
         folder_missing: !complete,
+        default_reference: None,
     };
     house.run(record).unwrap();
 }

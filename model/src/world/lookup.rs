@@ -6,6 +6,7 @@ use std::sync::Arc;
 use workflow::ScanName;
 
 use super::World;
+use crate::abilities::Abilities;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
 use crate::project::{ProjectSecrets, ProjectVars};
@@ -119,21 +120,21 @@ impl World {
         self.jobs.scheduled_of(scan)
     }
 
-    /// Jobs that a runner with these labels can take: by workflow, oldest first. A workflow may appear several times.
+    /// Jobs that a runner with these abilities can take: by workflow, oldest first. A workflow may appear several times.
     pub fn offerable(
         &self,
-        labels: &[String],
+        abilities: &Abilities,
     ) -> impl Iterator<Item = (WorkflowId, &BTreeSet<JobId>)> {
-        self.jobs.queue().offerable(labels)
+        self.jobs.queue().offerable(abilities)
     }
 
-    /// Waiting jobs that are older than `job` and require labels which `takes` accepts.
+    /// Waiting jobs that are older than `job` and whose needs `take` accepts.
     pub(crate) fn older_waiting(
         &self,
         job: JobId,
-        takes: impl Fn(&[String]) -> bool,
+        take: impl Fn(&Abilities) -> bool,
     ) -> impl Iterator<Item = JobId> {
-        self.jobs.queue().before(job, takes)
+        self.jobs.queue().before(job, take)
     }
 
     /// Workflows that have a job waiting for a runner.

@@ -1,19 +1,19 @@
-//! Jobs that wait for a runner, by the labels they require. An offer does not go through jobs that the runner cannot
+//! Jobs that wait for a runner, by what they need of it. An offer does not go through jobs that the runner cannot
 //! take.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::{JobId, WorkflowId};
+use crate::{Abilities, JobId, WorkflowId};
 
-/// The labels that a runner must have, sorted.
-type Labels = Arc<[String]>;
+/// What a runner must have.
+type Needs = Arc<Abilities>;
 
 /// The waiting jobs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue {
-    /// By labels, then by workflow, oldest first.
-    offerable: BTreeMap<Labels, BTreeMap<WorkflowId, BTreeSet<JobId>>>,
+    /// By needs, then by workflow, oldest first.
+    offerable: BTreeMap<Needs, BTreeMap<WorkflowId, BTreeSet<JobId>>>,
     orphans: BTreeSet<JobId>,
     withdrawn: BTreeSet<JobId>,
     places: BTreeMap<WorkflowId, BTreeMap<JobId, Place>>,
@@ -22,15 +22,15 @@ pub(super) struct Queue {
 /// Where a waiting job belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It waits for a runner with these labels.
-    Offerable(Labels),
+    /// It waits for a runner with these abilities.
+    Offerable(Needs),
     /// Its scan is gone. No runner may take it.
     Orphan,
     /// Its scan is suspended. It waits for the resumption.
     Held,
     /// Its scan is suspended, and it is to end: the resumption catches up with what had made it.
     Withdrawn,
-    /// Its revision could not be read, so its labels are unknown.
+    /// Its revision could not be read, so its needs are unknown.
     Unknown,
 }
 
@@ -39,8 +39,8 @@ impl Queue {
     pub(super) fn file(&mut self, workflow: WorkflowId, job: JobId, place: Place) {
         self.remove(workflow, job);
         match &place {
-            Place::Offerable(labels) => {
-                let workflows = self.offerable.entry(labels.clone()).or_default();
+            Place::Offerable(needs) => {
+                let workflows = self.offerable.entry(needs.clone()).or_default();
                 workflows.entry(workflow).or_default().insert(job);
             }
             Place::Orphan => {
@@ -63,7 +63,7 @@ impl Queue {
             self.places.remove(&workflow);
         }
         match place {
-            Some(Place::Offerable(labels)) => self.unfile(&labels, workflow, job),
+            Some(Place::Offerable(needs)) => self.unfile(&needs, workflow, job),
             Some(Place::Orphan) => {
                 self.orphans.remove(&job);
             }
@@ -74,8 +74,8 @@ impl Queue {
         }
     }
 
-    fn unfile(&mut self, labels: &Labels, workflow: WorkflowId, job: JobId) {
-        let Some(workflows) = self.offerable.get_mut(labels) else {
+    fn unfile(&mut self, needs: &Needs, workflow: WorkflowId, job: JobId) {
+        let Some(workflows) = self.offerable.get_mut(needs) else {
             return;
         };
         if let Some(jobs) = workflows.get_mut(&workflow) {
@@ -85,32 +85,32 @@ impl Queue {
             }
         }
         if workflows.is_empty() {
-            self.offerable.remove(labels);
+            self.offerable.remove(needs);
         }
     }
 
-    /// The jobs that a runner with these labels can take: by workflow, oldest first. A workflow appears once for each
-    /// set of labels that its jobs require.
+    /// The jobs that a runner with these abilities can take: by workflow, oldest first. A workflow appears once for each
+    /// set of needs of its jobs.
     pub(super) fn offerable(
         &self,
-        labels: &[String],
+        abilities: &Abilities,
     ) -> impl Iterator<Item = (WorkflowId, &BTreeSet<JobId>)> {
         self.offerable
             .iter()
-            .filter(|(wanted, _)| wanted.iter().all(|wanted| labels.contains(wanted)))
+            .filter(|(needs, _)| abilities.cover(needs))
             .flat_map(|(_, workflows)| workflows)
             .map(|(workflow, jobs)| (*workflow, jobs))
     }
 
-    /// The jobs before `job` that require labels which `takes` accepts.
+    /// The jobs before `job` whose needs `take` accepts.
     pub(super) fn before(
         &self,
         job: JobId,
-        takes: impl Fn(&[String]) -> bool,
+        take: impl Fn(&Abilities) -> bool,
     ) -> impl Iterator<Item = JobId> {
         self.offerable
             .iter()
-            .filter(move |(labels, _)| takes(labels))
+            .filter(move |(needs, _)| take(needs))
             .flat_map(|(_, workflows)| workflows.values())
             .flat_map(move |jobs| jobs.range(..job).copied())
     }

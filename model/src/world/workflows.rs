@@ -1,9 +1,10 @@
 //! Reading workflows and their revisions in the world.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::World;
-use crate::job::{Job, JobState, Trigger};
+use crate::job::{Job, JobSource, JobState, Trigger};
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
 use crate::source::StaleFile;
 use crate::{Reason, RevisionId, SourceName, WorkflowId};
@@ -98,6 +99,54 @@ impl World {
             WorkflowStatus::Active => Some(&record.revision),
             WorkflowStatus::Retired { .. } => None,
         }
+    }
+
+    /// The commit whose files jobs of a workflow get: the newest tip whose copy of the workflow file is the active
+    /// revision.
+    pub fn files_of(&self, workflow: &WorkflowRecord) -> JobSource {
+        let source = self.source(&workflow.source);
+        let tip = source.and_then(|source| source.tip.as_ref());
+        let number = tip.map_or(0, |tip| tip.number);
+        let commit = match &workflow.held {
+            Some(held) if held.counts(number) => &held.commit,
+            // Its record is from before there were such commits.
+            _ if self.stale_file(workflow).is_some() => &workflow.revision.commit,
+            _ => {
+                let with_folder = source.and_then(|source| source.commit_with_folder.as_ref());
+                with_folder
+                    .or(tip.map(|tip| &tip.commit))
+                    .unwrap_or(&workflow.revision.commit)
+            }
+        };
+        let configured = source.and_then(|source| source.reference.as_ref());
+        let default = source.and_then(|source| source.default_reference.as_ref());
+        JobSource {
+            commit: commit.clone(),
+            reference: configured
+                .or(default)
+                .map_or_else(|| "HEAD".to_owned(), String::clone),
+        }
+    }
+
+    /// The commits of a source that unfinished jobs have fixed, and those that jobs may fix before the next tip is
+    /// applied.
+    pub fn commits_in_use(&self, source: &SourceName) -> BTreeSet<String> {
+        let of_jobs = self
+            .jobs()
+            .filter(|job| job.workflow.source == *source)
+            .filter_map(|job| job.source.as_ref())
+            .map(|source| source.commit.clone());
+        let of_workflows = self
+            .workflows_of(source)
+            .filter(|workflow| match workflow.record.status {
+                WorkflowStatus::Active => {
+                    let mut scans = workflow.revision.definition.scans();
+                    scans.any(|scan| scan.checkout.is_some())
+                }
+                WorkflowStatus::Retired { .. } => false,
+            })
+            .map(|workflow| self.files_of(&workflow.record).commit);
+        of_jobs.chain(of_workflows).collect()
     }
 
     /// A revision that is active or that an unfinished job needs.

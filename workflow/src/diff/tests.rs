@@ -257,7 +257,9 @@ fn everything_else_of_a_scan() {
         &scan(
             "env: {A: '1'}, timeout: 1h, log_limit: 1MiB, runs_on: [linux, big], overlap: queue, pass_env: [A], checkout: true",
         ),
-        &scan("env: {A: '2'}, retry: {attempts: 3}, runs_on: [big, linux], overlap: replace, checkout: [a, b/]"),
+        &scan(
+            "env: {A: '2'}, retry: {attempts: 3}, runs_on: [big, linux], overlap: replace, checkout: [a, b/]",
+        ),
         "scan `a`: env `A` `1` → `2`; timeout `1h` removed; log_limit `1MiB` removed; retry `attempts: 3, backoff: 10s` added; runs_on `linux, big` → \
          `big, linux`; overlap `queue` → `replace`; pass_env `A` removed; checkout `true` → `a, b`",
     );

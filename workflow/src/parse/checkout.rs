@@ -55,8 +55,7 @@ impl Reader<'_> {
             match source_path(text) {
                 Ok(path) if paths.iter().any(|known| known == path) => {
                     let message = format!("`checkout` names `{path}` twice");
-                    self.report
-                        .error(item.span, Code::DuplicateName, message);
+                    self.report.error(item.span, Code::DuplicateName, message);
                 }
                 Ok(path) => paths.push(path.to_owned()),
                 Err((message, hint)) => {

@@ -16,8 +16,8 @@ use crate::decide::{
 use crate::job::{StepOutcome as Outcome, StepStatus as Status};
 use crate::testing::{House, NIGHTLY, activate, complete, snapshot, source, step, succeeded};
 use crate::{
-    Actor, Change, EndState, IdempotencyKey, Job, JobId, Order, RunnerId, ScanHead, ScanKey, Tail,
-    TokenHash, TokenId, Totals, WorkflowId, World,
+    Abilities, Actor, Change, EndState, IdempotencyKey, Job, JobId, Order, RunnerId, ScanHead,
+    ScanKey, Tail, TokenHash, TokenId, Totals, WorkflowId, World,
 };
 
 /// Something that may happen. Numbers choose among few things, so that commands meet.
@@ -225,6 +225,7 @@ impl Story {
             again: Some(Again {
                 job: job.id,
                 revision,
+                source: None,
             }),
         };
         if may.is_ok()
@@ -339,8 +340,10 @@ impl Story {
             .filter(|job| job.state.run().is_none())
             .map(|job| job.id)
             .collect();
-        let labels = ["gpu", "linux"].map(str::to_owned);
-        let offerable = world.offerable(&labels).flat_map(|(_, jobs)| jobs.clone());
+        let abilities = Abilities::labelled(&["gpu", "linux"]);
+        let offerable = world
+            .offerable(&abilities)
+            .flat_map(|(_, jobs)| jobs.clone());
         let filed: Vec<JobId> = offerable.chain(world.orphans()).collect();
         assert_eq!(filed.len(), waiting.len(), "none stands twice");
         assert_eq!(filed.into_iter().collect::<BTreeSet<_>>(), waiting);

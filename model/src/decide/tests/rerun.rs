@@ -29,6 +29,7 @@ fn again(job: &Job, revision: &Arc<Revision>) -> Dispatch {
         again: Some(Again {
             job: job.id,
             revision: Some(revision.clone()),
+            source: None,
         }),
     }
 }
@@ -68,6 +69,7 @@ fn a_rerun_of_the_active_revision_is_a_dispatch_of_it() {
         again: Some(Again {
             job: first.id,
             revision: None,
+            source: None,
         }),
         ..house
             .dispatch_of(first.workflow.id, "probe", json!({}))

@@ -24,6 +24,7 @@ fn tip(commit: &str) -> RecordTip {
         warnings: Vec::new(),
         file_count: 2,
         folder_missing: false,
+        default_reference: None,
     }
 }
 

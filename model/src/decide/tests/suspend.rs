@@ -14,7 +14,8 @@ use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::limits::SUSPENSION_REASON_CHARS;
 use crate::testing::{House, activate, complete_all, ended, key, snapshot};
 use crate::{
-    Actor, Change, JobId, Reason, RunnerId, SuspendedPart, Timestamp, WorkflowId, World, waiting,
+    Abilities, Actor, Change, JobId, Reason, RunnerId, SuspendedPart, Timestamp, WorkflowId, World,
+    waiting,
 };
 
 const LOOP: &str = "
@@ -241,8 +242,7 @@ fn a_dispatched_job_waits_and_nobody_can_claim_it_until_the_resumption() {
     let mut scene = Scene::new(LOOP);
     let job = scene.dispatch().unwrap();
     scene.suspend(None);
-    let labels: [String; 0] = [];
-    let offered = |world: &World| world.offerable(&labels).count();
+    let offered = |world: &World| world.offerable(&Abilities::default()).count();
     assert_eq!(offered(&scene.house.world), 0);
     assert_eq!(
         scene.why(job),

@@ -1,0 +1,56 @@
+//! What a job needs of its runner: labels, and capabilities of the runner's program.
+
+use workflow::Scan;
+
+use crate::runner::Runner;
+
+/// The runner's program can put files of the repository into the folder of a job.
+pub const CHECKOUT: &str = "checkout";
+
+/// What a runner has, or what a job needs of one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Abilities {
+    /// The operator gives them.
+    pub labels: Vec<String>,
+    /// The runner's program names them when it starts.
+    pub capabilities: Vec<String>,
+}
+
+impl Abilities {
+    pub fn of(runner: &Runner) -> Self {
+        Self {
+            labels: runner.labels.clone(),
+            capabilities: runner.capabilities.clone(),
+        }
+    }
+
+    /// Labels alone.
+    #[cfg(test)]
+    pub(crate) fn labelled(labels: &[&str]) -> Self {
+        Self {
+            labels: labels.iter().map(ToString::to_string).collect(),
+            capabilities: Vec::new(),
+        }
+    }
+
+    /// What jobs of a scan need. Sorted, so that the same needs are equal.
+    pub(crate) fn needed_by(scan: &Scan) -> Self {
+        let mut labels = scan.runs_on.clone();
+        labels.sort();
+        Self {
+            labels,
+            capabilities: needed_capabilities(scan).map(str::to_owned).collect(),
+        }
+    }
+
+    /// Whether a runner with these abilities can take a job that needs `needed`.
+    pub(crate) fn cover(&self, needed: &Self) -> bool {
+        let has = |have: &[String], needed: &[String]| needed.iter().all(|one| have.contains(one));
+        has(&self.labels, &needed.labels) && has(&self.capabilities, &needed.capabilities)
+    }
+}
+
+/// The capabilities that a runner must have for jobs of a scan.
+pub(crate) fn needed_capabilities(scan: &Scan) -> impl Iterator<Item = &'static str> {
+    scan.checkout.is_some().then_some(CHECKOUT).into_iter()
+}

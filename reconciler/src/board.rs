@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
 use model::{
-    Entropy, JobId, JobState, PlainToken, RunnerId, TokenHash, Turns, WorkflowId, World, next_job,
+    Abilities, Entropy, JobId, JobState, PlainToken, RunnerId, TokenHash, Turns, WorkflowId, World,
+    next_job,
 };
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -162,7 +163,7 @@ impl Board {
         let (mut over, mut answers) = (Vec::new(), Vec::new());
         let mut lines: Vec<_> = polls
             .lines()
-            .map(|(labels, line)| (labels, line.iter().copied()))
+            .map(|(abilities, line)| (abilities, line.iter().copied()))
             .collect();
         // Across the lines, too, the oldest comes first.
         let heads = lines.iter_mut().enumerate();
@@ -170,10 +171,10 @@ impl Board {
             .filter_map(|(at, (_, line))| Some(Reverse((line.next()?, at))))
             .collect();
         while let Some(Reverse((arrival, at))) = heads.pop() {
-            let (labels, line) = &mut lines[at];
-            let has_job = labels.is_none_or(|labels| {
+            let (abilities, line) = &mut lines[at];
+            let has_job = abilities.is_none_or(|abilities| {
                 let taken = |job| self.offers.contains_key(&job);
-                next_job(world, labels, &self.turns, taken).is_some()
+                next_job(world, abilities, &self.turns, taken).is_some()
             });
             if !has_job {
                 // Nor is there one for the others of this line.
@@ -217,11 +218,11 @@ impl Board {
         &self,
         world: &World,
         poll: &Poll,
-        labels: &[String],
+        abilities: &Abilities,
     ) -> Option<(WorkflowId, JobId)> {
         // A job that the runner still holds from an earlier offer cannot start there again yet.
         let taken = |job| self.offers.contains_key(&job) || poll.holding.contains(&job);
-        next_job(world, labels, &self.turns, taken)
+        next_job(world, abilities, &self.turns, taken)
     }
 
     /// The answer to a poll of a runner with `running` jobs.
@@ -267,8 +268,9 @@ impl Board {
             }
         }
         let capacity = usize::try_from(poll.capacity.min(runner.capacity)).unwrap_or(usize::MAX);
+        let abilities = Abilities::of(runner);
         while busy < capacity {
-            let Some((workflow, job)) = self.next_job(world, poll, &runner.labels) else {
+            let Some((workflow, job)) = self.next_job(world, poll, &abilities) else {
                 break;
             };
             let token = PlainToken::session(entropy);

@@ -67,6 +67,12 @@ pub enum WorkerError {
         /// The name of its state.
         state: &'static str,
     },
+    /// The files of the repository cannot be brought. The message names the commit.
+    #[error("{message}")]
+    Checkout { message: String },
+    /// The daemon is stopping.
+    #[error("the daemon is stopping")]
+    Stopping,
     /// The decision refused it.
     #[error(transparent)]
     Submit(#[from] SubmitError),

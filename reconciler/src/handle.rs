@@ -18,7 +18,7 @@ use model::{
 };
 use serde_json::Value;
 use state::{AuditEntry, PayloadError, State, SubmitError};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 use workflow::InputValue;
 
@@ -27,7 +27,7 @@ use crate::board::Board;
 use crate::error::{DispatchError, SourceError};
 use crate::git::Access;
 use crate::jumps::Jumps;
-use crate::limits::DISPATCH_TRIES;
+use crate::limits::{DISPATCH_TRIES, FILE_STREAMS};
 use crate::presence::Presence;
 use crate::sign_in_links::SignInLinks;
 use crate::source::SourceHandle;
@@ -61,6 +61,7 @@ struct Shared {
     log_limit: u64,
     blobs: Blobs,
     sources: HashMap<SourceName, SourceHandle>,
+    file_streams: Arc<Semaphore>,
     secret_keys: Option<SealingKeys>,
     /// Errors of runners in which a secret was hidden.
     masked: AtomicU64,
@@ -151,10 +152,11 @@ impl Handle {
         self.state().read(|world| check_rerun(world, job))?;
         let inputs = self.state().inputs(job).await?;
         for _ in 0..DISPATCH_TRIES {
-            let (revision, inputs, earlier) = match which {
+            let (revision, inputs, earlier, source) = match which {
                 RerunOf::SameRevision => {
                     let earlier = self.state().revision_of(job).await?;
-                    (job.revision.id, inputs.clone(), Some(earlier))
+                    let source = job.source.clone();
+                    (job.revision.id, inputs.clone(), Some(earlier), source)
                 }
                 RerunOf::ActiveRevision => {
                     let given = as_given(&inputs);
@@ -162,7 +164,7 @@ impl Handle {
                         check_rerun(world, job)?;
                         check_dispatch(world, job.workflow.id, job.scan.as_str(), &given)
                     })?;
-                    (checked.revision, checked.inputs, None)
+                    (checked.revision, checked.inputs, None, None)
                 }
             };
             let command = model::decide::Dispatch {
@@ -175,6 +177,7 @@ impl Handle {
                 again: Some(Again {
                     job: job.id,
                     revision: earlier,
+                    source,
                 }),
             };
             match self.state().dispatch(command).await {
@@ -381,6 +384,7 @@ impl Handle {
                 log_limit: limits.log,
                 blobs: Blobs::with(limits.blobs),
                 sources,
+                file_streams: Arc::new(Semaphore::new(FILE_STREAMS)),
                 secret_keys,
                 masked: AtomicU64::new(0),
                 stopping: watch::Sender::new(false),
@@ -410,6 +414,15 @@ impl Handle {
     /// The longest log of a job, in bytes.
     pub(crate) fn log_limit(&self) -> u64 {
         self.shared.log_limit
+    }
+
+    pub(crate) fn source(&self, name: &SourceName) -> Option<&SourceHandle> {
+        self.shared.sources.get(name)
+    }
+
+    /// Room for those that read files of repositories at the same time.
+    pub(crate) fn file_streams(&self) -> Arc<Semaphore> {
+        self.shared.file_streams.clone()
     }
 
     pub(crate) fn blobs(&self) -> &Blobs {

@@ -13,6 +13,7 @@
 
 mod blobs;
 mod board;
+mod checkout;
 mod clock;
 mod cursors;
 mod deadlines;
@@ -42,6 +43,7 @@ mod worker;
 
 pub use blobs::{BlobSettings, BlobUpload, NewBlob, Stored};
 pub use board::Message;
+pub use checkout::{Piece, SourceFiles};
 pub use clock::{ClockTrouble, jump};
 pub use error::{
     BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WorkerError,

@@ -8,6 +8,15 @@ use chrono::TimeDelta;
 /// common proxies.
 pub(crate) const POLL: Duration = Duration::from_secs(50);
 
+/// Workers that get files of repositories at the same time. Each takes a thread, and memory for one file. The others wait.
+pub(crate) const FILE_STREAMS: usize = 4;
+
+/// Pieces of files that wait for a slow worker, of [`FILES_PIECE`] bytes each.
+pub(crate) const FILES_PIECES: usize = 4;
+
+/// Bytes of the files that are sent at once.
+pub(crate) const FILES_PIECE: usize = 64 * 1024;
+
 /// [`model::limits::OFFER`] as a span of the board's time.
 pub(crate) const OFFER: Duration = match model::limits::OFFER.to_std() {
     Ok(offer) => offer,

@@ -61,6 +61,7 @@ fn text(failure: &mut Failure) -> &mut String {
     match failure {
         Failure::Artifact(text)
         | Failure::Env(text)
+        | Failure::Checkout(text)
         | Failure::Setup(text)
         | Failure::RunnerStopped(text) => text,
     }

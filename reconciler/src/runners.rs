@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::decide::{Loss, NewSession, RegisterRunner, RenewSession};
+use model::decide::{Loss, NewSession, NoteProgram, RegisterRunner, RenewSession};
 use model::limits::{OFFER, WORKER_SESSION};
 use model::{Job, JobId, RunnerId, Timestamp, TokenHash};
 use state::SubmitError;
@@ -84,10 +84,22 @@ impl Handle {
         }
     }
 
-    /// A runner's process has started. It runs no job and holds no offer.
-    pub async fn runner_starts(&self, session: RunnerSession) -> Result<(), RunnerError> {
+    /// A runner's process has started. It runs no job and holds no offer. What its program can do is noted before it may
+    /// be offered a job.
+    pub async fn runner_starts(
+        &self,
+        session: RunnerSession,
+        version: String,
+        capabilities: Vec<String>,
+    ) -> Result<(), RunnerError> {
         self.admit(session, |_| true)
             .map_err(|Taken| RunnerError::InUse)?;
+        let note = NoteProgram {
+            runner: session.runner,
+            version,
+            capabilities,
+        };
+        self.state().submit(note).await?;
         Ok(self.runner_is_empty(session.runner).await?)
     }
 

@@ -61,6 +61,16 @@ impl SourceHandle {
         &self.shared.config.access
     }
 
+    /// The copy of the repository.
+    pub(crate) fn mirror(&self) -> &Mirror {
+        &self.shared.mirror
+    }
+
+    /// Where the repository is.
+    pub(crate) fn location(&self) -> &Location {
+        &self.shared.config.location
+    }
+
     /// Asks for a look and returns the number of the request.
     pub(crate) fn request(&self) -> u64 {
         self.shared
@@ -97,6 +107,7 @@ impl SourceHandle {
             match look::look(&state, config, &self.shared.mirror, &mut applied).await {
                 Ok(()) => {
                     failures = 0;
+                    look::keep_commits(&state, config, &self.shared.mirror).await;
                     *self
                         .shared
                         .checked_at

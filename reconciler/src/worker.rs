@@ -61,7 +61,7 @@ impl Worker {
         self.token
     }
 
-    fn executing(&self) -> Result<(), WorkerError> {
+    pub(crate) fn executing(&self) -> Result<(), WorkerError> {
         match self.standing {
             Standing::Executing(_) => Ok(()),
             Standing::Offered(_) => Err(WorkerError::Unauthorized { job: self.job.id }),

@@ -90,6 +90,7 @@ async fn newest_readable(
             } else {
                 newest.clone()
             },
+            held: None,
             armed: BTreeMap::new(),
         }));
     }

@@ -1,11 +1,11 @@
 //! The polls that wait, in the order in which they came. A runner has one at most.
 //!
-//! There may be thousands of idle runners with few kinds of labels, and most changes are for none of them. So idle polls
-//! stand in lines, one for each kind of labels, and a look at a line is a look at its first poll.
+//! There may be thousands of idle runners with few kinds of abilities, and most changes are for none of them. So idle polls
+//! stand in lines, one for each kind of abilities, and a look at a line is a look at its first poll.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use model::{RunnerId, World};
+use model::{Abilities, RunnerId, World};
 use tokio::sync::oneshot;
 
 use super::{Message, Poll};
@@ -28,8 +28,8 @@ enum Line {
     Fresh,
     /// Its runner holds or is offered something, so it is looked at alone.
     Engaged,
-    /// Its runner has these labels and nothing to do.
-    Idle(Vec<String>),
+    /// Its runner has these abilities and nothing to do.
+    Idle(Abilities),
     /// Its runner takes no jobs.
     Draining,
 }
@@ -40,7 +40,7 @@ pub(super) struct Polls {
     of_runner: HashMap<RunnerId, Arrival>,
     fresh: Vec<Arrival>,
     engaged: BTreeSet<Arrival>,
-    idle: BTreeMap<Vec<String>, BTreeSet<Arrival>>,
+    idle: BTreeMap<Abilities, BTreeSet<Arrival>>,
     arrivals: u64,
 }
 
@@ -71,11 +71,11 @@ impl Polls {
             Line::Engaged => {
                 self.engaged.remove(&arrival);
             }
-            Line::Idle(labels) => {
-                if let Some(line) = self.idle.get_mut(labels) {
+            Line::Idle(abilities) => {
+                if let Some(line) = self.idle.get_mut(abilities) {
                     line.remove(&arrival);
                     if line.is_empty() {
-                        self.idle.remove(labels);
+                        self.idle.remove(abilities);
                     }
                 }
             }
@@ -114,17 +114,18 @@ impl Polls {
             } else if poll.capacity == 0 {
                 Line::Draining
             } else {
-                let line = self.idle.entry(runner.labels.clone()).or_default();
+                let abilities = Abilities::of(runner);
+                let line = self.idle.entry(abilities.clone()).or_default();
                 line.insert(arrival);
-                Line::Idle(runner.labels.clone())
+                Line::Idle(abilities)
             };
         }
     }
 
-    /// All that must be looked at, in lines of which each is in order of arrival. Idle ones have their labels with them.
-    pub(super) fn lines(&self) -> impl Iterator<Item = (Option<&[String]>, &BTreeSet<Arrival>)> {
+    /// All that must be looked at, in lines of which each is in order of arrival. Idle ones have their abilities with them.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (Option<&Abilities>, &BTreeSet<Arrival>)> {
         let idle = self.idle.iter();
-        let idle = idle.map(|(labels, line)| (Some(&labels[..]), line));
+        let idle = idle.map(|(abilities, line)| (Some(abilities), line));
         std::iter::once((None, &self.engaged)).chain(idle)
     }
 

@@ -86,6 +86,41 @@ impl Default for FetchLimits {
     }
 }
 
+/// What the files of one job may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileLimits {
+    /// Entries of any kind.
+    pub(crate) entries: usize,
+    /// Bytes of one file. It is held in memory while it is sent.
+    pub(crate) file_bytes: usize,
+    /// Bytes of all files together.
+    pub(crate) total_bytes: u64,
+    /// Folders inside folders.
+    pub(crate) depth: usize,
+    /// Bytes of a path, below the limit of the kernel, so that it fits below the folder of a job.
+    pub(crate) path_bytes: usize,
+}
+
+impl Default for FileLimits {
+    /// A file that was not copied because of its size is refused by name, and so is such a file of a remote. The rest is
+    /// more than a repository of workflows has, and its list fits into a few megabytes.
+    fn default() -> Self {
+        FileLimits {
+            entries: 50_000,
+            file_bytes: COPIED_BLOB_BYTES,
+            total_bytes: 1024 * 1024 * 1024,
+            depth: 64,
+            path_bytes: 3_000,
+        }
+    }
+}
+
+/// Bytes of a name in a folder: the limit of the kernel.
+pub(super) const FILE_NAME_BYTES: usize = 255;
+
+/// Bytes of the target of a symbolic link: the limit of the kernel.
+pub(super) const LINK_TARGET_BYTES: usize = 4_095;
+
 /// What one read may load into memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadLimits {

@@ -116,14 +116,16 @@ impl LocalSource {
         }
     }
 
+    /// The full name of the branch that HEAD names.
+    pub(super) fn head_branch(&self) -> Option<String> {
+        let head = self.repository.find_reference("HEAD").ok()?;
+        Some(head.symbolic_target().ok()??.to_owned())
+    }
+
     /// HEAD is shown as the branch that it names.
     fn name_of(&self, wanted: &Kind) -> String {
-        let head_branch = || {
-            let head = self.repository.find_reference("HEAD").ok()?;
-            Some(head.symbolic_target().ok()??.to_owned())
-        };
         match wanted {
-            Kind::Head => head_branch().unwrap_or_else(|| wanted.to_string()),
+            Kind::Head => self.head_branch().unwrap_or_else(|| wanted.to_string()),
             Kind::Name(_) | Kind::Full(_) | Kind::Commit(_) => wanted.to_string(),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The folder belongs to the daemon alone. It is only a copy, so nothing in it is synced to disk. Damage is found and
 //! noted by a read, and repaired by the next fetch. A new mirror is made beside the old one and renamed when it is
-//! complete. Two fetches into one mirror must not overlap. A read during a fetch is safe; at worst it fails once.
+//! complete. A read during a fetch is safe; at worst it fails once.
 
 #![expect(
     clippy::disallowed_methods,
@@ -10,11 +10,13 @@
 )]
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, io};
 
 use git2::{Repository, RepositoryInitOptions};
@@ -22,17 +24,18 @@ use git2::{Repository, RepositoryInitOptions};
 use super::access::Access;
 use super::calls::Calls;
 use super::error::MirrorFault;
+use super::files::{self, Files, FilesError};
 use super::limits::FetchLimits;
 use super::local::LocalSource;
 use super::reference::Kind;
 use super::remote::{Listed, RemoteSource};
 use super::snapshot::{Folder, Unreadable};
 use super::{
-    CommitId, Content, FetchError, Location, ReadError, ReadLimits, Reference, Relation, Snapshot,
-    Tip, limits, relation, snapshot, tip,
+    CommitId, Content, FetchError, FileLimits, Location, ReadError, ReadLimits, Reference,
+    Relation, Snapshot, Tip, copy, limits, references, relation, snapshot, tip,
 };
 
-/// The only reference of a mirror: the commit of the last fetch.
+/// The commit of the last fetch.
 const TIP: &str = "refs/everscan/tip";
 
 /// Marks a mirror that could not be read.
@@ -48,6 +51,8 @@ pub(crate) struct Mirror {
     limits: FetchLimits,
     git: OsString,
     calls: Calls,
+    /// Two fetches into one mirror must not overlap.
+    fetching: Arc<Mutex<()>>,
 }
 
 impl Mirror {
@@ -60,6 +65,7 @@ impl Mirror {
             limits: FetchLimits::default(),
             git: OsString::from("git"),
             calls,
+            fetching: Arc::default(),
         }
     }
 
@@ -83,14 +89,23 @@ impl Mirror {
         location: &Location,
         reference: Option<&Reference>,
     ) -> Result<Tip, FetchError> {
+        let _alone = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = Reference::kind_of(reference);
         let source = self.connect(location, wanted)?;
+        let tip = self.fetch_from(&source)?;
+        Ok(Tip {
+            default_reference: source.head(wanted),
+            ..tip
+        })
+    }
+
+    fn fetch_from(&self, source: &Source<'_>) -> Result<Tip, FetchError> {
         if let Some(mirror) = self.usable() {
             if let Ok(tip) = tip::read(&mirror, source.commit()) {
                 self.remember(&mirror, tip.commit)?;
                 return Ok(tip);
             }
-            match self.bring(&source, &mirror, false) {
+            match self.bring(source, &mirror, false) {
                 Ok(commit) => {
                     if let Ok(tip) = tip::read(&mirror, commit) {
                         return Ok(tip);
@@ -101,7 +116,78 @@ impl Mirror {
                 Err(error) => return Err(error),
             }
         }
-        self.build(&source)
+        self.build(source)
+    }
+
+    /// Fetches one commit that the mirror does not have, if the repository still gives it.
+    ///
+    /// # Errors
+    /// See [`FetchError`].
+    pub(crate) fn fetch_commit(
+        &self,
+        location: &Location,
+        commit: CommitId,
+    ) -> Result<(), FetchError> {
+        let _alone = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        let source = self.connect(location, &Kind::Commit(commit))?;
+        let mirror = match Repository::open_bare(&self.dir) {
+            Ok(mirror) => mirror,
+            Err(_) => create(&self.dir).map_err(|source| self.fault(source))?,
+        };
+        match &source {
+            Source::Local { repository, commit } => {
+                repository.copy_into(&mirror, *commit, &self.limits)
+            }
+            Source::Remote { remote, listed } => {
+                remote.fetch_into(mirror.path(), listed, &references::name(commit), true)
+            }
+        }
+    }
+
+    /// Gives each of these commits a reference, if the mirror has it, and removes all others.
+    ///
+    /// # Errors
+    /// When the mirror cannot be read or written.
+    pub(crate) fn keep(&self, commits: &BTreeSet<CommitId>) -> Result<(), ReadError> {
+        let _alone = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        references::keep(&self.open_to_read()?, commits).map_err(|source| self.damaged(source))
+    }
+
+    /// Lists the files of a commit at or below `paths`; all files if there are none.
+    ///
+    /// # Errors
+    /// See [`FilesError`].
+    pub(crate) fn files(
+        &self,
+        commit: CommitId,
+        paths: &[String],
+        limits: &FileLimits,
+    ) -> Result<Files, FilesError> {
+        let mirror = Repository::open_bare(&self.dir).map_err(FilesError::Damaged)?;
+        files::list(&mirror, commit, paths, limits).inspect_err(|error| self.note(error))
+    }
+
+    /// Writes the tar of listed files.
+    ///
+    /// # Errors
+    /// See [`FilesError`].
+    pub(crate) fn write_files(&self, files: &Files, to: &mut dyn Write) -> Result<(), FilesError> {
+        let mirror = Repository::open_bare(&self.dir).map_err(FilesError::Damaged)?;
+        files
+            .write(&mirror, to)
+            .inspect_err(|error| self.note(error))
+    }
+
+    fn note(&self, error: &FilesError) {
+        match error {
+            FilesError::Damaged(_) if self.dir.exists() => self.note_damage(),
+            FilesError::Damaged(_)
+            | FilesError::Missing { .. }
+            | FilesError::NoSuchPath { .. }
+            | FilesError::Refused { .. }
+            | FilesError::TooMuch { .. }
+            | FilesError::Unsent(_) => {}
+        }
     }
 
     /// Reads every `*.yaml` and `*.yml` below `folder`. A file called `everscan.yaml` is not a workflow.
@@ -221,7 +307,26 @@ impl Mirror {
     fn fill(&self, fresh: &Path, source: &Source<'_>) -> Result<Tip, FetchError> {
         let mirror = create(fresh).map_err(|source| self.fault(source))?;
         let commit = self.bring(source, &mirror, true)?;
+        self.carry_over(&mirror);
         tip::read(&mirror, commit).map_err(|_| self.fault(MirrorFault::Incomplete(commit)))
+    }
+
+    /// Copies the commits that jobs need from the old mirror, as far as that can be read.
+    fn carry_over(&self, fresh: &Repository) {
+        let Ok(old) = Repository::open_bare(&self.dir) else {
+            return;
+        };
+        for commit in references::all(&old).unwrap_or_default() {
+            let copied = copy::copy(&old, fresh, commit.oid(), &self.limits);
+            if let Err(error) = copied {
+                tracing::warn!(%commit, ?error, "a commit whose files jobs need is lost from the mirror; it is asked for again when a job needs it");
+            }
+        }
+        // Those that could not be copied get no reference.
+        let kept = references::all(&old).unwrap_or_default();
+        if let Err(error) = references::keep(fresh, &kept) {
+            tracing::warn!(%error, "a mirror has no references to the commits whose files jobs need");
+        }
     }
 
     fn swap(&self, fresh: &Path) -> io::Result<()> {
@@ -306,6 +411,15 @@ enum Source<'a> {
 }
 
 impl Source<'_> {
+    /// The full name of what HEAD names, if HEAD is wanted.
+    fn head(&self, wanted: &Kind) -> Option<String> {
+        match (wanted, self) {
+            (Kind::Head, Source::Local { repository, .. }) => repository.head_branch(),
+            (Kind::Head, Source::Remote { listed, .. }) => listed.head.clone(),
+            (Kind::Name(_) | Kind::Full(_) | Kind::Commit(_), _) => None,
+        }
+    }
+
     fn commit(&self) -> CommitId {
         match self {
             Source::Local { commit, .. } => *commit,

@@ -41,6 +41,8 @@ pub(super) struct Listed {
     pub commit: CommitId,
     /// What to ask the remote for: a reference name or the commit itself.
     pub ask_for: String,
+    /// The full name of what HEAD names, if HEAD is wanted and the remote tells.
+    pub head: Option<String>,
 }
 
 impl RemoteSource<'_> {
@@ -50,12 +52,17 @@ impl RemoteSource<'_> {
             return Ok(Listed {
                 commit: *commit,
                 ask_for: commit.to_string(),
+                head: None,
             });
         }
         let candidates = wanted.candidates();
         // A trailing star also matches the line with the target of an annotated tag.
         let patterns: Vec<String> = candidates.iter().map(|name| format!("{name}*")).collect();
         let listing = self.list(&patterns)?;
+        let listing = Listing {
+            head: listing.head.filter(|_| *wanted == Kind::Head),
+            ..listing
+        };
         match pick(&listing, &candidates) {
             Some(listed) => Ok(listed),
             None => Err(self.not_found(wanted)?),
@@ -91,8 +98,8 @@ impl RemoteSource<'_> {
             })
     }
 
-    fn list(&self, patterns: &[String]) -> Result<Vec<(CommitId, String)>, FetchError> {
-        let mut arguments = vec!["ls-remote", "--quiet", "--", self.url.as_str()];
+    fn list(&self, patterns: &[String]) -> Result<Listing, FetchError> {
+        let mut arguments = vec!["ls-remote", "--quiet", "--symref", "--", self.url.as_str()];
         arguments.extend(patterns.iter().map(String::as_str));
         let output = self.call(&arguments, self.limits.listing)?;
         parse_listing(&output).ok_or_else(|| FetchError::GitFailed {
@@ -104,6 +111,7 @@ impl RemoteSource<'_> {
     fn not_found(&self, wanted: &Kind) -> Result<FetchError, FetchError> {
         let references: Vec<String> = self
             .list(&["refs/heads/*".to_owned(), "refs/tags/*".to_owned()])?
+            .references
             .into_iter()
             .map(|(_, name)| name)
             .collect();
@@ -191,10 +199,21 @@ impl RemoteSource<'_> {
     }
 }
 
+/// The references of a remote.
+#[derive(Debug, PartialEq, Eq)]
+struct Listing {
+    references: Vec<(CommitId, String)>,
+    /// The full name of what HEAD names.
+    head: Option<String>,
+}
+
 /// The first listed candidate, with its commit.
-fn pick(listing: &[(CommitId, String)], candidates: &[String]) -> Option<Listed> {
+fn pick(listing: &Listing, candidates: &[String]) -> Option<Listed> {
     let find = |name: &str| {
-        let (commit, _) = listing.iter().find(|(_, listed)| listed == name)?;
+        let (commit, _) = listing
+            .references
+            .iter()
+            .find(|(_, listed)| listed == name)?;
         Some(*commit)
     };
     candidates.iter().find_map(|name| {
@@ -202,19 +221,29 @@ fn pick(listing: &[(CommitId, String)], candidates: &[String]) -> Option<Listed>
         Some(Listed {
             commit: find(&format!("{name}^{{}}")).unwrap_or(itself),
             ask_for: name.clone(),
+            head: listing.head.clone(),
         })
     })
 }
 
-/// Parses lines of an object, a tab and a name. None if a line has another form.
-fn parse_listing(output: &[u8]) -> Option<Vec<(CommitId, String)>> {
-    String::from_utf8_lossy(output)
-        .lines()
-        .map(|line| {
-            let (object, name) = line.split_once('\t')?;
-            Some((object.parse().ok()?, name.to_owned()))
-        })
-        .collect()
+/// Parses lines of an object, a tab and a name. The line about HEAD has `ref:` and another name instead of the object.
+/// None if a line has another form.
+fn parse_listing(output: &[u8]) -> Option<Listing> {
+    let mut listing = Listing {
+        references: Vec::new(),
+        head: None,
+    };
+    for line in String::from_utf8_lossy(output).lines() {
+        let (object, name) = line.split_once('\t')?;
+        match object.strip_prefix("ref: ") {
+            Some(target) if name == "HEAD" => listing.head = Some(target.to_owned()),
+            Some(_) => {}
+            None => listing
+                .references
+                .push((object.parse().ok()?, name.to_owned())),
+        }
+    }
+    Some(listing)
 }
 
 /// Removes the files that a killed `git` leaves in a mirror, which would fill the disk. Returns the size of the
@@ -254,6 +283,7 @@ mod tests {
         let listed = |commit: &str, name: &str| Listed {
             commit: commit.parse().unwrap(),
             ask_for: name.to_owned(),
+            head: None,
         };
         assert_eq!(
             picked(&listing, &candidates),
@@ -270,7 +300,14 @@ mod tests {
 
     #[test]
     fn a_listing_of_anything_else_is_refused() {
-        assert_eq!(parse_listing(b""), Some(vec![]));
+        let empty = Listing {
+            references: Vec::new(),
+            head: None,
+        };
+        assert_eq!(parse_listing(b""), Some(empty));
+        let with_head = format!("ref: refs/heads/trunk\tHEAD\n{ONE}\tHEAD\n");
+        let listed = picked(&with_head, &["HEAD"]).unwrap();
+        assert_eq!(listed.head.as_deref(), Some("refs/heads/trunk"));
         for wrong in ["nonsense", &ONE[1..], &format!("{ONE}{ONE}\tHEAD")] {
             assert_eq!(parse_listing(wrong.as_bytes()), None, "{wrong}");
         }

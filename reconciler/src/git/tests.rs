@@ -2,6 +2,7 @@
 
 mod damage;
 mod fetching;
+mod files;
 mod history;
 mod reading;
 mod remote;

@@ -12,6 +12,8 @@ pub(crate) struct Tip {
     pub(crate) summary: String,
     /// `Name <address>`.
     pub(crate) author: String,
+    /// The full name of what the repository's HEAD names, if that was asked for and is known.
+    pub(crate) default_reference: Option<String>,
 }
 
 /// Reads the tip from a mirror. This also shows whether the mirror can be read.
@@ -31,6 +33,7 @@ pub(super) fn read(mirror: &Repository, commit: CommitId) -> Result<Tip, git2::E
             found.summary_bytes().unwrap_or_default(),
         )),
         author: one_line(&format!("{name} <{address}>")),
+        default_reference: None,
     })
 }
 

@@ -14,6 +14,15 @@ use crate::testing::{
 };
 use crate::{Instance, Message, RunnerError, RunnerSession, WorkerError};
 
+/// The process of a runner starts.
+async fn starts(house: &House, session: RunnerSession) -> Result<(), RunnerError> {
+    let version = "0.1.0".to_owned();
+    house
+        .handle
+        .runner_starts(session, version, Vec::new())
+        .await
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_runner_that_falls_silent_loses_its_job_and_one_that_is_heard_keeps_it() {
     let _frozen = freeze();
@@ -266,7 +275,7 @@ async fn hello_ends_what_the_runner_ran_and_takes_back_what_it_was_offered() {
     let offered = house.dispatch(workflow, "plain").await.id;
     let (_, before) = house.offer(runner, &[running]).await;
 
-    house.handle.runner_starts(runner).await.unwrap();
+    starts(&house, runner).await.unwrap();
     assert_eq!(end_of(&house, running).await, Reason::RunnerLost);
     let (again, after) = house.offer(runner, &[]).await;
     assert_eq!(again, offered);
@@ -285,10 +294,10 @@ async fn a_second_process_with_a_runners_session_changes_nothing_while_the_first
         let instance = Instance::from_uuid(uuid::Uuid::from_u128(number));
         session.spoken_by(instance)
     });
-    house.handle.runner_starts(first).await.unwrap();
+    starts(&house, first).await.unwrap();
     let job = house.run(first, workflow, "plain").await.job().id;
 
-    let refused = house.handle.runner_starts(second).await;
+    let refused = starts(&house, second).await;
     assert!(matches!(refused, Err(RunnerError::InUse)));
     let refused = house.handle.poll(second, 1, Vec::new()).await;
     assert!(matches!(refused, Err(RunnerError::PollReplaced)));
@@ -300,7 +309,7 @@ async fn a_second_process_with_a_runners_session_changes_nothing_while_the_first
     let waiting = tokio::spawn(async move { handle.poll(first, 1, vec![job]).await });
     tokio::task::yield_now().await;
     pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
-    house.handle.runner_starts(second).await.unwrap();
+    starts(&house, second).await.unwrap();
     assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
     let replaced = in_time("the end of the older poll", waiting).await;
     assert!(matches!(replaced.unwrap(), Err(RunnerError::PollReplaced)));
@@ -309,7 +318,7 @@ async fn a_second_process_with_a_runners_session_changes_nothing_while_the_first
 
     // Who says goodbye makes room at once.
     house.handle.runner_stops(second).await.unwrap();
-    house.handle.runner_starts(first).await.unwrap();
+    starts(&house, first).await.unwrap();
     house.close().await;
 }
 
@@ -326,7 +335,7 @@ async fn after_a_start_of_the_daemon_no_other_process_ends_a_runners_jobs() {
     let house = House::open(&folder, 60, Vec::new()).await;
     let session = house.handle.runner(token.hash()).unwrap();
     let second = session.spoken_by(Instance::from_uuid(uuid::Uuid::from_u128(2)));
-    let refused = house.handle.runner_starts(second).await;
+    let refused = starts(&house, second).await;
     assert!(matches!(refused, Err(RunnerError::InUse)));
     let refused = house.handle.poll(second, 1, Vec::new()).await;
     assert!(matches!(refused, Err(RunnerError::PollReplaced)));
@@ -335,7 +344,7 @@ async fn after_a_start_of_the_daemon_no_other_process_ends_a_runners_jobs() {
 
     // One that died meanwhile comes back as soon as nobody else can be expected.
     pass(&house, RETURN).await;
-    house.handle.runner_starts(second).await.unwrap();
+    starts(&house, second).await.unwrap();
     assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
     house.close().await;
 }

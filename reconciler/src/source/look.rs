@@ -1,6 +1,8 @@
 //! One look at a repository: fetch, read, plan, apply, record.
 
-use futures_util::{StreamExt, stream};
+use std::collections::BTreeSet;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
 use model::decide::{Activate, RecordApplyFailure, RecordLook, RecordTip};
 use model::plan::{DesiredTip, TipPlan, plan};
 use model::{Reason, Status, error_chain};
@@ -140,6 +142,21 @@ async fn record_look(
         .map_err(|error| failed(config, &error))
 }
 
+/// Lets the mirror keep the commits whose files jobs need. If that fails, it is tried again after the next look.
+pub(crate) async fn keep_commits(state: &State, config: &SourceConfig, mirror: &Mirror) {
+    let commits = state.read(|world| world.commits_in_use(&config.name));
+    let commits: BTreeSet<CommitId> = commits
+        .iter()
+        .filter_map(|commit| commit.parse().ok())
+        .collect();
+    let mirror = mirror.clone();
+    let kept = tokio::task::spawn_blocking(move || mirror.keep(&commits)).await;
+    if let Ok(Err(error)) = kept {
+        let error = error_chain(&error);
+        tracing::debug!(source = %config.name, error, "the mirror has no references to the commits whose files jobs need");
+    }
+}
+
 /// The tip's relation to the previous one, and its files.
 async fn read(
     state: &State,
@@ -189,6 +206,7 @@ async fn apply(
     let TipPlan {
         activate,
         retire,
+        hold,
         stale,
         verdicts,
     } = plan.unwrap_or_default();
@@ -214,6 +232,11 @@ async fn apply(
         .filter_map(|done| async move { done.err() })
         .collect()
         .await;
+    stream::iter(hold)
+        .map(|hold| state.submit(hold))
+        .buffered(AT_ONCE)
+        .try_collect::<()>()
+        .await?;
     for retire in retire {
         state.submit(retire).await?;
     }
@@ -245,6 +268,7 @@ async fn apply(
         warnings,
         file_count,
         folder_missing,
+        default_reference: tip.default_reference.clone(),
     };
     state.submit(record).await?;
     Ok(Applied::Whole)

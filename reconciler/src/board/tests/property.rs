@@ -264,7 +264,8 @@ impl Simulation {
                 + stopping.count();
             if busy < usize::try_from(poll.capacity).unwrap() {
                 let taken = |job| board.offers.contains_key(&job) || poll.holding.contains(&job);
-                let missed = next_job(&lab.world, &runner.labels, &Turns::default(), taken);
+                let abilities = Abilities::of(runner);
+                let missed = next_job(&lab.world, &abilities, &Turns::default(), taken);
                 assert_eq!(missed, None, "a runner with room waits beside a job");
             }
         }

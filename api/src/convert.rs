@@ -613,6 +613,7 @@ pub(crate) fn runner(
         id: runner.id.uuid(),
         name: runner.name.clone(),
         labels: runner.labels.clone(),
+        exclusive: runner.exclusive,
         capacity: runner.capacity,
         version: runner.version.clone(),
         registered_at: runner.registered_at,

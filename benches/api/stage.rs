@@ -121,6 +121,7 @@ impl Stage {
             token: registration.token,
             name,
             labels,
+            exclusive: false,
             capacity: SLOTS,
             version: "bench".to_owned(),
             replace: true,

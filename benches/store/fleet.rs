@@ -73,6 +73,7 @@ impl Fleet {
             registration: registration.secret.hash(),
             name: "bench".to_owned(),
             labels: Vec::new(),
+            exclusive: false,
             capacity: 1_000,
             version: "0".to_owned(),
             replace: true,

@@ -1,4 +1,5 @@
-//! What a job needs of its runner: labels, and capabilities of the runner's program.
+//! What a job needs of its runner: labels, and capabilities of the runner's program. An exclusive runner takes only jobs
+//! that need a label.
 
 use workflow::Scan;
 
@@ -14,6 +15,8 @@ pub struct Abilities {
     pub labels: Vec<String>,
     /// The runner's program names them when it starts.
     pub capabilities: Vec<String>,
+    /// Whether a runner takes only jobs that need one of its labels. A job needs no runner of this kind.
+    pub exclusive: bool,
 }
 
 impl Abilities {
@@ -21,6 +24,7 @@ impl Abilities {
         Self {
             labels: runner.labels.clone(),
             capabilities: runner.capabilities.clone(),
+            exclusive: runner.exclusive,
         }
     }
 
@@ -30,6 +34,7 @@ impl Abilities {
         Self {
             labels: labels.iter().map(ToString::to_string).collect(),
             capabilities: Vec::new(),
+            exclusive: false,
         }
     }
 
@@ -40,13 +45,21 @@ impl Abilities {
         Self {
             labels,
             capabilities: needed_capabilities(scan).map(str::to_owned).collect(),
+            exclusive: false,
         }
     }
 
     /// Whether a runner with these abilities can take a job that needs `needed`.
     pub(crate) fn cover(&self, needed: &Self) -> bool {
         let has = |have: &[String], needed: &[String]| needed.iter().all(|one| have.contains(one));
-        has(&self.labels, &needed.labels) && has(&self.capabilities, &needed.capabilities)
+        has(&self.labels, &needed.labels)
+            && has(&self.capabilities, &needed.capabilities)
+            && self.admit(&needed.labels)
+    }
+
+    /// Whether a runner with these abilities takes a job that needs these labels, which it has.
+    pub(crate) const fn admit(&self, labels: &[String]) -> bool {
+        !self.exclusive || !labels.is_empty()
     }
 }
 

@@ -120,6 +120,11 @@ pub enum Reason {
     RunnersTooOld {
         capability: String,
     },
+    /// Every connected runner is exclusive, and the scan asks for no label.
+    RunnersExclusive {
+        /// How many there are.
+        runners: u64,
+    },
     /// Every connected runner with the labels is at its capacity.
     RunnersBusy {
         /// How many there are.
@@ -252,6 +257,7 @@ impl Reason {
             Self::NoRunnerConnected { .. } => "no_runner_connected",
             Self::NoRunnerFits { .. } => "no_runner_fits",
             Self::RunnersTooOld { .. } => "runners_too_old",
+            Self::RunnersExclusive { .. } => "runners_exclusive",
             Self::RunnersBusy { .. } => "runners_busy",
             Self::NotFetched { .. } => "not_fetched",
             Self::Fetched => "fetched",
@@ -361,6 +367,13 @@ impl fmt::Display for Reason {
             Self::RunnersTooOld { capability } => write!(
                 f,
                 "no connected runner with its labels knows `{capability}`; update the runner"
+            ),
+            Self::RunnersExclusive { runners: 1 } => f.write_str(
+                "the only connected runner takes only scans whose `runs_on` names one of its labels",
+            ),
+            Self::RunnersExclusive { runners } => write!(
+                f,
+                "all {runners} connected runners take only scans whose `runs_on` names one of their labels"
             ),
             Self::RunnersBusy {
                 runners,
@@ -494,7 +507,10 @@ mod tests {
                 Some(Reason::NoRunnerConnected { .. }) => Reason::NoRunnerFits {
                     labels: vec![text()],
                 },
-                Some(Reason::NoRunnerFits { .. }) => Reason::RunnersTooOld { capability: text() },
+                Some(Reason::NoRunnerFits { .. }) => Reason::RunnersExclusive { runners: 2 },
+                Some(Reason::RunnersExclusive { .. }) => {
+                    Reason::RunnersTooOld { capability: text() }
+                }
                 Some(Reason::RunnersTooOld { .. }) => Reason::RunnersBusy {
                     runners: 2,
                     jobs: vec![JobId::FIRST],

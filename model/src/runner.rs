@@ -13,6 +13,9 @@ pub struct Runner {
     pub name: String,
     /// Matched with `runs_on`.
     pub labels: Vec<String>,
+    /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive: bool,
     /// How many jobs it runs at once, as registered.
     pub capacity: u32,
     pub version: String,

@@ -146,6 +146,16 @@ impl House {
             .runner
     }
 
+    /// A runner that takes only what names one of its labels.
+    pub(crate) fn exclusive_runner(&mut self, name: &str, labels: &[&str]) -> RunnerId {
+        let registration = self.run(CreateRegistration).unwrap().secret.hash();
+        let exclusive = RegisterRunner {
+            exclusive: true,
+            ..register(registration, name, labels)
+        };
+        self.run(exclusive).unwrap().session.runner
+    }
+
     /// Dispatches with the given inputs, checked against the active revision.
     pub(crate) fn dispatch(
         &mut self,
@@ -230,6 +240,7 @@ pub(crate) fn register(registration: TokenHash, name: &str, labels: &[&str]) -> 
         registration,
         name: name.to_owned(),
         labels: labels.iter().map(ToString::to_string).collect(),
+        exclusive: false,
         capacity: 2,
         version: "0.1.0".to_owned(),
         replace: false,

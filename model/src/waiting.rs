@@ -52,6 +52,12 @@ pub fn waiting<'h>(
             }
         });
     }
+    // Only a scan without labels is refused by exclusive runners.
+    if scan.runs_on.is_empty() && fitting.iter().all(|runner| runner.exclusive) {
+        return Some(Reason::RunnersExclusive {
+            runners: fitting.len() as u64,
+        });
+    }
     let lacking = needed_capabilities(scan).find(|name| {
         !fitting
             .iter()
@@ -128,8 +134,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::JobId;
     use crate::testing::{House, NIGHTLY};
+    use crate::{JobId, Turns, next_job};
 
     fn why(house: &House, job: JobId, connected: &[RunnerId]) -> String {
         why_beside(house, job, connected, &BTreeSet::new())
@@ -208,6 +214,34 @@ mod tests {
         assert_eq!(
             why(&house, last, &[plain]),
             "no runner with room for it has asked for work yet; 1 older job of `probe` waits for the same runners"
+        );
+    }
+
+    #[test]
+    fn an_exclusive_runner_takes_only_what_names_its_labels() {
+        let mut house = House::new();
+        let workflow = house.push("nightly", NIGHTLY);
+        let exclusive = house.exclusive_runner("gpu", &["linux", "gpu"]);
+        let probe = house.dispatch(workflow, "probe", json!({})).unwrap();
+        let strict = house
+            .dispatch(workflow, "strict", json!({"target": "x"}))
+            .unwrap();
+        assert_eq!(
+            why(&house, probe, &[exclusive]),
+            "the only connected runner takes only scans whose `runs_on` names one of its labels"
+        );
+        let runner = house.world.runner(exclusive).unwrap();
+        let next = |abilities| next_job(&house.world, &abilities, &Turns::default(), |_| false);
+        assert_eq!(next(Abilities::of(runner)), Some((workflow, strict)));
+        let open = Abilities {
+            exclusive: false,
+            ..Abilities::of(runner)
+        };
+        assert_eq!(next(open), Some((workflow, probe)));
+        let second = house.exclusive_runner("arm", &["arm"]);
+        assert_eq!(
+            why(&house, probe, &[exclusive, second]),
+            "all 2 connected runners take only scans whose `runs_on` names one of their labels"
         );
     }
 

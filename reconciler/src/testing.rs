@@ -213,6 +213,7 @@ fn register(name: &str, capacity: u32, labels: &[&str], secret: &PlainToken) -> 
         registration: secret.hash(),
         name: name.to_owned(),
         labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+        exclusive: false,
         capacity,
         version: "1".to_owned(),
         replace: true,

@@ -38,6 +38,9 @@ pub struct Configuration {
     pub workdir: PathBuf,
     /// What `runs_on` is matched with.
     pub labels: Vec<String>,
+    /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive: bool,
     /// How many jobs run at once.
     pub capacity: u32,
 }
@@ -141,6 +144,7 @@ impl Configuration {
             token: registered.token.clone(),
             workdir: asked.workdir,
             labels: asked.labels,
+            exclusive: asked.exclusive,
             capacity: asked.capacity,
         }
     }
@@ -206,6 +210,8 @@ pub struct RegisteredAs {
     pub workdir: PathBuf,
     /// What `runs_on` is matched with.
     pub labels: Vec<String>,
+    /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
+    pub exclusive: bool,
     /// How many jobs run at once.
     pub capacity: u32,
 }
@@ -241,6 +247,7 @@ mod tests {
             name: "one".to_owned(),
             workdir: PathBuf::from("/work"),
             labels: vec!["linux".to_owned()],
+            exclusive: true,
             capacity: 2,
         };
         Configuration::new(&registered, "http://d".to_owned(), asked)

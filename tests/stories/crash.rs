@@ -119,6 +119,7 @@ async fn offer(world: &World, registration: &str) -> JobAssigned {
         token: registration.to_owned(),
         name: "by hand".to_owned(),
         labels: Vec::new(),
+        exclusive: false,
         capacity: 1,
         version: "0".to_owned(),
         replace: false,

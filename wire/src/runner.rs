@@ -26,6 +26,9 @@ pub struct RegisterRunner {
     /// The labels that `runs_on` matches.
     #[serde(default)]
     pub labels: Vec<String>,
+    /// Take only jobs of scans whose `runs_on` names one of the labels.
+    #[serde(default)]
+    pub exclusive: bool,
     /// The number of jobs it runs at once.
     pub capacity: u32,
     /// The version of the runner's program.
@@ -99,6 +102,9 @@ pub struct Runner {
     pub name: String,
     /// The labels that `runs_on` matches.
     pub labels: Vec<String>,
+    /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
+    #[serde(default)]
+    pub exclusive: bool,
     /// The number of jobs it runs at once.
     pub capacity: u32,
     /// The version at its last request.
@@ -148,6 +154,7 @@ redacted!(
     RegisterRunner {
         name,
         labels,
+        exclusive,
         capacity,
         version,
         replace

@@ -122,6 +122,7 @@ pub(super) async fn register(handle: &Handle, mut request: Request) -> Result<Re
             registration: token.hash(),
             name: asked.name,
             labels: asked.labels,
+            exclusive: asked.exclusive,
             capacity: asked.capacity,
             version: asked.version,
             replace: asked.replace,

@@ -60,13 +60,22 @@ fn table(page: &Page<Runner>) -> String {
             runner.name.clone(),
             state(runner).to_owned(),
             slots(runner),
-            runner.labels.join(","),
+            labels(runner, ","),
             runner.version.clone(),
             time_or_dash(runner.heard_at.as_ref()),
             runner.id.to_string(),
         ]);
     }
     table.text()
+}
+
+fn labels(runner: &Runner, separator: &str) -> String {
+    let labels = runner.labels.join(separator);
+    if runner.exclusive {
+        format!("{labels} (exclusive)")
+    } else {
+        labels
+    }
 }
 
 fn show(runner: &Runner) -> String {
@@ -80,7 +89,7 @@ fn show(runner: &Runner) -> String {
         .add("state", state(runner))
         .add("heard", heard)
         .add("slots", slots(runner))
-        .add("labels", runner.labels.join(", "))
+        .add("labels", labels(runner, ", "))
         .add("version", &runner.version)
         .add("registered", time(&runner.registered_at))
         .text();

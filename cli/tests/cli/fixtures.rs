@@ -248,6 +248,7 @@ pub(crate) fn runner() -> Runner {
         id: id(5),
         name: "box".to_owned(),
         labels: vec!["linux".to_owned(), "big".to_owned()],
+        exclusive: true,
         capacity: 4,
         version: "0.1.0".to_owned(),
         registered_at: at(0),

@@ -103,12 +103,14 @@ async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpE
         name: NAME.to_owned(),
         workdir,
         labels: Vec::new(),
+        exclusive: false,
         capacity: u32::try_from(capacity).unwrap_or(1),
     };
     let request = RegisterRunner {
         token: registration.secret.reveal().to_owned(),
         name: asked.name.clone(),
         labels: asked.labels.clone(),
+        exclusive: asked.exclusive,
         capacity: asked.capacity,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         replace: true,

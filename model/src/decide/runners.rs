@@ -80,6 +80,8 @@ pub struct RegisterRunner {
     pub name: String,
     /// Matched with `runs_on`.
     pub labels: Vec<String>,
+    /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
+    pub exclusive: bool,
     /// How many jobs it runs at once.
     pub capacity: u32,
     pub version: String,
@@ -136,6 +138,12 @@ impl Command for RegisterRunner {
                 problem,
             });
         }
+        if self.exclusive && self.labels.is_empty() {
+            return Err(Refusal::InvalidField {
+                field: "labels",
+                problem: "an exclusive runner without labels would never get a job".to_owned(),
+            });
+        }
         for label in &self.labels {
             check_name("labels", label)?;
         }
@@ -154,6 +162,7 @@ impl Command for RegisterRunner {
             id: RunnerId::random(moment.entropy),
             name: self.name,
             labels: self.labels,
+            exclusive: self.exclusive,
             capacity: self.capacity,
             version: printable(&self.version),
             capabilities: Vec::new(),

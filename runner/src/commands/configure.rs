@@ -32,6 +32,9 @@ pub(super) struct Configure {
     /// What the runner offers to `runs_on`, separated by commas.
     #[arg(long, value_delimiter = ',', env = "SERVICE_LABELS")]
     labels: Vec<String>,
+    /// Take only jobs of scans whose `runs_on` names one of the labels.
+    #[arg(long, requires = "labels", env = "SERVICE_EXCLUSIVE")]
+    exclusive: bool,
     /// How many jobs run at once.
     #[arg(
         long,
@@ -68,6 +71,7 @@ impl Configure {
             workdir: absolute(&workdir)?,
             ca_file: self.ca_file.as_deref().map(absolute).transpose()?,
             labels: self.labels,
+            exclusive: self.exclusive,
             capacity: self.capacity,
             name,
         };
@@ -76,6 +80,7 @@ impl Configure {
             token,
             name: asked.name.clone(),
             labels: asked.labels.clone(),
+            exclusive: asked.exclusive,
             capacity: asked.capacity,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             replace: self.replace,

@@ -66,6 +66,7 @@ impl Harness {
             ca_file: None,
             workdir: home.path().join("work"),
             labels: Vec::new(),
+            exclusive: false,
             capacity,
         };
         let configuration = Configuration::new(&registered, daemon.url.clone(), asked);

@@ -465,6 +465,7 @@ impl Opened {
             registration: registration.secret.hash(),
             name: name.to_owned(),
             labels: vec!["linux".to_owned()],
+            exclusive: false,
             capacity: 4,
             version: "0.1.0".to_owned(),
             replace: false,

@@ -108,7 +108,11 @@ fn taker(scan: &Scan, runners: Option<&Page<Runner>>) -> Markup {
         return html! {};
     };
     let connected: Vec<&Runner> = runners.items.iter().filter(|it| it.connected).collect();
-    let has_labels = |runner: &&Runner| scan.runs_on.iter().all(|it| runner.labels.contains(it));
+    let has_labels = |runner: &&Runner| {
+        let mut wanted = scan.runs_on.iter();
+        wanted.all(|it| runner.labels.contains(it))
+            && !(runner.exclusive && scan.runs_on.is_empty())
+    };
     let fitting: Vec<&Runner> = connected.iter().copied().filter(has_labels).collect();
     let is_free = |runner: &&Runner| runner.taken < u64::from(runner.capacity);
     let free: Vec<&Runner> = fitting.iter().copied().filter(is_free).collect();
@@ -127,6 +131,9 @@ fn taker(scan: &Scan, runners: Option<&Page<Runner>>) -> Markup {
         (0, _) => waits(html! { "no runner is registered" }),
         (1, 0) => waits(html! { "the only registered runner is not connected" }),
         (all, 0) => waits(html! { "none of the " (all) " registered runners is connected" }),
+        (_, _) if scan.runs_on.is_empty() => waits(html! {
+            "the connected runners take only scans whose " code { "runs_on" } " names one of their labels"
+        }),
         (_, many) => waits(html! {
             @if many == 1 { "the only connected runner does not have " }
             @else { "none of the " (many) " connected runners has " }

@@ -93,6 +93,7 @@ pub(super) fn labels(runner: &Runner) -> Markup {
     html! {
         @if runner.labels.is_empty() { span.muted { "none" } }
         @for label in &runner.labels { span.tag { (label) } " " }
+        @if runner.exclusive { span.muted { "only these" } }
     }
 }
 

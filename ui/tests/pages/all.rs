@@ -242,6 +242,7 @@ fn dispatch_page(texts: Texts, visit: &Visit, earlier: &Job) -> Markup {
 fn dispatch_waits(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup)> {
     let able = Runner {
         labels: vec![texts.text("gpu")],
+        exclusive: true,
         ..runner(texts, true)
     };
     let busy = Runner {

@@ -15,6 +15,7 @@ pub(crate) fn runner(texts: Texts, connected: bool) -> Runner {
         id: id(50),
         name: texts.text("north-1"),
         labels: vec![texts.text("linux"), "gpu".to_owned()],
+        exclusive: false,
         capacity: 4,
         version: "0.0.9".to_owned(),
         registered_at: ago(90_000),

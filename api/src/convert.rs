@@ -7,7 +7,7 @@ use model::{
     Source, StaleFile, Step, StepOutcome, StepStatus, StoredSecret, SuspendedPart, Suspension,
     Timestamp, TipRef, Token, Trigger, Var, WorkflowRecord, WorkflowRef, WorkflowStatus,
 };
-use reconciler::{Access, TokenSource};
+use reconciler::{Access, ArtifactPhase, ArtifactProgress, TokenSource};
 use state::{DamagedLines, LogRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use workflow::{InputValue, Severity};
@@ -17,6 +17,7 @@ pub(crate) fn job(
     inputs: &BTreeMap<String, InputValue>,
     log_records: u64,
     waiting: Option<&Reason>,
+    storing: Option<&ArtifactProgress>,
 ) -> wire::Job {
     let run = job.state.run();
     let end = job.state.end();
@@ -47,11 +48,36 @@ pub(crate) fn job(
         artifacts: run
             .map(|run| run.artifacts.iter().map(artifact).collect())
             .unwrap_or_default(),
+        storing: storing.map(progress),
         outputs: run.map(|run| run.outputs.clone()).unwrap_or_default(),
         log: wire::LogSummary {
             records: log_records,
             cut: log_cut(job),
         },
+    }
+}
+
+fn progress(artifact: &ArtifactProgress) -> wire::ArtifactProgress {
+    wire::ArtifactProgress {
+        name: artifact.name.clone(),
+        phase: match artifact.phase {
+            ArtifactPhase::Packing => wire::ArtifactPhase::Packing,
+            ArtifactPhase::Uploading => wire::ArtifactPhase::Uploading,
+        },
+        bytes: artifact.bytes,
+        of: artifact.of,
+    }
+}
+
+pub(crate) fn told_progress(artifact: wire::ArtifactProgress) -> ArtifactProgress {
+    ArtifactProgress {
+        name: artifact.name,
+        phase: match artifact.phase {
+            wire::ArtifactPhase::Packing => ArtifactPhase::Packing,
+            wire::ArtifactPhase::Uploading => ArtifactPhase::Uploading,
+        },
+        bytes: artifact.bytes,
+        of: artifact.of,
     }
 }
 

@@ -15,7 +15,7 @@ use model::{
     RevisionRef, Runner, RunnerId, ScanKey, Seen, SessionId, Source, Timestamp, TipRecord, Token,
     TokenHash, Viewer, WorkflowId, WorkflowRef, waiting,
 };
-use reconciler::{Handle, Why};
+use reconciler::{ArtifactProgress, Handle, Why};
 use state::Seq;
 use state::{
     AuditFilter, AuditPage, AuditPlace, Download, HistoryPage, JobFilter, JobPage, Ledger,
@@ -347,6 +347,11 @@ impl Visible {
             let reason = waiting(world, job, is_connected, holding)?;
             Some(world.seen_by(&self.viewer).reason_of_waiting(reason))
         })
+    }
+
+    /// The artifact that a running job stores at this moment.
+    pub(crate) fn artifact_progress(&self, job: &ShownJob) -> Option<ArtifactProgress> {
+        self.handle.artifact_progress(job)
     }
 
     /// How many records the log of a job has.

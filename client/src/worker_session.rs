@@ -6,6 +6,7 @@ use std::fs::File;
 use bytes::Bytes;
 use http::Method;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
+use http_body_util::BodyExt as _;
 use uuid::Uuid;
 use wire::{Assignment, CompleteJob, Completed, LogReceipt, Timeline};
 
@@ -16,7 +17,6 @@ use crate::{Client, Error, limits};
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static(wire::CONTENT_DIGEST_HEADER);
 
 /// A zip to store as an artifact.
-#[derive(Debug)]
 pub struct ArtifactUpload<'a> {
     /// The name that the scan declares.
     pub name: &'a str,
@@ -26,6 +26,8 @@ pub struct ArtifactUpload<'a> {
     pub file: File,
     /// Its length in bytes.
     pub size: u64,
+    /// Gets the number of bytes that were sent so far, after each piece.
+    pub sent: Box<dyn FnMut(u64) + Send>,
 }
 
 impl Client {
@@ -74,13 +76,19 @@ impl Client {
         upload: ArtifactUpload<'_>,
     ) -> Result<(), Error> {
         let route = job_route(job).then("artifacts").name(upload.name)?;
+        let (mut sent, mut tell) = (0, upload.sent);
+        let body = pieces(upload.file, Some(upload.size)).map_frame(move |frame| {
+            sent += frame.data_ref().map_or(0, |data| data.len() as u64);
+            tell(sent);
+            frame
+        });
         self.call(Method::PUT, &route)
             .limit(limits::upload(upload.size))
             .header(CONTENT_DIGEST, upload.content_digest)?
             .header(CONTENT_TYPE, "application/zip")?
             // The daemon decides by the length whether to take the body at all.
             .header(CONTENT_LENGTH, &upload.size.to_string())?
-            .send_streamed(pieces(upload.file, Some(upload.size)))
+            .send_streamed(body.boxed_unsync())
             .await
     }
 

@@ -22,6 +22,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 use workflow::InputValue;
 
+use crate::artifact_progress::Progresses;
 use crate::blobs::{BlobSettings, Blobs};
 use crate::board::Board;
 use crate::error::{DispatchError, SourceError};
@@ -53,6 +54,7 @@ struct Shared {
     board_woken: Notify,
     presence: Mutex<Presence>,
     jumps: Mutex<Jumps>,
+    artifacts: Mutex<Progresses>,
     sign_in_links: Mutex<SignInLinks>,
     /// When jobs were ended other than by their workers, by the steady clock.
     ended: Mutex<HashMap<JobId, Timestamp>>,
@@ -377,6 +379,7 @@ impl Handle {
                 board_woken: Notify::new(),
                 presence: Mutex::new(Presence::new(Instant::now())),
                 jumps: Mutex::default(),
+                artifacts: Mutex::default(),
                 sign_in_links: Mutex::default(),
                 ended: Mutex::default(),
                 removals: Arc::default(),
@@ -497,6 +500,10 @@ impl Handle {
 
     pub(crate) fn jumps(&self) -> MutexGuard<'_, Jumps> {
         lock(&self.shared.jumps)
+    }
+
+    pub(crate) fn artifacts(&self) -> MutexGuard<'_, Progresses> {
+        lock(&self.shared.artifacts)
     }
 
     pub(crate) fn sign_in_links(&self) -> MutexGuard<'_, SignInLinks> {

@@ -11,6 +11,7 @@
     )
 )]
 
+mod artifact_progress;
 mod blobs;
 mod board;
 mod checkout;
@@ -41,6 +42,7 @@ mod uninterrupted;
 mod watch;
 mod worker;
 
+pub use artifact_progress::{ArtifactPhase, ArtifactProgress};
 pub use blobs::{BlobSettings, BlobUpload, NewBlob, Stored};
 pub use board::Message;
 pub use checkout::{Piece, SourceFiles};

@@ -15,6 +15,7 @@ use state::{EncodedRecord, LogReceipt, SubmitError, Upload};
 use tokio::time::Instant;
 use workflow::{InputValue, Outputs, hex};
 
+use crate::artifact_progress::ArtifactProgress;
 use crate::error::WorkerError;
 use crate::handle::Handle;
 
@@ -172,8 +173,10 @@ impl Handle {
         &self,
         worker: &Worker,
         mut steps: Vec<Step>,
+        artifact: Option<ArtifactProgress>,
     ) -> Result<(), WorkerError> {
         worker.executing()?;
+        self.note_artifact_progress(&worker.job, artifact);
         self.mask_errors(&worker.job, &mut steps, None).await;
         Ok(self
             .state()

@@ -3,11 +3,13 @@
 
 mod collect;
 mod pack;
+mod progress;
 
 use std::io;
 use std::path::PathBuf;
 
 pub(crate) use pack::{Packed, pack};
+pub(crate) use progress::Progress;
 
 /// Why an artifact cannot be packed.
 #[derive(Debug, thiserror::Error)]

@@ -106,6 +106,10 @@ pub const ARTIFACT_COMPRESSION: i64 = 3;
 /// Bytes read from a file at once while it is packed.
 pub const ARTIFACT_PIECE: usize = 64 * 1024;
 
+/// How long an artifact is packed or uploaded before it is reported, and the time between two such reports. Most are
+/// done sooner, and cost no report.
+pub const ARTIFACT_PROGRESS: Duration = Duration::from_secs(1);
+
 /// Bytes of a registration token on stdin or in a file; real ones have under 100.
 pub const REGISTRATION_TOKEN_BYTES: u64 = 4096;
 

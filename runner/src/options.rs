@@ -13,6 +13,8 @@ pub struct Options {
     pub clean_up: Duration,
     /// How long log lines and step changes wait for others.
     pub ship_after: Duration,
+    /// How long an artifact is packed or uploaded before it is reported, and the time between two such reports.
+    pub artifact_progress: Duration,
     /// How long a job that may be retried runs without contact to the daemon.
     pub silence: Duration,
     /// How long after a deadline the runner stops a job that the daemon has not cancelled.
@@ -29,6 +31,7 @@ impl Default for Options {
             grace: limits::GRACE,
             clean_up: limits::CLEAN_UP,
             ship_after: limits::SHIP_AFTER,
+            artifact_progress: limits::ARTIFACT_PROGRESS,
             silence: limits::SILENCE,
             deadline_allowance: limits::DEADLINE_ALLOWANCE,
             final_report: limits::FINAL_REPORT,

@@ -10,9 +10,9 @@ use client::{ArtifactUpload, Client};
 use model::{Masker, error_chain};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
-use wire::{Assignment, CompleteJob, JobFailure, JobState, ScanArtifact};
+use wire::{ArtifactPhase, Assignment, CompleteJob, JobFailure, JobState, ScanArtifact};
 
-use crate::artifact::{ArtifactError, Packed, pack};
+use crate::artifact::{ArtifactError, Packed, Progress, pack};
 use crate::clock;
 use crate::contact::Contact;
 use crate::environment::HostEnvironment;
@@ -240,6 +240,7 @@ impl Worker<'_> {
                 stored = self.store_artifact(artifact, ok, folder, evaluation) => stored,
                 reason = self.link.stop.requested() => Err(reason.explanation().to_owned()),
             };
+            self.timeline.end_progress();
             if let Err(message) = stored {
                 // All steps are done, so none of them shows the stop: it has to be the job's failure.
                 if let Some(failure) = self.link.stop.reason().as_ref().and_then(failure_of) {
@@ -277,6 +278,8 @@ impl Worker<'_> {
         let packed = self.pack(artifact, folder).await?;
         let mut backoff = limits::backoff();
         loop {
+            let mut progress = self.progress(artifact, ArtifactPhase::Uploading);
+            let size = packed.size;
             let file = packed
                 .file
                 .try_clone()
@@ -285,7 +288,8 @@ impl Worker<'_> {
                 name: &artifact.name,
                 content_digest: &packed.content_digest,
                 file,
-                size: packed.size,
+                size,
+                sent: Box::new(move |bytes| progress.note(bytes, size)),
             };
             let request = self.link.client.upload_artifact(self.link.job, upload);
             match self.link.judge(request.await) {
@@ -298,16 +302,25 @@ impl Worker<'_> {
         }
     }
 
+    fn progress(&self, artifact: &ScanArtifact, phase: ArtifactPhase) -> Progress {
+        let every = self.shared.options.artifact_progress;
+        self.timeline.progress(&artifact.name, phase, every)
+    }
+
     async fn pack(&self, artifact: &ScanArtifact, folder: &Path) -> Result<Packed, String> {
         let zip = self.shared.workdir.pack_path(self.link.job);
         let folder = folder.to_owned();
         let paths = artifact.paths.clone();
         let stop = self.link.stop.clone();
+        let mut progress = self.progress(artifact, ArtifactPhase::Packing);
         let packing = spawn_blocking(move || {
             let file = workdir::make_private_file(&zip).map_err(ArtifactError::Write)?;
             // The open file is enough. Without a name it goes when the process ends.
             std::fs::remove_file(&zip).map_err(ArtifactError::Write)?;
-            pack(&folder, &paths, file, || stop.reason().is_some())
+            pack(&folder, &paths, file, |bytes, of| {
+                progress.note(bytes, of);
+                stop.reason().is_none()
+            })
         });
         match packing.await {
             Ok(packed) => packed.map_err(|error| error_chain(&error)),

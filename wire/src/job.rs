@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::Explanation;
+use crate::{ArtifactProgress, Explanation};
 
 /// One invocation of a scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +44,9 @@ pub struct Job {
     pub steps: Vec<Step>,
     /// The artifacts stored so far.
     pub artifacts: Vec<Artifact>,
+    /// The artifact that its runner packs or uploads at this moment. Known for running jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storing: Option<ArtifactProgress>,
     /// What its steps have said, once it has completed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,

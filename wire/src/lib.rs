@@ -70,7 +70,8 @@ pub use why::{
     UnfinishedJob, Watching, Why,
 };
 pub use worker::{
-    Assignment, CompleteJob, Completed, JobFailure, ScanArtifact, ScanStep, Timeline, UploadOn,
+    ArtifactPhase, ArtifactProgress, Assignment, CompleteJob, Completed, JobFailure, ScanArtifact,
+    ScanStep, Timeline, UploadOn,
 };
 pub use workflow::{
     Diagnostic, Excerpt, How, Reading, Revision, Scan, ScanInput, Severity, StaleFile, Validate,

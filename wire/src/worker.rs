@@ -113,11 +113,44 @@ impl UploadOn {
 }
 
 /// The state of a job's steps. It has all of them, so a repeat is harmless.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timeline {
     /// Every step that started, ended or was skipped so far, in order.
     pub steps: Vec<Step>,
+    /// The artifact that is stored at this moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<ArtifactProgress>,
+}
+
+/// How far an artifact is that a running job stores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArtifactProgress {
+    pub name: String,
+    pub phase: ArtifactPhase,
+    /// Bytes of the files that are packed, or of the zip that was sent.
+    pub bytes: u64,
+    /// All bytes of the phase.
+    pub of: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactPhase {
+    /// Its files are put into a zip.
+    Packing,
+    /// The zip is sent to the daemon.
+    Uploading,
+}
+
+impl ArtifactPhase {
+    /// The name in JSON and for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Packing => "packing",
+            Self::Uploading => "uploading",
+        }
+    }
 }
 
 /// The end of a job as the runner reports it. The daemon derives success from the steps.

@@ -281,13 +281,19 @@ pub(crate) async fn wire_job(me: &Visible, job: &ShownJob) -> Result<wire::Job, 
         }
     };
     // The record of a completed job holds the count. After any other end, the runner may have added lines.
-    let (records, waiting) = match &job.state {
-        JobState::Scheduled => (0, me.why_waiting(job)),
-        JobState::Skipped { .. } => (0, None),
-        JobState::Succeeded { run, .. } => (run.log_records, None),
+    let records = match &job.state {
+        JobState::Scheduled | JobState::Skipped { .. } => 0,
+        JobState::Succeeded { run, .. } => run.log_records,
         JobState::Running { .. } | JobState::Failed { .. } | JobState::Cancelled { .. } => {
-            (me.log_records(job).await?, None)
+            me.log_records(job).await?
         }
     };
-    Ok(convert::job(job, inputs, records, waiting.as_ref()))
+    let (waiting, storing) = (me.why_waiting(job), me.artifact_progress(job));
+    Ok(convert::job(
+        job,
+        inputs,
+        records,
+        waiting.as_ref(),
+        storing.as_ref(),
+    ))
 }

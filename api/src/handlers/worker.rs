@@ -123,7 +123,8 @@ pub(super) async fn timeline(
         .into_iter()
         .map(convert::reported_step)
         .collect();
-    handle.report_steps(worker, steps).await?;
+    let artifact = report.artifact.map(convert::told_progress);
+    handle.report_steps(worker, steps, artifact).await?;
     Ok(reply::empty())
 }
 

@@ -212,6 +212,26 @@ async fn waiting_ends_with_the_job() {
 }
 
 #[tokio::test]
+async fn a_running_job_shows_the_artifact_that_is_stored() {
+    let service = Service::start().await;
+    let (_, worker) = service.claimed("one").await;
+    let path = format!("/v0/jobs/{}", worker.id);
+    let report = async |artifact: &str| {
+        let artifact = json!({"name": artifact, "phase": "packing", "bytes": 3, "of": 9});
+        let report = worker.call(Method::POST, &worker.path("timeline"));
+        let report = report.json(&json!({"steps": [], "artifact": artifact}));
+        assert_eq!(report.send(service.address).await.status, 204);
+        service.get(&path).await.expect(200)["storing"].clone()
+    };
+    // What the scan does not declare is not told on.
+    assert_eq!(report("made-up").await, json!(null));
+    let storing = json!({"name": "out", "phase": "packing", "bytes": 3, "of": 9});
+    assert_eq!(report("out").await, storing);
+    service.complete(&worker, 0).await.expect(200);
+    assert_eq!(service.get(&path).await.expect(200)["storing"], json!(null));
+}
+
+#[tokio::test]
 async fn waiting_ends_when_the_daemon_stops() {
     let service = Service::start().await;
     let job = service.dispatch("large").await;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 use wire::{
-    Artifact, Clause, Condition, Diagnostic, Evaluation, Explanation, Input, Job, JobReason,
-    JobState, LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord,
-    Revision, RevisionRef, Runner, RunnerJob, RunnerRef, Scan, ScanInput, ScanRead, Schedule,
-    Severity, Source, SourceAccess, StaleFile, Step, StepOutcome, StepStatus, Stream,
-    SuspendedPart, Suspension, Tip, Token, Trigger, UnfinishedJob, Watching, Why, Workflow,
-    WorkflowRef,
+    Artifact, ArtifactPhase, ArtifactProgress, Clause, Condition, Diagnostic, Evaluation,
+    Explanation, Input, Job, JobReason, JobState, LedgerCause, LedgerOutcome, LedgerRecord,
+    LogRecord, LogSummary, NewLogRecord, Revision, RevisionRef, Runner, RunnerJob, RunnerRef, Scan,
+    ScanInput, ScanRead, Schedule, Severity, Source, SourceAccess, StaleFile, Step, StepOutcome,
+    StepStatus, Stream, SuspendedPart, Suspension, Tip, Token, Trigger, UnfinishedJob, Watching,
+    Why, Workflow, WorkflowRef,
 };
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -54,6 +54,12 @@ pub(crate) fn job(state: JobState) -> Job {
         ]),
         created_at: at(0),
         rerun_of: None,
+        storing: (state == JobState::Running).then(|| ArtifactProgress {
+            name: "hosts".to_owned(),
+            phase: ArtifactPhase::Uploading,
+            bytes: 3 << 20,
+            of: 40 << 20,
+        }),
         started_at: Some(at(1)),
         finished_at: state.is_terminal().then(|| at(9)),
         runner: Some(RunnerRef {

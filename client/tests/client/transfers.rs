@@ -1,6 +1,8 @@
 //! Artifacts up and down.
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use client::{ArtifactUpload, Error};
 use uuid::Uuid;
@@ -20,6 +22,7 @@ fn upload(size: u64) -> ArtifactUpload<'static> {
         content_digest: "sha256:00",
         file,
         size,
+        sent: Box::new(|_| ()),
     }
 }
 
@@ -28,8 +31,15 @@ async fn an_upload_is_the_whole_file_from_its_start() {
     let server = Server::start([Reply::new(201, &[], "")]).await;
     let size = content().len().try_into().unwrap();
     let client = server.client();
-    let sent = client.upload_artifact(Uuid::nil(), upload(size));
+    let told = Arc::new(AtomicU64::new(0));
+    let telling = told.clone();
+    let upload = ArtifactUpload {
+        sent: Box::new(move |bytes| telling.store(bytes, Ordering::Relaxed)),
+        ..upload(size)
+    };
+    let sent = client.upload_artifact(Uuid::nil(), upload);
     sent.await.unwrap();
+    assert_eq!(told.load(Ordering::Relaxed), size);
     let request = &server.seen()[0];
     assert_eq!(
         request.line,

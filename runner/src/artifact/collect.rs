@@ -23,6 +23,16 @@ pub(super) struct Entry {
     pub(super) kind: EntryKind,
 }
 
+impl Entry {
+    /// Bytes of its content.
+    pub(super) const fn length(&self) -> u64 {
+        match self.kind {
+            EntryKind::File(length) => length,
+            EntryKind::Folder => 0,
+        }
+    }
+}
+
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryKind {

@@ -32,7 +32,8 @@ pub(crate) struct Packed {
 
 /// Packs `paths` of the job's folder into `file`, which must be empty.
 ///
-/// Blocks while it reads and writes. Calls `stopped` from time to time, and gives up if that is true.
+/// Blocks while it reads and writes. Calls `go_on` from time to time with the number of bytes that are packed and of all
+/// bytes, and gives up if it answers no.
 ///
 /// # Errors
 /// [`ArtifactError`]; the content of the file is not usable then.
@@ -40,36 +41,37 @@ pub(crate) fn pack(
     folder: &Path,
     paths: &[String],
     file: File,
-    stopped: impl Fn() -> bool,
+    go_on: impl FnMut(u64, u64) -> bool,
 ) -> Result<Packed, ArtifactError> {
     let entries = collect(folder, paths)?;
     let mut packer = Packer {
         zip: ZipWriter::new(BufWriter::new(file)),
         digest: Sha256::new(),
         piece: vec![0; limits::ARTIFACT_PIECE],
+        packed: 0,
+        all: entries.values().map(Entry::length).sum(),
+        go_on,
     };
     for (name, entry) in &entries {
-        if stopped() {
-            return Err(ArtifactError::Stopped);
-        }
-        packer.add(name, entry, &stopped)?;
+        packer.add(name, entry)?;
     }
     packer.finish()
 }
 
-struct Packer {
+struct Packer<G> {
     zip: ZipWriter<BufWriter<File>>,
     digest: Sha256,
     piece: Vec<u8>,
+    /// Bytes of files that are packed.
+    packed: u64,
+    /// Bytes of all files.
+    all: u64,
+    go_on: G,
 }
 
-impl Packer {
-    fn add(
-        &mut self,
-        name: &str,
-        entry: &Entry,
-        stopped: &impl Fn() -> bool,
-    ) -> Result<(), ArtifactError> {
+impl<G: FnMut(u64, u64) -> bool> Packer<G> {
+    fn add(&mut self, name: &str, entry: &Entry) -> Result<(), ArtifactError> {
+        self.check()?;
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
             .compression_level(Some(limits::ARTIFACT_COMPRESSION))
@@ -84,18 +86,21 @@ impl Packer {
                 self.zip
                     .start_file(name, options.large_file(length >= LONG_FORM))
                     .map_err(|error| ArtifactError::Write(error.into()))?;
-                self.add_content(name, &entry.path, length, stopped)
+                self.add_content(name, &entry.path, length)
             }
         }
     }
 
-    fn add_content(
-        &mut self,
-        name: &str,
-        path: &Path,
-        length: u64,
-        stopped: &impl Fn() -> bool,
-    ) -> Result<(), ArtifactError> {
+    /// Whether the packing goes on.
+    fn check(&mut self) -> Result<(), ArtifactError> {
+        if (self.go_on)(self.packed, self.all) {
+            Ok(())
+        } else {
+            Err(ArtifactError::Stopped)
+        }
+    }
+
+    fn add_content(&mut self, name: &str, path: &Path, length: u64) -> Result<(), ArtifactError> {
         let unreadable = |source| ArtifactError::Read {
             path: path.to_owned(),
             source,
@@ -117,14 +122,13 @@ impl Packer {
             if read == 0 {
                 return if left == 0 { Ok(()) } else { Err(changed()) };
             }
-            if stopped() {
-                return Err(ArtifactError::Stopped);
-            }
+            self.check()?;
             // The length was hashed before the content, so a file that still grows cannot be packed.
             left = left.checked_sub(read as u64).ok_or_else(changed)?;
             let piece = &self.piece[..read];
             self.digest.update(piece);
             self.zip.write_all(piece).map_err(ArtifactError::Write)?;
+            self.packed += read as u64;
         }
     }
 

@@ -22,7 +22,7 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
 fn pack_paths(folder: &Path, paths: &[&str]) -> Result<(Vec<u8>, String), ArtifactError> {
     let paths: Vec<_> = paths.iter().map(|path| (*path).to_owned()).collect();
     let file = tempfile::NamedTempFile::new().unwrap();
-    let packed = pack(folder, &paths, file.reopen().unwrap(), || false)?;
+    let packed = pack(folder, &paths, file.reopen().unwrap(), |_, _| true)?;
     let bytes = fs::read(file.path()).unwrap();
     assert_eq!(packed.size, bytes.len() as u64);
     Ok((bytes, packed.content_digest))
@@ -170,10 +170,25 @@ fn special_files_are_refused_without_being_read() {
 }
 
 #[test]
+fn packing_says_how_far_it_is() {
+    let folder = tree(&[("a", "12"), ("b/c", "345")]);
+    let file = tempfile::tempfile().unwrap();
+    let mut told = Vec::new();
+    let paths = ["a".to_owned(), "b".to_owned()];
+    pack(folder.path(), &paths, file, |bytes, of| {
+        told.push((bytes, of));
+        true
+    })
+    .unwrap();
+    assert!(told.iter().all(|(_, of)| *of == 5), "{told:?}");
+    assert!(told.is_sorted() && told.contains(&(2, 5)), "{told:?}");
+}
+
+#[test]
 fn packing_stops_when_the_job_stops() {
     let folder = tree(&[("a", "1")]);
     let file = tempfile::tempfile().unwrap();
-    let packed = pack(folder.path(), &["a".to_owned()], file, || true);
+    let packed = pack(folder.path(), &["a".to_owned()], file, |_, _| false);
     assert!(matches!(packed, Err(ArtifactError::Stopped)));
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Read as _};
 
-use wire::{JobFailure, Stream, UploadOn};
+use wire::{ArtifactPhase, JobFailure, Stream, UploadOn};
 
 use crate::fake_daemon::Fault;
 use crate::harness::{FAILED, Harness, SKIPPED, SUCCEEDED, artifact, ends, job, step_if};
@@ -29,6 +29,27 @@ async fn artifacts_hold_what_the_steps_left() {
     let mut file = archive.by_name("out/file").unwrap();
     file.read_to_string(&mut content).unwrap();
     assert_eq!(content, "content\n");
+}
+
+#[tokio::test]
+async fn an_artifact_that_takes_long_is_reported() {
+    let harness = Harness::start().await;
+    let mut job = job(&["echo content > file"]);
+    job.artifacts = vec![artifact("one.zip", &["file"])];
+    harness.daemon.go_away("one.zip");
+    harness.daemon.offer(job.clone());
+    let reported = harness.daemon.wait_for("the upload", |state| {
+        let mut told = state.timelines.iter();
+        told.find_map(|(_, timeline)| {
+            let artifact = timeline.artifact.clone()?;
+            (artifact.phase == ArtifactPhase::Uploading).then_some(artifact)
+        })
+    });
+    let reported = reported.await;
+    assert_eq!(reported.name, "one.zip");
+    assert!(0 < reported.bytes && reported.bytes == reported.of);
+    harness.daemon.come_back();
+    assert_eq!(harness.daemon.completion(job.job_id).await.failure, None);
 }
 
 #[tokio::test]

@@ -29,6 +29,7 @@ pub(crate) const OPTIONS: Options = Options {
     grace: Duration::from_millis(400),
     clean_up: Duration::from_secs(60),
     ship_after: Duration::from_millis(10),
+    artifact_progress: Duration::ZERO,
     silence: Duration::from_secs(100),
     deadline_allowance: Duration::ZERO,
     final_report: Duration::from_secs(60),

@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
 use wire::{Clause, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord, StepOutcome, Trigger};
 
-use super::{at, between, count, job_link, running_for};
+use super::{at, between, bytes, count, job_link, running_for};
 
 /// Why a job exists and what became of it, in one or two sentences. `made_by` is the line of the ledger that says it
 /// was made, if it is known. `usual` is how long jobs of its scan take.
@@ -92,6 +92,10 @@ fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {
         JobState::Running => html! {
             "It runs"
             @if let Some(started) = job.started_at { " for " b { (running_for(started, now)) } }
+            @if let Some(storing) = &job.storing {
+                ", and is " (storing.phase.as_str()) " " b { (storing.name) }
+                ", " (bytes(storing.bytes)) " of " (bytes(storing.of))
+            }
             "."
         },
         JobState::Succeeded => html! { "It " b { "succeeded" } (after(job)) "." },

@@ -120,6 +120,12 @@ pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
         ]),
         created_at: ago(260),
         rerun_of: (state == JobState::Cancelled).then(|| id(4)),
+        storing: (state == JobState::Running).then(|| ArtifactProgress {
+            name: texts.text("hosts"),
+            phase: ArtifactPhase::Uploading,
+            bytes: 3_200_000,
+            of: 41_000_000,
+        }),
         started_at: started.then(|| ago(252)),
         finished_at: state.is_terminal().then(|| ago(12)),
         runner: started.then(|| RunnerRef {

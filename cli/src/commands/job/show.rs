@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wire::{Artifact, Job, LogSummary, Step};
+use wire::{Artifact, ArtifactProgress, Job, LogSummary, Step};
 
 use crate::follow::cut_at;
 use crate::table::{Fields, Table, bytes, short_commit, time, time_or_dash};
@@ -29,6 +29,7 @@ pub(super) fn text(job: &Job) -> String {
             ),
         )
         .add_some("waiting", job.waiting.as_ref().map(|why| &why.message))
+        .add_some("artifact", job.storing.as_ref().map(storing))
         .add("trigger", job.trigger.as_str())
         .add_some("rerun of", job.rerun_of.map(|job| job.to_string()))
         .add_some("runner", job.runner.as_ref().map(|runner| &runner.name))
@@ -52,6 +53,17 @@ pub(super) fn text(job: &Job) -> String {
         text.push_str(&section);
     }
     text
+}
+
+/// How far the artifact is that is stored at this moment.
+fn storing(artifact: &ArtifactProgress) -> String {
+    format!(
+        "{} {}, {} of {}",
+        artifact.phase.as_str(),
+        artifact.name,
+        bytes(artifact.bytes),
+        bytes(artifact.of)
+    )
 }
 
 /// The number of records, and whether the log was cut.

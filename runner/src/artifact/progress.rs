@@ -1,0 +1,50 @@
+//! Tells how far an artifact is, from time to time.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use wire::{ArtifactPhase, ArtifactProgress, Timeline};
+
+/// The progress of one phase of one artifact.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    report: watch::Sender<Timeline>,
+    name: String,
+    phase: ArtifactPhase,
+    every: Duration,
+    told: Instant,
+}
+
+impl Progress {
+    pub(crate) fn new(
+        report: watch::Sender<Timeline>,
+        name: &str,
+        phase: ArtifactPhase,
+        every: Duration,
+    ) -> Self {
+        Self {
+            report,
+            name: name.to_owned(),
+            phase,
+            every,
+            told: Instant::now(),
+        }
+    }
+
+    /// Notes that `bytes` of `of` are done.
+    pub(crate) fn note(&mut self, bytes: u64, of: u64) {
+        let now = Instant::now();
+        if now.duration_since(self.told) < self.every {
+            return;
+        }
+        self.told = now;
+        let progress = ArtifactProgress {
+            name: self.name.clone(),
+            phase: self.phase,
+            bytes,
+            of,
+        };
+        self.report
+            .send_modify(|report| report.artifact = Some(progress));
+    }
+}

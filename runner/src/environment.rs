@@ -9,6 +9,7 @@ use std::path::Path;
 use wire::Assignment;
 
 use crate::limits;
+use crate::source_files;
 
 /// The token for steps that call the API.
 const TOKEN: &str = "SERVICE_TOKEN";
@@ -89,8 +90,13 @@ pub(crate) enum EnvironmentError {
 pub(crate) struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
-    /// The environment of a job's steps, without the workflow's `env`.
-    pub(crate) fn of_job(host: &HostEnvironment, assignment: &Assignment, url: &str) -> Self {
+    /// The environment of a job's steps, without the workflow's `env`. They run in `folder`.
+    pub(crate) fn of_job(
+        host: &HostEnvironment,
+        assignment: &Assignment,
+        url: &str,
+        folder: &Path,
+    ) -> Self {
         let mut variables: BTreeMap<OsString, OsString> = host
             .0
             .iter()
@@ -107,6 +113,17 @@ impl Environment {
         ];
         for (name, value) in of_service {
             variables.insert(name.into(), value.into());
+        }
+        if let Some(checkout) = &assignment.checkout {
+            let folder = folder.join(source_files::FOLDER);
+            variables.insert("SERVICE_SOURCE_DIR".into(), folder.into());
+            let of_source = [
+                ("SERVICE_SOURCE_COMMIT", &checkout.commit),
+                ("SERVICE_SOURCE_REF", &checkout.reference),
+            ];
+            for (name, value) in of_source {
+                variables.insert(name.into(), value.into());
+            }
         }
         Self(variables)
     }

@@ -81,7 +81,7 @@ impl Execution<'_> {
 
     /// The environment of all steps, evaluated once.
     async fn environment(&self, host: &HostEnvironment, url: &str) -> Result<Environment, String> {
-        let mut environment = Environment::of_job(host, self.assignment, url);
+        let mut environment = Environment::of_job(host, self.assignment, url, self.folder);
         for (name, template) in &self.assignment.env {
             let value = self
                 .evaluation

@@ -1,7 +1,8 @@
 //! The runner: asks the daemon for jobs, executes their steps, streams their output and uploads their artifacts.
 //!
 //! It never reads the daemon's state or a Git repository; everything it knows came over HTTP. It runs a job at
-//! most once. When a job ends, nothing of it stays on this machine. If the daemon goes away and comes back, no job stops
+//! most once. When a job ends, nothing of it stays on this
+//! machine, except that the files of repositories stay in a cache. If the daemon goes away and comes back, no job stops
 //! and no line of a log is lost.
 
 #![cfg_attr(
@@ -13,6 +14,7 @@
 )]
 
 mod artifact;
+mod checkout;
 mod clock;
 mod commands;
 mod configuration;
@@ -34,6 +36,8 @@ mod polls;
 mod process_group;
 mod session;
 mod shutdown;
+mod source_cache;
+mod source_files;
 mod spool;
 mod step;
 mod step_outputs;

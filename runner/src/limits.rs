@@ -91,6 +91,18 @@ pub const ENVIRONMENT_ENTRY_BYTES: usize = 128 * 1024;
 /// bounds in [`workflow::limits`].
 pub const OUTPUTS_FILE_BYTES: u64 = 64 * 1024;
 
+/// Bytes of the cached files of repositories: some hundred commits of a repository of scripts, and a small part of a disk.
+pub const SOURCE_CACHE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+
+/// Entries of one checkout. The daemon has a lower limit.
+pub const SOURCE_ENTRIES: usize = 100_000;
+
+/// Bytes read from a cached tar at once.
+pub const SOURCE_PIECE: usize = 128 * 1024;
+
+/// Names of submodules and of pointers that the log of a job has. The rest is counted.
+pub const NAMED_FILES: usize = 10;
+
 /// Entries of one artifact. Their names are held in memory to be sorted.
 pub const ARTIFACT_ENTRIES: usize = 100_000;
 

@@ -1,10 +1,10 @@
-//! The durations that a runner works with. Tests use shorter ones.
+//! The durations and bounds that a runner works with. Tests use shorter ones.
 
 use std::time::Duration;
 
 use crate::limits;
 
-/// Durations; the default is what the documentation promises.
+/// Durations and bounds; the default is what the documentation promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// From SIGTERM to SIGKILL.
@@ -23,6 +23,8 @@ pub struct Options {
     pub final_report: Duration,
     /// How long the log of a cancelled job is still shipped after its processes have ended.
     pub final_log: Duration,
+    /// Bytes of the cached files of repositories.
+    pub source_cache: u64,
 }
 
 impl Default for Options {
@@ -36,6 +38,7 @@ impl Default for Options {
             deadline_allowance: limits::DEADLINE_ALLOWANCE,
             final_report: limits::FINAL_REPORT,
             final_log: limits::FINAL_LOG,
+            source_cache: limits::SOURCE_CACHE_BYTES,
         }
     }
 }

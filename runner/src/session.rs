@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Backoff, Client, Error as ClientError, PollAnswer, Secret};
-use model::error_chain;
+use model::{CHECKOUT, error_chain};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -25,6 +25,7 @@ use crate::limits;
 use crate::options::Options;
 use crate::polls::Polls;
 use crate::shutdown::{Shutdown, Urgency};
+use crate::source_cache::SourceCache;
 use crate::stop::{Stop, StopSignal};
 use crate::workdir::{self, Workdir, WorkdirError};
 use crate::worker::{Shared, work};
@@ -83,8 +84,10 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
     workdir::remove_leftovers(&setup.folder.join("spool"));
     let client = anonymous.with_token(Secret::new(configuration.token.clone()));
     let contact = Contact::new();
+    let sources = SourceCache::open(setup.folder.join("sources"), setup.options.source_cache);
     let shared = Shared {
         client: anonymous,
+        sources,
         url,
         folder: setup.folder,
         workdir,
@@ -252,6 +255,7 @@ impl Session {
         Hello {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             instance: self.instance.id(),
+            capabilities: vec![CHECKOUT.to_owned()],
         }
     }
 

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use wire::{ArtifactPhase, Assignment, CompleteJob, JobFailure, JobState, ScanArtifact};
 
 use crate::artifact::{ArtifactError, Packed, Progress, pack};
+use crate::checkout;
 use crate::clock;
 use crate::contact::Contact;
 use crate::environment::HostEnvironment;
@@ -24,6 +25,7 @@ use crate::limits;
 use crate::link::{Link, Verdict};
 use crate::log_shipper::LogShipper;
 use crate::options::Options;
+use crate::source_cache::SourceCache;
 use crate::spool;
 use crate::step_outputs::JobOutputs;
 use crate::stop::{Stop, StopSignal};
@@ -47,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) folder: std::path::PathBuf,
     /// Where jobs work.
     pub(crate) workdir: Workdir,
+    /// Files of repositories, for further jobs.
+    pub(crate) sources: SourceCache,
     /// What steps may inherit.
     pub(crate) environment: HostEnvironment,
     /// Durations.
@@ -195,6 +199,22 @@ impl Worker<'_> {
                 return Some(JobFailure::SetupFailed(message));
             }
         };
+        if let Some(checkout) = &self.assignment.checkout {
+            let brought = tokio::select! {
+                biased;
+                brought = checkout::bring(&self.shared.sources, &self.link, checkout, &folder) => brought,
+                // The steps are cancelled below, as those of any job.
+                _ = self.link.stop.requested() => Ok(String::new()),
+            };
+            match brought {
+                Ok(lines) => self.say(&lines),
+                Err(_) if self.link.stop.reason().is_some() => {}
+                Err(message) => {
+                    self.say(&message);
+                    return Some(JobFailure::CheckoutFailed(message));
+                }
+            }
+        }
         let evaluation = match Evaluation::of(&self.assignment) {
             Ok(evaluation) => evaluation,
             Err(error) => return Some(JobFailure::SetupFailed(error_chain(&error))),
@@ -225,6 +245,13 @@ impl Worker<'_> {
         }
     }
 
+    /// Adds the runner's own lines to the log.
+    fn say(&self, lines: &str) {
+        if let Err(error) = self.log.add_runner_lines(None, lines) {
+            tracing::warn!(job = %self.link.job, error = error_chain(&error), "cannot log");
+        }
+    }
+
     /// Uploads the artifacts that are wanted after such steps. If a step has failed the job (not `ok`), an artifact that
     /// cannot be stored is a line in the log.
     async fn store_artifacts(
@@ -247,9 +274,7 @@ impl Worker<'_> {
                     return Err(failure);
                 }
                 let message = format!("artifact {}: {message}", artifact.name);
-                if let Err(error) = self.log.add_runner_lines(None, &message) {
-                    tracing::warn!(job = %self.link.job, error = error_chain(&error), "cannot log");
-                }
+                self.say(&message);
                 if ok {
                     return Err(JobFailure::ArtifactFailed(message));
                 }
@@ -414,6 +439,7 @@ fn masked(failure: JobFailure, masker: &Masker) -> JobFailure {
     match failure {
         JobFailure::ArtifactFailed(message) => JobFailure::ArtifactFailed(masker.mask(&message)),
         JobFailure::EnvFailed(message) => JobFailure::EnvFailed(masker.mask(&message)),
+        JobFailure::CheckoutFailed(message) => JobFailure::CheckoutFailed(masker.mask(&message)),
         JobFailure::SetupFailed(message) => JobFailure::SetupFailed(masker.mask(&message)),
         JobFailure::RunnerStopped(message) => JobFailure::RunnerStopped(masker.mask(&message)),
     }

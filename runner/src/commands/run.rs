@@ -1,5 +1,7 @@
 //! `everscan-runner run`: works for the service until told to end.
 
+use workflow::{SizeError, parse_size};
+
 use super::{Failure, home, host_environment, runner_name, runtime};
 use crate::configuration::{Configuration, folder_of};
 use crate::options::Options;
@@ -11,6 +13,19 @@ pub(super) struct Run {
     /// The runner's name [default: the host name].
     #[arg(long, env = "SERVICE_NAME")]
     name: Option<String>,
+    /// How much disk the files of repositories may take that are kept for further jobs.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "2GiB",
+        value_parser = size,
+        env = "SERVICE_SOURCE_CACHE_SIZE"
+    )]
+    source_cache_size: u64,
+}
+
+fn size(text: &str) -> Result<u64, SizeError> {
+    parse_size(text)
 }
 
 impl Run {
@@ -21,7 +36,10 @@ impl Run {
             configuration: Configuration::load(&home, &name)?,
             folder: folder_of(&home, &name)?,
             environment: host_environment(),
-            options: Options::default(),
+            options: Options {
+                source_cache: self.source_cache_size,
+                ..Options::default()
+            },
         };
         let runtime = runtime()?;
         let ended = runtime.block_on(async {

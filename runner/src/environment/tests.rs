@@ -19,6 +19,7 @@ fn assignment(pass_env: &[&str]) -> Assignment {
         env: Vec::new(),
         pass_env: pass_env.iter().map(|name| (*name).to_owned()).collect(),
         steps: Vec::new(),
+        checkout: None,
         artifacts: Vec::new(),
         context: serde_json::Value::Null,
         secrets: BTreeMap::new(),
@@ -50,7 +51,12 @@ fn only_named_variables_come_from_the_runner() {
         ("PROXY", "p"),
         ("SERVICE_JOB_ID", "of the runner"),
     ]);
-    let environment = Environment::of_job(&host, &assignment(&["PROXY", "MISSING"]), "http://d");
+    let environment = Environment::of_job(
+        &host,
+        &assignment(&["PROXY", "MISSING"]),
+        "http://d",
+        Path::new("/job"),
+    );
     assert_eq!(
         names(&environment),
         [
@@ -73,8 +79,12 @@ fn only_named_variables_come_from_the_runner() {
 
 #[test]
 fn later_layers_win() {
-    let mut environment =
-        Environment::of_job(&host(&[("PATH", "/bin")]), &assignment(&[]), "http://d");
+    let mut environment = Environment::of_job(
+        &host(&[("PATH", "/bin")]),
+        &assignment(&[]),
+        "http://d",
+        Path::new("/job"),
+    );
     environment.set("PATH", "/opt".to_owned());
     environment.set("SERVICE_URL", "http://other".to_owned());
     assert_eq!(environment.path(), Some(OsStr::new("/opt")));
@@ -84,12 +94,14 @@ fn later_layers_win() {
 #[test]
 fn impossible_entries_are_errors_that_name_them() {
     let refused = |name: &str, value: String| {
-        let mut environment = Environment::of_job(&host(&[]), &assignment(&[]), "http://d");
+        let mut environment =
+            Environment::of_job(&host(&[]), &assignment(&[]), "http://d", Path::new("/job"));
         environment.set(name, value);
         environment.entries().unwrap_err()
     };
     let fits = limits::ENVIRONMENT_ENTRY_BYTES - "BIG".len() - 2;
-    let mut environment = Environment::of_job(&host(&[]), &assignment(&[]), "http://d");
+    let mut environment =
+        Environment::of_job(&host(&[]), &assignment(&[]), "http://d", Path::new("/job"));
     environment.set("BIG", "x".repeat(fits));
     environment.entries().unwrap();
     assert_eq!(
@@ -111,4 +123,31 @@ fn impossible_entries_are_errors_that_name_them() {
         refused("", String::new()),
         EnvironmentError::Name { .. }
     ));
+}
+
+#[test]
+fn a_job_with_files_knows_where_they_are_and_which() {
+    let with_files = Assignment {
+        checkout: Some(wire::Checkout {
+            commit: "5".repeat(40),
+            reference: "main".to_owned(),
+            paths: Vec::new(),
+        }),
+        ..assignment(&[])
+    };
+    let value = |assignment: &Assignment, name: &str| {
+        let environment =
+            Environment::of_job(&host(&[]), assignment, "http://d", Path::new("/job"));
+        let entries = environment.entries().unwrap();
+        let found = entries.into_iter().find(|(found, _)| found == name);
+        found.map(|(_, value)| value.into_string().unwrap())
+    };
+    for (name, expected) in [
+        ("SERVICE_SOURCE_DIR", "/job/source"),
+        ("SERVICE_SOURCE_COMMIT", &"5".repeat(40)),
+        ("SERVICE_SOURCE_REF", "main"),
+    ] {
+        assert_eq!(value(&with_files, name).as_deref(), Some(expected));
+        assert_eq!(value(&assignment(&[]), name), None);
+    }
 }

@@ -205,6 +205,7 @@ pub(crate) fn job(scripts: &[&str]) -> Assignment {
         env: Vec::new(),
         pass_env: Vec::new(),
         steps: scripts.iter().map(|script| step(script)).collect(),
+        checkout: None,
         artifacts: Vec::new(),
         context: json!({
             "project": "p", "workflow": "w", "revision": "r", "vars": {"GREETING": "hello"},

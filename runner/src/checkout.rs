@@ -1,0 +1,136 @@
+//! Brings the files of the repository into the folder of a job, before its first step.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use model::error_chain;
+use tokio::task::spawn_blocking;
+use wire::Checkout;
+
+use crate::limits;
+use crate::link::{Link, Verdict};
+use crate::source_cache::{Key, SourceCache};
+use crate::source_files::{self, FOLDER, Written};
+
+/// Bytes of zeros at the end of every tar.
+const END: usize = 1024;
+
+/// Why the files were not brought.
+struct Problem(String);
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self(format!("cannot keep the files: {error}"))
+    }
+}
+
+/// Puts the files into a new folder of `folder`. Returns the lines for the log of the job.
+///
+/// # Errors
+/// A message.
+pub(crate) async fn bring(
+    sources: &SourceCache,
+    link: &Link,
+    checkout: &Checkout,
+    folder: &Path,
+) -> Result<String, String> {
+    let key = Key::of(checkout).map_err(|error| error.to_string())?;
+    let download = async |file: File| download(link, file).await;
+    let tar = sources.get(&key, download).await;
+    let tar = tar.map_err(|Problem(message)| message)?;
+    let file = tar.file().map_err(|error| Problem::from(error).0)?;
+    let (folder, stop) = (folder.join(FOLDER), link.stop.clone());
+    let writing =
+        spawn_blocking(move || source_files::write(file, &folder, || stop.reason().is_some()));
+    match writing.await {
+        Ok(Ok(written)) => Ok(lines(checkout, &written)),
+        Ok(Err(error)) => {
+            tar.discard();
+            Err(format!(
+                "commit {}: {}",
+                checkout.commit,
+                error_chain(&error)
+            ))
+        }
+        Err(error) => Err(format!("writing the files panicked: {error}")),
+    }
+}
+
+/// What the log says about the files.
+fn lines(checkout: &Checkout, written: &Written) -> String {
+    let Checkout {
+        commit, reference, ..
+    } = checkout;
+    let noun = if written.files == 1 { "file" } else { "files" };
+    let mut lines = format!(
+        "{} {noun} of commit {commit} ({reference}) in {FOLDER}",
+        written.files
+    );
+    let further = [
+        (&written.submodules, "submodules are empty folders"),
+        (&written.pointers, "files of Git LFS are pointers"),
+    ];
+    for (names, what) in further {
+        if let Some(names) = names.line() {
+            lines.push_str(&format!("\n{what}: {names}"));
+        }
+    }
+    lines
+}
+
+/// Downloads the tar, from its start each time.
+async fn download(link: &Link, mut file: File) -> Result<(), Problem> {
+    let mut backoff = limits::backoff();
+    loop {
+        file.set_len(0)?;
+        file.rewind()?;
+        let failure = match link.judge(receive(link, &mut file).await?) {
+            Ok(()) => return Ok(()),
+            Err(failure) => failure,
+        };
+        match failure.verdict {
+            Verdict::Again => link.pause(&mut backoff, &failure).await,
+            Verdict::LogFrom(_) | Verdict::Over | Verdict::Refused => {
+                return Err(Problem(error_chain(&failure.error)));
+            }
+        }
+    }
+}
+
+/// One attempt. The outer error is one of this machine.
+async fn receive(link: &Link, file: &mut File) -> Result<Result<(), client::Error>, Problem> {
+    let mut download = match link.client.source_files(link.job).await {
+        Ok(download) => download,
+        Err(error) => return Ok(Err(error)),
+    };
+    loop {
+        match download.piece().await {
+            Ok(Some(piece)) => {
+                link.contact.heard();
+                file.write_all(&piece)?;
+            }
+            Ok(None) => break,
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    if is_whole(file)? {
+        Ok(Ok(()))
+    } else {
+        Err(Problem(
+            "the daemon has sent a part of the files".to_owned(),
+        ))
+    }
+}
+
+/// Whether the end of a tar is there.
+fn is_whole(file: &mut File) -> io::Result<bool> {
+    let length = file.stream_position()?;
+    if length < END as u64 {
+        return Ok(false);
+    }
+    let mut end = [1; END];
+    file.seek(SeekFrom::End(-(END as i64)))?;
+    file.read_exact(&mut end)?;
+    Ok(end == [0; END])
+}

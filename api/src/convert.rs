@@ -41,6 +41,10 @@ pub(crate) fn job(
             .collect(),
         created_at: job.created_at,
         rerun_of: job.rerun_of.map(JobId::uuid),
+        source: job.source.as_ref().map(|source| wire::JobSource {
+            commit: source.commit.clone(),
+            reference: source.reference.clone(),
+        }),
         started_at: run.map(|run| run.started_at),
         finished_at: end.map(|end| end.at),
         runner: runner_ref(job),
@@ -642,6 +646,7 @@ pub(crate) fn runner(
         exclusive: runner.exclusive,
         capacity: runner.capacity,
         version: runner.version.clone(),
+        capabilities: runner.capabilities.clone(),
         registered_at: runner.registered_at,
         heard_at,
         connected,

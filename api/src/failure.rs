@@ -177,6 +177,7 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::LogMismatch
         | ErrorCode::ArtifactMismatch
         | ErrorCode::ArtifactUnreadable
+        | ErrorCode::CheckoutFailed
         | ErrorCode::NameTaken
         | ErrorCode::RunnerInUse
         | ErrorCode::PollReplaced
@@ -437,6 +438,8 @@ impl From<WorkerError> for Failure {
             WorkerError::Unauthorized { .. } => unauthorized(),
             WorkerError::OfferLapsed { .. } => Self::new(ErrorCode::OfferLapsed, text),
             WorkerError::Over { .. } => Self::new(ErrorCode::JobOver, text),
+            WorkerError::Checkout { .. } => Self::new(ErrorCode::CheckoutFailed, text),
+            WorkerError::Stopping => Self::new(ErrorCode::Unavailable, text),
             WorkerError::Submit(error) => error.into(),
             WorkerError::Log(error) => error.into(),
             WorkerError::Read(error) => error.into(),

@@ -194,6 +194,7 @@ async fn of_worker(
 ) -> Result<Response, Failure> {
     let answer: Answering<'_> = match route {
         WorkerRoute::Resolve => Box::pin(worker::resolve(handle, worker)),
+        WorkerRoute::Source => Box::pin(worker::source(handle, worker)),
         WorkerRoute::Timeline => Box::pin(worker::timeline(handle, worker, request)),
         WorkerRoute::AppendLog => Box::pin(worker::append_log(handle, worker, request)),
         WorkerRoute::UploadArtifact => Box::pin(artifacts::upload(handle, worker, request)),

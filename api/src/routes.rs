@@ -206,6 +206,7 @@ routes! {
     }
     Worker WorkerRoute {
         Resolve POST "/v0/jobs/{job}/resolve"; [], SMALL_BODY;
+        Source GET "/v0/jobs/{job}/source"; [], 0;
         Timeline POST "/v0/jobs/{job}/timeline"; [], REPORT_BODY;
         AppendLog PATCH "/v0/jobs/{job}/logs"; ["from"], LOG_BODY;
         UploadArtifact PUT "/v0/jobs/{job}/artifacts/{artifact}"; [], ARTIFACT_BODY;

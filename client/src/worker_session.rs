@@ -10,6 +10,7 @@ use http_body_util::BodyExt as _;
 use uuid::Uuid;
 use wire::{Assignment, CompleteJob, Completed, LogReceipt, Timeline};
 
+use crate::artifact::Download;
 use crate::job::job_route;
 use crate::upload::pieces;
 use crate::{Client, Error, limits};
@@ -38,6 +39,18 @@ impl Client {
         self.call(Method::POST, &job_route(job).then("resolve"))
             .answer()
             .await
+    }
+
+    /// Begins the download of the files of the repository, a tar: `GET /jobs/{id}/source`.
+    ///
+    /// If the commit is gone or has files that no job gets, this is refused with [`wire::ErrorCode::CheckoutFailed`].
+    pub async fn source_files(&self, job: Uuid) -> Result<Download, Error> {
+        let answer = self
+            .call(Method::GET, &job_route(job).then("source"))
+            .limit(limits::HELD_ANSWER)
+            .open()
+            .await?;
+        Ok(Download::of(answer))
     }
 
     /// Reports all steps so far: `POST /jobs/{id}/timeline`.

@@ -206,6 +206,7 @@ impl Reason {
         "step_failed",
         "artifact_failed",
         "env_failed",
+        "checkout_failed",
         "setup_failed",
         "runner_stopped",
         "runner_lost",

@@ -72,6 +72,7 @@ fn job(number: u128) -> Job {
         inputs: BTreeMap::new(),
         created_at: DateTime::UNIX_EPOCH,
         rerun_of: None,
+        source: None,
         started_at: Some(DateTime::UNIX_EPOCH),
         finished_at: Some(DateTime::UNIX_EPOCH),
         runner: Some(RunnerRef {

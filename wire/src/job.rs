@@ -32,6 +32,10 @@ pub struct Job {
     /// The job that somebody ran again, which made this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<Uuid>,
+    /// The commit whose files it gets, if its scan has a `checkout`. Jobs that are not dispatched have none until they are
+    /// claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<JobSource>,
     /// When a runner claimed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,
@@ -69,6 +73,15 @@ pub struct RevisionRef {
     pub number: u64,
     /// The Git commit it was read from.
     pub commit: String,
+}
+
+/// The commit whose files a job gets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobSource {
+    pub commit: String,
+    /// The branch or tag that the source follows: as configured, else the full name of the default branch.
+    #[serde(rename = "ref")]
+    pub reference: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

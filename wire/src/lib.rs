@@ -39,9 +39,9 @@ pub use event::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent, Su
 pub use explanation::Explanation;
 pub use health::{Health, HealthStatus, Readiness, ReadyStatus};
 pub use job::{
-    Artifact, CancelJob, DispatchRequest, DispatchResponse, Input, Job, JobReason, JobState,
-    LogCut, LogSummary, Removed, RerunJob, RevisionRef, RunnerRef, Step, StepOutcome, StepStatus,
-    Trigger, WorkflowRef,
+    Artifact, CancelJob, DispatchRequest, DispatchResponse, Input, Job, JobReason, JobSource,
+    JobState, LogCut, LogSummary, Removed, RerunJob, RevisionRef, RunnerRef, Step, StepOutcome,
+    StepStatus, Trigger, WorkflowRef,
 };
 pub use log::{LogMatches, LogReceipt, LogRecord, NewLogRecord, RecordHead, Stream};
 pub use log_text::LogText;
@@ -70,8 +70,8 @@ pub use why::{
     UnfinishedJob, Watching, Why,
 };
 pub use worker::{
-    ArtifactPhase, ArtifactProgress, Assignment, CompleteJob, Completed, JobFailure, ScanArtifact,
-    ScanStep, Timeline, UploadOn,
+    ArtifactPhase, ArtifactProgress, Assignment, Checkout, CompleteJob, Completed, JobFailure,
+    ScanArtifact, ScanStep, Timeline, UploadOn,
 };
 pub use workflow::{
     Diagnostic, Excerpt, How, Reading, Revision, Scan, ScanInput, Severity, StaleFile, Validate,

@@ -110,6 +110,8 @@ pub enum ErrorCode {
     ArtifactMismatch,
     /// 409: the files of an artifact cannot be listed.
     ArtifactUnreadable,
+    /// 409: the files of the repository cannot be brought to the job; the detail names the commit and the reason.
+    CheckoutFailed,
     /// 409: a runner of that name is already registered.
     NameTaken,
     /// 409: another process works as this runner; a second one needs its own registration.

@@ -58,6 +58,10 @@ pub struct Hello {
     /// accepts one process at a time for a runner; all processes without an id count as one.
     #[serde(default)]
     pub instance: Uuid,
+    /// What the program can do beyond the first version, such as `checkout`. A job that needs more is not offered. Names that
+    /// the daemon does not know have no effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
 }
 
 /// A request for work. It carries the runner's whole state, so a repeat is harmless.
@@ -107,8 +111,11 @@ pub struct Runner {
     pub exclusive: bool,
     /// The number of jobs it runs at once.
     pub capacity: u32,
-    /// The version at its last request.
+    /// The version that its program said when it started.
     pub version: String,
+    /// What its program can do beyond the first version, as it said when it started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
     pub registered_at: DateTime<Utc>,
     /// The last request since the daemon started.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -24,6 +24,9 @@ pub struct Assignment {
     pub pass_env: Vec<String>,
     /// The steps, in order.
     pub steps: Vec<ScanStep>,
+    /// The files of the repository to put into the job's folder before the first step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkout: Option<Checkout>,
     /// The artifacts to upload after the steps.
     pub artifacts: Vec<ScanArtifact>,
     /// The values that expressions read, frozen at the claim, in the form of `context` in `job.json`.
@@ -51,6 +54,17 @@ impl fmt::Debug for Assignment {
             .field("scan", &self.scan)
             .finish_non_exhaustive()
     }
+}
+
+/// The files of the repository that a job gets from `GET /jobs/{id}/source`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Checkout {
+    pub commit: String,
+    /// What steps see as `SERVICE_SOURCE_REF`.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Files and folders; empty for the whole repository. The same commit and paths are always the same files.
+    pub paths: Vec<String>,
 }
 
 /// One step to execute.
@@ -177,6 +191,8 @@ pub enum JobFailure {
     ArtifactFailed(String),
     /// A value in the scan's `env` could not be evaluated.
     EnvFailed(String),
+    /// The files of the repository could not be brought to the job.
+    CheckoutFailed(String),
     /// The runner could not prepare the job.
     SetupFailed(String),
     /// The runner was ordered to stop at once.

@@ -142,8 +142,9 @@ pub(super) async fn hello(
     runner: RunnerSession,
     request: Request,
 ) -> Result<Response, Failure> {
+    let (runner, hello) = speaker(runner, request).await?;
     handle
-        .runner_starts(speaker(runner, request).await?)
+        .runner_starts(runner, hello.version, hello.capabilities)
         .await?;
     Ok(reply::empty())
 }
@@ -154,13 +155,18 @@ pub(super) async fn goodbye(
     runner: RunnerSession,
     request: Request,
 ) -> Result<Response, Failure> {
-    handle.runner_stops(speaker(runner, request).await?).await?;
+    let (runner, _) = speaker(runner, request).await?;
+    handle.runner_stops(runner).await?;
     Ok(reply::empty())
 }
 
-async fn speaker(runner: RunnerSession, mut request: Request) -> Result<RunnerSession, Failure> {
-    let Hello { instance, .. } = request.body.json(&request.headers).await?;
-    Ok(runner.spoken_by(Instance::from_uuid(instance)))
+async fn speaker(
+    runner: RunnerSession,
+    mut request: Request,
+) -> Result<(RunnerSession, Hello), Failure> {
+    let hello: Hello = request.body.json(&request.headers).await?;
+    let runner = runner.spoken_by(Instance::from_uuid(hello.instance));
+    Ok((runner, hello))
 }
 
 /// A runner asks for work. The answer is held until there is something to do, up to 50 s.

@@ -1,5 +1,6 @@
-//! The routes of a worker: resolve, timeline, logs, complete.
+//! The routes of a worker: resolve, source, timeline, logs, complete.
 
+use model::Job;
 use model::decide::Failure as JobFailure;
 use reconciler::{Handle, Resolved, Worker, WorkerError};
 use state::{EncodedRecord, NewLogRecord};
@@ -56,6 +57,7 @@ fn assignment(handle: &Handle, resolved: &Resolved) -> Result<Assignment, Failur
             .collect(),
         pass_env: scan.pass_env.clone(),
         steps: scan.steps.iter().map(step).collect(),
+        checkout: checkout(scan, job),
         artifacts: artifacts(scan),
         context: serde_json::to_value(context).map_err(|error| Failure::internal(&error))?,
         secrets: values
@@ -90,6 +92,37 @@ fn step(step: &Step) -> ScanStep {
             .timeout
             .map(|timeout| u64::try_from(timeout.num_seconds()).unwrap_or(0)),
     }
+}
+
+fn checkout(scan: &Scan, job: &Job) -> Option<wire::Checkout> {
+    let (checkout, source) = (scan.checkout.as_ref()?, job.source.as_ref()?);
+    Some(wire::Checkout {
+        commit: source.commit.clone(),
+        reference: source.reference.clone(),
+        paths: checkout.paths().to_vec(),
+    })
+}
+
+/// Streams the files of the repository that the job gets. If they cannot be read to the end, the answer breaks off.
+pub(super) async fn source(handle: &Handle, worker: &Worker) -> Result<Response, Failure> {
+    let mut files = handle.source_files(worker).await?.read();
+    let job = worker.job().id;
+    Ok(reply::streamed("application/x-tar", async move |pieces| {
+        while let Some(piece) = files.recv().await {
+            match piece {
+                Ok(piece) => {
+                    if pieces.send(piece).await.is_err() {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%job, error, "files of a repository cannot be read; the answer is broken off");
+                    pieces.cut_off();
+                    return;
+                }
+            }
+        }
+    }))
 }
 
 fn artifacts(scan: &Scan) -> Vec<ScanArtifact> {
@@ -184,6 +217,7 @@ pub(super) async fn complete(
     let failure = report.failure.map(|failure| match failure {
         wire::JobFailure::ArtifactFailed(message) => JobFailure::Artifact(message),
         wire::JobFailure::EnvFailed(message) => JobFailure::Env(message),
+        wire::JobFailure::CheckoutFailed(message) => JobFailure::Checkout(message),
         wire::JobFailure::SetupFailed(message) => JobFailure::Setup(message),
         wire::JobFailure::RunnerStopped(message) => JobFailure::RunnerStopped(message),
     });

@@ -448,6 +448,11 @@ fn runner(route: RunnerRoute, it: &mut Describer<'_>) -> Operation {
 fn worker(route: WorkerRoute, it: &mut Describer<'_>) -> Operation {
     match route {
         WorkerRoute::Resolve => it.answers::<wire::Assignment>("A worker claims its job"),
+        WorkerRoute::Source => Operation {
+            statuses: &[200],
+            answer: Answer::Bytes("application/x-tar"),
+            ..does("A worker gets the files of the repository, as a tar")
+        },
         WorkerRoute::Timeline => it.takes_only::<wire::Timeline>("A worker reports the steps"),
         WorkerRoute::AppendLog => {
             it.takes::<Vec<wire::NewLogRecord>, wire::LogReceipt>("A worker appends to the log")

@@ -60,6 +60,7 @@ pub(crate) fn job(state: JobState) -> Job {
             bytes: 3 << 20,
             of: 40 << 20,
         }),
+        source: None,
         started_at: Some(at(1)),
         finished_at: state.is_terminal().then(|| at(9)),
         runner: Some(RunnerRef {
@@ -257,6 +258,7 @@ pub(crate) fn runner() -> Runner {
         exclusive: true,
         capacity: 4,
         version: "0.1.0".to_owned(),
+        capabilities: Vec::new(),
         registered_at: at(0),
         heard_at: Some(at(6)),
         connected: true,

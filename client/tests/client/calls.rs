@@ -165,6 +165,7 @@ async fn other_changes_go_out_once() {
     let hello = Hello {
         instance: Uuid::nil(),
         version: "0".to_owned(),
+        capabilities: Vec::new(),
     };
     server.client().hello(&hello).await.unwrap_err();
     assert_eq!(server.seen().len(), 2);

@@ -110,6 +110,12 @@ fn head_facts(visit: &Visit, page: &JobPage<'_>) -> Vec<(&'static str, Markup)> 
             },
         ),
     ];
+    if let Some(source) = &job.source {
+        facts.push((
+            "files",
+            html! { (short_commit(&source.commit)) " · " (source.reference) },
+        ));
+    }
     if let Some(earlier) = job.rerun_of {
         facts.push(("runs again", job_link(earlier)));
     }

@@ -18,6 +18,7 @@ pub(crate) fn runner(texts: Texts, connected: bool) -> Runner {
         exclusive: false,
         capacity: 4,
         version: "0.0.9".to_owned(),
+        capabilities: vec!["checkout".to_owned()],
         registered_at: ago(90_000),
         heard_at: connected.then(|| ago(2)),
         connected,

@@ -126,6 +126,10 @@ pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
             bytes: 3_200_000,
             of: 41_000_000,
         }),
+        source: (state == JobState::Succeeded).then(|| wire::JobSource {
+            commit: "5".repeat(40),
+            reference: texts.text("refs/heads/main"),
+        }),
         started_at: started.then(|| ago(252)),
         finished_at: state.is_terminal().then(|| ago(12)),
         runner: started.then(|| RunnerRef {

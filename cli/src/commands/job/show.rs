@@ -32,6 +32,12 @@ pub(super) fn text(job: &Job) -> String {
         .add_some("artifact", job.storing.as_ref().map(storing))
         .add("trigger", job.trigger.as_str())
         .add_some("rerun of", job.rerun_of.map(|job| job.to_string()))
+        .add_some(
+            "files of",
+            job.source
+                .as_ref()
+                .map(|source| format!("{} ({})", source.commit, source.reference)),
+        )
         .add_some("runner", job.runner.as_ref().map(|runner| &runner.name))
         .add("created", time(&job.created_at))
         .add_some("started", job.started_at.as_ref().map(time))

@@ -4,6 +4,11 @@
 //! for the longest time are removed, but never one in use. Nothing here is synced to disk: after a restart of the machine
 //! the cache is empty.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "cached files are no records of the state"
+)]
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -14,6 +19,7 @@ use std::time::SystemTime;
 use wire::Checkout;
 use workflow::sha256;
 
+use crate::clock;
 use crate::workdir;
 
 /// Changes with each start of the machine.
@@ -189,7 +195,7 @@ impl SourceCache {
         tar.users += 1;
         drop(state);
         // The next runner on this machine reads it. Only the order of removal depends on it.
-        let _unknown = file.set_modified(SystemTime::now());
+        let _unknown = file.set_modified(clock::now().into());
         Some(InUse {
             cache: self,
             key: key.clone(),

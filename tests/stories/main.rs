@@ -12,6 +12,7 @@ mod bad_input;
 mod blobs;
 mod cancelled;
 mod chance;
+mod checkout;
 mod clean_up;
 mod clock;
 mod contents;

@@ -154,6 +154,9 @@ pub const RETRY_ATTEMPTS: u8 = 10;
 /// First back-off of a `retry` without `backoff`.
 pub const RETRY_BACKOFF: TimeDelta = TimeDelta::seconds(10);
 
+/// The longest pause before a retry: what fails for an hour is not repaired by waiting longer.
+pub const RETRY_PAUSE: TimeDelta = TimeDelta::hours(1);
+
 /// Labels of one `runs_on`, and names of one `pass_env`. They are compared and copied for every job.
 pub const LABELS: usize = 50;
 

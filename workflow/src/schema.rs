@@ -12,8 +12,8 @@ use crate::dispatch::InputKind;
 use crate::duration::format_duration;
 use crate::limits::{
     ARTIFACT_NAME_BYTES, ARTIFACTS, CHECKOUT_PATH_BYTES, CHECKOUT_PATHS, INPUT_CHARS, INPUTS,
-    JOB_TIMEOUT, LABEL_CHARS, LABELS, OPTIONS, RETRY_ATTEMPTS, RETRY_BACKOFF, SCAN_NAME_BYTES,
-    STEPS, TITLE_CHARS, VARIABLE_NAME_BYTES,
+    JOB_TIMEOUT, LABEL_CHARS, LABELS, OPTIONS, RETRY_ATTEMPTS, RETRY_BACKOFF, RETRY_PAUSE,
+    SCAN_NAME_BYTES, STEPS, TITLE_CHARS, VARIABLE_NAME_BYTES,
 };
 use crate::names::CEL_KEYWORDS;
 
@@ -397,7 +397,7 @@ fn step() -> Value {
 
 fn retry() -> Value {
     json!({
-        "description": "What follows a failed job. Has no effect yet.",
+        "description": "How a job is retried that fails or is lost.",
         "type": "object",
         "additionalProperties": false,
         "required": ["attempts"],
@@ -410,7 +410,8 @@ fn retry() -> Value {
             },
             "backoff": {
                 "description": format!(
-                    "How long to wait before the first of them; doubles with each. {} unless given.",
+                    "How long to wait before the first of them; doubles with each, up to {}. {} unless given.",
+                    format_duration(RETRY_PAUSE),
                     format_duration(RETRY_BACKOFF),
                 ),
                 "$ref": "#/$defs/duration",

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use chrono::TimeDelta;
+
 use super::Reader;
 use super::keys;
 use super::object::Object;
@@ -10,7 +12,7 @@ use super::variables::Inherited;
 use crate::definition::{Overlap, Retry, Scan};
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
-use crate::limits::{JOB_TIMEOUT, LABELS, RETRY_ATTEMPTS, RETRY_BACKOFF};
+use crate::limits::{JOB_TIMEOUT, LABELS, RETRY_ATTEMPTS, RETRY_BACKOFF, RETRY_PAUSE};
 use crate::names::check_environment_name;
 use crate::yaml::Entry;
 
@@ -137,6 +139,17 @@ impl Reader<'_> {
         })
     }
 
+    fn backoff(&mut self, entry: &Entry) -> Option<TimeDelta> {
+        let backoff = self.duration(entry, "`backoff`", Some(JOB_TIMEOUT))?;
+        if backoff > RETRY_PAUSE {
+            let message = "`backoff` is longer than the longest pause before a retry, 1h";
+            self.report
+                .warning(entry.value.span, Code::NoEffect, message)
+                .hint("`backoff: 1h` means the same");
+        }
+        Some(backoff)
+    }
+
     fn retry(&mut self, entry: &Entry) -> Option<Retry> {
         if entry.value.is_null() {
             self.wrong_type(entry, "`retry`", "an object with `attempts`");
@@ -145,7 +158,7 @@ impl Reader<'_> {
         let object = Object::of(&entry.value, "`retry`", "{ attempts: 2 }", &mut self.report)?;
         object.check_keys(&keys::RETRY, &mut self.report);
         let backoff = match object.get("backoff") {
-            Some(entry) => self.duration(entry, "`backoff`", Some(JOB_TIMEOUT)),
+            Some(entry) => self.backoff(entry),
             None => Some(RETRY_BACKOFF),
         };
         let Some(attempts) = object.get("attempts") else {
@@ -158,10 +171,6 @@ impl Reader<'_> {
             self.number(attempts, "`attempts`", 1, RETRY_ATTEMPTS)?,
             backoff?,
         );
-        let message = "`retry` has no effect yet: a failed job is not repeated";
-        self.report
-            .warning(entry.key_span, Code::NoEffect, message)
-            .hint("remove it; it is not implemented yet");
         Some(Retry { attempts, backoff })
     }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use model::decide::{
-    Activate, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch, RegisterRunner,
-    StoreArtifact,
+    Activate, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch, LargeInputs,
+    RegisterRunner, StoreArtifact,
 };
 use model::{
     Actor, Clock, Entropy, Inputs, JobId, RevisionId, RunnerId, SourceName, Step, StepOutcome,
@@ -136,6 +136,7 @@ impl Fleet {
             log_records,
             log_bytes: 0,
             failure: None,
+            large_inputs: LargeInputs::NotCopied,
         };
         self.state.complete(complete).await.unwrap();
     }

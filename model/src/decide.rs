@@ -19,6 +19,7 @@ mod readable;
 mod refusal;
 mod removal;
 mod report;
+mod retry;
 mod runners;
 mod secrets;
 mod sessions;
@@ -44,6 +45,7 @@ pub use readable::readable_workflow;
 pub use refusal::{Refusal, Remedy};
 pub use removal::{DeleteJob, DropExpiry, Prune, RemoveArtifacts};
 pub use report::{CutEndedLog, CutLog, ReportSteps};
+pub use retry::LargeInputs;
 pub use runners::{
     CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, NoteProgram,
     RegisterRunner, RemoveRunner, RenewSession,

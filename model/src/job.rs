@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use workflow::{Context, InputValue, Outputs, Scan, ScanName};
 
 use crate::limits::INLINE_PAYLOAD_BYTES;
+use crate::retry::RetryOf;
 use crate::revision::{RevisionRef, WorkflowRef};
 use crate::{
     Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, ScanKey, Timestamp, TokenHash,
@@ -39,6 +40,12 @@ pub struct Job {
     /// from the claim on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<JobSource>,
+    /// The job that failed or was lost, which made this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<RetryOf>,
+    /// The job that retries this one. The commit that ended this one made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retried_by: Option<JobId>,
     /// Where it stands.
     pub state: JobState,
 }
@@ -50,6 +57,15 @@ impl Job {
             (Some(end), _) => &end.reason,
             (None, Some(_)) => &Reason::Claimed,
             (None, None) => &self.reason,
+        }
+    }
+
+    /// Whether a suspension of its scan ends the job while it waits. One that somebody dispatched is held instead, but a
+    /// retry of it ends.
+    pub fn ends_with_suspension(&self) -> bool {
+        match self.trigger {
+            Trigger::Dispatch => self.retry_of.is_some(),
+            Trigger::Cron | Trigger::Expr => true,
         }
     }
 

@@ -33,6 +33,7 @@ mod project;
 mod reason;
 mod recent;
 pub mod retention;
+mod retry;
 mod revision;
 mod runner;
 mod scan_head;
@@ -81,6 +82,7 @@ pub use named_values::NamedValues;
 pub use project::{Edit, ProjectSecrets, ProjectVars, StoredSecret, Var};
 pub use reason::Reason;
 pub use recent::Recent;
+pub use retry::{NextAttempt, RetryOf};
 pub use revision::{
     ActiveWorkflow, HeldCommit, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord,
     WorkflowRef, WorkflowStatus,

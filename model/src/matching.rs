@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use crate::{Abilities, JobId, WorkflowId, World};
+use crate::{Abilities, JobId, Timestamp, WorkflowId, World};
 
 /// Which workflow was served when. Workflows take turns, so that a busy one cannot starve a quiet one.
 #[derive(Debug, Clone, Default)]
@@ -28,19 +28,25 @@ impl Turns {
 }
 
 /// The next job for a runner with these abilities. Workflows take turns, and the oldest job of a workflow comes first
-/// (design section 4). `taken` holds the scheduled jobs that are offered already.
+/// (design section 4). `time` is the world's: retries that are due later are left out. `taken` holds the scheduled jobs that
+/// are offered already.
 pub fn next_job(
     world: &World,
     abilities: &Abilities,
     turns: &Turns,
+    time: Timestamp,
     taken: impl Fn(JobId) -> bool,
 ) -> Option<(WorkflowId, JobId)> {
-    world
-        .offerable(abilities)
-        .filter_map(|(workflow, jobs)| {
-            let job = jobs.iter().copied().find(|id| !taken(*id))?;
+    let oldest = world.offerable(abilities).filter_map(|(workflow, jobs)| {
+        let job = jobs.iter().copied().find(|id| !taken(*id))?;
+        Some((workflow, job))
+    });
+    let retries = world.due_retries(abilities, time);
+    oldest
+        .chain(retries.filter(|(_, id)| !taken(*id)))
+        .map(|(workflow, job)| {
             let served = turns.served.get(&workflow).copied().unwrap_or(0);
-            Some((served, workflow, job))
+            (served, workflow, job)
         })
         .min_by_key(|(served, _, job)| (*served, *job))
         .map(|(_, workflow, job)| (workflow, job))

@@ -18,6 +18,11 @@ pub enum Reason {
         /// That job.
         of: JobId,
     },
+    /// The job before it failed or was lost.
+    Retry {
+        /// That job.
+        of: JobId,
+    },
     /// A slot of the schedule came due.
     SlotDue {
         slot: Timestamp,
@@ -104,6 +109,12 @@ pub enum Reason {
     DeletedByUser,
     /// The retention policy removed it.
     Pruned,
+    /// It is a retry whose time has not come.
+    RetryDue {
+        at: Timestamp,
+        attempt: u32,
+        attempts: u32,
+    },
     /// No runner is registered.
     NoRunner,
     /// No registered runner has contacted the daemon recently.
@@ -199,6 +210,7 @@ impl Reason {
     pub const OF_JOBS: &[&str] = &[
         "dispatched",
         "rerun",
+        "retry",
         "slot_due",
         "expression_true",
         "claimed",
@@ -227,6 +239,7 @@ impl Reason {
         match self {
             Self::Dispatched => "dispatched",
             Self::Rerun { .. } => "rerun",
+            Self::Retry { .. } => "retry",
             Self::SlotDue { .. } => "slot_due",
             Self::ExpressionTrue => "expression_true",
             Self::ExpressionFalse => "expression_false",
@@ -254,6 +267,7 @@ impl Reason {
             Self::Expired => "expired",
             Self::DeletedByUser => "deleted_by_user",
             Self::Pruned => "pruned",
+            Self::RetryDue { .. } => "retry_due",
             Self::NoRunner => "no_runner",
             Self::NoRunnerConnected { .. } => "no_runner_connected",
             Self::NoRunnerFits { .. } => "no_runner_fits",
@@ -281,6 +295,7 @@ impl fmt::Display for Reason {
         match self {
             Self::Dispatched => f.write_str("dispatched"),
             Self::Rerun { of } => write!(f, "job {of} was run again"),
+            Self::Retry { of } => write!(f, "job {of} failed and is tried again"),
             Self::SlotDue { slot } => {
                 let slot = slot.to_rfc3339_opts(SecondsFormat::Secs, true);
                 write!(f, "its schedule was due at {slot}")
@@ -350,6 +365,14 @@ impl fmt::Display for Reason {
             Self::Expired => f.write_str("it has expired"),
             Self::DeletedByUser => f.write_str("deleted by a user"),
             Self::Pruned => f.write_str("removed to make room"),
+            Self::RetryDue {
+                at,
+                attempt,
+                attempts,
+            } => {
+                let at = at.to_rfc3339_opts(SecondsFormat::Secs, true);
+                write!(f, "retry at {at} (attempt {attempt} of {attempts})")
+            }
             Self::NoRunner => f.write_str("no runner is registered"),
             Self::NoRunnerConnected { registered: 1 } => {
                 f.write_str("the only registered runner is not connected")
@@ -479,7 +502,13 @@ mod tests {
             Some(match reason {
                 None => Reason::Dispatched,
                 Some(Reason::Dispatched) => Reason::Rerun { of: JobId::FIRST },
-                Some(Reason::Rerun { .. }) => Reason::Claimed,
+                Some(Reason::Rerun { .. }) => Reason::Retry { of: JobId::FIRST },
+                Some(Reason::Retry { .. }) => Reason::RetryDue {
+                    at: Timestamp::UNIX_EPOCH,
+                    attempt: 2,
+                    attempts: 4,
+                },
+                Some(Reason::RetryDue { .. }) => Reason::Claimed,
                 Some(Reason::Claimed) => Reason::StepsSucceeded,
                 Some(Reason::StepsSucceeded) => Reason::StepFailed {
                     step: 1,

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use workflow::{Sandbox, TemplatePolicy, Workflow};
 
 use crate::decide::{
-    Activate, Claim, Command, Complete, ConfigureSource, CreateRegistration, Dispatch, Refusal,
-    RegisterRunner, check_dispatch, decide,
+    Activate, Claim, Command, Complete, ConfigureSource, CreateRegistration, Dispatch, LargeInputs,
+    Refusal, RegisterRunner, check_dispatch, decide,
 };
 use crate::moment::SeededEntropy;
 use crate::{
@@ -297,6 +297,7 @@ pub(crate) fn complete(job: JobId, token: TokenHash) -> Complete {
         log_records: 3,
         log_bytes: 300,
         failure: None,
+        large_inputs: LargeInputs::NotCopied,
     }
 }
 
@@ -342,6 +343,7 @@ pub(crate) fn snapshot(world: &World) -> Value {
             .collect::<Vec<_>>(),
         "waiting": world.waiting_workflows().collect::<Vec<_>>(),
         "offerable": world.offerable(&abilities).map(|waiting| json!(waiting)).collect::<Vec<_>>(),
+        "retries": world.due_retries(&abilities, Timestamp::MAX_UTC).collect::<Vec<_>>(),
         "orphans": world.orphans().collect::<Vec<_>>(),
         "withdrawn": world.withdrawn().collect::<Vec<_>>(),
         "suspensions": world.suspensions().map(|suspension| json!(**suspension)).collect::<Vec<_>>(),

@@ -35,6 +35,8 @@ pub(crate) struct Ended {
     pub(crate) head: Arc<ScanHead>,
     pub(crate) scan: ScanKey,
     pub(crate) line: HistoryLine,
+    /// The job that retries it, which the decision makes.
+    pub(crate) retry: Option<Arc<Job>>,
 }
 
 impl<'a> View<'a> {
@@ -88,7 +90,14 @@ impl<'a> View<'a> {
     pub(crate) fn unfinished(&self, scan: &ScanKey) -> impl Iterator<Item = &'a Arc<Job>> {
         let ended = self.ended.map(|ended| ended.job);
         let jobs = self.world.jobs_of(scan).rev();
-        jobs.filter(move |job| Some(job.id) != ended)
+        let jobs = jobs.filter(move |job| Some(job.id) != ended);
+        self.retry_of(scan).into_iter().chain(jobs)
+    }
+
+    /// The retry that the decision makes, if it is a job of `scan`.
+    fn retry_of(&self, scan: &ScanKey) -> Option<&'a Arc<Job>> {
+        let ended = self.ended.filter(|ended| ended.scan == *scan)?;
+        ended.retry.as_ref()
     }
 
     /// What expressions of `holder` may read: the scans they name, as that scan sees them. The job that is being
@@ -160,7 +169,8 @@ impl<'a> View<'a> {
             job.is_some_and(|job| job.scan_key() == *scan)
         };
         let left_out = left_out.iter().flatten().filter(|id| is_of_scan(id));
-        self.world.unfinished_of(scan) - left_out.count()
+        self.world.unfinished_of(scan) + usize::from(self.retry_of(scan).is_some())
+            - left_out.count()
     }
 
     /// The jobs that expressions can read, newest first.

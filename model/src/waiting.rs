@@ -231,7 +231,15 @@ mod tests {
             "the only connected runner takes only scans whose `runs_on` names one of its labels"
         );
         let runner = house.world.runner(exclusive).unwrap();
-        let next = |abilities| next_job(&house.world, &abilities, &Turns::default(), |_| false);
+        let next = |abilities| {
+            next_job(
+                &house.world,
+                &abilities,
+                &Turns::default(),
+                house.now,
+                |_| false,
+            )
+        };
         assert_eq!(next(Abilities::of(runner)), Some((workflow, strict)));
         let open = Abilities {
             exclusive: false,

@@ -25,7 +25,7 @@ use self::triggers::Triggers;
 use crate::abilities::Abilities;
 use crate::change::Change;
 use crate::idempotency::Idempotency;
-use crate::job::{Job, Trigger};
+use crate::job::Job;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Retention, Stock};
@@ -200,6 +200,13 @@ impl World {
 
     fn apply_job(&mut self, job: &Arc<Job>) {
         self.latest_job = self.latest_job.max(Some(job.id));
+        let before = self.jobs.get(job.id);
+        let is_claim =
+            job.state.run().is_some() && before.is_some_and(|before| before.state.run().is_none());
+        if is_claim {
+            // The claim sets new ends.
+            self.loaded.remove(&Holder::Job(job.id));
+        }
         let place = self.place(job);
         self.jobs.apply(job, place);
         if job.state.is_terminal() {
@@ -225,16 +232,21 @@ impl World {
             return Place::Orphan;
         }
         if self.suspension(&job.scan_key()).is_some() {
-            return match job.trigger {
-                Trigger::Dispatch => Place::Held,
-                Trigger::Cron | Trigger::Expr => Place::Withdrawn,
+            return if job.ends_with_suspension() {
+                Place::Withdrawn
+            } else {
+                Place::Held
             };
         }
         let scan = self
             .revision(self.revision_to_run(job))
             .and_then(|revision| revision.definition.scan(job.scan.as_str()));
         scan.map_or(Place::Unknown, |scan| {
-            Place::Offerable(Arc::new(Abilities::needed_by(scan)))
+            let needs = Arc::new(Abilities::needed_by(scan));
+            match job.retry_of {
+                None => Place::Offerable(needs),
+                Some(retry) => Place::Retry(needs, retry.not_before),
+            }
         })
     }
 

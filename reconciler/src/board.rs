@@ -9,17 +9,18 @@ mod polls;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use model::{
-    Abilities, Entropy, JobId, JobState, PlainToken, RunnerId, TokenHash, Turns, WorkflowId, World,
-    next_job,
+    Abilities, Entropy, JobId, JobState, PlainToken, RunnerId, Timestamp, TokenHash, Turns,
+    WorkflowId, World, next_job,
 };
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 pub(crate) use self::polls::Arrival;
 use self::polls::Polls;
-use crate::limits::{OFFER, REPEAT};
+use crate::limits::{DEADLINE_LOOK, OFFER, REPEAT};
 
 /// A message to a runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +69,15 @@ struct Offer {
     token: PlainToken,
     until: Instant,
     told: Instant,
+}
+
+/// The moment of a look at the board.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now {
+    /// On the clock of the board.
+    pub(crate) steady: Instant,
+    /// On the clock of the world, which says when retries are due.
+    pub(crate) time: Timestamp,
 }
 
 /// The answer to a poll.
@@ -139,11 +149,13 @@ impl Board {
     pub(crate) fn assign(
         &mut self,
         world: &World,
-        now: Instant,
+        now: Now,
         entropy: &mut dyn Entropy,
     ) -> Option<Instant> {
         self.offers.retain(|job, offer| {
-            now < offer.until && is_claimable(world, *job) && world.runner(offer.runner).is_some()
+            now.steady < offer.until
+                && is_claimable(world, *job)
+                && world.runner(offer.runner).is_some()
         });
         self.cancels
             .retain(|(runner, _), _| world.runner(*runner).is_some());
@@ -153,10 +165,11 @@ impl Board {
         }
         self.turns.keep_waiting(world);
         while self.answer(world, now, entropy) == Round::Again {}
-        self.next_look()
+        let retry = next_retry(world, now).map(|pause| now.steady + pause);
+        self.next_look().into_iter().chain(retry).min()
     }
 
-    fn answer(&mut self, world: &World, now: Instant, entropy: &mut dyn Entropy) -> Round {
+    fn answer(&mut self, world: &World, now: Now, entropy: &mut dyn Entropy) -> Round {
         let offered: HashSet<RunnerId> = self.offers.values().map(|offer| offer.runner).collect();
         self.waiting.line_up(world, &offered);
         let polls = std::mem::take(&mut self.waiting);
@@ -174,7 +187,7 @@ impl Board {
             let (abilities, line) = &mut lines[at];
             let has_job = abilities.is_none_or(|abilities| {
                 let taken = |job| self.offers.contains_key(&job);
-                next_job(world, abilities, &self.turns, taken).is_some()
+                next_job(world, abilities, &self.turns, now.time, taken).is_some()
             });
             if !has_job {
                 // Nor is there one for the others of this line.
@@ -219,10 +232,11 @@ impl Board {
         world: &World,
         poll: &Poll,
         abilities: &Abilities,
+        time: Timestamp,
     ) -> Option<(WorkflowId, JobId)> {
         // A job that the runner still holds from an earlier offer cannot start there again yet.
         let taken = |job| self.offers.contains_key(&job) || poll.holding.contains(&job);
-        next_job(world, abilities, &self.turns, taken)
+        next_job(world, abilities, &self.turns, time, taken)
     }
 
     /// The answer to a poll of a runner with `running` jobs.
@@ -231,7 +245,7 @@ impl Board {
         world: &World,
         poll: &Poll,
         running: usize,
-        now: Instant,
+        Now { steady: now, time }: Now,
         entropy: &mut dyn Entropy,
     ) -> Said {
         let mut said = Said::default();
@@ -270,7 +284,7 @@ impl Board {
         let capacity = usize::try_from(poll.capacity.min(runner.capacity)).unwrap_or(usize::MAX);
         let abilities = Abilities::of(runner);
         while busy < capacity {
-            let Some((workflow, job)) = self.next_job(world, poll, &abilities) else {
+            let Some((workflow, job)) = self.next_job(world, poll, &abilities, time) else {
                 break;
             };
             let token = PlainToken::session(entropy);
@@ -320,6 +334,14 @@ impl Board {
         self.closed = true;
         self.waiting.clear();
     }
+}
+
+/// The pause until the next retry is due. It is not longer than that between two looks at deadlines, because the clock of the
+/// world goes on while the machine sleeps, and timers do not.
+fn next_retry(world: &World, now: Now) -> Option<Duration> {
+    let due = world.next_retry(now.time)?;
+    let pause = (due - now.time).to_std().unwrap_or_default();
+    Some(pause.min(DEADLINE_LOOK))
 }
 
 /// Whether a runner may claim the job.

@@ -24,7 +24,7 @@ use workflow::InputValue;
 
 use crate::artifact_progress::Progresses;
 use crate::blobs::{BlobSettings, Blobs};
-use crate::board::Board;
+use crate::board::{Board, Now};
 use crate::error::{DispatchError, SourceError};
 use crate::git::Access;
 use crate::jumps::Jumps;
@@ -443,7 +443,7 @@ impl Handle {
 
     /// Ends a job. If it has ended meanwhile, nothing changes.
     pub(crate) async fn end(&self, job: JobId, loss: Loss) -> Result<(), SubmitError> {
-        match self.state().submit(EndJob { job, loss }).await {
+        match self.state().end(EndJob::new(job, loss)).await {
             Ok(job) => {
                 if job.state.is_terminal() {
                     self.note_end(job.id);
@@ -478,11 +478,16 @@ impl Handle {
     }
 
     /// Lets the board answer polls, and returns when to call this again. Only the task of offers calls it, so that it
-    /// always knows when the next offer expires.
+    /// always knows when the next offer expires or the next retry is due.
     pub(crate) fn assign(&self) -> Option<Instant> {
         let mut entropy = self.entropy();
-        self.state()
-            .read(|world| self.board().assign(world, Instant::now(), &mut **entropy))
+        self.state().read(|world| {
+            let now = Now {
+                steady: Instant::now(),
+                time: self.time(world),
+            };
+            self.board().assign(world, now, &mut **entropy)
+        })
     }
 
     /// Wakes the task of offers.

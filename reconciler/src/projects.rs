@@ -128,7 +128,7 @@ scans:
             started_at: None,
             finished_at: None,
         };
-        let told = house.handle.report_steps(&worker, vec![step.clone()]);
+        let told = house.handle.report_steps(&worker, vec![step.clone()], None);
         told.await.unwrap();
         let masked = "no host at https://***/ or ***";
         let job = worker.job().id;

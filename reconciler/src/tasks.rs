@@ -158,7 +158,7 @@ fn unless_full(done: Result<(), impl Into<PayloadError>>) -> Result<(), PayloadE
 }
 
 impl Handle {
-    /// Answers waiting polls whenever the world changes, a poll arrives or an offer expires.
+    /// Answers waiting polls whenever the world changes, a poll arrives, an offer expires or a retry is due.
     async fn hand_out(self) {
         let mut changes = self.state().changed();
         loop {

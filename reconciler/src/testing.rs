@@ -41,6 +41,10 @@ scans:
     on: {dispatch: {}}
     timeout: 30m
     steps: [{run: 'true'}]
+  again:
+    on: {dispatch: {}}
+    retry: {attempts: 2, backoff: 2s}
+    steps: [{run: 'true'}]
 ";
 
 /// Longer than the busiest machine needs; never waited for when the code works.

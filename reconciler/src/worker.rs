@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::decide::{
-    Claim, ClaimOutcome, Claimed, Complete, CutEndedLog, CutLog, Failure, Refusal, ReportSteps,
-    StoreArtifact, declared_artifact,
+    Claim, ClaimOutcome, Claimed, Complete, CutEndedLog, CutLog, Failure, LargeInputs, Refusal,
+    ReportSteps, StoreArtifact, declared_artifact,
 };
 use model::limits::WORKER_LAST_WORDS;
 use model::{
@@ -288,6 +288,7 @@ impl Handle {
             log_records,
             log_bytes: 0,
             failure,
+            large_inputs: LargeInputs::NotCopied,
         };
         match self
             .state()

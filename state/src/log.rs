@@ -16,11 +16,11 @@ mod stream;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::decide::{Command, Complete};
+use model::decide::{Command, Complete, Decision, LargeInputs};
 use model::{JobId, Timestamp};
 use serde::{Deserialize, Serialize};
 use store::volume::Volume;
-use store::{Append, Fault, Key};
+use store::{Append, Batch, Fault, Key};
 use thiserror::Error;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -35,6 +35,7 @@ use crate::log::job_log::JobLog;
 pub use crate::log::records::EncodedRecord;
 pub use crate::log::search::{LogMatches, LogSearch};
 pub use crate::log::stream::LogStream;
+use crate::payload::adopt_inputs;
 use crate::publication::Publication;
 use crate::warned::Warned;
 use crate::watchers::Watchers;
@@ -423,11 +424,18 @@ impl State {
             tail = sealed.tail;
         }
         let records = complete.log_records;
-        let answer = self
-            .submit_with(complete, None, move |_, batch| {
-                batch.appends.extend(tail.clone())
-            })
-            .await?;
+        let copy = match complete.is_success() {
+            true => None,
+            false => self.copy_large_inputs(job).await,
+        };
+        if copy.is_some() {
+            complete.large_inputs = LargeInputs::Copied;
+        }
+        let attach = move |decision: &Decision<_>, batch: &mut Batch| {
+            batch.appends.extend(tail.clone());
+            adopt_inputs(batch, &decision.changes, copy.clone());
+        };
+        let answer = self.submit_with(complete, None, attach).await?;
         self.logs().close_sealed(job, records);
         Ok(answer)
     }

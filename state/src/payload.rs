@@ -6,9 +6,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::decide::{Activate, Command, Dispatch, InitialToken};
-use model::{Change, Inputs, Job, JobId, PlainToken, Revision, TokenHash, TokenId, large_payload};
-use store::Staged;
+use model::decide::{
+    Activate, Command, Decision, Dispatch, EndJob, InitialToken, LargeInputs, Loss,
+};
+use model::{
+    Change, Inputs, Job, JobId, JobState, PlainToken, Revision, TokenHash, TokenId, large_payload,
+};
+use store::{Batch, Staged};
 use workflow::{InputValue, hex, sha256};
 
 use crate::blocking::on_volume;
@@ -133,6 +137,13 @@ impl State {
         job: JobId,
         wanted: &str,
     ) -> Result<BTreeMap<String, InputValue>, ReadError> {
+        let bytes = self.own_file(job, wanted).await?;
+        let key = Layout::inputs(job);
+        serde_json::from_slice(&bytes).map_err(|error| ReadError::damaged(&key, error))
+    }
+
+    /// The file with a job's inputs, checked.
+    async fn own_file(&self, job: JobId, wanted: &str) -> Result<Vec<u8>, ReadError> {
         let (key, wanted) = (Layout::inputs(job), wanted.to_owned());
         on_volume(self.volume(), move |volume| {
             let fail = |source| ReadError::file(&key, source);
@@ -143,9 +154,50 @@ impl State {
             if found != wanted {
                 return Err(ReadError::damaged(&key, format!("its SHA-256 is {found}")));
             }
-            serde_json::from_slice(&bytes).map_err(|error| ReadError::damaged(&key, error))
+            Ok(bytes)
         })
         .await
+    }
+
+    /// Ends a job otherwise than by its completion.
+    pub async fn end(&self, mut end: EndJob) -> Result<Arc<Job>, SubmitError> {
+        let copy = match end.loss {
+            Loss::RunnerLost => self.copy_large_inputs(end.job).await,
+            Loss::Restored
+            | Loss::TimedOut
+            | Loss::SessionExpired
+            | Loss::Suspended
+            | Loss::Retired => None,
+        };
+        if copy.is_some() {
+            end.large_inputs = LargeInputs::Copied;
+        }
+        let attach = move |decision: &Decision<_>, batch: &mut Batch| {
+            adopt_inputs(batch, &decision.changes, copy.clone());
+        };
+        self.submit_with(end, None, attach).await
+    }
+
+    /// Copies the inputs of a job that are a file of its own, for its retry, if it may get one. If this fails, the job still
+    /// ends, without a retry.
+    pub(crate) async fn copy_large_inputs(&self, id: JobId) -> Option<Staged> {
+        let (job, sha256) = self.read(|world| {
+            let job = world.job(id)?;
+            let Inputs::Object { sha256, .. } = &job.inputs else {
+                return None;
+            };
+            let revision = world.revision(job.revision.id)?;
+            let scan = revision.definition.scan(job.scan.as_str())?;
+            job.next_attempt(scan)?;
+            Some((job.id, sha256.clone()))
+        })?;
+        let failed = |error: &dyn std::error::Error| {
+            tracing::warn!(%job, %error, "the inputs of a job cannot be copied, so it is not retried");
+        };
+        let bytes = self.own_file(job, &sha256).await;
+        let bytes = bytes.inspect_err(|error| failed(error)).ok()?;
+        let staged = self.stage(bytes.into()).await;
+        staged.inspect_err(|error| failed(error)).ok()
     }
 
     async fn default_inputs(&self, job: &Job) -> Result<BTreeMap<String, InputValue>, ReadError> {
@@ -178,5 +230,16 @@ impl State {
             writer.finish().map_err(fail)
         })
         .await
+    }
+}
+
+/// Gives a copy of large inputs to the retry that a decision makes.
+pub(crate) fn adopt_inputs(batch: &mut Batch, changes: &[Change], copy: Option<Staged>) {
+    let retry = changes.iter().find_map(|change| match change {
+        Change::Job(job) if job.retry_of.is_some() && job.state == JobState::Scheduled => Some(job),
+        _ => None,
+    });
+    if let Some((retry, copy)) = retry.zip(copy) {
+        adopt(batch, Layout::inputs(retry.id), copy);
     }
 }

@@ -28,9 +28,7 @@ impl State {
             "this state was restored from a backup: jobs that ran are failed, and runners have to register again"
         );
         for job in jobs {
-            let loss = Loss::Restored;
-            let end = EndJob { job, loss };
-            self.settle(end).await?;
+            self.settle(EndJob::new(job, Loss::Restored)).await?;
         }
         for runner in runners {
             self.settle(EndSessions { runner }).await?;

@@ -7,6 +7,7 @@ use workflow::{Outputs, check_outputs};
 
 use super::finish::{finish, read_at_end};
 use super::report::{check_steps, declared, running};
+use super::retry::LargeInputs;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::job::{End, Job, Step, StepOutcome};
 use crate::life_cycle::{JobEvent, Verdict};
@@ -30,6 +31,8 @@ pub struct Complete {
     pub log_bytes: u64,
     /// A failure outside the steps.
     pub failure: Option<Failure>,
+    /// For the retry of a job that has failed.
+    pub large_inputs: LargeInputs,
 }
 
 /// A failure outside the steps, with the worker's message.
@@ -45,6 +48,14 @@ pub enum Failure {
     Setup(String),
     /// The runner was told to stop at once.
     RunnerStopped(String),
+}
+
+impl Complete {
+    /// Whether nothing of what the worker reports fails the job.
+    pub fn is_success(&self) -> bool {
+        let has_failed = |step: &Step| step.outcome == Some(StepOutcome::Failed);
+        self.failure.is_none() && !self.steps.iter().any(has_failed)
+    }
 }
 
 impl Command for Complete {
@@ -86,7 +97,7 @@ impl Command for Complete {
             outputs: self.outputs,
             log_records: self.log_records,
         };
-        let (job, changes) = finish(world, job, event, self.log_bytes, moment)?;
+        let (job, changes) = finish(world, job, event, self.log_bytes, self.large_inputs, moment)?;
         Ok(Decision {
             changes,
             answer: job,

@@ -181,6 +181,8 @@ impl Command for Dispatch {
             created_at: moment.now,
             rerun_of,
             source,
+            retry_of: None,
+            retried_by: None,
             state: JobState::Scheduled,
         })));
         Ok(Decision {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::finish::{finish, read_at_end};
+use super::retry::LargeInputs;
 use super::{Command, Decision, Refusal, Urgency};
-use crate::job::{End, Job, JobState, Trigger};
+use crate::job::{End, Job, JobState};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
 use crate::world::World;
@@ -36,7 +37,8 @@ impl Command for Cancel {
             actor: self.actor,
         };
         let event = JobEvent::Cancelled(end);
-        let (job, changes) = finish(world, job, event, (moment.log_bytes)(job.id), moment)?;
+        let bytes = (moment.log_bytes)(job.id);
+        let (job, changes) = finish(world, job, event, bytes, LargeInputs::NotCopied, moment)?;
         Ok(Decision {
             changes,
             answer: job,
@@ -55,7 +57,7 @@ pub enum Loss {
     TimedOut,
     /// The worker session token expired.
     SessionExpired,
-    /// The scan was suspended before the job of its schedule or expression began.
+    /// The scan was suspended before the job of its schedule or expression began, or the retry of any job.
     Suspended,
     /// The scan is gone from its source before the job began.
     Retired,
@@ -67,6 +69,18 @@ pub struct EndJob {
     pub job: JobId,
     /// Why.
     pub loss: Loss,
+    /// For the retry of a job that is lost.
+    pub large_inputs: LargeInputs,
+}
+
+impl EndJob {
+    pub const fn new(job: JobId, loss: Loss) -> Self {
+        Self {
+            job,
+            loss,
+            large_inputs: LargeInputs::NotCopied,
+        }
+    }
 }
 
 impl Command for EndJob {
@@ -89,7 +103,7 @@ impl Command for EndJob {
         };
         let suspension = world
             .suspension(&job.scan_key())
-            .filter(|_| job.trigger != Trigger::Dispatch);
+            .filter(|_| job.ends_with_suspension());
         let event = match (self.loss, &job.state, suspension) {
             (Loss::RunnerLost, _, _) => JobEvent::Lost(end(Reason::RunnerLost)),
             (Loss::Restored, _, _) => JobEvent::Lost(end(Reason::Restored)),
@@ -116,7 +130,8 @@ impl Command for EndJob {
                 _,
             ) => return Ok(Decision::unchanged(job.clone())),
         };
-        let (job, changes) = finish(world, job, event, (moment.log_bytes)(job.id), moment)?;
+        let bytes = (moment.log_bytes)(job.id);
+        let (job, changes) = finish(world, job, event, bytes, self.large_inputs, moment)?;
         Ok(Decision {
             changes,
             answer: job,

@@ -1,11 +1,12 @@
-//! What every end of a job changes in the same commit: the scan's head, the history, and the jobs that a success
-//! starts.
+//! What every end of a job changes in the same commit: the scan's head, the history, the retry of a job that failed, and
+//! the jobs that a success starts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Refusal;
 use super::job_end::end_job;
+use super::retry::{LargeInputs, retry};
 use super::triggers::{active, consider, read_by_trigger};
 use crate::change::Change;
 use crate::job::{End, Job, JobState};
@@ -17,12 +18,14 @@ use crate::view::{Ended, View};
 use crate::world::World;
 use crate::{JobId, Reason, ScanKey};
 
-/// Ends a job. Returns its record, and the changes: the scan's head, the line in the history, and the jobs it starts.
+/// Ends a job. Returns its record, and the changes: the scan's head, the line in the history, the retry, and the jobs it
+/// starts.
 pub(super) fn finish(
     world: &World,
     job: &Job,
     event: JobEvent,
     log_bytes: u64,
+    large_inputs: LargeInputs,
     moment: &mut Moment<'_>,
 ) -> Result<(Arc<Job>, Vec<Change>), Refusal> {
     let scan = job.scan_key();
@@ -31,7 +34,12 @@ pub(super) fn finish(
         |head| ScanHead::clone(head),
     );
     let had_digests = head.has_digests();
-    let finished = end_job(job, event, log_bytes, &mut head, moment)?;
+    let mut finished = end_job(job, event, log_bytes, &mut head, moment)?;
+    let retry = retry(world, &finished.job, large_inputs, moment).map(Arc::new);
+    if let Some(retry) = &retry {
+        Arc::make_mut(&mut finished.job).retried_by = Some(retry.id);
+        head.latest_job = head.latest_job.max(retry.id);
+    }
     let job = finished.job.clone();
     if let Some(End {
         reason: Reason::Suspended { .. },
@@ -46,8 +54,11 @@ pub(super) fn finish(
         head: head.clone(),
         scan,
         line: finished.history.line.clone(),
+        retry: retry.clone(),
     };
-    let mut changes = finished.changes();
+    // The retry comes first, because it needs the revision of the job.
+    let mut changes: Vec<Change> = retry.map(Change::Job).into_iter().collect();
+    changes.extend(finished.changes());
     let is_success = matches!(job.state, JobState::Succeeded { .. });
     if is_success && (had_digests || head.has_digests()) {
         changes.push(Change::Digests(Arc::new(Digests::of(&head))));
@@ -72,12 +83,16 @@ fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<C
         return Ok(Vec::new());
     }
     let view = View::after(world, ended);
-    let mut latest = world.latest_job();
+    let retry = ended.retry.as_ref();
+    let mut latest = retry.map_or_else(|| world.latest_job(), |retry| retry.id);
     let mut changes = Vec::new();
     let mut room = Room {
         operations: FOLLOWERS_OPERATIONS,
         bytes: FOLLOWERS_BYTES,
     };
+    if let Some(retry) = retry {
+        room.take(&[Change::Job(retry.clone())]);
+    }
     for scan in candidates(world, &ended.scan).into_iter().take(FOLLOWERS) {
         let mut newest = latest;
         let of_scan = consider(&view, &scan, &mut newest, moment)?;

@@ -11,6 +11,7 @@ mod properties;
 mod removal;
 mod report;
 mod rerun;
+mod retry;
 mod runners;
 mod sources;
 mod suspend;

@@ -110,6 +110,8 @@ impl<'a> Subject<'a> {
             created_at: moment.now,
             rerun_of: None,
             source: None,
+            retry_of: None,
+            retried_by: None,
             state: JobState::Scheduled,
         }
     }

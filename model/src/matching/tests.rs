@@ -14,9 +14,10 @@ fn offered(house: &House, labels: &[&str]) -> Vec<(WorkflowId, JobId)> {
     let mut turns = Turns::default();
     let mut taken = HashSet::new();
     let mut offers = Vec::new();
-    while let Some((workflow, job)) =
-        next_job(&house.world, &abilities, &turns, |job| taken.contains(&job))
-    {
+    let time = house.world.time(house.steady());
+    while let Some((workflow, job)) = next_job(&house.world, &abilities, &turns, time, |job| {
+        taken.contains(&job)
+    }) {
         assert!(taken.insert(job), "{job} is offered twice");
         turns.serve(workflow);
         turns.keep_waiting(&house.world);
@@ -64,6 +65,7 @@ fn jobs_that_ask_for_other_labels_are_not_even_looked_at() {
         &house.world,
         &Abilities::default(),
         &Turns::default(),
+        house.now,
         |_| {
             looked_at.set(looked_at.get() + 1);
             false

@@ -1,4 +1,4 @@
-//! When live records expire: tokens, sessions, running jobs and stored requests.
+//! When live records expire: tokens, sessions, running jobs and stored requests; and when retries are due.
 //!
 //! Expiry times are in the world's own time: the wall clock without its jumps since the process started. When a jump is
 //! accepted, the world's time and the expiry times that this process set move together. So no period changes its
@@ -15,7 +15,7 @@ use super::World;
 use crate::change::Change;
 use crate::runner::Session;
 use crate::token::Token;
-use crate::{Holder, Timestamp};
+use crate::{Holder, JobId, Timestamp};
 
 impl World {
     /// The world's time. Expiry times are set and compared with it. `steady` is the clock that nobody can set.
@@ -35,7 +35,9 @@ impl World {
         let tokens = tokens.map(|token| Holder::Token(token.id));
         let runners = self.runners.keys().copied().map(Holder::Runner);
         let registrations = self.registrations.keys().copied();
-        let jobs = self.running().map(|job| Holder::Job(job.id));
+        let retries = self.jobs.retries();
+        let jobs = self.running().map(|job| job.id).chain(retries);
+        let jobs = jobs.map(Holder::Job);
         let requests = self.idempotency.keys().cloned();
         tokens
             .chain(runners)
@@ -98,6 +100,10 @@ impl World {
                 run.deadline = run.deadline.map(|deadline| moved(deadline, by));
             }
         });
+        let retries: Vec<JobId> = self.jobs.retries().collect();
+        for job in retries.into_iter().filter(|job| is_set(&Holder::Job(*job))) {
+            self.jobs.postpone(job, |at| moved(at, by));
+        }
         self.idempotency_by_age.clear();
         for (key, request) in &mut self.idempotency {
             if is_set(&Holder::Idempotency(key.clone())) {

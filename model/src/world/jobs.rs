@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::queue::{Place, Queue};
 use crate::job::{Job, JobState, Run};
-use crate::{JobId, RevisionId, RunnerId, ScanKey, WorkflowId};
+use crate::{JobId, RevisionId, RunnerId, ScanKey, Timestamp, WorkflowId};
 
 /// The unfinished jobs.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +62,23 @@ impl Jobs {
             {
                 change(*id, run);
             }
+        }
+    }
+
+    /// The waiting retries.
+    pub(super) fn retries(&self) -> impl Iterator<Item = JobId> {
+        self.queue.retries()
+    }
+
+    /// Changes the time from which a waiting retry may be offered.
+    pub(super) fn postpone(&mut self, id: JobId, change: impl Fn(Timestamp) -> Timestamp) {
+        let Some(job) = self.by_id.get_mut(&id) else {
+            return;
+        };
+        let job = Arc::make_mut(job);
+        if let Some(retry) = &mut job.retry_of {
+            retry.not_before = change(retry.not_before);
+            self.queue.retime(job.workflow.id, id, retry.not_before);
         }
     }
 

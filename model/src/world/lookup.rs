@@ -137,6 +137,20 @@ impl World {
         self.jobs.queue().before(job, take)
     }
 
+    /// The retries that a runner with these abilities can take at `time`, which is the world's.
+    pub fn due_retries(
+        &self,
+        abilities: &Abilities,
+        time: Timestamp,
+    ) -> impl Iterator<Item = (WorkflowId, JobId)> {
+        self.jobs.queue().due_retries(abilities, time)
+    }
+
+    /// When the first retry after `time` is due.
+    pub fn next_retry(&self, time: Timestamp) -> Option<Timestamp> {
+        self.jobs.queue().next_retry(time)
+    }
+
     /// Workflows that have a job waiting for a runner.
     pub fn waiting_workflows(&self) -> impl ExactSizeIterator<Item = WorkflowId> {
         self.jobs.queue().workflows()

@@ -4,16 +4,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::{Abilities, JobId, WorkflowId};
+use crate::{Abilities, JobId, Timestamp, WorkflowId};
 
 /// What a runner must have.
 type Needs = Arc<Abilities>;
+
+/// A retry, in the order of time.
+type Retry = (Timestamp, JobId, WorkflowId);
 
 /// The waiting jobs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue {
     /// By needs, then by workflow, oldest first.
     offerable: BTreeMap<Needs, BTreeMap<WorkflowId, BTreeSet<JobId>>>,
+    /// Retries by needs, then by the time from which they may be offered.
+    retries: BTreeMap<Needs, BTreeSet<Retry>>,
+    /// The times of all retries.
+    retry_times: BTreeSet<(Timestamp, JobId)>,
     orphans: BTreeSet<JobId>,
     withdrawn: BTreeSet<JobId>,
     places: BTreeMap<WorkflowId, BTreeMap<JobId, Place>>,
@@ -24,6 +31,8 @@ pub(super) struct Queue {
 pub(super) enum Place {
     /// It waits for a runner with these abilities.
     Offerable(Needs),
+    /// The same, but not before this time.
+    Retry(Needs, Timestamp),
     /// Its scan is gone. No runner may take it.
     Orphan,
     /// Its scan is suspended. It waits for the resumption.
@@ -43,6 +52,11 @@ impl Queue {
                 let workflows = self.offerable.entry(needs.clone()).or_default();
                 workflows.entry(workflow).or_default().insert(job);
             }
+            Place::Retry(needs, at) => {
+                let retries = self.retries.entry(needs.clone()).or_default();
+                retries.insert((*at, job, workflow));
+                self.retry_times.insert((*at, job));
+            }
             Place::Orphan => {
                 self.orphans.insert(job);
             }
@@ -52,6 +66,15 @@ impl Queue {
             Place::Held | Place::Unknown => {}
         }
         self.places.entry(workflow).or_default().insert(job, place);
+    }
+
+    /// Files a retry under another time.
+    pub(super) fn retime(&mut self, workflow: WorkflowId, job: JobId, at: Timestamp) {
+        let place = self.places.get(&workflow).and_then(|of| of.get(&job));
+        if let Some(Place::Retry(labels, _)) = place {
+            let place = Place::Retry(labels.clone(), at);
+            self.file(workflow, job, place);
+        }
     }
 
     pub(super) fn remove(&mut self, workflow: WorkflowId, job: JobId) {
@@ -64,6 +87,15 @@ impl Queue {
         }
         match place {
             Some(Place::Offerable(needs)) => self.unfile(&needs, workflow, job),
+            Some(Place::Retry(needs, at)) => {
+                self.retry_times.remove(&(at, job));
+                if let Some(retries) = self.retries.get_mut(&needs) {
+                    retries.remove(&(at, job, workflow));
+                    if retries.is_empty() {
+                        self.retries.remove(&needs);
+                    }
+                }
+            }
             Some(Place::Orphan) => {
                 self.orphans.remove(&job);
             }
@@ -115,6 +147,30 @@ impl Queue {
             .flat_map(move |jobs| jobs.range(..job).copied())
     }
 
+    /// The retries that a runner with these abilities can take at `time`.
+    pub(super) fn due_retries(
+        &self,
+        abilities: &Abilities,
+        time: Timestamp,
+    ) -> impl Iterator<Item = (WorkflowId, JobId)> {
+        self.retries
+            .iter()
+            .filter(|(needs, _)| abilities.cover(needs))
+            .flat_map(move |(_, retries)| retries.iter().take_while(move |(at, _, _)| *at <= time))
+            .map(|(_, job, workflow)| (*workflow, *job))
+    }
+
+    /// When the first retry after `time` is due.
+    pub(super) fn next_retry(&self, time: Timestamp) -> Option<Timestamp> {
+        let later = self.retry_times.iter().find(|(at, _)| *at > time);
+        later.map(|(at, _)| *at)
+    }
+
+    /// All retries that may be offered, now or later.
+    pub(super) fn retries(&self) -> impl Iterator<Item = JobId> {
+        self.retry_times.iter().map(|(_, job)| *job)
+    }
+
     /// Workflows that have a job waiting.
     pub(super) fn workflows(&self) -> impl ExactSizeIterator<Item = WorkflowId> {
         self.places.keys().copied()
@@ -142,6 +198,8 @@ impl Queue {
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.offerable.is_empty()
+            && self.retries.is_empty()
+            && self.retry_times.is_empty()
             && self.orphans.is_empty()
             && self.withdrawn.is_empty()
             && self.places.is_empty()

@@ -38,12 +38,22 @@ impl Scene {
     }
 
     fn look(&mut self) -> Option<Instant> {
+        let now = Now {
+            steady: self.now,
+            time: self.time(),
+        };
         self.board
-            .assign(&self.lab.world, self.now, &mut self.lab.entropy)
+            .assign(&self.lab.world, now, &mut self.lab.entropy)
+    }
+
+    /// The world's time.
+    fn time(&self) -> Timestamp {
+        self.lab.world.time(self.lab.now)
     }
 
     fn pass(&mut self, time: Duration) {
         self.now += time;
+        self.lab.now += time;
         self.look();
     }
 
@@ -129,10 +139,7 @@ async fn free_capacity_is_what_is_neither_offered_nor_running_nor_still_stopping
     assert!(waits(&mut scene.poll(runner, 3, &held)));
 
     // The running one ends elsewhere: while it stops, it takes its place.
-    let end = EndJob {
-        job: first,
-        loss: Loss::RunnerLost,
-    };
+    let end = EndJob::new(first, Loss::RunnerLost);
     scene.lab.decide(end).unwrap();
     let mut answer = scene.poll(runner, 3, &held);
     assert_eq!(said(&mut answer), [Message::Cancelled(first)]);
@@ -201,10 +208,7 @@ async fn a_cancel_is_repeated_until_the_job_is_let_go() {
     let mut waiting = scene.poll(runner, 1, &[job]);
     assert!(waits(&mut waiting));
 
-    let end = EndJob {
-        job,
-        loss: Loss::TimedOut,
-    };
+    let end = EndJob::new(job, Loss::TimedOut);
     scene.lab.decide(end).unwrap();
     scene.look();
     for _ in 0..5 {
@@ -366,4 +370,47 @@ async fn a_closed_board_ends_every_poll() {
     scene.lab.dispatch(workflow, "plain");
     assert!(is_ended(&mut scene.poll(runner, 1, &[])));
     assert_eq!(scene.look(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_is_offered_when_it_is_due_and_not_before() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let first = scene.lab.register("first", 1, &[]);
+    let job = scene.lab.dispatch(workflow, "again");
+    let (_, token) = offered(&mut scene.poll(first, 1, &[]));
+    scene.claim(first, job, &token);
+    let ended = scene
+        .lab
+        .decide(EndJob::new(job, Loss::RunnerLost))
+        .unwrap();
+    let retry = ended.retried_by.unwrap();
+
+    let mut answer = scene.poll(first, 1, &[]);
+    assert!(waits(&mut answer));
+    let due = scene.now + Duration::from_secs(2);
+    assert_eq!(scene.look(), Some(due), "and then it looks again");
+    scene.pass(Duration::from_millis(1_999));
+    assert!(waits(&mut answer));
+    assert_eq!(scene.look(), Some(due));
+    scene.pass(Duration::from_millis(1));
+    let (next, token) = offered(&mut answer);
+    assert_eq!(next, retry);
+    scene.claim(first, retry, &token);
+
+    // A later retry is looked for more often, because a machine may sleep.
+    let without = crate::testing::SCANS.replace("backoff: 2s", "backoff: 1h");
+    scene
+        .lab
+        .decide(crate::testing::activate("a", &without))
+        .unwrap();
+    let other = scene.lab.register("other", 1, &[]);
+    let job = scene.lab.dispatch(workflow, "again");
+    let (_, token) = offered(&mut scene.poll(other, 1, &[]));
+    scene.claim(other, job, &token);
+    scene
+        .lab
+        .decide(EndJob::new(job, Loss::RunnerLost))
+        .unwrap();
+    assert_eq!(scene.look(), Some(scene.now + DEADLINE_LOOK));
 }

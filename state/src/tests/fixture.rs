@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bytes::Bytes;
 use model::decide::{
     Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, DeleteJob, Dispatch,
-    Precondition, RegisterRunner, RemoveArtifacts, SetSecret, SetVar, StoreArtifact,
+    LargeInputs, Precondition, RegisterRunner, RemoveArtifacts, SetSecret, SetVar, StoreArtifact,
 };
 use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, PlainToken, ProjectId, Reason, RunnerId, ScanHead,
@@ -625,6 +625,7 @@ pub(crate) fn completion(job: JobId, log_records: u64) -> Complete {
         log_records,
         log_bytes: 0,
         failure: None,
+        large_inputs: LargeInputs::NotCopied,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use model::decide::{Dispatch, Refusal};
-use model::{IdempotencyKey, Inputs, JobId, TokenId};
+use model::decide::{Dispatch, EndJob, Loss, Refusal};
+use model::{IdempotencyKey, Inputs, JobId, StepOutcome, StepStatus, TokenId};
 use store::{Key, Staged};
 use workflow::InputValue;
 
@@ -164,6 +164,54 @@ async fn large_inputs_are_a_file_of_their_job() {
     opened.state.settled().await.unwrap();
     let removed = opened.state.inputs(&read).await.unwrap_err();
     assert!(matches!(removed, ReadError::Removed { job } if job == second));
+}
+
+#[tokio::test]
+async fn a_retry_has_its_own_copy_of_large_inputs() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let text = WORKFLOW.replace(
+        "    on:\n      dispatch:\n",
+        "    retry: {attempts: 2}\n    on:\n      dispatch:\n",
+    );
+    opened.activate("main", &text).await;
+    let dispatch = Dispatch {
+        inputs: large_inputs(),
+        ..opened.dispatch(fleet, "build")
+    };
+    let first = opened.state.dispatch(dispatch).await.unwrap();
+    opened.claim(fleet, first).await;
+    let lost = EndJob::new(first, Loss::RunnerLost);
+    let second = opened.state.end(lost).await.unwrap().retried_by.unwrap();
+    opened.claim(fleet, second).await;
+    let mut failed = super::fixture::completion(second, 0);
+    failed.steps[0].outcome = Some(StepOutcome::Failed);
+    failed.steps[0].status = StepStatus::Failed;
+    let ended = opened.state.complete(failed).await.unwrap();
+    let third = ended.retried_by.unwrap();
+    // Its runner may not say anything any more.
+    folder.advance(300_000);
+    opened.delete(first).await;
+    opened.delete(second).await;
+    opened.state.settled().await.unwrap();
+    opened.close();
+
+    let opened = folder.open().await;
+    let job = opened.state.job(third).await.unwrap().unwrap();
+    assert_eq!(
+        job.retry_of.unwrap().job,
+        second,
+        "a link may be to nothing"
+    );
+    let found = opened.state.inputs(&job).await.unwrap();
+    assert_eq!(found, note("x".repeat(100_000)));
+    let (waiting, placed) = objects(&folder);
+    assert_eq!(
+        (waiting, placed),
+        (0, vec![Layout::inputs(third).to_string()])
+    );
+    opened.claim(fleet, third).await;
+    opened.complete(third).await;
+    assert_eq!(objects(&folder).0, 0);
 }
 
 #[tokio::test]

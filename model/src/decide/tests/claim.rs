@@ -97,10 +97,7 @@ fn a_job_whose_scan_is_gone_is_not_claimed_while_it_waits_to_be_cancelled() {
     house.run(Retire { workflow }).unwrap();
     assert_eq!(house.claim(job, runner), Err(Refusal::JobOver { job }));
 
-    let end = EndJob {
-        job,
-        loss: Loss::Retired,
-    };
+    let end = EndJob::new(job, Loss::Retired);
     assert_eq!(house.run(end).unwrap().state.name(), "cancelled");
 }
 

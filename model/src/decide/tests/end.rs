@@ -16,7 +16,7 @@ const LOSSES: [Loss; 5] = [
 
 /// What a loss makes of a job: state and reason, `-` for nothing, or `refused`.
 fn outcome(house: &mut House, job: JobId, loss: Loss) -> String {
-    match house.changes(EndJob { job, loss }) {
+    match house.changes(EndJob::new(job, loss)) {
         Ok((changes, answer)) => match ended(&changes) {
             Some((state, reason)) => format!("{state}: {}", reason.code()),
             None => {

@@ -17,7 +17,7 @@ use crate::job::{StepOutcome as Outcome, StepStatus as Status};
 use crate::testing::{House, NIGHTLY, activate, complete, snapshot, source, step, succeeded};
 use crate::{
     Abilities, Actor, Change, EndState, IdempotencyKey, Job, JobId, Order, RunnerId, ScanHead,
-    ScanKey, Tail, TokenHash, TokenId, Totals, WorkflowId, World,
+    ScanKey, Tail, Timestamp, TokenHash, TokenId, Totals, WorkflowId, World,
 };
 
 /// Something that may happen. Numbers choose among few things, so that commands meet.
@@ -53,11 +53,17 @@ fn action() -> impl Strategy<Value = Action> {
             .prop_map(|(job, runner, stranger)| Action::Claim { job, runner, stranger }),
         2 => (job.clone(), few.clone()).prop_map(|(job, steps)| Action::Report { job, steps }),
         2 => (job.clone(), few.clone()).prop_map(|(job, content)| Action::Store { job, content }),
-        8 => (job.clone(), prop::bool::weighted(0.8)).prop_map(|(job, good)| Action::Complete { job, good }),
+        12 => (job.clone(), prop::bool::weighted(0.65)).prop_map(|(job, good)| Action::Complete { job, good }),
         1 => job.clone().prop_map(|job| Action::Cancel { job }),
         2 => (job, 0..4_u8).prop_map(|(job, loss)| Action::End { job, loss }),
         1 => (-90_000..90_000_i64).prop_map(|seconds| Action::Pass { seconds }),
     ]
+}
+
+/// A workflow whose failed jobs get one retry in one version, and two in the other.
+fn text(version: u8) -> String {
+    let retry = format!("  probe:\n    retry: {{attempts: {}}}\n", version + 1);
+    NIGHTLY.replace("  probe:\n", &retry)
 }
 
 /// What is known of a scan by counting.
@@ -79,7 +85,7 @@ struct Story {
 impl Story {
     fn new() -> Self {
         let mut house = House::new();
-        house.push("0", NIGHTLY);
+        house.push("0", &text(0));
         house.runner("0", &[]);
         Self {
             house,
@@ -104,8 +110,7 @@ impl Story {
     fn act(&mut self, action: Action) {
         match action {
             Action::Push { workflow, version } => {
-                let text = format!("{NIGHTLY}# {version}\n");
-                self.settled(activate(&workflow.to_string(), &text));
+                self.settled(activate(&workflow.to_string(), &text(version)));
             }
             Action::Retire { workflow } => {
                 let workflow = WorkflowId::derive(&source(), &workflow.to_string());
@@ -175,7 +180,7 @@ impl Story {
                 ];
                 let (job, loss) = (self.job(job), losses[usize::from(loss)]);
                 // Refused, or nothing to do, or the end; all of them are looked at as they come.
-                self.step(EndJob { job, loss }).ok();
+                self.step(EndJob::new(job, loss)).ok();
             }
             Action::Pass { seconds } => self.house.pass(TimeDelta::seconds(seconds)),
         }
@@ -331,7 +336,34 @@ impl Story {
         }
     }
 
+    /// A chain of retries has one unfinished job at most, and an end.
+    fn look_at_chains(&self) {
+        for job in self.jobs.values() {
+            assert!(job.attempt() <= 3);
+            let Some(retry) = job.retry_of else {
+                continue;
+            };
+            let retried = &self.jobs[&retry.job];
+            assert_eq!(retried.retried_by, Some(job.id));
+            let end = retried.state.end().unwrap();
+            assert!(end.reason.is_retried(), "{}", end.reason);
+            assert_eq!(job.created_at, end.at, "in the same commit");
+            assert_eq!(job.attempt(), retried.attempt() + 1);
+            assert!(job.attempt() <= retry.attempts);
+            assert_eq!(
+                (job.trigger, &job.inputs),
+                (retried.trigger, &retried.inputs)
+            );
+            assert_eq!((job.rerun_of, job.scan_key()), (None, retried.scan_key()));
+        }
+        let retries = self.jobs.values().filter_map(|job| job.retry_of);
+        let retried: Vec<JobId> = retries.map(|retry| retry.job).collect();
+        let different: BTreeSet<_> = retried.iter().collect();
+        assert_eq!(different.len(), retried.len(), "none is retried twice");
+    }
+
     fn compare(&self) {
+        self.look_at_chains();
         let world = &self.house.world;
         let unfinished = self.jobs.values().filter(|job| !job.state.is_terminal());
         assert!(world.jobs().map(|job| &**job).eq(unfinished.clone()));
@@ -344,7 +376,9 @@ impl Story {
         let offerable = world
             .offerable(&abilities)
             .flat_map(|(_, jobs)| jobs.clone());
-        let filed: Vec<JobId> = offerable.chain(world.orphans()).collect();
+        let retries = world.due_retries(&abilities, Timestamp::MAX_UTC);
+        let retries = retries.map(|(_, job)| job);
+        let filed: Vec<JobId> = offerable.chain(retries).chain(world.orphans()).collect();
         assert_eq!(filed.len(), waiting.len(), "none stands twice");
         assert_eq!(filed.into_iter().collect::<BTreeSet<_>>(), waiting);
         for job in unfinished.clone().filter(|job| waiting.contains(&job.id)) {
@@ -405,6 +439,7 @@ fn whatever_is_asked_for_the_promises_hold() {
     let actions = prop::collection::vec(action(), 1..120);
     let busiest = Cell::new(0);
     let ends = RefCell::new(BTreeSet::new());
+    let longest = Cell::new(0);
     TestRunner::new_with_rng(config, seed)
         .run(&actions, |actions| {
             let mut story = Story::new();
@@ -414,6 +449,8 @@ fn whatever_is_asked_for_the_promises_hold() {
             story.replay();
             let successes = story.past.values().map(|past| past.successes.len());
             busiest.set(successes.max().unwrap_or_default().max(busiest.get()));
+            let attempts = story.jobs.values().map(Job::attempt).max();
+            longest.set(longest.get().max(attempts.unwrap_or_default()));
             let over = story.jobs.values().filter_map(|job| job.state.end());
             ends.borrow_mut().extend(over.map(|end| end.reason.code()));
             Ok(())
@@ -426,6 +463,7 @@ fn whatever_is_asked_for_the_promises_hold() {
         "successes of one scan: {}",
         busiest.get()
     );
+    assert_eq!(longest.get(), 3, "jobs of one chain");
     let seen = ends.into_inner();
     let expected = [
         "cancelled_by_user",

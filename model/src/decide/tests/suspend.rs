@@ -1,6 +1,8 @@
 //! Suspended workflows and scans: what starts, what waits, what is caught up with.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use chrono::TimeDelta;
 use proptest::prelude::*;
@@ -8,14 +10,15 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::json;
 
 use crate::decide::{
-    Activate, Cancel, Consider, EndJob, Fire, Loss, Refusal, Resume, Retire, Suspend,
+    Activate, Cancel, Complete, Consider, EndJob, Fire, Loss, Refusal, Resume, Retire, Suspend,
 };
+use crate::job::{StepOutcome, StepStatus};
 use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::limits::SUSPENSION_REASON_CHARS;
-use crate::testing::{House, activate, complete_all, ended, key, snapshot};
+use crate::testing::{House, activate, complete_all, ended, key, snapshot, step};
 use crate::{
-    Abilities, Actor, Change, JobId, Reason, RunnerId, SuspendedPart, Timestamp, WorkflowId, World,
-    waiting,
+    Abilities, Actor, Change, Job, JobId, Reason, RunnerId, SuspendedPart, Timestamp, Trigger,
+    WorkflowId, World, waiting,
 };
 
 const LOOP: &str = "
@@ -93,7 +96,7 @@ impl Scene {
         }
         for job in withdrawn {
             let loss = Loss::Suspended;
-            self.house.run(EndJob { job, loss }).unwrap();
+            self.house.run(EndJob::new(job, loss)).unwrap();
         }
         has_any
     }
@@ -278,7 +281,7 @@ fn jobs_of_schedule_and_expression_are_cancelled_and_running_ones_go_on() {
     scene.suspend(None);
     for job in [report, due] {
         let loss = Loss::Suspended;
-        let (changes, _) = scene.house.changes(EndJob { job, loss }).unwrap();
+        let (changes, _) = scene.house.changes(EndJob::new(job, loss)).unwrap();
         let (state, reason) = ended(&changes).unwrap();
         assert_eq!((state, reason.code()), ("cancelled", "suspended"));
     }
@@ -287,7 +290,7 @@ fn jobs_of_schedule_and_expression_are_cancelled_and_running_ones_go_on() {
     assert!(
         scene
             .house
-            .changes(EndJob { job, loss })
+            .changes(EndJob::new(job, loss))
             .unwrap()
             .0
             .is_empty()
@@ -315,7 +318,7 @@ fn a_resumption_before_the_jobs_are_withdrawn_leaves_them() {
     scene.suspend(None);
     scene.resume(None);
     let loss = Loss::Suspended;
-    let (changes, _) = scene.house.changes(EndJob { job: due, loss }).unwrap();
+    let (changes, _) = scene.house.changes(EndJob::new(due, loss)).unwrap();
     assert!(changes.is_empty());
     assert!(!scene.pull());
     assert_eq!(scene.jobs("hosts"), [due]);
@@ -476,6 +479,7 @@ enum Action {
     Dispatch,
     Claim,
     Complete,
+    Fail,
 }
 
 fn action() -> impl Strategy<Value = Action> {
@@ -487,6 +491,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => Just(Action::Dispatch),
         3 => Just(Action::Claim),
         3 => Just(Action::Complete),
+        2 => Just(Action::Fail),
     ]
 }
 
@@ -499,11 +504,43 @@ fn some_job(scene: &Scene, is_claimed: bool) -> Option<JobId> {
         .map(|job| job.id)
 }
 
-fn complete(scene: &mut Scene) {
+fn complete(scene: &mut Scene, is_good: bool) {
     if let Some(job) = some_job(scene, true) {
         let token = crate::TokenHash::of(&job.to_string());
-        scene.house.run(complete_all(job, token)).unwrap();
+        let command = complete_all(job, token);
+        let bad = || vec![step(0, StepStatus::Failed, Some(StepOutcome::Failed))];
+        let steps = if is_good { command.steps } else { bad() };
+        scene.house.run(Complete { steps, ..command }).unwrap();
     }
+}
+
+/// Each slot and success that made a job has one record of that, and no retry has one.
+fn each_job_has_its_record(scene: &Scene) {
+    let records = ["hosts", "report"].map(|scan| scene.ledger(scan)).concat();
+    let made = records.iter().filter_map(|record| match record.outcome {
+        Outcome::Made { job } => Some((job, &record.cause)),
+        _ => None,
+    });
+    let slots = made.clone().filter_map(|(_, cause)| match cause {
+        Cause::Slots { last, .. } => Some(*last),
+        // A resumption repeats the job that a suspension withdrew.
+        _ => None,
+    });
+    let different: BTreeSet<_> = slots.clone().collect();
+    assert_eq!(different.len(), slots.count(), "a slot made two jobs");
+    let jobs = scene
+        .house
+        .decided
+        .iter()
+        .filter_map(|change| match change {
+            Change::Job(job) => Some(job),
+            _ => None,
+        });
+    let is_recorded = |job: &&Arc<Job>| job.retry_of.is_none() && job.trigger != Trigger::Dispatch;
+    let recorded: BTreeSet<_> = jobs.filter(is_recorded).map(|job| job.id).collect();
+    let made: Vec<_> = made.map(|(job, _)| job).collect();
+    assert_eq!(made.len(), recorded.len());
+    assert_eq!(made.into_iter().collect::<BTreeSet<_>>(), recorded);
 }
 
 fn act(scene: &mut Scene, action: &Action) {
@@ -529,7 +566,8 @@ fn act(scene: &mut Scene, action: &Action) {
                 );
             }
         }
-        Action::Complete => complete(scene),
+        Action::Complete => complete(scene, true),
+        Action::Fail => complete(scene, false),
     }
     let world = &scene.house.world;
     for change in &scene.house.decided[before..] {
@@ -557,7 +595,7 @@ fn come_to_rest(scene: &mut Scene) {
             scene.house.claim(job, scene.runner).unwrap();
         }
         let has_run = some_job(scene, true).is_some();
-        complete(scene);
+        complete(scene, true);
         if !has_pulled && waiting.is_none() && !has_run {
             return;
         }
@@ -574,14 +612,21 @@ fn whatever_is_suspended_no_slot_and_no_success_is_lost() {
     };
     let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let actions = prop::collection::vec(action(), 1..80);
-    let (caught_up, passed) = (Cell::new(0), Cell::new(0));
+    let (caught_up, passed, longest) = (Cell::new(0), Cell::new(0), Cell::new(0));
     TestRunner::new_with_rng(config, seed)
         .run(&actions, |actions| {
-            let mut scene = Scene::new(LOOP);
+            let retrying = LOOP.replace("    steps", "    retry: {attempts: 2}\n    steps");
+            let mut scene = Scene::new(&retrying);
             for action in &actions {
                 act(&mut scene, action);
             }
             come_to_rest(&mut scene);
+            each_job_has_its_record(&scene);
+            let chains = scene.house.decided.iter().filter_map(|change| match change {
+                Change::Job(job) => Some(job.attempt()),
+                _ => None,
+            });
+            longest.set(longest.get().max(chains.max().unwrap_or_default()));
             let world = &scene.house.world;
             let hosts = world.head(&key(scene.workflow, "hosts"));
             let report = world.head(&key(scene.workflow, "report"));
@@ -618,7 +663,7 @@ fn whatever_is_suspended_no_slot_and_no_success_is_lost() {
         })
         .unwrap();
     assert!(
-        caught_up.get() > 20 && passed.get() > 20,
-        "{caught_up:?} {passed:?}"
+        caught_up.get() > 20 && passed.get() > 20 && longest.get() == 3,
+        "{caught_up:?} {passed:?} {longest:?}"
     );
 }

@@ -24,7 +24,8 @@ pub(in crate::decide) enum Recheck {
     Skipped(Arc<Job>, Vec<Change>),
 }
 
-/// Evaluates the expression of an `expr` job with the latest results (specification, "States and transitions").
+/// Evaluates the expression of an `expr` job with the latest results (specification, "States and transitions"). A retry
+/// finishes what its expression has started, so it is not checked again.
 pub(in crate::decide) fn recheck(
     world: &World,
     job: &Job,
@@ -33,9 +34,9 @@ pub(in crate::decide) fn recheck(
     let view = View::of(world);
     let key = job.scan_key();
     let mut head = view.head(&key).as_ref().clone();
-    let expression = match job.trigger {
-        Trigger::Dispatch | Trigger::Cron => None,
-        Trigger::Expr => Subject::new(&view, &key).and_then(|subject| {
+    let expression = match (job.trigger, job.retry_of) {
+        (Trigger::Dispatch | Trigger::Cron, _) | (Trigger::Expr, Some(_)) => None,
+        (Trigger::Expr, None) => Subject::new(&view, &key).and_then(|subject| {
             let expression = subject.scan()?.on.expr.clone()?;
             Some((subject.workflow, expression))
         }),

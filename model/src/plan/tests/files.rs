@@ -238,9 +238,13 @@ fn a_runner_that_does_not_know_checkout_is_not_offered_its_jobs() {
     let offered = |house: &House| {
         let runner = house.world.runner(runner).unwrap();
         let abilities = crate::Abilities::of(runner);
-        crate::next_job(&house.world, &abilities, &crate::Turns::default(), |_| {
-            false
-        })
+        crate::next_job(
+            &house.world,
+            &abilities,
+            &crate::Turns::default(),
+            house.now,
+            |_| false,
+        )
     };
     let why = |house: &House| {
         let job = house.world.job(job).unwrap();

@@ -93,7 +93,7 @@ impl Simulation {
 
     fn dispatch(&mut self) {
         let workflow = self.random(self.workflows.len());
-        let scan = ["plain", "special"][self.random(2)];
+        let scan = ["plain", "special", "again"][self.random(3)];
         self.scene.lab.dispatch(self.workflows[workflow], scan);
         self.dispatched += 1;
     }
@@ -168,7 +168,7 @@ impl Simulation {
         runner.hand.remove(&job);
         // How it ends does not matter here, and it may have been ended by somebody else.
         let loss = Loss::RunnerLost;
-        drop(self.scene.lab.decide(EndJob { job, loss }));
+        drop(self.scene.lab.decide(EndJob::new(job, loss)));
     }
 
     fn cancel_one(&mut self) {
@@ -182,6 +182,7 @@ impl Simulation {
 
     fn pass(&mut self, time: Duration) {
         self.scene.now += time;
+        self.scene.lab.now += time;
     }
 
     fn restart_daemon(&mut self) {
@@ -211,7 +212,7 @@ impl Simulation {
         for job in running {
             if !named.contains(&job) {
                 let loss = Loss::RunnerLost;
-                self.scene.lab.decide(EndJob { job, loss }).unwrap();
+                self.scene.lab.decide(EndJob::new(job, loss)).unwrap();
             }
         }
     }
@@ -248,6 +249,10 @@ impl Simulation {
             let capacity = usize::try_from(runner.capacity).unwrap();
             assert!(busy <= capacity, "{busy} jobs on a runner for {capacity}");
         }
+        for job in board.offers.keys().filter_map(|job| lab.world.job(*job)) {
+            let early = job.waits_to_retry(self.scene.time());
+            assert_eq!(early, None, "a retry is offered before its time");
+        }
         for poll in board.waiting.iter().map(|waiting| &waiting.poll) {
             let runner = lab.world.runner(poll.runner).unwrap();
             let stopping = poll.holding.iter().filter(|job| {
@@ -263,9 +268,10 @@ impl Simulation {
                     .count()
                 + stopping.count();
             if busy < usize::try_from(poll.capacity).unwrap() {
+                let time = self.scene.time();
                 let taken = |job| board.offers.contains_key(&job) || poll.holding.contains(&job);
                 let abilities = Abilities::of(runner);
-                let missed = next_job(&lab.world, &abilities, &Turns::default(), taken);
+                let missed = next_job(&lab.world, &abilities, &Turns::default(), time, taken);
                 assert_eq!(missed, None, "a runner with room waits beside a job");
             }
         }
@@ -273,7 +279,7 @@ impl Simulation {
 
     /// From here on everybody behaves: in bounded time every job is executed.
     fn settle(&mut self) {
-        for _ in 0..self.dispatched * 4 + 50 {
+        for _ in 0..self.dispatched * 12 + 50 {
             if self.scene.lab.world.jobs().next().is_none() {
                 return;
             }

@@ -1,0 +1,75 @@
+//! The retry of a job that has failed or is lost. It is made in the commit that ends the job.
+
+use crate::job::{Inputs, Job, JobState, Trigger};
+use crate::moment::Moment;
+use crate::retry::RetryOf;
+use crate::world::World;
+use crate::{Actor, JobId, Reason};
+
+/// Whether there is a second copy of a job's inputs that are too large for its record. They are a file of the job's own, so
+/// its retry needs another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LargeInputs {
+    Copied,
+    NotCopied,
+}
+
+/// The job that retries `ended`, if one does. It is as durable as the end of that job, so it is also made on a disk that is
+/// getting full.
+pub(super) fn retry(
+    world: &World,
+    ended: &Job,
+    large_inputs: LargeInputs,
+    moment: &mut Moment<'_>,
+) -> Option<Job> {
+    let end = ended.state.end().filter(|end| end.reason.is_retried())?;
+    if is_out_of_time(ended, moment) {
+        return None;
+    }
+    if world.is_orphan(ended) || world.suspension(&ended.scan_key()).is_some() {
+        return None;
+    }
+    match (&ended.inputs, large_inputs) {
+        (Inputs::Object { .. }, LargeInputs::NotCopied) => return None,
+        (Inputs::Object { .. }, LargeInputs::Copied)
+        | (Inputs::Inline(_) | Inputs::Defaults, _) => {}
+    }
+    let revision = world.revision(ended.revision.id)?;
+    let scan = revision.definition.scan(ended.scan.as_str())?;
+    let next = ended.next_attempt(scan)?;
+    let not_before = moment.steady.checked_add_signed(next.pause)?;
+    Some(Job {
+        id: JobId::next(world.latest_job(), moment.now, moment.entropy),
+        project: ended.project,
+        workflow: ended.workflow.clone(),
+        revision: ended.revision.clone(),
+        scan: ended.scan.clone(),
+        trigger: ended.trigger,
+        reason: Reason::Retry { of: ended.id },
+        actor: Actor::Daemon,
+        inputs: ended.inputs.clone(),
+        created_at: end.at,
+        rerun_of: None,
+        source: match ended.trigger {
+            Trigger::Dispatch => ended.source.clone(),
+            // It gets the files of its claim.
+            Trigger::Cron | Trigger::Expr => None,
+        },
+        retry_of: Some(RetryOf {
+            job: ended.id,
+            attempt: next.attempt,
+            attempts: next.attempts,
+            not_before,
+        }),
+        retried_by: None,
+        state: JobState::Scheduled,
+    })
+}
+
+/// Whether a deadline of the job has passed. Its runner may be the first to say so, and calls it a failure.
+fn is_out_of_time(job: &Job, moment: &Moment<'_>) -> bool {
+    job.state.run().is_some_and(|run| {
+        let deadlines = run.deadline.into_iter().chain([run.expires_at]);
+        deadlines.min() <= Some(moment.steady)
+    })
+}

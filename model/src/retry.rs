@@ -1,0 +1,165 @@
+//! Retries: a job that has failed or is lost gets another one after a pause, if its scan asks for that.
+//!
+//! A job is one attempt and is never repeated, so a retry is a job of its own. It has the trigger and the inputs of the job
+//! that it retries. The jobs that retry one another are a chain, which has at most one unfinished job.
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+use workflow::limits::RETRY_PAUSE;
+use workflow::{Retry, Scan};
+
+use crate::job::{Job, JobState};
+use crate::{JobId, Reason, Timestamp};
+
+/// Which job a retry retries, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryOf {
+    /// The job before it in the chain. It may have been removed since.
+    pub job: JobId,
+    /// Its place in the chain. The first job has place 1 and retries none.
+    pub attempt: u32,
+    /// How many jobs the chain may have.
+    pub attempts: u32,
+    /// No runner gets it earlier. In the world's time.
+    pub not_before: Timestamp,
+}
+
+/// The retry that a job gets if it fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextAttempt {
+    /// The place of the retry in the chain.
+    pub attempt: u32,
+    /// How many jobs the chain may have.
+    pub attempts: u32,
+    /// From the end of the job to the earliest start of the retry.
+    pub pause: TimeDelta,
+}
+
+impl Job {
+    /// Its place in its chain, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.retry_of.map_or(1, |retry| retry.attempt)
+    }
+
+    /// The retry that this job gets if it fails. `scan` is from the revision that it runs.
+    pub fn next_attempt(&self, scan: &Scan) -> Option<NextAttempt> {
+        let Retry { attempts, backoff } = scan.retry?;
+        let attempt = self.attempt();
+        let attempts = u32::from(attempts) + 1;
+        (attempt < attempts).then(|| NextAttempt {
+            attempt: attempt + 1,
+            attempts,
+            pause: pause(backoff, attempt),
+        })
+    }
+
+    /// Why the job waits, if it is a retry whose time has not come. `time` is the world's.
+    pub fn waits_to_retry(&self, time: Timestamp) -> Option<Reason> {
+        let retry = self.retry_of.filter(|retry| retry.not_before > time)?;
+        matches!(self.state, JobState::Scheduled).then_some(Reason::RetryDue {
+            at: retry.not_before,
+            attempt: retry.attempt,
+            attempts: retry.attempts,
+        })
+    }
+}
+
+/// The pause after the attempt of that number, from 1. It doubles with each attempt, up to an hour.
+fn pause(backoff: TimeDelta, attempt: u32) -> TimeDelta {
+    let doubled = 1_i32.checked_shl(attempt.saturating_sub(1));
+    let pause = doubled.and_then(|factor| backoff.checked_mul(factor));
+    pause.map_or(RETRY_PAUSE, |pause| pause.min(RETRY_PAUSE))
+}
+
+impl Reason {
+    /// The same by a clock that is so far ahead of the world's time.
+    #[must_use]
+    pub fn by_clock(self, ahead: TimeDelta) -> Self {
+        match self {
+            Self::RetryDue {
+                at,
+                attempt,
+                attempts,
+            } => Self::RetryDue {
+                at: at.checked_add_signed(ahead).unwrap_or(at),
+                attempt,
+                attempts,
+            },
+            reason => reason,
+        }
+    }
+
+    /// Whether a job that ended for this reason is retried: something failed it, or its runner was lost.
+    pub const fn is_retried(&self) -> bool {
+        match self {
+            Self::StepFailed { .. }
+            | Self::ArtifactFailed { .. }
+            | Self::EnvFailed { .. }
+            | Self::SetupFailed { .. }
+            | Self::CheckoutFailed { .. }
+            | Self::RunnerStopped { .. }
+            | Self::RunnerLost => true,
+            // A person, a deadline or the restoration of a backup ended it, or it is not wanted any more.
+            Self::CancelledByUser
+            | Self::TimedOut
+            | Self::SessionExpired
+            | Self::Restored
+            | Self::Replaced { .. }
+            | Self::Suspended { .. }
+            | Self::Retired
+            | Self::SourceDropped
+            | Self::ExpressionFalse
+            | Self::ExpressionFailed { .. }
+            | Self::StepsSucceeded => false,
+            // No job ends for these.
+            Self::Dispatched
+            | Self::Rerun { .. }
+            | Self::Retry { .. }
+            | Self::RetryDue { .. }
+            | Self::SlotDue { .. }
+            | Self::ExpressionTrue
+            | Self::Overlap { .. }
+            | Self::SlotsMissed
+            | Self::ClockSetBack { .. }
+            | Self::Claimed
+            | Self::Expired
+            | Self::DeletedByUser
+            | Self::Pruned
+            | Self::NoRunner
+            | Self::NoRunnerConnected { .. }
+            | Self::NoRunnerFits { .. }
+            | Self::RunnersBusy { .. }
+            | Self::RunnersExclusive { .. }
+            | Self::RunnersTooOld { .. }
+            | Self::NotFetched { .. }
+            | Self::Fetched
+            | Self::FetchFailed { .. }
+            | Self::CredentialsRefused { .. }
+            | Self::EmptyRepository
+            | Self::NeverFetched
+            | Self::FolderMissing { .. }
+            | Self::FilesValid
+            | Self::FilesInvalid { .. }
+            | Self::TipActive
+            | Self::ApplyFailed { .. }
+            | Self::TipPartlyActive { .. } => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_doubles_up_to_an_hour() {
+        let seconds = TimeDelta::seconds;
+        let pauses: Vec<i64> = (1..=10)
+            .map(|attempt| pause(seconds(10), attempt).num_seconds())
+            .collect();
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600]);
+        assert_eq!(pause(seconds(1), 100), RETRY_PAUSE);
+        assert_eq!(pause(TimeDelta::hours(4), 1), RETRY_PAUSE);
+        assert_eq!(pause(TimeDelta::MAX, 2), RETRY_PAUSE);
+    }
+}

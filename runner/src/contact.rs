@@ -1,51 +1,140 @@
 //! When the daemon last answered the session or any worker.
+//!
+//! The time is counted while the machine sleeps, too, and also while this process is stopped. Whoever wakes up after such a
+//! pause may read an answer that came before it, so each answer first shows how long the silence before it was.
 
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use crate::limits::CONTACT_LOOK;
+
 /// The time of the last answer. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Contact(watch::Sender<Instant>);
+pub(crate) struct Contact {
+    heard: watch::Sender<Heard>,
+    /// So long a silence may become.
+    limit: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    at: Now,
+    /// How many silences before it were too long.
+    losses: u64,
+}
+
+/// A moment on two clocks: that of timers, and one that also counts the sleep of the machine.
+#[derive(Debug, Clone, Copy)]
+struct Now {
+    timers: Instant,
+    boot: Duration,
+}
+
+impl Now {
+    fn read() -> Self {
+        let boot = clock_gettime(ClockId::Boottime);
+        let seconds = u64::try_from(boot.tv_sec).unwrap_or(0);
+        let nanos = u32::try_from(boot.tv_nsec).unwrap_or(0);
+        Self {
+            timers: Instant::now(),
+            boot: Duration::new(seconds, nanos),
+        }
+    }
+
+    fn since(self, earlier: Self) -> Duration {
+        let timers = self.timers.duration_since(earlier.timers);
+        timers.max(self.boot.saturating_sub(earlier.boot))
+    }
+}
 
 impl Contact {
     /// The silence counts from now.
-    pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(Instant::now()))
+    pub(crate) fn new(limit: Duration) -> Self {
+        let heard = Heard {
+            at: Now::read(),
+            losses: 0,
+        };
+        Self {
+            heard: watch::Sender::new(heard),
+            limit,
+        }
     }
 
     /// Records an answer.
     pub(crate) fn heard(&self) {
-        self.0.send_replace(Instant::now());
+        let at = Now::read();
+        self.heard.send_modify(|heard| {
+            if at.since(heard.at) >= self.limit {
+                heard.losses += 1;
+            }
+            heard.at = at;
+        });
     }
 
-    /// Waits until there was no answer for this long.
-    pub(crate) async fn silent_for(&self, silence: Duration) {
+    /// Waits until there was no answer for so long that contact is lost, also if there is one again.
+    pub(crate) async fn lost(&self) {
+        let before = self.heard.borrow().losses;
         loop {
-            let deadline = *self.0.borrow() + silence;
-            if deadline <= Instant::now() {
+            let Heard { at, losses } = *self.heard.borrow();
+            let silent = Now::read().since(at);
+            if losses != before || silent >= self.limit {
                 return;
             }
-            sleep_until(deadline).await;
+            let pause = (self.limit - silent).min(CONTACT_LOOK);
+            sleep_until(Instant::now() + pause).await;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::task::yield_now;
+    use tokio::time::advance;
+
     use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(100);
 
     #[tokio::test(start_paused = true)]
     async fn every_answer_starts_the_silence_anew() {
-        let contact = Contact::new();
+        let contact = Contact::new(LIMIT);
         let start = Instant::now();
         let other = contact.clone();
         let answers = async {
-            tokio::time::sleep(Duration::from_millis(30)).await;
+            tokio::time::sleep(Duration::from_secs(30)).await;
             other.heard();
         };
-        tokio::join!(contact.silent_for(Duration::from_millis(50)), answers);
-        assert_eq!(start.elapsed(), Duration::from_millis(80));
+        tokio::join!(contact.lost(), answers);
+        assert_eq!(start.elapsed(), Duration::from_secs(130));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_after_too_long_a_silence_does_not_hide_it() {
+        let contact = Contact::new(LIMIT);
+        let other = contact.clone();
+        let lost = tokio::spawn(async move { other.lost().await });
+        yield_now().await;
+        // The process is stopped, and its first act afterwards is to read an answer that came long ago.
+        advance(Duration::from_secs(300)).await;
+        contact.heard();
+        lost.await.unwrap();
+
+        // A job that begins now is not concerned.
+        let start = Instant::now();
+        contact.lost().await;
+        assert_eq!(start.elapsed(), LIMIT);
+    }
+
+    #[test]
+    fn the_clock_that_counts_sleep_decides_if_it_shows_more() {
+        let now = Now::read();
+        let slept = Now {
+            boot: now.boot + Duration::from_secs(300),
+            ..now
+        };
+        assert_eq!(slept.since(now), Duration::from_secs(300));
     }
 }

@@ -47,9 +47,13 @@ pub const SPOOL_SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 /// terminal, and does not fill the disk.
 pub const SPOOL_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// How long a job that may be retried runs without an answer from the daemon. The daemon starts the retry after 120 s, so
-/// the two jobs never run at the same time.
+/// How long a job that may be retried runs without an answer from the daemon. The daemon takes the job for lost after 120 s,
+/// and its processes have [`GRACE`] and [`AFTER_KILL`] to end before that, so its retry never runs beside it.
 pub const SILENCE: Duration = Duration::from_secs(100);
+
+/// The longest pause between two looks at the silence. Timers do not go on while the machine sleeps; after so long it is
+/// known that it has slept.
+pub const CONTACT_LOOK: Duration = Duration::from_secs(5);
 
 /// How long after its deadline the runner stops a job by itself. Normally the daemon cancels the job at the deadline, with
 /// the better message. This is for a daemon that is away, and for clocks that differ a little.

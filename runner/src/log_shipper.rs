@@ -219,7 +219,7 @@ mod tests {
             client: Client::new("http://127.0.0.1:1", None).unwrap(),
             job: Uuid::nil(),
             stop: StopSignal::new(),
-            contact: Contact::new(),
+            contact: Contact::new(Options::default().silence),
         };
         link.stop.request(Stop::Cancelled);
         let shipper = LogShipper::new(Arc::new(log), link, Options::default());

@@ -48,6 +48,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_job_without_contact_has_ended_before_its_retry_may_begin() {
+        let options = Options::default();
+        let stopped = options.silence + options.grace + limits::AFTER_KILL;
+        assert!(stopped < model::limits::RUNNER_SILENCE.to_std().unwrap());
+    }
+
+    #[test]
     fn a_cancelled_job_frees_its_slot_in_time() {
         let options = Options::default();
         // The documentation names it. The line about the cut must be shipped as well.

@@ -83,8 +83,8 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
     workdir.clear();
     workdir::remove_leftovers(&setup.folder.join("spool"));
     let client = anonymous.with_token(Secret::new(configuration.token.clone()));
-    let contact = Contact::new();
     let sources = SourceCache::open(setup.folder.join("sources"), setup.options.source_cache);
+    let contact = Contact::new(setup.options.silence);
     let shared = Shared {
         client: anonymous,
         sources,

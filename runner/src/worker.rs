@@ -140,13 +140,8 @@ impl Worker<'_> {
     /// Returns the outcome, in a word or two for the runner's log.
     async fn run(&self) -> &'static str {
         let mut helpers = JoinSet::new();
-        helpers.spawn(watch(
-            self.link.clone(),
-            self.deadlines,
-            self.assignment
-                .retries
-                .then_some(self.shared.options.silence),
-        ));
+        let needs_contact = self.assignment.retries;
+        helpers.spawn(watch(self.link.clone(), self.deadlines, needs_contact));
         helpers.spawn(timeline::report(
             self.timeline.watch(),
             self.link.clone(),
@@ -479,8 +474,8 @@ impl Deadlines {
     }
 }
 
-/// Stops the job when a deadline has passed or the daemon was silent for too long.
-async fn watch(link: Link, deadlines: Deadlines, silence: Option<Duration>) {
+/// Stops the job when a deadline has passed, or when a job that may be retried has lost contact to the daemon.
+async fn watch(link: Link, deadlines: Deadlines, needs_contact: bool) {
     let scan = async {
         match deadlines.scan {
             Some(deadline) => sleep_until(deadline).await,
@@ -488,9 +483,10 @@ async fn watch(link: Link, deadlines: Deadlines, silence: Option<Duration>) {
         }
     };
     let silent = async {
-        match silence {
-            Some(silence) => link.contact.silent_for(silence).await,
-            None => std::future::pending().await,
+        if needs_contact {
+            link.contact.lost().await;
+        } else {
+            std::future::pending().await
         }
     };
     let reason = tokio::select! {

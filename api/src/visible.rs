@@ -342,9 +342,15 @@ impl Visible {
         // Read before the world: the code that hands out jobs reads both in the other order.
         let in_hand = self.jobs_in_hand();
         let holding = |runner| in_hand.get(&runner);
+        let ahead = self.handle.now() - self.handle.steady();
         self.handle.state().read(|world| {
             let is_connected = |runner| self.handle.is_connected(runner);
-            let reason = waiting(world, job, is_connected, holding)?;
+            let is_suspended = world.suspension(&job.scan_key()).is_some();
+            let retry = job.waits_to_retry(self.handle.time(world));
+            let reason = match retry.filter(|_| !is_suspended) {
+                Some(retry) => retry.by_clock(ahead),
+                None => waiting(world, job, is_connected, holding)?,
+            };
             Some(world.seen_by(&self.viewer).reason_of_waiting(reason))
         })
     }
@@ -352,6 +358,11 @@ impl Visible {
     /// The artifact that a running job stores at this moment.
     pub(crate) fn artifact_progress(&self, job: &ShownJob) -> Option<ArtifactProgress> {
         self.handle.artifact_progress(job)
+    }
+
+    /// A moment of the time with which ends are compared, by the wall clock.
+    pub(crate) fn by_the_clock(&self, end: Timestamp) -> Timestamp {
+        self.handle.by_the_clock(end)
     }
 
     /// How many records the log of a job has.

@@ -24,6 +24,12 @@ pub struct JobEvent {
     pub finished_at: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<RunnerRef>,
+    /// The job that it retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<Uuid>,
+    /// The job that retries it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retried_by: Option<Uuid>,
     /// Whether it was removed with its log and artifacts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,

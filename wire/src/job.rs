@@ -36,6 +36,21 @@ pub struct Job {
     /// claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<JobSource>,
+    /// The job that failed or was lost, which made this one. It may have been removed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<Uuid>,
+    /// The job that retries this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retried_by: Option<Uuid>,
+    /// Of a retry: its place among the jobs that retry one another. The first of them has place 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Of a retry: how many jobs there may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    /// Of a retry: no runner gets it earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<DateTime<Utc>>,
     /// When a runner claimed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,

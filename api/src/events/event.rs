@@ -226,6 +226,8 @@ fn job_event(job: &Job, removed: bool) -> JobEvent {
         started_at: run.map(|run| run.started_at),
         finished_at: end.map(|end| end.at),
         runner: convert::runner_ref(job),
+        retry_of: job.retry_of.map(|retry| retry.job.uuid()),
+        retried_by: job.retried_by.map(JobId::uuid),
         removed,
     }
 }

@@ -281,19 +281,18 @@ pub(crate) async fn wire_job(me: &Visible, job: &ShownJob) -> Result<wire::Job, 
         }
     };
     // The record of a completed job holds the count. After any other end, the runner may have added lines.
-    let records = match &job.state {
-        JobState::Scheduled | JobState::Skipped { .. } => 0,
-        JobState::Succeeded { run, .. } => run.log_records,
-        JobState::Running { .. } | JobState::Failed { .. } | JobState::Cancelled { .. } => {
-            me.log_records(job).await?
+    let (records, waiting, storing) = match &job.state {
+        JobState::Scheduled => (0, me.why_waiting(job), None),
+        JobState::Skipped { .. } => (0, None, None),
+        JobState::Succeeded { run, .. } => (run.log_records, None, None),
+        JobState::Running { .. } => (me.log_records(job).await?, None, me.artifact_progress(job)),
+        JobState::Failed { .. } | JobState::Cancelled { .. } => {
+            (me.log_records(job).await?, None, None)
         }
     };
-    let (waiting, storing) = (me.why_waiting(job), me.artifact_progress(job));
-    Ok(convert::job(
-        job,
-        inputs,
-        records,
-        waiting.as_ref(),
-        storing.as_ref(),
-    ))
+    let mut converted = convert::job(job, inputs, records, waiting.as_ref(), storing.as_ref());
+    if let JobState::Scheduled = job.state {
+        converted.not_before = converted.not_before.map(|at| me.by_the_clock(at));
+    }
+    Ok(converted)
 }

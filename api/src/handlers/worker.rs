@@ -66,8 +66,7 @@ fn assignment(handle: &Handle, resolved: &Resolved) -> Result<Assignment, Failur
             .map(|(name, value)| (name.clone(), value.reveal().to_owned()))
             .collect(),
         missing: values.missing.clone(),
-        // With `retries`, a job stops itself when the daemon is silent. Nothing retries jobs yet.
-        retries: false,
+        retries: job.next_attempt(scan).is_some(),
         expires_at: handle.by_the_clock(run.expires_at),
         deadline: run.deadline.map(|deadline| handle.by_the_clock(deadline)),
         next_log_record: *next_log_record,

@@ -1,5 +1,6 @@
 //! Lists of jobs, one job, waiting for a job, cancelling a job.
 
+use chrono::TimeDelta;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -137,20 +138,46 @@ async fn a_scan_that_never_existed_differs_from_one_without_jobs_and_from_a_remo
     why("nightly").await.problem(404, "not_found");
 }
 
-/// With `retries`, a runner stops a job when the daemon is silent. Nothing retries jobs yet.
+/// The runner learns that the job may be retried, and people learn which job retries which, and when.
 #[tokio::test]
-async fn a_scan_with_retry_is_not_reported_as_retried() {
+async fn a_failed_job_names_its_retry_and_the_retry_when_it_is_due() {
     let service = Service::start().await;
-    let text = crate::service::PLAIN.replace("on:", "retry: { attempts: 2 }, on:");
+    let text = crate::service::PLAIN.replace("on:", "retry: { attempts: 1 }, on:");
     service.push(&[("workflows/pipeline.yaml", &text)]).await;
     let shown = service.get("/v0/workflows/pipeline").await.expect(200);
-    assert_eq!(shown["warnings"][0]["code"], "no-effect", "{shown}");
+    assert!(shown["warnings"].is_null(), "{shown}");
     service.dispatch("only").await;
     let runner = service.register("one", &["linux"], 1).await;
     let worker = service.claim(&runner, &[]).await;
     let resolved = worker.call(Method::POST, &worker.path("resolve"));
     let assignment = resolved.send(service.address).await.expect(200);
-    assert_eq!(assignment["retries"], false);
+    assert_eq!(assignment["retries"], true);
+    let body = json!({
+        "steps": [{"index": 0, "status": "failed", "outcome": "failed", "exit_code": 3}],
+        "log_records": 0,
+    });
+    let complete = worker.call(Method::POST, &worker.path("complete"));
+    let ended = complete.json(&body).send(service.address).await;
+    assert_eq!(ended.expect(200)["state"], "failed");
+
+    let failed = service.get(&format!("/v0/jobs/{}", worker.id)).await;
+    let failed = failed.expect(200);
+    let id = failed["retried_by"].as_str().unwrap();
+    let path = format!("/v0/jobs/{id}");
+    let answer = service.get(&path).await;
+    crate::answers::check(&service, "retry", &answer);
+    let retry = answer.expect(200);
+    assert_eq!(retry["retry_of"], worker.id);
+    assert_eq!(retry["waiting"]["code"], "retry_due");
+
+    service.clock.advance(TimeDelta::seconds(10));
+    let retry = service.get(&path).await.expect(200);
+    assert_eq!(retry["waiting"]["code"], "not_fetched");
+    let worker = service.claim(&runner, &[]).await;
+    assert_eq!(worker.id, id);
+    let resolved = worker.call(Method::POST, &worker.path("resolve"));
+    let assignment = resolved.send(service.address).await.expect(200);
+    assert_eq!(assignment["retries"], false, "it is the last attempt");
 }
 
 #[tokio::test]
@@ -274,7 +301,7 @@ async fn a_job_that_waits_says_for_what() {
     let hello = hello.json(&json!({"version": "0.1.0"}));
     assert_eq!(hello.send(service.address).await.status, 204);
     assert_eq!(waiting().await.as_deref(), Some("no_runner_fits"));
-    service.clock.advance(chrono::TimeDelta::days(400));
+    service.clock.advance(TimeDelta::days(400));
     assert_eq!(waiting().await.as_deref(), Some("no_runner_fits"));
     tokio::time::pause();
     tokio::time::advance(std::time::Duration::from_secs(120)).await;
@@ -290,13 +317,13 @@ async fn a_list_is_narrowed_by_what_is_known_of_a_job() {
     let service = Service::start().await;
     let (runner, first) = service.claimed("one").await;
     service.complete(&first, 0).await.expect(200);
-    service.clock.advance(chrono::TimeDelta::seconds(60));
+    service.clock.advance(TimeDelta::seconds(60));
     let second = service.dispatch("build").await;
     let claimed = service.claim(&runner, &[]).await;
     assert_eq!(claimed.id, second);
     let cancel = service.admin(Call::post(claimed.path("cancel")));
     cancel.await.expect(200);
-    service.clock.advance(chrono::TimeDelta::seconds(60));
+    service.clock.advance(TimeDelta::seconds(60));
     let third = service.dispatch("large").await;
     let listed = async |query: &str| {
         let body = service.get(&format!("/v0/jobs?{query}")).await.expect(200);

@@ -303,3 +303,30 @@ fn a_runner_that_does_not_know_checkout_is_not_offered_the_job() {
     both.sort();
     assert_eq!(both, [job, plain]);
 }
+
+#[test]
+fn the_example_runs_a_script_of_its_repository() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/scripts");
+    let mut world = World::new();
+    let repository = world.path("repository").display().to_string();
+    assert!(
+        world
+            .output("cp", &["-r", example, &repository])
+            .status
+            .success()
+    );
+    world.init_repository();
+    world.push(&[]);
+    started(&mut world);
+    let job = world.succeed("words", "count", &[]);
+    let lines = log(&world, &job);
+    let commit = head(&world);
+    assert_eq!(
+        lines[0],
+        format!("3 files of commit {commit} (refs/heads/main) in source")
+    );
+    assert!(lines[1].contains(&commit), "{lines:?}");
+    assert_eq!(lines[2], "8\ta");
+    let words = &world.artifact(&job, "words")["words.tsv"];
+    assert!(String::from_utf8_lossy(words).contains("\n3\tscan\n"));
+}

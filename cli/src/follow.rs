@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::limits;
 use crate::log_lines::LogLines;
 use crate::session::Session;
+use crate::wait::next_attempt;
 use crate::why_waiting::WhyWaiting;
 
 /// Prints the log up to its current end.
@@ -27,8 +28,29 @@ pub(crate) async fn read(
     Ok(())
 }
 
-/// Prints the log line by line until the job is over, and returns the job.
+/// Prints the log line by line until the job is over, and then the logs of the jobs that retry it. Returns the last job.
 pub(crate) async fn follow(
+    session: &mut Session<'_>,
+    client: &Client,
+    job: Uuid,
+    query: LogQuery,
+    lines: &mut LogLines,
+) -> Result<Job, Error> {
+    let whole = LogQuery {
+        from: 0,
+        tail: None,
+        ..query
+    };
+    let mut current = follow_one(session, client, job, query, lines).await?;
+    while let Some(retry) = next_attempt(session, client, &current).await? {
+        lines.begin_another();
+        current = follow_one(session, client, retry, whole, lines).await?;
+    }
+    Ok(current)
+}
+
+/// Prints the log line by line until the job is over, and returns the job.
+async fn follow_one(
     session: &mut Session<'_>,
     client: &Client,
     job: Uuid,

@@ -29,6 +29,13 @@ impl LogLines {
         self
     }
 
+    /// The next record is of another job.
+    pub(crate) fn begin_another(&mut self) {
+        if let Some(timed) = &mut self.timed {
+            *timed = LogText::default();
+        }
+    }
+
     pub(crate) fn print(
         &mut self,
         session: &mut Session<'_>,

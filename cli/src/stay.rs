@@ -29,10 +29,10 @@ pub(crate) enum Stay {
 
 #[derive(Debug, Args)]
 struct StayFlags {
-    /// Wait until the job is over, and end as the job ended
+    /// Wait until the job and its retries are over, and end as the last one ended
     #[arg(long, env = "SERVICE_WAIT")]
     wait: bool,
-    /// Print the log until the job is over, and end as the job ended
+    /// Print the log until the job and its retries are over, and end as the last one ended
     #[arg(long, env = "SERVICE_FOLLOW")]
     follow: bool,
     /// With --wait or --follow: wait no longer than this, as in 90s, 30m or 1h

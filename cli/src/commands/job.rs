@@ -63,7 +63,7 @@ pub(crate) enum Command {
     },
     /// Wait until a job is over, and end as the job ended
     ///
-    /// Prints the state in which the job ended.
+    /// It goes on with the jobs that retry it. Prints the state in which the last one ended.
     #[command(after_help = exit::CODES)]
     Wait {
         #[command(flatten)]

@@ -61,6 +61,11 @@ pub(crate) fn job(state: JobState) -> Job {
             of: 40 << 20,
         }),
         source: None,
+        retry_of: None,
+        retried_by: None,
+        attempt: None,
+        attempts: None,
+        not_before: None,
         started_at: Some(at(1)),
         finished_at: state.is_terminal().then(|| at(9)),
         runner: Some(RunnerRef {

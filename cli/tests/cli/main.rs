@@ -16,6 +16,7 @@ mod language;
 mod listings;
 mod reads;
 mod removal;
+mod retries;
 mod server;
 mod snapshot;
 mod suspension;

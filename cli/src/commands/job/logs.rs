@@ -23,7 +23,7 @@ const STREAMS: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Runner];
 pub(crate) struct Logs {
     #[command(flatten)]
     job: SelectedJob,
-    /// Go on until the job is over, and end as the job ended
+    /// Go on until the job and its retries are over, and end as the last one ended
     #[arg(long, short, env = "SERVICE_FOLLOW")]
     follow: bool,
     /// Number of the first line, from 0

@@ -38,6 +38,10 @@ pub(super) fn text(job: &Job) -> String {
                 .as_ref()
                 .map(|source| format!("{} ({})", source.commit, source.reference)),
         )
+        .add_some("retry of", job.retry_of.map(|job| job.to_string()))
+        .add_some("attempt", attempt(job))
+        .add_some("not before", job.not_before.as_ref().map(time))
+        .add_some("retried by", job.retried_by.map(|job| job.to_string()))
         .add_some("runner", job.runner.as_ref().map(|runner| &runner.name))
         .add("created", time(&job.created_at))
         .add_some("started", job.started_at.as_ref().map(time))
@@ -70,6 +74,12 @@ fn storing(artifact: &ArtifactProgress) -> String {
         bytes(artifact.bytes),
         bytes(artifact.of)
     )
+}
+
+/// Its place among the jobs that retry one another.
+fn attempt(job: &Job) -> Option<String> {
+    let (attempt, attempts) = job.attempt.zip(job.attempts)?;
+    Some(format!("{attempt} of {attempts}"))
 }
 
 /// The number of records, and whether the log was cut.

@@ -73,6 +73,12 @@ fn job(number: u128) -> Job {
         created_at: DateTime::UNIX_EPOCH,
         rerun_of: None,
         source: None,
+        storing: None,
+        retry_of: None,
+        retried_by: None,
+        attempt: None,
+        attempts: None,
+        not_before: None,
         started_at: Some(DateTime::UNIX_EPOCH),
         finished_at: Some(DateTime::UNIX_EPOCH),
         runner: Some(RunnerRef {

@@ -119,6 +119,15 @@ fn head_facts(visit: &Visit, page: &JobPage<'_>) -> Vec<(&'static str, Markup)> 
     if let Some(earlier) = job.rerun_of {
         facts.push(("runs again", job_link(earlier)));
     }
+    if let Some(earlier) = job.retry_of {
+        facts.push(("retries", job_link(earlier)));
+    }
+    if let Some((attempt, attempts)) = job.attempt.zip(job.attempts) {
+        facts.push(("attempt", html! { (attempt) " of " (attempts) }));
+    }
+    if let Some(next) = job.retried_by {
+        facts.push(("retried by", job_link(next)));
+    }
     if let Some(started) = job.started_at {
         facts.push(("waited", html! { (between(job.created_at, started)) }));
         facts.push(("took", took(job, visit)));

@@ -29,6 +29,9 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
     } else {
         "Made"
     };
+    if let Some(earlier) = job.retry_of {
+        return html! { (verb) " because " (job_link(earlier)) " failed." };
+    }
     match (made_by.map(|record| &record.cause), job.trigger) {
         (Some(LedgerCause::Success { scan, job: other }), _) => html! {
             (verb) " because " b { (scan) } " succeeded (" (job_link(*other)) ")"
@@ -82,8 +85,21 @@ fn true_leaves(clause: &Clause) -> Box<dyn Iterator<Item = &Clause> + '_> {
     Box::new(clause.parts.iter().flat_map(true_leaves))
 }
 
+/// Whether it waits for its time and not for a runner.
+fn is_pending_retry(job: &Job) -> bool {
+    let waiting = job.waiting.as_ref();
+    waiting.is_some_and(|waiting| waiting.code == "retry_due")
+}
+
 fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {
     match job.state {
+        JobState::Scheduled if is_pending_retry(job) => html! {
+            @if let Some(due) = job.not_before { "Retry at " b { (at(due)) } }
+            @if let Some((attempt, attempts)) = job.attempt.zip(job.attempts) {
+                ", attempt " (attempt) " of " (attempts)
+            }
+            "."
+        },
         JobState::Scheduled => html! {
             "It waits"
             @if let Some(waiting) = &job.waiting { ": " b { (waiting.message) } }
@@ -99,7 +115,10 @@ fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {
             "."
         },
         JobState::Succeeded => html! { "It " b { "succeeded" } (after(job)) "." },
-        JobState::Failed => html! { "It " b { "failed" } (after(job)) ": " (failure(job)) "." },
+        JobState::Failed => html! {
+            "It " b { "failed" } (after(job)) ": " (failure(job)) "."
+            @if let Some(next) = job.retried_by { " " (job_link(next)) " retries it." }
+        },
         JobState::Cancelled => {
             html! { "It was " b { "cancelled" } (after(job)) ": " (stopped_by(job)) "." }
         }

@@ -96,6 +96,7 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
             pages::job_context(visit, succeeded, &context(texts)),
         ),
         ("job-differs", job_of(running_job, Some(&differs(texts)))),
+        ("job-retry", job_of(&pending_retry(texts), None)),
         ("workflow", workflow_page(texts, visit, false)),
         ("workflow-week", workflow_page(texts, visit, true)),
         ("dispatch", dispatch_page(texts, visit, succeeded)),
@@ -165,6 +166,21 @@ fn context(texts: Texts) -> JobContext {
             "empty": {},
         }),
         secrets: std::iter::once((texts.text("API_KEY"), 3)).collect(),
+    }
+}
+
+/// A retry whose time has not come.
+fn pending_retry(texts: Texts) -> Job {
+    Job {
+        waiting: Some(Explanation {
+            code: "retry_due".to_owned(),
+            message: texts.text("retry at 14:03 (attempt 2 of 4)"),
+        }),
+        retry_of: Some(id(5)),
+        attempt: Some(2),
+        attempts: Some(4),
+        not_before: Some(now() + TimeDelta::seconds(10)),
+        ..job(texts, 9, JobState::Scheduled)
     }
 }
 

@@ -130,6 +130,11 @@ pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
             commit: "5".repeat(40),
             reference: texts.text("refs/heads/main"),
         }),
+        retry_of: None,
+        retried_by: (state == JobState::Failed).then(|| id(6)),
+        attempt: None,
+        attempts: None,
+        not_before: None,
         started_at: started.then(|| ago(252)),
         finished_at: state.is_terminal().then(|| ago(12)),
         runner: started.then(|| RunnerRef {

@@ -43,6 +43,7 @@ mod rerun;
 mod restart;
 mod restored;
 mod retention;
+mod retry;
 mod schedules;
 mod second_process;
 mod secrets;

@@ -1,0 +1,133 @@
+//! Jobs that fail or are lost are tried again: until one succeeds, over a restart of the daemon, and after the loss of a
+//! runner.
+
+use crate::support::{World, eventually, lines};
+
+/// A scan that fails until it has run so often.
+fn fails(world: &World, until: usize, retry: &str) -> String {
+    let ran = world.path("ran").display().to_string();
+    format!(
+        "scans:\n  build:\n    on: {{ dispatch: {{ inputs: {{ name: {{}} }} }} }}\n    retry: {retry}\n    env:\n      NAME: ${{{{ inputs.name          }}}}\n    steps:\n      - run: |\n          echo \"$SERVICE_JOB_ID\" >> {ran}\n          echo \"try of $NAME\"\n          [ $(wc -l <          {ran}) -ge {until} ]\n"
+    )
+}
+
+fn world_with(until: usize, retry: &str) -> World {
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[("build.yaml", Some(&fails(&world, until, retry)))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(1);
+    world
+}
+
+#[test]
+fn a_job_that_fails_twice_is_followed_to_its_success() {
+    let world = world_with(3, "{ attempts: 3, backoff: 1s }");
+    let first = world.dispatch("build", "build", &["name=a & b"]);
+    let waited = world.output("everscan", &["job", "wait", &first]);
+    let said = String::from_utf8(waited.stderr).unwrap();
+    assert_eq!(waited.status.code(), Some(0), "{said}");
+    assert_eq!(String::from_utf8(waited.stdout).unwrap(), "succeeded\n");
+    assert!(said.contains("(attempt 2 of 4)"), "{said}");
+    assert!(said.contains("(attempt 3 of 4)"), "{said}");
+
+    let ran = lines(&world.path("ran"));
+    assert_eq!(ran.len(), 3);
+    assert_eq!(ran[0], first);
+    let jobs: Vec<_> = ran.iter().map(|job| world.finished(job)).collect();
+    assert_eq!(jobs[0]["state"], "failed");
+    assert_eq!(jobs[0]["retried_by"], ran[1]);
+    assert_eq!(jobs[1]["retry_of"], ran[0]);
+    assert_eq!(jobs[1]["reason"]["code"], "step_failed");
+    assert_eq!(jobs[2]["state"], "succeeded");
+    assert_eq!(jobs[2]["trigger"], "dispatch");
+    assert_eq!(jobs[2]["inputs"], jobs[0]["inputs"]);
+    assert!(jobs[2]["retried_by"].is_null());
+    let moment = |value: &serde_json::Value| {
+        value
+            .as_str()
+            .unwrap()
+            .parse::<chrono::DateTime<chrono::Utc>>()
+            .unwrap()
+    };
+    for (before, after, seconds) in [(0, 1, 1), (1, 2, 2)] {
+        let pause = moment(&jobs[after]["started_at"]) - moment(&jobs[before]["finished_at"]);
+        assert!(pause >= chrono::TimeDelta::seconds(seconds), "{pause}");
+    }
+
+    std::fs::remove_file(world.path("ran")).unwrap();
+    let followed = world.output(
+        "everscan",
+        &[
+            "scan", "dispatch", "build", "build", "--follow", "-i", "name=c",
+        ],
+    );
+    assert_eq!(followed.status.code(), Some(0));
+    let log = String::from_utf8(followed.stdout).unwrap();
+    assert_eq!(log, "try of c\n".repeat(3));
+}
+
+#[test]
+fn a_pending_retry_outlives_a_kill_of_the_daemon_and_a_cancel_ends_the_chain() {
+    let mut world = world_with(2, "{ attempts: 1, backoff: 3s }");
+    let first = world.dispatch("build", "build", &["name=x"]);
+    eventually("the failure", || {
+        world.json(&["job", "show", &first])["state"] == "failed"
+    });
+    world.kill_daemon();
+    world.start_daemon();
+    let retry = world.json(&["job", "show", &first])["retried_by"].clone();
+    let retry = retry.as_str().unwrap();
+    let waited = world.output("everscan", &["job", "wait", &first]);
+    assert_eq!(waited.status.code(), Some(0), "{}", world.daemon_log());
+    assert_eq!(lines(&world.path("ran")), [first.as_str(), retry]);
+
+    std::fs::remove_file(world.path("ran")).unwrap();
+    let slow = fails(&world, 2, "{ attempts: 5, backoff: 1h }");
+    world.push(&[("build.yaml", Some(&slow))]);
+    world.sync();
+    let first = world.dispatch("build", "build", &["name=x"]);
+    eventually("the failure", || {
+        world.json(&["job", "show", &first])["state"] == "failed"
+    });
+    let retry = world.json(&["job", "show", &first])["retried_by"].clone();
+    let retry = retry.as_str().unwrap();
+    let shown = world.json(&["job", "show", retry]);
+    assert_eq!(shown["waiting"]["code"], "retry_due", "{shown}");
+    world.everscan(&["job", "cancel", "-j", retry]);
+    let waited = world.output("everscan", &["job", "wait", &first]);
+    assert_eq!(waited.status.code(), Some(4));
+    assert!(world.finished(retry)["retried_by"].is_null());
+}
+
+#[test]
+fn a_job_of_a_killed_runner_is_lost_and_its_retry_runs_on_the_next_one() {
+    let mut world = World::new();
+    let (ran, gate) = (world.path("ran"), world.path("gate"));
+    let text = format!(
+        "scans:\n  wait:\n    on: {{ dispatch: {{}} }}\n    retry: {{ attempts: 2, backoff: 1s }}\n    steps:\n      - run: echo \"$SERVICE_JOB_ID\" >>          {}; until [ -e {} ]; do sleep 0.05; done\n",
+        ran.display(),
+        gate.display()
+    );
+    world.init_repository();
+    world.push(&[("wait.yaml", Some(&text))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(1);
+    let first = world.dispatch("wait", "wait", &[]);
+    eventually("the first attempt", || lines(&ran).len() == 1);
+    world.kill_runner();
+    // Its successor says that it runs nothing, so the job is lost at once.
+    world.run_runner();
+    eventually("the retry", || lines(&ran).len() == 2);
+    std::fs::write(&gate, "").unwrap();
+    let waited = world.output("everscan", &["job", "wait", &first]);
+    assert_eq!(waited.status.code(), Some(0), "{}", world.runner_log());
+    let lost = world.finished(&first);
+    assert_eq!(
+        (&lost["state"], &lost["reason"]["code"]),
+        (&"failed".into(), &"runner_lost".into())
+    );
+    assert_eq!(lost["retried_by"], lines(&ran)[1]);
+}

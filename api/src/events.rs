@@ -85,10 +85,25 @@ pub(crate) struct Listener {
     /// The last commit before the first that comes by `batches`.
     place: Seq,
     wanted: Wanted,
-    batches: mpsc::Receiver<Batch>,
+    inbox: Inbox,
     is_slow: Arc<AtomicBool>,
     id: u64,
     hub: Arc<Hub>,
+}
+
+/// Where the events of a listener arrive.
+enum Inbox {
+    Commits(mpsc::Receiver<Batch>),
+    Topics(topics::Receiver),
+}
+
+impl Inbox {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Commits(batches) => batches.is_empty(),
+            Self::Topics(untold) => untold.is_empty(),
+        }
+    }
 }
 
 /// Why no more events come.
@@ -106,7 +121,7 @@ impl Listener {
         }
         let listeners = self.hub.listeners();
         match listeners.sent {
-            Some(sent) if self.batches.is_empty() => Some(sent),
+            Some(sent) if self.inbox.is_empty() => Some(sent),
             Some(_) | None => None,
         }
     }
@@ -125,8 +140,12 @@ impl Listener {
                 Some(Err(ChangesGone { .. })) => return Err(Dropped { is_slow: true }),
             }
         }
+        let batch = match &mut self.inbox {
+            Inbox::Commits(batches) => batches.recv().await,
+            Inbox::Topics(untold) => untold.next().await,
+        };
         let is_slow = &self.is_slow;
-        self.batches.recv().await.ok_or_else(|| Dropped {
+        batch.ok_or_else(|| Dropped {
             is_slow: is_slow.load(Ordering::Acquire),
         })
     }
@@ -167,8 +186,45 @@ struct Listeners {
 
 struct Sender {
     wanted: Wanted,
-    batches: mpsc::Sender<Batch>,
+    outbox: Outbox,
     is_slow: Arc<AtomicBool>,
+}
+
+/// The other side of an [`Inbox`].
+enum Outbox {
+    Commits(mpsc::Sender<Batch>),
+    Topics(topics::Sender),
+}
+
+impl Form {
+    fn channel(self) -> (Outbox, Inbox) {
+        match self {
+            Self::Whole => {
+                let (sender, receiver) = mpsc::channel(LISTENER_COMMITS);
+                (Outbox::Commits(sender), Inbox::Commits(receiver))
+            }
+            Self::Topics => {
+                let (sender, receiver) = topics::channel();
+                (Outbox::Topics(sender), Inbox::Topics(receiver))
+            }
+        }
+    }
+}
+
+impl Sender {
+    /// Passes on what the listener gets of a commit. False if it does not keep up.
+    fn send(&self, seq: Seq, events: &[Event<'_>]) -> bool {
+        match &self.outbox {
+            Outbox::Commits(batches) => {
+                let batch = batch(seq, &self.wanted, events);
+                batch.is_none_or(|batch| batches.try_send(batch).is_ok())
+            }
+            Outbox::Topics(untold) => {
+                untold.add(seq, events.iter().filter(|event| self.wanted.takes(event)));
+                true
+            }
+        }
+    }
 }
 
 impl Hub {
@@ -197,11 +253,11 @@ impl Hub {
                 place
             }
         };
-        let (sender, batches) = mpsc::channel(LISTENER_COMMITS);
+        let (outbox, inbox) = wanted.form.channel();
         let is_slow = Arc::new(AtomicBool::new(false));
         let id = listeners.add(Sender {
             wanted: wanted.clone(),
-            batches: sender,
+            outbox,
             is_slow: is_slow.clone(),
         });
         drop(listeners);
@@ -215,7 +271,7 @@ impl Hub {
             past,
             place,
             wanted,
-            batches,
+            inbox,
             is_slow,
             id,
             hub: self.clone(),
@@ -268,7 +324,7 @@ fn batch(seq: Seq, wanted: &Wanted, events: &[Event]) -> Option<Batch> {
     let taken = events.iter().filter(|event| wanted.takes(event));
     let texts: Vec<Bytes> = match wanted.form {
         Form::Whole => taken.map(Event::text).collect(),
-        Form::Topics => topics::text(taken).into_iter().collect(),
+        Form::Topics => topics::of_commit(taken).into_iter().collect(),
     };
     (!texts.is_empty()).then_some(Batch { seq, texts })
 }
@@ -344,10 +400,7 @@ impl Listeners {
             let Some(sender) = self.all.get(&id) else {
                 continue;
             };
-            let Some(batch) = batch(published.seq, &sender.wanted, &events) else {
-                continue;
-            };
-            if sender.batches.try_send(batch).is_err() {
+            if !sender.send(published.seq, &events) {
                 sender.is_slow.store(true, Ordering::Release);
                 self.remove(id);
             }
@@ -360,17 +413,27 @@ mod tests {
     use model::{Change, RunnerId};
 
     use super::*;
+    use crate::limits::{TOLD_TOPICS, TOPICS_PAUSE};
 
     fn published(seq: u64) -> Published {
-        let change = Change::RunnerRemoved(RunnerId::from_uuid(uuid::Uuid::nil()));
+        removal(seq, 0)
+    }
+
+    /// The commit that removes this runner.
+    fn removal(seq: u64, runner: u128) -> Published {
+        let runner = RunnerId::from_uuid(uuid::Uuid::from_u128(runner));
         Published {
             seq: Seq(seq),
-            changes: Arc::new([change]),
+            changes: Arc::new([Change::RunnerRemoved(runner)]),
         }
     }
 
     fn listen(hub: &Arc<Hub>, job: Option<JobId>) -> Listener {
-        let (sender, batches) = mpsc::channel(LISTENER_COMMITS);
+        listen_to(hub, job, Form::Whole)
+    }
+
+    fn listen_to(hub: &Arc<Hub>, job: Option<JobId>, form: Form) -> Listener {
+        let (outbox, inbox) = form.channel();
         let is_slow = Arc::new(AtomicBool::new(false));
         let wanted = Wanted {
             token: TokenId::from_uuid(uuid::Uuid::nil()),
@@ -378,11 +441,11 @@ mod tests {
             project: None,
             workflow: None,
             job,
-            form: Form::Whole,
+            form,
         };
         let id = hub.listeners().add(Sender {
             wanted: wanted.clone(),
-            batches: sender,
+            outbox,
             is_slow: is_slow.clone(),
         });
         Listener {
@@ -390,7 +453,7 @@ mod tests {
             past: None,
             place: Seq(0),
             wanted,
-            batches,
+            inbox,
             is_slow,
             id,
             hub: hub.clone(),
@@ -436,13 +499,48 @@ mod tests {
         let mut all = [listen(&hub, None), listen(&hub, None)];
         hub.listeners().publish(&published(1));
         let texts = all.each_mut().map(|listener| {
-            let batch = listener.batches.try_recv().unwrap();
+            let batch = listener.next().now_or_never().unwrap().unwrap();
             batch.texts[0].as_ptr()
         });
         assert_eq!(texts[0], texts[1]);
-        assert!(of_job.batches.try_recv().is_err());
+        assert!(of_job.next().now_or_never().is_none());
         assert_eq!(of_job.place(), Some(Seq(1)));
         drop(of_job);
         assert!(hub.listeners().of_jobs.is_empty());
+    }
+
+    fn text(batch: &Batch) -> &str {
+        std::str::from_utf8(&batch.texts[0]).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_is_told_at_once_and_then_of_all_that_changed_in_a_pause() {
+        let hub = Arc::new(Hub::default());
+        let mut page = listen_to(&hub, None, Form::Topics);
+        hub.listeners().publish(&removal(1, 1));
+        let first = page.next().now_or_never().expect("nothing was told before");
+        assert_eq!(first.unwrap().seq, Seq(1));
+        let begun = tokio::time::Instant::now();
+        for seq in 2..=50 {
+            hub.listeners().publish(&removal(seq, u128::from(seq % 2)));
+        }
+        assert!(page.next().now_or_never().is_none());
+        let second = page.next().await.unwrap();
+        assert_eq!(begun.elapsed(), TOPICS_PAUSE);
+        assert_eq!(second.seq, Seq(50));
+        assert_eq!(text(&second).matches("runner/").count(), 2);
+        assert!(page.next().now_or_never().is_none());
+        // It is not dropped, however slow it is, and keeps little.
+        for seq in 51..=51 + TOLD_TOPICS as u64 {
+            hub.listeners().publish(&removal(seq, u128::from(seq)));
+        }
+        assert_eq!(
+            text(&page.next().await.unwrap()),
+            "event: changed\ndata: [\"*\"]\n\n"
+        );
+        hub.listeners().publish(&removal(2_000, 1));
+        hub.listeners().drop_all();
+        assert_eq!(page.next().await.unwrap().seq, Seq(2_000));
+        assert_eq!(page.next().await.unwrap_err(), Dropped { is_slow: true });
     }
 }

@@ -87,6 +87,13 @@ pub(crate) const LISTENER_WAIT: Duration = Duration::from_secs(10);
 /// Commits with events that wait for one listener: what a page that is busy for some seconds misses at most.
 pub(crate) const LISTENER_COMMITS: usize = 1_024;
 
+/// Time between two events of a page's stream. A page is fetched again four times a second at most, so more would be heard
+/// in vain.
+pub(crate) const TOPICS_PAUSE: Duration = Duration::from_millis(250);
+
+/// Topics that one event of a page's stream names. If more have changed, it says that anything may have.
+pub(crate) const TOLD_TOPICS: usize = 1_000;
+
 /// Body of an ordinary request.
 pub(crate) const SMALL_BODY: u64 = 64 * 1024;
 

@@ -1,6 +1,6 @@
 //! What a change is on the event stream.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use model::{Change, Job, JobId, JobState, ProjectId, Runner, RunnerId, Scope, Source, WorkflowId};
@@ -8,6 +8,7 @@ use model::{Suspension, WorkflowRecord, WorkflowStatus};
 use serde::Serialize;
 use wire::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent, SuspensionEvent};
 
+use super::topics;
 use crate::convert;
 
 /// The kinds of events.
@@ -53,6 +54,7 @@ pub(super) struct Event<'c> {
     pub(super) job: Option<JobId>,
     pub(super) about: About<'c>,
     text: OnceLock<Bytes>,
+    topics: OnceLock<Vec<Arc<str>>>,
 }
 
 #[derive(Debug)]
@@ -148,6 +150,7 @@ fn of<'c>(kind: Kind, project: Option<ProjectId>, about: About<'c>) -> Event<'c>
         job: None,
         about,
         text: OnceLock::new(),
+        topics: OnceLock::new(),
     }
 }
 
@@ -205,6 +208,14 @@ impl Event<'_> {
             }),
         });
         text.clone()
+    }
+
+    /// The topics of the pages that show it, made when the first listener takes them.
+    pub(super) fn topics(&self) -> &[Arc<str>] {
+        self.topics.get_or_init(|| {
+            let topics = topics::of(&self.about).into_iter();
+            topics.map(Arc::from).collect()
+        })
     }
 
     fn write<T: Serialize>(&self, data: &T) -> Bytes {

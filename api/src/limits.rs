@@ -94,6 +94,19 @@ pub(crate) const TOPICS_PAUSE: Duration = Duration::from_millis(250);
 /// Topics that one event of a page's stream names. If more have changed, it says that anything may have.
 pub(crate) const TOLD_TOPICS: usize = 1_000;
 
+/// How long a page that many readers fetch again rests before it is made anew, at least: as long as one of them waits.
+pub(crate) const RENEWAL_PAUSE: Duration = Duration::from_millis(250);
+
+/// The same at most.
+pub(crate) const LONGEST_RENEWAL_PAUSE: Duration = Duration::from_secs(1);
+
+/// Between these bounds a page rests this many times as long as its making took: all of its readers together take a
+/// fiftieth of a processor.
+pub(crate) const RENEWAL_SHARE: u32 = 50;
+
+/// Pages that are fetched again by many readers and made once for them.
+pub(crate) const RENEWALS: usize = 200;
+
 /// Body of an ordinary request.
 pub(crate) const SMALL_BODY: u64 = 64 * 1024;
 

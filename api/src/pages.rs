@@ -15,6 +15,7 @@ mod logs;
 mod overview;
 mod projects;
 mod reader;
+mod renewals;
 mod runners;
 mod scans;
 mod sign_in;
@@ -29,9 +30,11 @@ use warp::reply::Response;
 pub(crate) use self::assets::asset;
 pub(crate) use self::frame::protect;
 pub(crate) use self::reader::Reader;
+pub(crate) use self::renewals::Renewals;
 pub(crate) use self::sign_in::{link_page, login, login_page};
 
 use self::frame::Frame;
+use self::renewals::Same;
 use crate::failure::Failure;
 use crate::handlers::{self, Answering};
 use crate::request::Request;
@@ -46,7 +49,23 @@ pub(crate) async fn show(
     route: PageRoute,
     request: &Request,
 ) -> Result<Response, Failure> {
-    let frame = &Frame::new(service, me, request);
+    if !route.is_for_many() || !renewals::can_wait(request) {
+        return page(&Frame::new(service, me, request), route).await;
+    }
+    let make = async || {
+        let frame = Frame::for_many(service, me, request);
+        let response = page(&frame, route).await.map_err(Err)?;
+        frame.into_made().ok_or(Ok(response))
+    };
+    let same = Same::of(request, me.viewer());
+    match Box::pin(service.renewals.page(same, make)).await {
+        Ok(made) => Ok(made.answer(me, request)),
+        Err(alone) => alone,
+    }
+}
+
+async fn page(frame: &Frame<'_>, route: PageRoute) -> Result<Response, Failure> {
+    let (me, request) = (frame.me, frame.request);
     let answer: Answering<'_> = match route {
         PageRoute::Overview => Box::pin(overview::overview(frame)),
         PageRoute::Jobs => Box::pin(jobs::list(frame)),

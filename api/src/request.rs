@@ -123,6 +123,11 @@ impl Query {
         Ok(query)
     }
 
+    /// All of them, in the order in which they stand.
+    pub(crate) fn pairs(&self) -> &[(String, String)] {
+        &self.pairs
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         debug_assert!(
             self.known.is_none_or(|known| known.contains(&name)),

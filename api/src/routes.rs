@@ -278,6 +278,25 @@ impl PageRoute {
     pub fn is_data(self) -> bool {
         matches!(self, Self::LogRecords | Self::LogSearch | Self::Live)
     }
+
+    /// Whether all readers with the same rights are shown the same, but for their names. Only pages that are often fetched
+    /// again need to say so.
+    pub fn is_for_many(self) -> bool {
+        matches!(
+            self,
+            Self::Overview
+                | Self::Jobs
+                | Self::Job
+                | Self::Workflows
+                | Self::Workflow
+                | Self::Scan
+                | Self::Runners
+                | Self::Runner
+                | Self::Sources
+                | Self::Source
+                | Self::Artifacts
+        )
+    }
 }
 
 impl ActionRoute {

@@ -28,7 +28,7 @@ use crate::handlers::sessions::SIGN_IN_LINKS;
 use crate::handlers::{self, LINKED_BLOBS};
 use crate::limits::REFUSALS;
 use crate::metrics::{Metrics, NO_ROUTE};
-use crate::pages::{self, Reader};
+use crate::pages::{self, Reader, Renewals};
 use crate::peer::Peer;
 use crate::rate::Rates;
 use crate::reply;
@@ -43,6 +43,7 @@ pub(crate) struct Service {
     pub(crate) handle: Handle,
     pub(crate) events: Arc<Hub>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) renewals: Renewals,
     /// The folder of the state, if the daemon names it.
     pub(crate) state_folder: Option<String>,
     trusted_proxies: Vec<IpAddr>,
@@ -62,6 +63,7 @@ pub(crate) fn service(
     let service = Arc::new(Service {
         handle,
         metrics,
+        renewals: Renewals::default(),
         events: Arc::default(),
         state_folder: front
             .state_folder

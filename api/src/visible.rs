@@ -108,6 +108,11 @@ impl Visible {
         &self.token
     }
 
+    /// What the caller may see and do.
+    pub(crate) const fn viewer(&self) -> &Arc<Viewer> {
+        &self.viewer
+    }
+
     /// The session of the caller, if the caller is a browser.
     pub(crate) fn session(&self) -> Option<SessionId> {
         self.session

@@ -43,6 +43,14 @@ impl Reader {
         .into_bytes()
     }
 
+    /// As the script asks for a page again.
+    fn renewal(&self, path: &str) -> Vec<u8> {
+        let mut request = self.request(path);
+        request.truncate(request.len() - 2);
+        request.extend_from_slice(b"accept: text/html\r\nprefer: wait=1\r\n\r\n");
+        request
+    }
+
     /// An open stream of changes.
     pub(crate) async fn stream(&self) -> Connection {
         let mut connection = self.target.connect().await;
@@ -62,7 +70,7 @@ impl Reader {
                 told.send_replace(());
             }
         };
-        let (request, mut connection) = (self.request(path), self.target.connect().await);
+        let (request, mut connection) = (self.renewal(path), self.target.connect().await);
         let fetch = async move {
             let (mut last, mut streak) = (None::<Instant>, 0);
             while changed.changed().await.is_ok() {

@@ -2,11 +2,11 @@
 // now. The page is fetched again, and only the regions that name a changed topic in `data-live` are compared with it.
 // A browser opens six connections to a host at most, so one tab has the stream and tells the others.
 import { morph } from './morph.js';
-import { clock } from './times.js';
+import { clock, localise } from './times.js';
 import { say } from './form.js';
 
 const channel = new BroadcastChannel('everscan-live');
-let ready, url, dirty = new Set(), busy = false, last = 0, streak = 0, version, shown = new Date(), leads, hasLeft, online = true;
+let url, dirty = new Set(), busy = false, last = 0, streak = 0, version, shown = new Date(), leads, hasLeft, online = true;
 
 const covers = (one, other) => one === other || (one.endsWith('*') && other.startsWith(one.slice(0, -1)));
 const matches = (wanted, topic) => covers(topic, wanted) || covers(wanted, topic);
@@ -52,15 +52,16 @@ async function run() {
 }
 
 async function fetchAgain(topics) {
-  const answer = await fetch(location.href, { headers: { accept: 'text/html' }, cache: 'no-cache' });
+  // It can wait a second for a page that is made for many readers at once.
+  const headers = { accept: 'text/html', prefer: 'wait=1', ...(version && { 'if-none-match': version }) };
+  const answer = await fetch(location.href, { headers, cache: 'no-store' });
   if (answer.redirected && new URL(answer.url).pathname === '/login') return saySignedOut();
-  if (!answer.ok) return;
+  if (!answer.ok && answer.status !== 304) return;
   shown = new Date();
-  const tag = answer.headers.get('etag');
-  if (tag && tag === version) return;
-  version = tag;
+  if (!answer.ok) return;
+  version = answer.headers.get('etag');
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-  ready(page);
+  localise(page);
   for (const region of document.querySelectorAll('[data-live]')) {
     const fresh = names(region, topics) && page.getElementById(region.id);
     if (!fresh) continue;
@@ -129,8 +130,8 @@ function queue() {
   if (navigator.locks) navigator.locks.request('everscan-live', lead); else lead();
 }
 
-export function startLive(address, prepare) {
-  [url, ready] = [address, prepare];
+export function startLive(address) {
+  url = address;
   channel.onmessage = (event) => hear(event.data);
   queue();
   channel.postMessage({ who: true });

@@ -1,11 +1,14 @@
 //! What all pages have in common: who looks, and the headers of an answer to a browser.
 
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
 use http::StatusCode;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LOCATION,
     REFERRER_POLICY,
 };
-use maud::Markup;
+use maud::{Markup, html};
 use model::{Scope, Timestamp, Token};
 use ui::form::Refused;
 use ui::shell::{Theme, Viewer, Visit};
@@ -30,6 +33,62 @@ pub(super) struct Frame<'a> {
     pub(super) me: &'a Visible,
     pub(super) request: &'a Request,
     pub(super) visit: Visit,
+    /// What stands on the page in place of the reader's name, if it is for many.
+    anybody: Option<String>,
+    /// The page for many, once it is made.
+    made: OnceLock<Made>,
+}
+
+/// A page that was made, before it is the page of one reader.
+#[derive(Debug, Clone)]
+pub(super) struct Made {
+    page: Arc<str>,
+    form_key: Uuid,
+    /// What stands where the name of the reader belongs, if it was made for any with the same rights.
+    anybody: Option<String>,
+}
+
+#[cfg(test)]
+impl Made {
+    pub(super) fn of(page: &str) -> Self {
+        Self {
+            page: Arc::from(page),
+            form_key: Uuid::nil(),
+            anybody: None,
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.page
+    }
+}
+
+impl Made {
+    /// The page as one reader gets it, or that the browser has it already.
+    pub(super) fn answer(&self, me: &Visible, request: &Request) -> Response {
+        let name = || html! { (me.token().name) }.into_string();
+        let page = match &self.anybody {
+            Some(anybody) => Cow::Owned(self.page.replace(anybody, &name())),
+            None => Cow::Borrowed(&*self.page),
+        };
+        // The keys of forms differ each time, and two pages that differ in nothing else are the same.
+        let key = self.form_key.simple().to_string();
+        let etag = format!(
+            "\"{}\"",
+            workflow::sha256(page.replace(&key, "").as_bytes())
+        );
+        if request.has_already(&etag) {
+            return reply::not_modified(&etag);
+        }
+        let page = match self.anybody {
+            // No two forms have the same key.
+            Some(_) => page.replace(&key, &Uuid::new_v4().simple().to_string()),
+            None => page.into_owned(),
+        };
+        let mut response = html(StatusCode::OK, page);
+        reply::set(&mut response, ETAG, &etag);
+        response
+    }
 }
 
 impl<'a> Frame<'a> {
@@ -39,7 +98,25 @@ impl<'a> Frame<'a> {
             me,
             request,
             visit: visit(Some(me.token()), me.now()),
+            anybody: None,
+            made: OnceLock::new(),
         }
+    }
+
+    /// The same for a page that is the same for all readers with the rights of this one.
+    pub(super) fn for_many(service: &'a Service, me: &'a Visible, request: &'a Request) -> Self {
+        let mut frame = Self::new(service, me, request);
+        let anybody = format!("reader-{}", Uuid::new_v4().simple());
+        if let Some(viewer) = &mut frame.visit.viewer {
+            viewer.name.clone_from(&anybody);
+        }
+        frame.anybody = Some(anybody);
+        frame
+    }
+
+    /// The page that was made, if any was.
+    pub(super) fn into_made(self) -> Option<Made> {
+        self.made.into_inner()
     }
 
     /// Whether the reader may see or do what asks for this scope. A page may hold more than its own scope allows.
@@ -59,19 +136,17 @@ impl<'a> Frame<'a> {
 
     /// The page, or that the browser has it already.
     pub(super) fn page(&self, page: Markup) -> Response {
-        let page = page.into_string();
-        // The keys of forms differ each time, and two pages that differ in nothing else are the same.
-        let key = self.visit.form_key.simple().to_string();
-        let etag = format!(
-            "\"{}\"",
-            workflow::sha256(page.replace(&key, "").as_bytes())
-        );
-        if self.request.has_already(&etag) {
-            return reply::not_modified(&etag);
+        let made = Made {
+            page: Arc::from(page.into_string()),
+            form_key: self.visit.form_key,
+            anybody: self.anybody.clone(),
+        };
+        if self.anybody.is_none() {
+            return made.answer(self.me, self.request);
         }
-        let mut response = html(StatusCode::OK, page);
-        reply::set(&mut response, ETAG, &etag);
-        response
+        // Each of its readers gets an answer of his own.
+        drop(self.made.set(made));
+        reply::empty()
     }
 
     /// What the form of a page is shown again with. A failure that no other input would mend is returned.

@@ -40,6 +40,7 @@ mod polls;
 mod problems;
 mod projects;
 mod removal;
+mod renewals;
 mod rerun;
 mod revisions;
 mod runners;

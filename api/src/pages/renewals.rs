@@ -1,0 +1,220 @@
+//! Pages that scripts fetch again: made once for all readers with the same rights, and not more often than is useful.
+//!
+//! While jobs come and go, every open page is fetched again and again. A script that says that it can wait
+//! (`Prefer: wait`) gets a page whose making begins after its request, and shares it with all who ask for the same
+//! meanwhile. A page that takes long to make is made less often, so that readers cannot slow down those who run jobs.
+
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::time::Duration;
+
+use http::header::HeaderName;
+use model::Viewer;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep_until};
+
+use super::frame::Made;
+use crate::failure::Failure;
+use crate::limits::{LONGEST_RENEWAL_PAUSE, RENEWAL_PAUSE, RENEWAL_SHARE, RENEWALS};
+use crate::request::Request;
+
+/// A page, and the rights with which it looks the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Same {
+    path: String,
+    query: Vec<(String, String)>,
+    viewer: Arc<Viewer>,
+}
+
+#[derive(Default)]
+pub(crate) struct Renewals(SyncMutex<Vec<Known>>);
+
+struct Known {
+    same: Same,
+    page: Arc<Page>,
+    used: Instant,
+}
+
+/// One page as readers with the same rights see it. Whoever holds the lock makes it; others wait and share it.
+type Page = Mutex<Option<Last>>;
+
+/// The last time that a page was made.
+struct Last {
+    begun: Instant,
+    took: Duration,
+    /// None once everybody has it who waited for it.
+    made: Option<Made>,
+}
+
+/// What only the one reader gets who has made it: a refusal, or a page that is none of those that are shared.
+pub(super) type Alone = Result<warp::reply::Response, Failure>;
+
+impl Same {
+    pub(super) fn of(request: &Request, viewer: &Arc<Viewer>) -> Self {
+        Self {
+            path: request.arrival.path.clone(),
+            query: request.query.pairs().to_vec(),
+            viewer: viewer.clone(),
+        }
+    }
+}
+
+/// Whether the script that asks can wait a moment.
+pub(super) fn can_wait(request: &Request) -> bool {
+    let prefer = request.header(HeaderName::from_static("prefer"));
+    prefer.is_some_and(|prefer| prefer.trim_start().starts_with("wait="))
+}
+
+impl Renewals {
+    /// The page, as it is at a moment after the request. `make` makes it if no other reader does.
+    pub(super) async fn page<F>(&self, same: Same, make: impl FnOnce() -> F) -> Result<Made, Alone>
+    where
+        F: Future<Output = Result<Made, Alone>>,
+    {
+        let arrived = Instant::now();
+        let page = self.find(same, arrived);
+        let mut last = page.lock().await;
+        if let Some(last) = &mut *last {
+            if last.begun > arrived
+                && let Some(made) = &last.made
+            {
+                let made = made.clone();
+                if is_last(&page) {
+                    last.made = None;
+                }
+                return Ok(made);
+            }
+            sleep_until(last.begun + last.pause()).await;
+        }
+        let begun = Instant::now();
+        let made = make().await;
+        *last = made.as_ref().ok().map(|made| Last {
+            begun,
+            took: begun.elapsed(),
+            made: (!is_last(&page)).then(|| made.clone()),
+        });
+        made
+    }
+
+    /// What is known of a page. A page that is not known yet is remembered, in place of one that nobody has asked for since.
+    fn find(&self, same: Same, now: Instant) -> Arc<Page> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|known| {
+            Arc::strong_count(&known.page) > 1 || now < known.used + LONGEST_RENEWAL_PAUSE
+        });
+        if let Some(known) = all.iter_mut().find(|known| known.same == same) {
+            known.used = now;
+            return known.page.clone();
+        }
+        let page = Arc::<Page>::default();
+        // Readers of more pages each get their own.
+        if all.len() < RENEWALS {
+            all.push(Known {
+                same,
+                page: page.clone(),
+                used: now,
+            });
+        }
+        page
+    }
+}
+
+/// Whether no reader but the one who asks has the page: the list has it, too.
+fn is_last(page: &Arc<Page>) -> bool {
+    Arc::strong_count(page) <= 2
+}
+
+impl Last {
+    /// The time from one making to the next.
+    fn pause(&self) -> Duration {
+        let pause = self.took.saturating_mul(RENEWAL_SHARE);
+        pause.clamp(RENEWAL_PAUSE, LONGEST_RENEWAL_PAUSE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    const TOOK: Duration = Duration::from_millis(10);
+
+    fn same(path: &str, viewer: Viewer) -> Same {
+        Same {
+            path: path.to_owned(),
+            query: Vec::new(),
+            viewer: Arc::new(viewer),
+        }
+    }
+
+    /// Asks for a page, whose making is counted. Answers which one it was.
+    async fn ask(renewals: &Renewals, same: Same, count: &Cell<u32>) -> String {
+        let make = async || {
+            count.set(count.get() + 1);
+            sleep(TOOK).await;
+            Ok(Made::of(&count.get().to_string()))
+        };
+        match renewals.page(same, make).await {
+            Ok(made) => made.text().to_owned(),
+            Err(_) => panic!("no page was made"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_who_wait_share_a_page_that_was_begun_after_they_asked() {
+        let (renewals, count) = (Renewals::default(), Cell::new(0));
+        let jobs = || same("/jobs", Viewer::admin());
+        let asked = || ask(&renewals, jobs(), &count);
+        let begun = Instant::now();
+        // The page of the first one is begun before the others have asked.
+        let (first, second, third) = tokio::join!(asked(), asked(), asked());
+        assert_eq!([first, second, third], ["1", "2", "2"]);
+        assert_eq!(begun.elapsed(), TOOK * RENEWAL_SHARE + TOOK);
+        assert_eq!(asked().await, "3");
+        let kept = renewals.0.lock().unwrap();
+        let last = kept[0].page.try_lock().unwrap();
+        assert!(last.as_ref().unwrap().made.is_none(), "nobody needs it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn other_pages_and_other_rights_do_not_wait() {
+        let (renewals, count) = (Renewals::default(), Cell::new(0));
+        let (begun, none) = (
+            Instant::now(),
+            Viewer {
+                scopes: [].into_iter().collect(),
+                ..Viewer::admin()
+            },
+        );
+        ask(&renewals, same("/jobs", Viewer::admin()), &count).await;
+        ask(&renewals, same("/", Viewer::admin()), &count).await;
+        ask(&renewals, same("/jobs", none), &count).await;
+        assert_eq!(begun.elapsed(), TOOK * 3);
+        sleep(LONGEST_RENEWAL_PAUSE).await;
+        ask(&renewals, same("/runners", Viewer::admin()), &count).await;
+        assert_eq!(renewals.0.lock().unwrap().len(), 1, "others are forgotten");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_who_goes_leaves_the_page_to_the_next_one_and_a_refusal_is_not_shared() {
+        let (renewals, count) = (Renewals::default(), Cell::new(0));
+        let jobs = || same("/jobs", Viewer::admin());
+        let gone = ask(&renewals, jobs(), &count);
+        let next = ask(&renewals, jobs(), &count);
+        let gone = async {
+            tokio::select! {
+                _ = gone => panic!("it was ended before"),
+                () = sleep(TOOK / 2) => {}
+            }
+        };
+        let ((), next) = tokio::join!(gone, next);
+        assert_eq!(next, "2");
+        let refuse = async || Err(Err(Failure::defect()));
+        assert!(renewals.page(jobs(), refuse).await.is_err());
+        let begun = Instant::now();
+        ask(&renewals, jobs(), &count).await;
+        assert_eq!(begun.elapsed(), TOOK);
+    }
+}

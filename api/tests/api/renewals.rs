@@ -1,0 +1,84 @@
+//! Pages that scripts fetch again: made once for readers with the same rights, and each reader's own nevertheless.
+
+use http::Method;
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::client::{Answer, Call};
+use crate::service::Service;
+
+fn again(browser: &Browser<'_>, path: &str) -> Call {
+    browser.call(Method::GET, path).header("prefer", "wait=1")
+}
+
+async fn renewed(browser: &Browser<'_>, path: &str) -> Answer {
+    browser.send(again(browser, path)).await
+}
+
+/// The secret of a new token.
+async fn token(service: &Service, name: &str, scope: &str) -> String {
+    let asked = json!({ "name": name, "scopes": [scope] });
+    let made = service.post("/v0/tokens", &asked).await.expect(201);
+    made["secret"].as_str().unwrap().to_owned()
+}
+
+/// The first key of a form.
+fn key(page: &str) -> &str {
+    let (_, after) = page
+        .split_once("name=\"idempotency_key\" value=\"")
+        .unwrap();
+    after.split_once('-').unwrap().0
+}
+
+#[tokio::test]
+async fn each_reader_of_a_page_that_is_made_for_many_has_the_own_name_and_own_keys() {
+    let service = Service::start().await;
+    let one = token(&service, "one", "admin").await;
+    let two = token(&service, "<two>", "admin").await;
+    let (one, two) = (
+        Browser::with(&service, &one).await,
+        Browser::with(&service, &two).await,
+    );
+    // One is on its way, so the others wait for the next one together.
+    let asked = ["/jobs"; 3].map(|path| renewed(&one, path));
+    let [first, second, third] = asked;
+    let (_, first, second, third) = tokio::join!(first, renewed(&two, "/jobs"), second, third);
+    let pages = [first, second, third];
+    let names = ["&lt;two&gt;", ">one<", ">one<"];
+    for (answer, name) in pages.iter().zip(names) {
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert!(answer.text().contains(name), "{name}: {}", answer.text());
+        assert!(!answer.text().contains("reader-"), "{}", answer.text());
+    }
+    assert_ne!(key(pages[0].text()), key(pages[1].text()));
+    assert_ne!(key(pages[1].text()), key(pages[2].text()));
+    assert_ne!(pages[0].header("etag"), pages[1].header("etag"));
+
+    let tag = pages[1].header("etag").unwrap();
+    let same = one
+        .send(again(&one, "/jobs").header("if-none-match", tag))
+        .await;
+    assert_eq!(same.status, 304);
+    service.dispatch("large").await;
+    let changed = one
+        .send(again(&one, "/jobs").header("if-none-match", tag))
+        .await;
+    assert_eq!(changed.status, 200);
+}
+
+#[tokio::test]
+async fn nobody_is_shown_a_page_of_others_with_more_rights() {
+    let service = Service::start().await;
+    let reader = token(&service, "reader", "job:read").await;
+    let (admin, reader) = (
+        Browser::admin(&service).await,
+        Browser::with(&service, &reader).await,
+    );
+    service.dispatch("large").await;
+    for path in ["/", "/jobs"] {
+        let (admin, reader) = tokio::join!(renewed(&admin, path), renewed(&reader, path));
+        assert!(admin.text().contains("href=\"/tokens\""), "{path}");
+        assert!(!reader.text().contains("href=\"/tokens\""), "{path}");
+    }
+    assert_eq!(renewed(&reader, "/runners").await.status, 403);
+}

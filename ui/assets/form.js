@@ -1,11 +1,6 @@
 // Small things in forms: copying, counting what is typed, choices of this browser, and no form sent twice.
 import { localise } from './times.js';
 
-/** Shows what works with a script alone. */
-export function reveal(part) {
-  for (const hidden of part.querySelectorAll('[data-copy], [data-scripted]')) hidden.hidden = false;
-}
-
 /** Tells a screen reader of a change. */
 export function say(text) { document.getElementById('announcements').textContent = text; }
 

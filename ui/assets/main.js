@@ -1,19 +1,13 @@
 // What begins when a page is there. `data-settled` on the root element says that all is done that was asked for.
 import { everySecond, localise } from './times.js';
-import { reveal, startForms } from './form.js';
+import { startForms } from './form.js';
 import { startLive } from './live.js';
 import { startLog } from './log.js';
 import { startFinder } from './finder.js';
 import { startKeys } from './keys.js';
 import { startUploads } from './upload.js';
 
-/** Makes a page ready to be read: also one that was fetched again, before it is compared. */
-function prepare(page) {
-  localise(page);
-  reveal(page);
-}
-
-prepare(document);
+localise(document);
 // On a phone the menu is wider than the screen.
 const here = document.querySelector('.rail [aria-current]');
 if (here) here.parentNode.scrollLeft = here.offsetLeft - 150;
@@ -22,5 +16,5 @@ startForms();
 if (document.querySelector('[data-log]')) startLog();
 if (document.querySelector('form[data-upload]')) startUploads();
 if (document.getElementById('finder')) { startFinder(); startKeys(); }
-if (document.body.dataset.stream) startLive(document.body.dataset.stream, prepare);
+if (document.body.dataset.stream) startLive(document.body.dataset.stream);
 document.documentElement.dataset.settled = '';

@@ -100,7 +100,7 @@ pub fn copied_id(id: Uuid) -> Markup {
 
 /// A button that copies a text. A script shows it.
 pub fn copy_button(text: &str, label: &str) -> Markup {
-    html! { button.square type="button" hidden data-copy=(text) aria-label=(label) { (icon("copy")) } }
+    html! { button.square type="button" data-copy=(text) aria-label=(label) { (icon("copy")) } }
 }
 
 pub fn job_link(id: Uuid) -> Markup {

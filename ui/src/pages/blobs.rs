@@ -128,7 +128,7 @@ fn upload(page: &Blobs<'_>, project: &str) -> Markup {
         &html! {},
         &html! {
             noscript { p.body { "Storing files needs a script. Programs use " code { "everscan blob upload" } "." } }
-            div.body.fields hidden data-scripted {
+            div.body.fields data-scripted {
                 form data-upload=(page.prefix) data-project=(project) {
                     div.field {
                         label for="field-file" { "Files" }

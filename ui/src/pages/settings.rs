@@ -51,7 +51,7 @@ fn you(visit: &Visit) -> Markup {
 fn browser() -> Markup {
     html! {
         noscript { p.body { "Theme, times and shortcuts need a script. The theme is that of the system." } }
-        div.body.fields hidden data-scripted {
+        div.body.fields data-scripted {
             div.field {
                 label for="theme" { "Theme" }
                 select #theme data-setting="theme" {

@@ -25,7 +25,9 @@ class Log {
     this.followButton.addEventListener('click', () => this.setFollow(true));
     this.read();
     this.resize();
-    if (!this.toHash()) { this.draw(0); if (!this.over) this.setFollow(true); }
+    if (this.toHash()) return;
+    this.draw(0);
+    if (!this.over) this.setFollow(true); else if (box.dataset.failed) this.toStep(box.dataset.failed, (n) => this.go(n));
   }
   read() { this.total = Number(this.state.dataset.records); this.over = this.state.dataset.over === 'true'; }
   get seen() { return Math.max(1, Math.floor(this.box.clientHeight / ROW)); }
@@ -74,8 +76,10 @@ class Log {
   setFollow(on) {
     this.follow = on;
     if (on) this.go(this.lastTop);
-    this.followButton.hidden = on || this.isAtEnd;
+    this.offerFollow();
   }
+  // Nothing follows in the log of a job that is over.
+  offerFollow() { this.followButton.hidden = this.follow || this.isAtEnd || this.over; }
   async load(page) {
     const entry = { lines: [] };
     this.pages.set(page, entry);
@@ -116,7 +120,7 @@ class Log {
     if (!this.total) lines.append(make('p', 'empty', this.over ? 'The job wrote no output.' : 'No output yet.'));
     this.rows.replaceChildren(lines);
     this.rows.scrollTop = this.isAtEnd ? this.rows.scrollHeight : 0;
-    if (!this.follow) this.followButton.hidden = this.isAtEnd;
+    this.offerFollow();
     this.box.toggleAttribute('data-drawn', isWhole);
   }
   line(n, record) {
@@ -166,9 +170,9 @@ class Log {
     const [record] = await this.records(`from=${from}&stream=stderr&limit=1`).catch(() => []);
     if (record) this.show(record.n);
   }
-  async toStep(step) {
+  async toStep(step, show = (n) => this.show(n)) {
     const [record] = await this.records(`step=${step}&limit=1`).catch(() => []);
-    if (record) this.show(record.n);
+    if (record) show(record.n);
   }
 }
 

@@ -1,7 +1,7 @@
 //! The log of a job: the place of the virtual log, and the plain pages that need no script.
 
 use maud::{Markup, html};
-use wire::{Job, LogRecord, Stream};
+use wire::{Job, JobState, LogRecord, StepOutcome, Stream};
 
 use crate::links;
 use crate::list::empty;
@@ -11,6 +11,7 @@ use crate::words::{badge, bytes, count, grouped, icon, short_id};
 /// Where the virtual log appears. Without a script there is a link to the plain pages in its place. The records are
 /// fetched by the script, so the log itself is never compared with a new page.
 pub(super) fn virtual_log(job: &Job, topic: &str) -> Markup {
+    let failed = failed_step(job);
     html! {
         section.card.logcard aria-labelledby="log-title" {
             div.logbar {
@@ -23,8 +24,13 @@ pub(super) fn virtual_log(job: &Job, topic: &str) -> Markup {
                 a.button.small href=(links::raw_log(job.id)) { "raw" }
             }
             div.log #log role="log" aria-live="off" aria-label={ "Log of " (job.scan) } tabindex="0" data-keep
-                data-log=(links::log_records(job.id)) data-search=(links::log_search(job.id)) {
-                div.empty { p { a href=(links::job_log(job.id)) { "Read the log" } ", " (count(job.log.records, "line", "lines")) "." } }
+                data-log=(links::log_records(job.id)) data-search=(links::log_search(job.id)) data-failed=[failed] {
+                div.empty { p {
+                    a href=(links::job_log(job.id)) { "Read the log" } ", " (count(job.log.records, "line", "lines")) "."
+                    @if let Some(step) = failed {
+                        " " a href=(links::with_query(&links::job_log(job.id), &[("step", &step.to_string())])) { "Only the failed step" } "."
+                    }
+                } }
             }
             button.button.first.follow #log-follow type="button" hidden data-key="f" { (icon("down")) "Follow" }
             (hidden_actions())
@@ -41,6 +47,16 @@ pub(super) fn virtual_log(job: &Job, topic: &str) -> Markup {
             }
         }
     }
+}
+
+/// The step that failed a job, from 0: what its reader looks for.
+fn failed_step(job: &Job) -> Option<u32> {
+    if job.state != JobState::Failed {
+        return None;
+    }
+    let mut steps = job.steps.iter();
+    let failed = steps.find(|step| step.outcome == Some(StepOutcome::Failed))?;
+    Some(failed.index)
 }
 
 fn search_tools() -> Markup {

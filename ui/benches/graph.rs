@@ -73,6 +73,7 @@ fn named(nodes: usize, links: &[Link]) -> (Vec<Node>, Vec<Edge>) {
         from: name(link.from),
         to: name(link.to),
         how: How::Starts,
+        asks: None,
     });
     (nodes.collect(), edges.collect())
 }

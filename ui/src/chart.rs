@@ -65,10 +65,18 @@ impl Bar {
         }
     }
 
-    /// How long it ran. Clocks may differ, so an end before the start counts as no time.
+    /// How many milliseconds it ran. Clocks may differ, so an end before the start counts as no time.
+    pub fn millis(&self) -> Option<i64> {
+        let millis = self
+            .end
+            .signed_duration_since(self.start)
+            .num_milliseconds();
+        self.has_run.then_some(millis.max(0))
+    }
+
+    /// How many whole seconds it ran.
     pub fn seconds(&self) -> Option<i64> {
-        let seconds = self.end.signed_duration_since(self.start).num_seconds();
-        self.has_run.then_some(seconds.max(0))
+        self.millis().map(|millis| millis / 1_000)
     }
 
     fn href(&self) -> String {
@@ -79,8 +87,8 @@ impl Bar {
     fn label(&self, clock: Clock) -> String {
         let state = self.state.as_str();
         let at = text::day_and_time(self.start, clock.offset);
-        match self.seconds() {
-            Some(seconds) => format!("{state}, {}, {at}", text::duration(seconds)),
+        match self.millis() {
+            Some(millis) => format!("{state}, {}, {at}", text::length(millis)),
             None => format!("{state}, made {at}"),
         }
     }

@@ -3,6 +3,7 @@
 //! The list of scans on the same page is the equivalent for those who do not see the graph.
 
 mod draw;
+mod label;
 mod layout;
 mod order;
 mod place;
@@ -41,6 +42,8 @@ pub struct Edge {
     /// The name of the scan that reads them.
     pub to: String,
     pub how: How,
+    /// What the expression asks of the scan that is read, for example `has_diff`.
+    pub asks: Option<String>,
 }
 
 /// The edges of a workflow, in the order of its file. Where a scan both starts and feeds another one, the start is shown.
@@ -55,6 +58,7 @@ pub fn edges(scans: &[Scan]) -> Vec<Edge> {
                     from: reading.scan.clone(),
                     to: scan.name.clone(),
                     how: reading.how,
+                    asks: label::asked(scan, reading),
                 });
             }
         }

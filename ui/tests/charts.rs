@@ -366,6 +366,7 @@ fn workflow() -> (Vec<Node>, Vec<Edge>) {
         from: from.to_owned(),
         to: to.to_owned(),
         how,
+        asks: (how == How::Starts).then(|| "has_diff".to_owned()),
     };
     let edges = [
         ("certs", "hosts", How::Starts),

@@ -176,6 +176,7 @@ fn the_edges_of_a_workflow_lead_from_the_scan_that_is_read() {
         from: from.to_owned(),
         to: to.to_owned(),
         how,
+        asks: None,
     };
     assert_eq!(
         edges(&scans),
@@ -197,6 +198,7 @@ fn names_are_text_and_edges_of_missing_scans_are_left_out() {
         from: "gone".to_owned(),
         to: node.name.clone(),
         how: How::Starts,
+        asks: None,
     };
     let markup = draw(&[node], &[edge]).into_string();
     assert!(!markup.contains("<script>"), "{markup}");

@@ -37,7 +37,7 @@ pub fn outcomes(bars: &[Bar], clock: Clock) -> Markup {
             role="group" aria-label=(label(bars, median, p95)) {
             path.rule d={ "M0 " (base) "H" (width - LABEL_WIDTH) } {}
             @for (bar, place) in bars.iter().zip(0..) {
-                @let height = share(bar.seconds().unwrap_or(0), top, HEIGHT).max(LOWEST);
+                @let height = share(bar.millis().unwrap_or(0), top, HEIGHT).max(LOWEST);
                 (job_link(bar, &bar.label(clock), &shape(bar.state, place * STEP, base, height)))
             }
             @for line in lines(median, p95, longest, top) {
@@ -66,16 +66,16 @@ fn lines(median: Option<i64>, p95: Option<i64>, longest: i64, top: i64) -> Vec<L
     let mut free = TOP;
     wanted
         .into_iter()
-        .filter_map(|(class, seconds, name)| {
-            let seconds = seconds?;
-            let y = TOP + HEIGHT - share(seconds, top, HEIGHT);
+        .filter_map(|(class, millis, name)| {
+            let millis = millis?;
+            let y = TOP + HEIGHT - share(millis, top, HEIGHT);
             let label_y = y.max(free);
             free = label_y + LABEL_HEIGHT;
             Some(Line {
                 class,
                 y,
                 label_y,
-                text: format!("{name} {}", text::duration(seconds)),
+                text: format!("{name} {}", text::length(millis)),
             })
         })
         .collect()
@@ -83,9 +83,9 @@ fn lines(median: Option<i64>, p95: Option<i64>, longest: i64, top: i64) -> Vec<L
 
 fn label(bars: &[Bar], median: Option<i64>, p95: Option<i64>) -> String {
     let mut label = tally(bars);
-    for (name, seconds) in [("median", median), ("95th percentile", p95)] {
-        if let Some(seconds) = seconds {
-            label.push_str(&format!(", {name} {}", text::duration(seconds)));
+    for (name, millis) in [("median", median), ("95th percentile", p95)] {
+        if let Some(millis) = millis {
+            label.push_str(&format!(", {name} {}", text::length(millis)));
         }
     }
     label
@@ -107,7 +107,7 @@ pub fn mini_bars(bars: &[Bar]) -> Markup {
         svg.bars role="img" aria-label=(tally(bars)) width=(width) height=(MINI_HEIGHT)
             viewBox={ "0 0 " (width) " " (MINI_HEIGHT) } {
             @for (bar, place) in bars.iter().zip(0..) {
-                @let height = share(bar.seconds().unwrap_or(0), longest, MINI_HEIGHT).max(LOWEST);
+                @let height = share(bar.millis().unwrap_or(0), longest, MINI_HEIGHT).max(LOWEST);
                 (shape(bar.state, place * MINI_STEP, MINI_HEIGHT, height))
             }
         }
@@ -119,8 +119,8 @@ fn newest(bars: &[Bar], most: usize) -> &[Bar] {
 }
 
 fn longest(bars: &[Bar]) -> i64 {
-    let seconds = bars.iter().filter_map(Bar::seconds);
-    seconds.max().unwrap_or(0).max(1)
+    let times = bars.iter().filter_map(Bar::millis);
+    times.max().unwrap_or(0).max(1)
 }
 
 /// A bar that stands on `base`. A failure has a gap, and what did not run to its end is hollow: colour alone would

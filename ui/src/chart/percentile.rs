@@ -12,16 +12,18 @@ pub fn percentile(values: &[i64], percent: u8) -> Option<i64> {
     sorted.get(rank.saturating_sub(1)).copied()
 }
 
-/// The median of the jobs that succeeded. Failures often end early and would make it shorter. Bars have whole seconds, so
-/// of shorter jobs nothing is known.
+/// The median of the jobs that succeeded, in whole seconds; none if it is shorter than one. Failures often end early and
+/// would make it shorter.
 pub fn usual_seconds(bars: &[Bar]) -> Option<i64> {
-    percentile(&successes(bars), 50).filter(|seconds| *seconds > 0)
+    percentile(&successes(bars), 50)
+        .map(|millis| millis / 1_000)
+        .filter(|seconds| *seconds > 0)
 }
 
-/// The seconds of the jobs that succeeded.
+/// The milliseconds of the jobs that succeeded.
 pub(super) fn successes(bars: &[Bar]) -> Vec<i64> {
     let succeeded = bars.iter().filter(|bar| bar.state == JobState::Succeeded);
-    succeeded.filter_map(Bar::seconds).collect()
+    succeeded.filter_map(Bar::millis).collect()
 }
 
 #[cfg(test)]

@@ -18,6 +18,16 @@ pub(super) fn duration(seconds: i64) -> String {
     }
 }
 
+/// A length of time that may be short, for example `120 ms`, `1.7 s` or `1 min 44 s`.
+pub(super) fn length(millis: i64) -> String {
+    let millis = millis.max(0);
+    match millis {
+        0..1_000 => format!("{millis} ms"),
+        1_000..10_000 => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
+        _ => duration(millis / 1_000),
+    }
+}
+
 /// For example `24 Nov 06:00`.
 pub(super) fn day_and_time(at: DateTime<Utc>, offset: FixedOffset) -> String {
     formatted(at, offset, "%-d %b %H:%M")

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use maud::{Markup, html};
 use wire::{How, JobState};
 
-use super::layout::{Area, Point, Route, Shape, Size, layout};
+use super::label::Label;
+use super::layout::{Area, Layout, Point, Route, Shape, Size, layout};
 use super::{Edge, Node, links};
 use crate::chart::{icon, mini_bars, trigger_icon};
 
@@ -38,10 +39,37 @@ pub fn draw(nodes: &[Node], edges: &[Edge]) -> Markup {
                 @for route in &layout.routes {
                     (edge(edges[route.link], route, nodes[links[route.link].to].state))
                 }
+                @for label in labels(&layout, &edges) {
+                    (drawn(&label))
+                }
                 @for (item, area) in nodes.iter().zip(&layout.nodes) {
                     (node(item, *area))
                 }
             }
+        }
+    }
+}
+
+/// The labels of edges. One that would hide another is left out; the title of its edge has it, too.
+fn labels(layout: &Layout, edges: &[&Edge]) -> Vec<Label> {
+    let mut labels: Vec<Label> = Vec::new();
+    for route in &layout.routes {
+        let asks = edges[route.link].asks.as_deref();
+        if let Some(label) = asks.and_then(|asks| Label::on(route, asks))
+            && !labels.iter().any(|other| other.touches(&label))
+        {
+            labels.push(label);
+        }
+    }
+    labels
+}
+
+fn drawn(label: &Label) -> Markup {
+    let Point { x, y } = label.middle;
+    html! {
+        g aria-hidden="true" {
+            rect.box x=(x - label.width / 2) y=(y - Label::HEIGHT / 2) width=(label.width) height=(Label::HEIGHT) rx="9" {}
+            text.sub text-anchor="middle" x=(x) y=(y + 4) { (label.text) }
         }
     }
 }
@@ -124,7 +152,10 @@ fn cut(text: &str, most: usize) -> String {
 fn edge(edge: &Edge, route: &Route, reader: Option<JobState>) -> Markup {
     let is_start = edge.how == How::Starts;
     let what = match (is_start, route.shape) {
-        (true, _) => format!("a success of {} may start {}", edge.from, edge.to),
+        (true, _) => match &edge.asks {
+            Some(asks) => format!("a success of {} may start {}: {asks}", edge.from, edge.to),
+            None => format!("a success of {} may start {}", edge.from, edge.to),
+        },
         (false, Shape::Loop) => format!("{} reads its own past", edge.to),
         (false, _) => format!("{} reads results of {}", edge.to, edge.from),
     };

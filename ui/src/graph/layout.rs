@@ -9,7 +9,7 @@ use super::route::{Stops, loop_points, points};
 
 /// Room around the drawing, for the outline of a focused node.
 pub(super) const MARGIN: i64 = 8;
-const COLUMN_GAP: i64 = 72;
+const COLUMN_GAP: i64 = 104;
 /// Between the rows of nodes that have no edges.
 const GRID_GAP: i64 = 24;
 const BEND_HEIGHT: i64 = 8;

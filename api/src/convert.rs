@@ -40,6 +40,7 @@ pub(crate) fn job(
             .map(|(key, value)| (key.clone(), input(value)))
             .collect(),
         created_at: job.created_at,
+        dispatched_by: dispatched_by(job),
         rerun_of: job.rerun_of.map(JobId::uuid),
         source: job.source.as_ref().map(|source| wire::JobSource {
             commit: source.commit.clone(),
@@ -87,6 +88,13 @@ pub(crate) fn told_progress(artifact: wire::ArtifactProgress) -> ArtifactProgres
         },
         bytes: artifact.bytes,
         of: artifact.of,
+    }
+}
+
+fn dispatched_by(job: &Job) -> Option<String> {
+    match job.trigger {
+        Trigger::Dispatch => Some(job.actor.to_string()),
+        Trigger::Cron | Trigger::Expr => None,
     }
 }
 

@@ -44,14 +44,45 @@ fn a_log_of_a_million_lines_opens_at_any_line_and_is_searched_whole() {
 
     browser.open(&world, &format!("/jobs/{job}"));
     browser.shows("#log .line[data-n='1']", "record 1");
-    browser.click("#log-follow");
-    browser.shows("#log .line[data-n='1000000']", "record 1000000");
-    assert!(is_in_sight(&browser, "#log .line[data-n='1000000']"));
     browser.until(
-        "no button at the end",
+        "no button to follow what is over",
         "return document.getElementById('log-follow').hidden",
         vec![],
     );
+    browser.click("[data-log-action=last]");
+    browser.shows("#log .line[data-n='1000000']", "record 1000000");
+    assert!(is_in_sight(&browser, "#log .line[data-n='1000000']"));
+}
+
+const FAILING: &str = "\
+scans:
+  fail:
+    on: { dispatch: {} }
+    steps:
+      - run: seq -f 'record %.0f' 1 3000
+      - run: |
+          echo the cause
+          exit 3
+      - run: echo never
+";
+
+#[test]
+fn the_log_of_a_failed_job_opens_at_the_step_that_failed() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let world = World::with_workflow("fail.yaml", FAILING);
+    let job = world.dispatch("fail", "fail", &[]);
+    assert_eq!(world.finished(&job)["state"], "failed");
+    browser.sign_in(&world);
+    browser.open(&world, &format!("/jobs/{job}"));
+    browser.shows("#log .line", "the cause");
+    assert!(is_in_sight(&browser, "#log .line.group"));
+    assert_eq!(browser.count("#log .marked"), 0);
+    assert_eq!(browser.run("return location.hash", vec![]), "");
+    // A link to a line goes there all the same.
+    browser.open(&world, &format!("/jobs/{job}#L7"));
+    browser.shows("#log .marked[data-n='7']", "record 7");
 }
 
 /// Whether the element is within the box of the log.

@@ -63,7 +63,7 @@ async function fetchAgain(topics) {
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
   localise(page);
   for (const region of document.querySelectorAll('[data-live]')) {
-    const fresh = names(region, topics) && page.getElementById(region.id);
+    const fresh = (!region.dataset.live || names(region, topics)) && page.getElementById(region.id);
     if (!fresh) continue;
     const said = region.dataset.announce;
     if (!hold(region, fresh)) morph(region, fresh);

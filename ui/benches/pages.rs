@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use chrono::DateTime;
 use ui::pages::{JobFilter, Jobs, jobs};
-use ui::shell::{Theme, Viewer, Visit};
+use ui::shell::{Counts, Theme, Viewer, Visit};
 use uuid::Uuid;
 use wire::{
     Job, JobReason, JobState, LogSummary, Page, RevisionRef, RunnerRef, Trigger, WorkflowRef,
@@ -26,6 +26,7 @@ fn main() {
         version: "0.1.0".to_owned(),
         theme: Theme::System,
         now: DateTime::UNIX_EPOCH,
+        counts: Counts::default(),
         form_key: Uuid::nil(),
     };
     let list = Page::all((0..ROWS).map(job).collect());
@@ -71,6 +72,7 @@ fn job(number: u128) -> Job {
         waiting: None,
         inputs: BTreeMap::new(),
         created_at: DateTime::UNIX_EPOCH,
+        dispatched_by: None,
         rerun_of: None,
         source: None,
         storing: None,

@@ -133,6 +133,8 @@ pub(crate) struct Field<'a> {
     pub(crate) marked: bool,
     /// What its id begins with. It differs where two forms of a page have fields of one name.
     pub(crate) form: &'a str,
+    /// The most characters of one line.
+    pub(crate) most: Option<u64>,
 }
 
 impl<'a> Field<'a> {
@@ -144,6 +146,7 @@ impl<'a> Field<'a> {
             required: false,
             marked: false,
             form: "field",
+            most: None,
         }
     }
 
@@ -168,6 +171,11 @@ impl<'a> Field<'a> {
         self
     }
 
+    pub(crate) const fn at_most(mut self, characters: u64) -> Self {
+        self.most = Some(characters);
+        self
+    }
+
     /// One line of text. `kind` is the type of the input.
     pub(crate) fn input(&self, kind: &str, value: &str, refused: &Refused) -> Markup {
         // A secret is never sent back.
@@ -177,7 +185,7 @@ impl<'a> Field<'a> {
             refused.value(self.name, value)
         };
         self.around(refused, |described, invalid| html! {
-            input id=(self.id()) name=(self.name) type=(kind) value=(value) required[self.required]
+            input id=(self.id()) name=(self.name) type=(kind) value=(value) required[self.required] maxlength=[self.most]
                 autocomplete="off" spellcheck="false" aria-invalid=[invalid] aria-describedby=[described];
         })
     }

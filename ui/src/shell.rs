@@ -23,6 +23,8 @@ pub struct Visit {
     pub version: String,
     pub theme: Theme,
     pub now: DateTime<Utc>,
+    /// What the menu counts.
+    pub counts: Counts,
     /// A fresh random id. The idempotency keys of the page's forms are made from it.
     pub form_key: Uuid,
 }
@@ -38,6 +40,17 @@ impl Visit {
     pub(crate) fn key_of(&self, form: &str) -> String {
         format!("{}-{}", self.form_key.simple(), name_of(form))
     }
+}
+
+/// What the menu counts, as far as the viewer may see it. A zero is not shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Those that are active.
+    pub workflows: usize,
+    /// Those that are not over.
+    pub jobs: usize,
+    /// Those that are connected.
+    pub runners: usize,
 }
 
 /// A short name for a form, made of a longer one. It is the same whenever the page is made.
@@ -129,6 +142,24 @@ impl Menu {
             Self::Runners => Some("gr"),
             Self::Sources => Some("gs"),
             Self::Artifacts
+            | Self::Blobs
+            | Self::Variables
+            | Self::Tokens
+            | Self::Audit
+            | Self::Settings
+            | Self::About => None,
+        }
+    }
+
+    /// Its count, and what is counted.
+    const fn count(self, counts: Counts) -> Option<(usize, &'static str)> {
+        match self {
+            Self::Workflows => Some((counts.workflows, "active")),
+            Self::Jobs => Some((counts.jobs, "not over")),
+            Self::Runners => Some((counts.runners, "connected")),
+            Self::Overview
+            | Self::Sources
+            | Self::Artifacts
             | Self::Blobs
             | Self::Variables
             | Self::Tokens
@@ -272,6 +303,12 @@ impl<'a> Shell<'a> {
                         @let (label, drawing, link, _) = entry.entry();
                         a.item href=(link) data-key=[entry.keys()] aria-current=[(self.active == Some(*entry)).then_some("page")] {
                             (icon(drawing)) span.label { (label) }
+                            @if let Some((number, what)) = entry.count(self.visit.counts) {
+                                // Renewed whenever another part of the page is.
+                                span.count id={ "count-" (drawing) } data-live="" title=(what) {
+                                    @if number > 0 { (number) span.visually-hidden { " " (what) } }
+                                }
+                            }
                         }
                     }
                 }

@@ -30,6 +30,10 @@ const DRAWINGS: &[(&str, &str)] = &[
         r##"<circle cx="8" cy="8" r="6.3" stroke-dasharray="2.4 2.4"/><path d="m6 5.6 2.4 2.4L6 10.4m3-4.8L11.4 8 9 10.4"/>"##,
     ),
     (
+        "changed",
+        r##"<path d="M2.6 6.2h10m-3-3 3 3M13.4 9.8h-10m3 3-3-3"/>"##,
+    ),
+    (
         "cron",
         r##"<circle cx="8" cy="8" r="6.3"/><path d="M8 4.6V8h2.8"/>"##,
     ),

@@ -29,6 +29,9 @@ pub struct Job {
     /// The inputs, with defaults filled in.
     pub inputs: BTreeMap<String, Input>,
     pub created_at: DateTime<Utc>,
+    /// Who asked for it, if it was dispatched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispatched_by: Option<String>,
     /// The job that somebody ran again, which made this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<Uuid>,

@@ -53,6 +53,7 @@ pub(crate) fn job(state: JobState) -> Job {
             ("domain".to_owned(), Input::Text("example.org".to_owned())),
         ]),
         created_at: at(0),
+        dispatched_by: None,
         rerun_of: None,
         storing: (state == JobState::Running).then(|| ArtifactProgress {
             name: "hosts".to_owned(),

@@ -6,7 +6,7 @@ use wire::{ArtifactDiff, FileChange};
 use crate::links;
 use crate::list::{card, empty, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
-use crate::words::{bytes, condition, count, grouped, job_link, short_id};
+use crate::words::{bytes, condition, count, grouped, icon, job_link, short_id};
 
 pub fn artifact_diff(visit: &Visit, diff: &ArtifactDiff) -> Markup {
     let from = diff.from.to_string();
@@ -44,7 +44,9 @@ fn row(file: &FileChange) -> Markup {
     let change = match (file.from_size, file.to_size) {
         (None, _) => condition("succeeded", "added"),
         (_, None) => condition("failed", "removed"),
-        (Some(_), Some(_)) => condition("running", "changed"),
+        (Some(_), Some(_)) => {
+            html! { span.state.scheduled { (icon("changed")) span { "changed" } } }
+        }
     };
     let size = |size: Option<u64>| html! { @if let Some(size) = size { (bytes(size)) } };
     html! {

@@ -14,6 +14,41 @@ pub(super) fn evaluation(evaluation: &Evaluation) -> Markup {
     part(&evaluation.clause, 0)
 }
 
+/// The parts that are named in one line.
+const NAMED: usize = 2;
+
+/// Which parts made an expression true or false, in one line.
+pub(super) fn what_decided(evaluation: &Evaluation) -> Markup {
+    let mut parts = Vec::new();
+    decisive(&evaluation.clause, 0, &mut parts);
+    html! {
+        @for (place, part) in parts.iter().take(NAMED).enumerate() {
+            @if place > 0 { ", " }
+            (value(part)) " " code { (part.text) }
+        }
+        @if parts.len() > NAMED { " and " (count((parts.len() - NAMED) as u64, "more part", "more parts")) }
+    }
+}
+
+/// Finds the parts without parts of their own that made a clause what it is.
+fn decisive<'c>(clause: &'c Clause, depth: usize, found: &mut Vec<&'c Clause>) {
+    let is_evaluated = |part: &&Clause| part.value.is_some() || part.error.is_some();
+    let has_decided = |part: &&Clause| match clause.text.as_str() {
+        // The others could have had any value.
+        "&&" | "||" if clause.error.is_none() => part.value == clause.value,
+        _ if clause.error.is_some() => part.error.is_some(),
+        _ => true,
+    };
+    let parts = clause.parts.iter().filter(is_evaluated);
+    let mut parts = parts.filter(has_decided).peekable();
+    if depth == DEEPEST || parts.peek().is_none() {
+        return found.push(clause);
+    }
+    for part in parts {
+        decisive(part, depth + 1, found);
+    }
+}
+
 fn part(clause: &Clause, depth: usize) -> Markup {
     html! {
         div.clause {
@@ -57,5 +92,53 @@ fn value(clause: &Clause) -> Markup {
         (None, None) => {
             html! { span.value title="The other parts had decided" { "not evaluated" } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clause(text: &str, value: Option<bool>, parts: Vec<Clause>) -> Clause {
+        Clause {
+            text: text.to_owned(),
+            value: value.map(Value::Bool),
+            error: None,
+            jobs: std::collections::BTreeMap::new(),
+            more_jobs: 0,
+            parts,
+        }
+    }
+
+    fn decided(whole: &Clause) -> Vec<&str> {
+        let mut found = Vec::new();
+        decisive(whole, 0, &mut found);
+        found.iter().map(|part| part.text.as_str()).collect()
+    }
+
+    #[test]
+    fn only_the_parts_that_decided_are_named() {
+        let leaf = |text, value| clause(text, Some(value), Vec::new());
+        let both = |symbol, value, parts| clause(symbol, Some(value), parts);
+        let unread = || clause("c", None, Vec::new());
+        let yes = both("&&", true, vec![leaf("a", true), leaf("b", true)]);
+        assert_eq!(decided(&yes), ["a", "b"]);
+        let no = both("&&", false, vec![leaf("a", true), leaf("b", false)]);
+        assert_eq!(decided(&no), ["b"]);
+        let early = both("||", true, vec![leaf("a", true), unread()]);
+        assert_eq!(decided(&early), ["a"]);
+        let inner = both("!", false, vec![leaf("b", true)]);
+        let nested = both("&&", false, vec![leaf("a", true), inner]);
+        assert_eq!(decided(&nested), ["b"]);
+        assert_eq!(decided(&leaf("a", false)), ["a"]);
+        let failed = Clause {
+            error: Some("no such key".to_owned()),
+            ..clause("d", None, Vec::new())
+        };
+        let broken = Clause {
+            error: failed.error.clone(),
+            ..clause("&&", None, vec![leaf("a", true), failed])
+        };
+        assert_eq!(decided(&broken), ["d"]);
     }
 }

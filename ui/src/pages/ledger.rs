@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use wire::{LedgerCause, LedgerOutcome, LedgerRecord};
 
-use super::clause::evaluation;
+use super::clause::{evaluation, what_decided};
 use crate::list::{empty, table};
 use crate::words::{at, cause, condition, outcome_of};
 
@@ -33,7 +33,7 @@ fn row(record: &LedgerRecord) -> Markup {
             td.wide {
                 @if let Some(read) = &record.evaluation {
                     details {
-                        summary { code { (read.clause.text) } }
+                        summary { (what_decided(read)) }
                         (evaluation(read))
                     }
                 }

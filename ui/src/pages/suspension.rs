@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use wire::{Resumption, SuspendedPart, Suspension};
 
-use crate::form::{self, Field, Most, Refused};
+use crate::form::{self, Field, Refused};
 use crate::links;
 use crate::shell::Visit;
 use crate::words::at;
@@ -67,9 +67,11 @@ pub(super) fn resumed(resumed: Option<&Resumption>) -> Markup {
 
 /// The form that suspends or resumes what has this address, behind a disclosure.
 pub(super) fn toggle(visit: &Visit, address: &str, is_suspended: bool) -> Markup {
-    let field = Field::new("reason", "Why").of("suspension");
+    let field = Field::new("reason", "Why, in one line")
+        .of("suspension")
+        .at_most(REASON_CHARS);
     let refused = Refused::default();
-    let text = |field: &Field<'_>| field.text("", Most::Characters(REASON_CHARS), &refused);
+    let text = |field: &Field<'_>| field.input("text", "", &refused);
     html! {
         @if !visit.may("workflow:write") {
         } @else if is_suspended {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use wire::Workflow;
+use wire::{Source, Workflow};
 
 use crate::list::{card, empty, table};
 use crate::shell::{Menu, Shell, Visit, heading, region};
-use crate::words::{condition, count, in_future};
+use crate::words::{condition, count, in_future, with_code};
 use crate::{links, topics};
 
 /// A workflow with what a row says of its jobs.
@@ -30,7 +30,8 @@ pub const EXAMPLE: &str = "scans:
       - run: echo hello
 ";
 
-pub fn workflows(visit: &Visit, rows: &[WorkflowRow<'_>]) -> Markup {
+/// `sources` are those that the viewer may see.
+pub fn workflows(visit: &Visit, rows: &[WorkflowRow<'_>], sources: &[Source]) -> Markup {
     let mut folders: BTreeMap<(&str, &str), Vec<&WorkflowRow<'_>>> = BTreeMap::new();
     for row in rows {
         let folder = row
@@ -46,6 +47,7 @@ pub fn workflows(visit: &Visit, rows: &[WorkflowRow<'_>]) -> Markup {
     let content = html! {
         (heading("Workflows", &html! {}, &html! {}))
         (region("workflows", &[topics::SCANS, topics::SOURCES], &html! {
+            (never_valid(sources))
             @if rows.is_empty() { (none()) }
             @for (place, ((source, folder), rows)) in folders.iter().enumerate() {
                 (group(visit, place, source, folder, rows))
@@ -53,6 +55,30 @@ pub fn workflows(visit: &Visit, rows: &[WorkflowRow<'_>]) -> Markup {
         }))
     };
     Shell::new(visit, "Workflows", Some(Menu::Workflows)).page(&content)
+}
+
+/// Files that would be workflows if they had ever been valid. No row of a workflow says so.
+fn never_valid(sources: &[Source]) -> Markup {
+    let files = sources.iter().flat_map(|source| {
+        let files = source.stale_files.iter();
+        files.map(move |file| (source, file))
+    });
+    let files: Vec<_> = files.filter(|(_, file)| file.last_good.is_none()).collect();
+    html! {
+        @if !files.is_empty() {
+            div.banner.bad role="note" {
+                p { b { "Never valid, so nothing of it runs:" } }
+                ul.plain {
+                    @for (source, file) in files {
+                        li {
+                            code { (file.file) } " of " a href=(links::source(&source.name)) { (source.name) }
+                            @if let Some(first) = file.diagnostics.first() { ": " (with_code(&first.message)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn none() -> Markup {

@@ -51,12 +51,11 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
         (Some(LedgerCause::Resumed { slot }), _) => html! {
             (verb) " when its scan was resumed, for the slot of " (at(*slot)) "."
         },
-        (_, Trigger::Dispatch) if job.reason.code == "dispatched" => html! {
-            (verb) " by hand, by " b { (job.reason.actor) } "."
-        },
-        (_, Trigger::Dispatch) => match job.rerun_of {
-            Some(earlier) => html! { (verb) " by hand: " (job_link(earlier)) " was run again." },
-            None => html! { (verb) " by hand." },
+        (_, Trigger::Dispatch) => html! {
+            (verb) " by hand"
+            @if let Some(who) = &job.dispatched_by { ", by " b { (who) } }
+            @if let Some(earlier) = job.rerun_of { ": " (job_link(earlier)) " was run again" }
+            "."
         },
         (_, Trigger::Cron) => html! { (verb) " by its schedule." },
         (_, Trigger::Expr) => html! { (verb) " because its expression became true." },

@@ -360,7 +360,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
             "job-scheduled",
             job_page(texts, visit, &bare_job, None, &[], None),
         ),
-        ("workflows-none", pages::workflows(visit, &[])),
+        ("workflows-none", pages::workflows(visit, &[], &[])),
         (
             "runners-none",
             pages::runners(

@@ -92,7 +92,10 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                 },
             ),
         ),
-        ("workflows", pages::workflows(visit, &[row])),
+        (
+            "workflows",
+            pages::workflows(visit, &[row], &[source(texts)]),
+        ),
         (
             "runners",
             pages::runners(

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use ui::shell::{Theme, Viewer, Visit};
+use ui::shell::{Counts, Theme, Viewer, Visit};
 use uuid::Uuid;
 use wire::*;
 
@@ -39,6 +39,11 @@ pub(crate) fn visit(texts: Texts) -> Visit {
         version: texts.text("0.1.0"),
         theme: Theme::System,
         now: now(),
+        counts: Counts {
+            workflows: 6,
+            jobs: 0,
+            runners: 2,
+        },
         form_key: id(0xf0),
     }
 }
@@ -119,6 +124,7 @@ pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
             ("note".to_owned(), Input::Text(String::new())),
         ]),
         created_at: ago(260),
+        dispatched_by: (state != JobState::Running).then(|| texts.text("token ada")),
         rerun_of: (state == JobState::Cancelled).then(|| id(4)),
         storing: (state == JobState::Running).then(|| ArtifactProgress {
             name: texts.text("hosts"),
@@ -258,10 +264,15 @@ pub(crate) fn clause(texts: Texts) -> Clause {
         value: Some(texts.text("fast").into()),
         ..Clause::default()
     };
+    let no = Clause {
+        text: texts.text("scans.ports.is_available()"),
+        value: Some(false.into()),
+        ..Clause::default()
+    };
     Clause {
         text: "&&".to_owned(),
         value: Some(false.into()),
-        parts: vec![leaf, failed, skipped, text],
+        parts: vec![leaf, failed, no, skipped, text],
         ..Clause::default()
     }
 }

@@ -119,6 +119,9 @@ pub(super) fn why(page: &JobPage<'_>) -> Markup {
                         @if let Some(read) = &record.evaluation { (evaluation(read)) }
                     }
                     None => {
+                        @if let Some(who) = &job.dispatched_by {
+                            p { "Dispatched by " b { (who) } " at " (at(job.created_at)) "." }
+                        }
                         p { "State: " (job.reason.message) ". By " b { (job.reason.actor) } "." }
                     }
                 }

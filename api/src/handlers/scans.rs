@@ -12,7 +12,7 @@ use crate::limits::HISTORY_PAGE;
 use crate::page::Window;
 use crate::reply;
 use crate::request::{Query, Request};
-use crate::visible::Visible;
+use crate::visible::{Shown, Visible};
 use crate::{convert, convert_scan, convert_why};
 
 /// Where a scan stands, and its newest job if the record of that is on disk.
@@ -164,6 +164,24 @@ pub(crate) fn load_schedule(me: &Visible, request: &Request) -> Result<Page<wire
     let slots = upcoming(first.to_vec(), me.now(), limit);
     let items = slots.iter().filter_map(convert_scan::slot).collect();
     Ok(Page::<wire::Slot>::all(items))
+}
+
+/// The next slots of all schedules, at most `each` of each.
+pub(crate) fn load_next_slots(
+    me: &Visible,
+    limit: usize,
+    each: usize,
+) -> Result<Vec<wire::Slot>, Failure> {
+    // No schedule behind the first `limit` can have one of the first `limit` slots.
+    let first: Shown<Vec<Upcoming>> =
+        me.find(|seen| Ok(seen.next_slots().take(limit).collect()))?;
+    let slots = first.iter().cloned();
+    let mut slots: Vec<Upcoming> = slots
+        .flat_map(|first| upcoming(vec![first], me.now(), each))
+        .collect();
+    slots.sort_by_key(|slot| slot.at);
+    slots.truncate(limit);
+    Ok(slots.iter().filter_map(convert_scan::slot).collect())
 }
 
 /// The next slot of each schedule that the query names.

@@ -9,9 +9,9 @@ use http::header::{
     REFERRER_POLICY,
 };
 use maud::{Markup, html};
-use model::{Scope, Timestamp, Token};
+use model::{ActiveWorkflow, Scope, Timestamp, Token, WorkflowStatus};
 use ui::form::Refused;
-use ui::shell::{Theme, Viewer, Visit};
+use ui::shell::{Counts, Theme, Viewer, Visit};
 use uuid::Uuid;
 use warp::Reply;
 use warp::reply::Response;
@@ -93,11 +93,13 @@ impl Made {
 
 impl<'a> Frame<'a> {
     pub(super) fn new(service: &'a Service, me: &'a Visible, request: &'a Request) -> Self {
+        let mut visit = visit(Some(me.token()), me.now());
+        visit.counts = counts(me);
         Self {
             service,
             me,
             request,
-            visit: visit(Some(me.token()), me.now()),
+            visit,
             anybody: None,
             made: OnceLock::new(),
         }
@@ -176,6 +178,26 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// What the menu counts, of what the reader may see.
+fn counts(me: &Visible) -> Counts {
+    let may = |scope| me.token().scopes.allow(scope);
+    let is_active = |it: &ActiveWorkflow| it.record.status == WorkflowStatus::Active;
+    me.read(|seen| Counts {
+        workflows: match may(Scope::WorkflowRead) {
+            true => seen.workflows().filter(is_active).count(),
+            false => 0,
+        },
+        jobs: match may(Scope::JobRead) {
+            true => seen.jobs().count(),
+            false => 0,
+        },
+        runners: match may(Scope::RunnerRead) {
+            true => seen.runners().filter(|it| me.is_connected(it)).count(),
+            false => 0,
+        },
+    })
+}
+
 /// How a page sees its reader.
 pub(super) fn visit(token: Option<&Token>, now: Timestamp) -> Visit {
     Visit {
@@ -190,6 +212,7 @@ pub(super) fn visit(token: Option<&Token>, now: Timestamp) -> Visit {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         theme: Theme::System,
         now,
+        counts: Counts::default(),
         form_key: Uuid::new_v4(),
     }
 }

@@ -17,7 +17,9 @@ use crate::handlers::{health, jobs, projects, runners, scans, sources};
 
 /// The longest lists that are looked at: pages of `/v0`.
 const MOST: &str = "200";
-const SLOTS: &str = "10";
+const SLOTS: usize = 10;
+/// Of each scan, so that one that is often due does not hide the others.
+const SLOTS_OF_SCAN: usize = 2;
 
 pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
     let health = health::load_health(&frame.service.handle).await?;
@@ -43,7 +45,8 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::overview(&frame.visit, &page)))
 }
 
-fn sources(frame: &Frame<'_>) -> Result<Vec<Source>, Failure> {
+/// The sources, for those who may see them.
+pub(super) fn sources(frame: &Frame<'_>) -> Result<Vec<Source>, Failure> {
     if !frame.may(Scope::ProjectRead) {
         return Ok(Vec::new());
     }
@@ -131,8 +134,7 @@ fn slots(frame: &Frame<'_>) -> Result<Vec<Slot>, Failure> {
     if !frame.may(Scope::WorkflowRead) {
         return Ok(Vec::new());
     }
-    let request = frame.request.asking(&[], &[("limit", SLOTS)]);
-    Ok(scans::load_schedule(frame.me, &request)?.items)
+    scans::load_next_slots(frame.me, SLOTS, SLOTS_OF_SCAN)
 }
 
 /// The projects with the vars and secrets that scans name and that are not set. Each source is a project.

@@ -15,6 +15,7 @@ use wire::{JobLine, LedgerRecord, ScanStatus, Workflow};
 use super::charts;
 use super::frame::Frame;
 use super::jobs::is_of_the_workflow;
+use super::overview::sources;
 use crate::failure::Failure;
 use crate::handlers::{revisions, scans, workflows};
 
@@ -37,7 +38,8 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
             workflow,
         });
     }
-    Ok(frame.page(pages::workflows(&frame.visit, &rows)))
+    let sources = sources(frame)?;
+    Ok(frame.page(pages::workflows(&frame.visit, &rows, &sources)))
 }
 
 /// How many jobs of each workflow are running.

@@ -2,15 +2,16 @@
 
 use model::blob::LinkUse;
 use model::{
-    Artifact, Condition, Edit, EncodingCheck, EndState, Inputs, Job, JobId, JobState, KeyState,
-    Missed, NamedBy, ProjectId, Projects, Reason, RevisionRecord, RevisionRef, Runner, Seen, Slots,
-    Source, StaleFile, Step, StepOutcome, StepStatus, StoredSecret, SuspendedPart, Suspension,
-    Timestamp, TipRef, Token, Trigger, Var, WorkflowRecord, WorkflowRef, WorkflowStatus,
+    Artifact, EndState, Inputs, Job, JobId, JobState, ProjectId, Projects, Reason, RevisionRecord,
+    RevisionRef, Runner, Seen, Slots, Step, StepOutcome, StepStatus, SuspendedPart, Suspension,
+    Timestamp, Token, Trigger, WorkflowRecord, WorkflowRef, WorkflowStatus,
 };
-use reconciler::{Access, ArtifactPhase, ArtifactProgress, TokenSource};
+use reconciler::{ArtifactPhase, ArtifactProgress};
 use state::{DamagedLines, LogRecord};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use workflow::{InputValue, Severity};
+
+use crate::convert_source;
 
 pub(crate) fn job(
     job: &Job,
@@ -293,190 +294,6 @@ pub(crate) fn artifact(artifact: &Artifact) -> wire::Artifact {
     }
 }
 
-/// What only the process knows of a source, as opposed to its state.
-pub(crate) struct LookedAt<'a> {
-    /// Absent for a source that is no longer configured.
-    pub(crate) access: Option<&'a Access>,
-    /// When the repository was last read.
-    pub(crate) checked_at: Option<Timestamp>,
-}
-
-fn access(access: &Access) -> wire::SourceAccess {
-    let token = access.login.as_ref().map(|login| &login.token);
-    wire::SourceAccess {
-        token_file: token.and_then(|token| match token {
-            TokenSource::File(path) => Some(path.display().to_string()),
-            TokenSource::Command { .. } => None,
-        }),
-        token_command: token.and_then(|token| match token {
-            TokenSource::File(_) => None,
-            TokenSource::Command { program, .. } => Some(program.clone()),
-        }),
-        username: access
-            .login
-            .as_ref()
-            .map(|login| login.username.as_str().to_owned()),
-        ca_file: access
-            .ca_file
-            .as_ref()
-            .map(|path| path.display().to_string()),
-    }
-}
-
-pub(crate) fn source(seen: Seen<'_>, source: &Source, looked_at: LookedAt<'_>) -> wire::Source {
-    let active = seen.workflows().filter(|workflow| {
-        workflow.record.source == source.name && workflow.record.status == WorkflowStatus::Active
-    });
-    wire::Source {
-        name: source.name.to_string(),
-        project_id: source.project.uuid(),
-        url: source.url.clone(),
-        reference: source.reference.clone(),
-        path: source.folder.clone(),
-        interval_seconds: source.interval_seconds,
-        access: looked_at.access.map_or_else(Default::default, access),
-        tip: source.tip.as_ref().map(tip),
-        checked_at: looked_at.checked_at,
-        conditions: source.conditions.iter().map(condition).collect(),
-        stale_files: source
-            .stale_files
-            .iter()
-            .map(|stale| stale_file(seen, stale))
-            .collect(),
-        warnings: source.warnings.iter().map(diagnostic).collect(),
-        active_workflows: active.count() as u64,
-    }
-}
-
-pub(crate) fn project(seen: Seen<'_>, source: &Source) -> wire::Project {
-    let vars = seen.vars(source.project);
-    let secrets = seen.secrets(source.project);
-    wire::Project {
-        id: source.project.uuid(),
-        name: source.name.to_string(),
-        configured: source.configured,
-        vars: vars.map_or(0, |record| record.vars.len() as u64),
-        secrets: secrets.map_or(0, |record| record.secrets.len() as u64),
-        missing_vars: Vec::new(),
-        missing_secrets: Vec::new(),
-    }
-}
-
-/// The scans that name each var or secret of a project.
-type UsedBy = BTreeMap<String, BTreeSet<NamedBy>>;
-
-pub(crate) fn named(source: &Source, name: &str, edit: &Edit, uses: &UsedBy) -> wire::Named {
-    wire::Named {
-        name: name.to_owned(),
-        version: edit.version,
-        updated_at: edit.at,
-        updated_by: edit.by.to_string(),
-        used_by: used_by(source.name.as_str(), uses.get(name)),
-    }
-}
-
-pub(crate) fn var(source: &Source, name: &str, var: &Var, uses: &UsedBy) -> wire::Var {
-    wire::Var {
-        named: named(source, name, &var.edit, uses),
-        value: var.value.clone(),
-    }
-}
-
-pub(crate) fn secret(
-    source: &Source,
-    name: &str,
-    secret: &StoredSecret,
-    key_state: KeyState,
-    uses: &UsedBy,
-) -> wire::Secret {
-    wire::Secret {
-        named: named(source, name, &secret.edit, uses),
-        key: secret.sealed.key.to_string(),
-        key_state: match key_state {
-            KeyState::Present => wire::KeyState::Present,
-            KeyState::Old => wire::KeyState::Old,
-            KeyState::Missing => wire::KeyState::Missing,
-        },
-    }
-}
-
-pub(crate) fn masking(name: &str, checks: Vec<EncodingCheck>) -> wire::Masking {
-    let encoding = |check: EncodingCheck| wire::EncodingMasking {
-        encoding: check.encoding.to_owned(),
-        masked: check.missed.is_none(),
-        reason: check.missed.map(|missed| match missed {
-            Missed::TooShort => wire::NotMasked::TooShort,
-            Missed::NotRecognised => wire::NotMasked::NotRecognised,
-        }),
-    };
-    wire::Masking {
-        name: name.to_owned(),
-        encodings: checks.into_iter().map(encoding).collect(),
-    }
-}
-
-/// The names that scans of a project use and that are not set.
-pub(crate) fn missing(
-    project: &str,
-    uses: &UsedBy,
-    is_set: impl Fn(&str) -> bool,
-) -> Vec<wire::MissingName> {
-    let missing = uses.iter().filter(|(name, _)| !is_set(name));
-    missing
-        .map(|(name, by)| wire::MissingName {
-            name: name.clone(),
-            used_by: used_by(project, Some(by)),
-        })
-        .collect()
-}
-
-fn used_by(source: &str, by: Option<&BTreeSet<NamedBy>>) -> Vec<wire::ScanName> {
-    by.into_iter()
-        .flatten()
-        .map(|NamedBy { workflow, scan }| wire::ScanName {
-            workflow: format!("{source}/{workflow}"),
-            scan: scan.to_string(),
-        })
-        .collect()
-}
-
-pub(crate) fn tip(tip: &TipRef) -> wire::Tip {
-    wire::Tip {
-        number: tip.number,
-        commit: tip.commit.clone(),
-        summary: tip.summary.clone(),
-        author: tip.author.clone(),
-        seen_at: tip.seen_at,
-        history_rewritten: tip.history_rewritten,
-        passed_over: Vec::new(),
-        more_passed_over: false,
-    }
-}
-
-pub(crate) fn condition(condition: &Condition) -> wire::Condition {
-    wire::Condition {
-        kind: condition.kind.name().to_owned(),
-        status: condition.status.name().to_owned(),
-        reason: condition.reason.code().to_owned(),
-        message: condition.reason.to_string(),
-        changed_at: condition.changed_at,
-    }
-}
-
-fn stale_file(seen: Seen<'_>, stale: &StaleFile) -> wire::StaleFile {
-    wire::StaleFile {
-        file: stale.file.clone(),
-        commit: stale.commit.clone(),
-        since: stale.since,
-        last_good: seen.last_good(stale).map(revision_ref),
-        diagnostics: stale.diagnostics.iter().map(diagnostic).collect(),
-        excerpt: stale.excerpt.as_ref().map(|excerpt| wire::Excerpt {
-            first: excerpt.first,
-            lines: excerpt.lines.clone(),
-        }),
-    }
-}
-
 pub(crate) fn diagnostic(diagnostic: &workflow::Diagnostic) -> wire::Diagnostic {
     wire::Diagnostic {
         file: diagnostic.file.clone(),
@@ -540,7 +357,7 @@ pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflo
             .into_iter()
             .flat_map(|newest| newest.warnings.iter().map(diagnostic))
             .collect(),
-        stale: stale.map(|stale| stale_file(seen, stale)),
+        stale: stale.map(|stale| convert_source::stale_file(seen, stale)),
     }
 }
 

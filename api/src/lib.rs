@@ -11,6 +11,7 @@ mod body;
 mod convert;
 mod convert_diff;
 mod convert_scan;
+mod convert_source;
 mod convert_why;
 mod events;
 mod failure;

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use wire::ErrorCode;
 use workflow::InputValue;
 
-use crate::convert::LookedAt;
+use crate::convert_source::LookedAt;
 use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::{Failure, shorten};
 use crate::limits::{CANDIDATES, LISTENER_WAIT, NAMED_JOBS, TOKEN_LOOK};

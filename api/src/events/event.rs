@@ -9,7 +9,7 @@ use serde::Serialize;
 use wire::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent, SuspensionEvent};
 
 use super::topics;
-use crate::convert;
+use crate::{convert, convert_source};
 
 /// The kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,8 +193,12 @@ impl Event<'_> {
             About::Source(source) => self.write(&SourceEvent {
                 name: source.name.to_string(),
                 configured: source.configured,
-                tip: source.tip.as_ref().map(convert::tip),
-                conditions: source.conditions.iter().map(convert::condition).collect(),
+                tip: source.tip.as_ref().map(convert_source::tip),
+                conditions: source
+                    .conditions
+                    .iter()
+                    .map(convert_source::condition)
+                    .collect(),
             }),
             About::Runner(runner) => self.write(&RunnerEvent {
                 id: runner.id.uuid(),

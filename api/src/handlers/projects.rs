@@ -8,7 +8,7 @@ use warp::reply::Response;
 use wire::{Page, SetValue};
 
 use crate::body;
-use crate::convert;
+use crate::convert_source;
 use crate::failure::Failure;
 use crate::limits::MASKING_AT_ONCE;
 use crate::page::Window;
@@ -31,7 +31,7 @@ pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Pr
         window.cut(
             seen.sources(),
             |source| source.name.to_string(),
-            |source| convert::project(seen, source),
+            |source| convert_source::project(seen, source),
         )
     }))
 }
@@ -45,7 +45,7 @@ pub(crate) fn load_show(me: &Visible, request: &Request) -> Result<wire::Project
     let (mut shown, vars, secrets, workflows) = me.read(|seen| {
         let source = find(seen, request.parameter(0))?;
         let project = source.project;
-        let shown = convert::project(seen, source);
+        let shown = convert_source::project(seen, source);
         let (vars, secrets) = (seen.vars(project).cloned(), seen.secrets(project).cloned());
         Ok::<_, Failure>((shown, vars, secrets, seen.workflows_of(project)))
     })?;
@@ -56,8 +56,8 @@ pub(crate) fn load_show(me: &Visible, request: &Request) -> Result<wire::Project
             .as_ref()
             .is_some_and(|it| it.secrets.contains_key(name))
     };
-    shown.missing_vars = convert::missing(&shown.name, &uses.vars, has_var);
-    shown.missing_secrets = convert::missing(&shown.name, &uses.secrets, has_secret);
+    shown.missing_vars = convert_source::missing(&shown.name, &uses.vars, has_var);
+    shown.missing_secrets = convert_source::missing(&shown.name, &uses.secrets, has_secret);
     Ok(shown)
 }
 
@@ -100,7 +100,7 @@ fn load_list_vars(me: &Visible, request: &Request) -> Result<Page<wire::Named>, 
     Ok(window.cut(
         vars,
         |(name, _)| (*name).clone(),
-        |(name, var)| convert::named(&found.source, name, &var.edit, &found.uses.vars),
+        |(name, var)| convert_source::named(&found.source, name, &var.edit, &found.uses.vars),
     ))
 }
 
@@ -108,7 +108,8 @@ fn load_list_vars(me: &Visible, request: &Request) -> Result<Page<wire::Named>, 
 pub(crate) fn load_vars(me: &Visible, request: &Request) -> Result<Vec<wire::Var>, Failure> {
     let found = named(me, request, |seen, project| seen.vars(project).cloned())?;
     let vars = found.record.iter().flat_map(|record| &record.vars);
-    let shown = vars.map(|(name, var)| convert::var(&found.source, name, var, &found.uses.vars));
+    let shown =
+        vars.map(|(name, var)| convert_source::var(&found.source, name, var, &found.uses.vars));
     Ok(shown.collect())
 }
 
@@ -118,7 +119,7 @@ pub(crate) fn load_secrets(me: &Visible, request: &Request) -> Result<Vec<wire::
     let secrets = found.record.iter().flat_map(|record| &record.secrets);
     let shown = secrets.map(|(name, secret)| {
         let key_state = me.key_state(&secret.sealed.key);
-        convert::secret(&found.source, name, secret, key_state, &found.uses.secrets)
+        convert_source::secret(&found.source, name, secret, key_state, &found.uses.secrets)
     });
     Ok(shown.collect())
 }
@@ -137,7 +138,7 @@ fn load_list_secrets(me: &Visible, request: &Request) -> Result<Page<wire::Secre
         |(name, _)| (*name).clone(),
         |(name, secret)| {
             let key_state = me.key_state(&secret.sealed.key);
-            convert::secret(&found.source, name, secret, key_state, &found.uses.secrets)
+            convert_source::secret(&found.source, name, secret, key_state, &found.uses.secrets)
         },
     ))
 }
@@ -151,7 +152,7 @@ pub(super) fn show_var(me: &Visible, request: &Request) -> Result<Response, Fail
         .as_ref()
         .and_then(|record| record.vars.get(name));
     let var = var.ok_or_else(|| Failure::not_found("var", name))?;
-    let shown = convert::var(&found.source, name, var, &found.uses.vars);
+    let shown = convert_source::var(&found.source, name, var, &found.uses.vars);
     Ok(reply::versioned(&shown, var.edit.version))
 }
 
@@ -178,7 +179,7 @@ pub(crate) async fn set_var(me: &Visible, mut request: Request) -> Result<Respon
     let name = request.parameter(1);
     let var = me.set_var(&project, name, value, expects).await?;
     let found = named(me, &request, |_, _| Some(()))?;
-    let shown = convert::var(&found.source, name, &var, &found.uses.vars);
+    let shown = convert_source::var(&found.source, name, &var, &found.uses.vars);
     Ok(reply::versioned(&shown, var.edit.version))
 }
 
@@ -200,7 +201,8 @@ pub(crate) async fn set_secret(me: &Visible, mut request: Request) -> Result<Res
     let secret = me.set_secret(&project, name, value, expects).await?;
     let found = named(me, &request, |_, _| Some(()))?;
     let key_state = me.key_state(&secret.sealed.key);
-    let shown = convert::secret(&found.source, name, &secret, key_state, &found.uses.secrets);
+    let shown =
+        convert_source::secret(&found.source, name, &secret, key_state, &found.uses.secrets);
     Ok(reply::versioned(&shown, secret.edit.version))
 }
 
@@ -216,7 +218,7 @@ pub(super) async fn masking(me: &Visible, request: &Request) -> Result<Response,
     })?;
     let _room = MASKING.acquire().await;
     let checks = me.check_masking(&secrets, name).await?;
-    Ok(reply::ok(&convert::masking(
+    Ok(reply::ok(&convert_source::masking(
         name,
         checks.ok_or_else(no_secret)?,
     )))

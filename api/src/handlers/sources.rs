@@ -6,7 +6,7 @@ use model::{Seen, Source};
 use warp::reply::Response;
 use wire::Page;
 
-use crate::convert;
+use crate::convert_source;
 use crate::failure::Failure;
 use crate::page::Window;
 use crate::reply;
@@ -24,7 +24,7 @@ pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::So
         window.cut(
             seen.sources().filter(|source| source.configured),
             |source| source.name.to_string(),
-            |source| convert::source(seen, source, me.looked_at(source)),
+            |source| convert_source::source(seen, source, me.looked_at(source)),
         )
     }))
 }
@@ -36,7 +36,7 @@ pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Fa
 
 pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<wire::Source, Failure> {
     let source = me.find(|seen| Ok(find(seen, request.parameter(0))?.clone()))?;
-    let mut shown = me.read(|seen| convert::source(seen, &source, me.looked_at(&source)));
+    let mut shown = me.read(|seen| convert_source::source(seen, &source, me.looked_at(&source)));
     if let (Some(tip), Some(record)) = (&mut shown.tip, me.tip_record(&source).await) {
         tip.passed_over = record.skipped;
         tip.more_passed_over = record.more_skipped;

@@ -41,6 +41,7 @@ mod problems;
 mod projects;
 mod removal;
 mod renewals;
+mod repository;
 mod rerun;
 mod revisions;
 mod runners;

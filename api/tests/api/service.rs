@@ -1,7 +1,6 @@
 //! A service in this process, with its users, runners and workers.
 
 use std::cell::RefCell;
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -9,7 +8,6 @@ use std::time::Duration;
 
 use api::Front;
 use chrono::{TimeDelta, TimeZone, Utc};
-use git2::{Repository, RepositoryInitOptions, Signature, Time};
 use http::Method;
 use model::decide::{Command, Decision, Refusal, Urgency};
 use model::retention::RetentionSettings;
@@ -26,6 +24,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use crate::client::{Answer, Call};
+use crate::repository::push;
 
 /// The valid files of the one source.
 const PIPELINE: &str = r#"
@@ -549,60 +548,4 @@ fn files() -> Vec<(&'static str, &'static str)> {
         ("workflows/deep/plain.yaml", PLAIN),
         ("workflows/broken.yaml", "scans: {}\n"),
     ]
-}
-
-/// Makes commits with exactly these files, and moves `main` to the last. Makes the repository if needed.
-fn push(path: &Path, commits: &[&[(&str, &str)]]) {
-    let repository = if path.exists() {
-        Repository::open(path).unwrap()
-    } else {
-        fs::create_dir_all(path).unwrap();
-        let mut options = RepositoryInitOptions::new();
-        options
-            .bare(true)
-            .external_template(false)
-            .initial_head("main");
-        Repository::init_opts(path, &options).unwrap()
-    };
-    let mut tip = repository.refname_to_id("refs/heads/main").ok();
-    for files in commits {
-        tip = Some(commit(&repository, tip, files));
-    }
-    let tip = tip.expect("a commit");
-    repository
-        .reference("refs/heads/main", tip, true, "push")
-        .unwrap();
-}
-
-fn commit(repository: &Repository, parent: Option<git2::Oid>, files: &[(&str, &str)]) -> git2::Oid {
-    let parent = parent.map(|id| repository.find_commit(id).unwrap());
-    let mut index = git2::Index::new().unwrap();
-    for (path, text) in files {
-        let id = repository.blob(text.as_bytes()).unwrap();
-        index.add(&entry(path, id)).unwrap();
-    }
-    let tree = index.write_tree_to(repository).unwrap();
-    let tree = repository.find_tree(tree).unwrap();
-    let author = Signature::new("Ada", "ada@example.org", &Time::new(1_790_000_000, 0)).unwrap();
-    let parents: Vec<_> = parent.iter().collect();
-    repository
-        .commit(None, &author, &author, "Change it\n", &tree, &parents)
-        .unwrap()
-}
-
-fn entry(path: &str, id: git2::Oid) -> git2::IndexEntry {
-    git2::IndexEntry {
-        ctime: git2::IndexTime::new(0, 0),
-        mtime: git2::IndexTime::new(0, 0),
-        dev: 0,
-        ino: 0,
-        mode: 0o100_644,
-        uid: 0,
-        gid: 0,
-        file_size: 0,
-        id,
-        flags: 0,
-        flags_extended: 0,
-        path: path.as_bytes().to_vec(),
-    }
 }

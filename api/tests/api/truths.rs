@@ -1,5 +1,6 @@
 //! Pages say what holds: nothing that the viewer may not see counts as none, and nothing is offered that is refused.
 
+use api::Front;
 use http::Method;
 use model::Scope;
 use serde_json::json;
@@ -206,4 +207,68 @@ async fn a_sign_in_that_fails_says_it_once_and_never_asks_who_is_signed_in() {
     );
     assert!(!page.contains("name=\"token\""), "{page}");
     assert!(page.contains(">Overview</a>"), "{page}");
+}
+
+#[tokio::test]
+async fn the_state_folder_is_on_about_for_admins_alone() {
+    let front = Front {
+        state_folder: Some("/srv/everscan/state".into()),
+        ..Front::default()
+    };
+    let service = Service::fronted(front).await;
+    let admin = Browser::admin(&service).await;
+    let page = admin.page("/about").await;
+    assert!(page.contains("/srv/everscan/state"), "{page}");
+    let scopes = Scope::ALL.iter().copied();
+    let scopes = scopes.filter(|scope| *scope != Scope::Admin);
+    let token = service.personal(scopes, None).await;
+    let page = Browser::with(&service, &token).await.page("/about").await;
+    assert!(page.contains("About"), "{page}");
+    assert!(!page.contains("/srv/everscan/state"), "{page}");
+}
+
+#[tokio::test]
+async fn a_file_that_was_never_valid_is_told_beside_the_workflows() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    let page = browser.page("/workflows").await;
+    assert!(page.contains("Never valid"), "{page}");
+    assert!(page.contains("workflows/broken.yaml"), "{page}");
+    let token = service.personal([Scope::WorkflowRead], None).await;
+    let page = Browser::with(&service, &token).await;
+    let page = page.page("/workflows").await;
+    assert!(!page.contains("broken.yaml"), "{page}");
+}
+
+#[tokio::test]
+async fn a_job_says_who_dispatched_it_also_when_it_is_over() {
+    let service = Service::start().await;
+    let job = service.dispatch("large").await;
+    let cancel = Call::post(format!("/v0/jobs/{job}/cancel"));
+    service.admin(cancel).await.expect(200);
+    let shown = service.get(&format!("/v0/jobs/{job}")).await.expect(200);
+    let who = shown["dispatched_by"].as_str().unwrap();
+    let browser = Browser::admin(&service).await;
+    let page = browser.page(&format!("/jobs/{job}")).await;
+    let said = format!("Dispatched by <b>{who}</b>");
+    assert!(page.contains(&said), "{page}");
+}
+
+#[tokio::test]
+async fn the_overview_has_two_slots_of_a_scan_that_is_often_due() {
+    let service = Service::start().await;
+    let often = "scans: { often: { on: { cron: '* * * * *' }, steps: [ { run: echo } ] } }";
+    let daily = "scans: { daily: { on: { cron: '0 3 * * *' }, steps: [ { run: echo } ] } }";
+    service
+        .push(&[
+            ("workflows/often.yaml", often),
+            ("workflows/daily.yaml", daily),
+        ])
+        .await;
+    let browser = Browser::admin(&service).await;
+    let page = browser.page("/").await;
+    let (_, next) = page.split_once("id=\"next-title\"").unwrap();
+    let (next, _) = next.split_once("</section>").unwrap();
+    assert_eq!(next.matches(">often<").count(), 2, "{next}");
+    assert_eq!(next.matches(">daily<").count(), 2, "{next}");
 }

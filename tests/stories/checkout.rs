@@ -259,6 +259,7 @@ fn a_runner_that_does_not_know_checkout_is_not_offered_the_job() {
         token: token.trim().to_owned(),
         name: "old".to_owned(),
         labels: Vec::new(),
+        exclusive: false,
         capacity: 2,
         version: "0.0.1".to_owned(),
         replace: false,

@@ -132,7 +132,7 @@ pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
             bytes: 3_200_000,
             of: 41_000_000,
         }),
-        source: (state == JobState::Succeeded).then(|| wire::JobSource {
+        source: (state == JobState::Succeeded).then(|| JobSource {
             commit: "5".repeat(40),
             reference: texts.text("refs/heads/main"),
         }),

@@ -51,7 +51,7 @@ pub(crate) fn job(
         retried_by: job.retried_by.map(JobId::uuid),
         attempt: job.retry_of.map(|retry| retry.attempt),
         attempts: job.retry_of.map(|retry| retry.attempts),
-        not_before: job.retry_of.map(|retry| retry.not_before),
+        not_before: job.not_before,
         started_at: run.map(|run| run.started_at),
         finished_at: end.map(|end| end.at),
         runner: runner_ref(job),

@@ -351,7 +351,7 @@ impl Visible {
         self.handle.state().read(|world| {
             let is_connected = |runner| self.handle.is_connected(runner);
             let is_suspended = world.suspension(&job.scan_key()).is_some();
-            let retry = job.waits_to_retry(self.handle.time(world));
+            let retry = job.waits_for_its_time(self.handle.time(world));
             let reason = match retry.filter(|_| !is_suspended) {
                 Some(retry) => retry.by_clock(ahead),
                 None => waiting(world, job, is_connected, holding)?,

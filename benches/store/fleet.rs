@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use chrono::TimeDelta;
 use chrono::Utc;
 use model::decide::{
     Activate, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch, LargeInputs,
@@ -60,6 +61,7 @@ impl Fleet {
             allow_network: false,
             clock: Arc::new(Wall),
             entropy: Box::new(System),
+            cycle_pause: TimeDelta::zero(),
         };
         let (state, closing) = State::open(options).await.unwrap();
         let source: SourceName = SOURCE.parse().unwrap();

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use model::limits::CYCLE_PAUSE;
 use serde::Serialize;
 use state::{Copied, CopyError, Options, State};
 
@@ -65,6 +66,7 @@ pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
         allow_network: allow_network_state,
         clock: Arc::new(SystemClock::new()),
         entropy: Box::new(SystemEntropy),
+        cycle_pause: CYCLE_PAUSE,
     }));
     let (state, closing) = opened?;
     let sequence = state.found().0;

@@ -7,7 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use api::Rate;
-use model::limits::BLOB_VERSIONS;
+use chrono::TimeDelta;
+use model::limits::{BLOB_VERSIONS, CYCLE_PAUSE};
 use model::retention::RetentionSettings;
 use model::{BlobPath, KeptVersions, SealingKeys, SourceName};
 use reconciler::{BlobSettings, LOG_LIMIT, Location, LocationError, Reference, SourceConfig};
@@ -16,7 +17,7 @@ use thiserror::Error;
 
 use self::access::FileAccess;
 use crate::arguments::{LISTEN, RunOptions, listen_address};
-use crate::limits::{REQUESTS, SHORTEST_INTERVAL};
+use crate::limits::{LONGEST_CYCLE_PAUSE, REQUESTS, SHORTEST_INTERVAL};
 use crate::logging::LogForm;
 use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
@@ -42,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) secret_keys: Option<SealingKeys>,
     pub(crate) retention: RetentionSettings,
     pub(crate) log_limit: u64,
+    /// What scans that start each other for ever wait before each job.
+    pub(crate) cycle_pause: TimeDelta,
     pub(crate) blobs: BlobSettings,
 }
 
@@ -73,9 +76,37 @@ struct File {
     #[serde(default)]
     log_limit: Option<Size>,
     #[serde(default)]
+    cycle_pause: Option<Pause>,
+    #[serde(default)]
     blob_quota: Option<Size>,
     #[serde(default)]
     blob_versions: BTreeMap<String, u8>,
+}
+
+/// A pause. 0 is none.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "`cycle_pause` must be a duration, such as 1s, or 0 for none"
+)]
+enum Pause {
+    Number(u64),
+    Text(String),
+}
+
+impl Pause {
+    fn read(self) -> Result<TimeDelta, String> {
+        let text = match self {
+            Self::Number(0) => return Ok(TimeDelta::zero()),
+            Self::Number(number) => return Err(format!("`{number}` needs a unit, such as 1s")),
+            Self::Text(text) => text,
+        };
+        let pause = workflow::parse_duration(&text).map_err(|error| error.to_string())?;
+        if pause > LONGEST_CYCLE_PAUSE {
+            return Err("must be at most 1h, or 0 for none".to_owned());
+        }
+        Ok(pause)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -144,6 +175,8 @@ pub(crate) enum ConfigurationError {
     Source { name: String, problem: String },
     #[error("retention: {problem}")]
     Retention { problem: String },
+    #[error("cycle_pause: {problem}")]
+    CyclePause { problem: String },
     #[error("log_limit: {problem}")]
     LogLimit { problem: String },
     #[error("blob_quota: {problem}")]
@@ -226,6 +259,9 @@ impl Settings {
             read => read,
         };
         let log_limit = log_limit.map_err(|problem| ConfigurationError::LogLimit { problem })?;
+        let cycle_pause = file.cycle_pause.map_or(Ok(CYCLE_PAUSE), Pause::read);
+        let cycle_pause =
+            cycle_pause.map_err(|problem| ConfigurationError::CyclePause { problem })?;
         let blob_quota = file.blob_quota.map(Size::bytes).transpose();
         let blob_quota = blob_quota.map_err(|problem| ConfigurationError::BlobQuota { problem })?;
         let key_file = options
@@ -264,6 +300,7 @@ impl Settings {
             sources,
             retention,
             log_limit,
+            cycle_pause,
             blobs: BlobSettings {
                 quota: blob_quota,
                 versions: blob_versions(file.blob_versions)?,

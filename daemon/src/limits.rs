@@ -1,5 +1,6 @@
 //! Every bound of this package, with its reason.
 
+use chrono::TimeDelta;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -7,6 +8,9 @@ use api::Rate;
 
 /// Shortest time between two looks at a source. A host may take more frequent requests for an attack.
 pub(crate) const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The longest `cycle_pause`.
+pub(crate) const LONGEST_CYCLE_PAUSE: TimeDelta = TimeDelta::hours(1);
 
 /// How long remaining tasks may run after the drain. The drain has waited for everything that matters.
 pub(crate) const LAST_TASKS: Duration = Duration::from_secs(2);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use api::Front;
+use chrono::TimeDelta;
 use model::SealingKeys;
 use model::retention::RetentionSettings;
 use reconciler::{BlobSettings, Handle, Reconciler, SourceConfig, Start};
@@ -37,6 +38,7 @@ pub(crate) struct Site {
     pub(crate) retention: RetentionSettings,
     /// The longest log of a job, in bytes.
     pub(crate) log_limit: u64,
+    pub(crate) cycle_pause: TimeDelta,
     pub(crate) blobs: BlobSettings,
 }
 
@@ -70,6 +72,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
         secret_keys: settings.secret_keys,
         retention: settings.retention,
         log_limit: settings.log_limit,
+        cycle_pause: settings.cycle_pause,
         blobs: settings.blobs,
     };
     serve(site, |serving| async move {
@@ -137,6 +140,7 @@ where
         secret_keys,
         retention,
         log_limit,
+        cycle_pause,
         blobs,
     } = site;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Runtime)?;
@@ -148,6 +152,7 @@ where
         allow_network: allow_network_state,
         clock: clock.clone(),
         entropy: Box::new(SystemEntropy),
+        cycle_pause,
     };
     let (state, closing) = State::open(options).await?;
     let reconciler = Reconciler::start(Start {

@@ -17,6 +17,7 @@ use std::path::Path;
 use api::Front;
 use chrono::Local;
 use model::decide::CreateToken;
+use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
 use model::{Scope, Scopes, SealingKey, TokenHash};
 use reconciler::{
@@ -70,6 +71,7 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
         secret_keys: Some(secret_key(&home)?.into()),
         retention: RetentionSettings::default(),
         log_limit: LOG_LIMIT,
+        cycle_pause: CYCLE_PAUSE,
         blobs: BlobSettings::default(),
     };
     serve(site, |serving| async move {

@@ -46,6 +46,9 @@ pub struct Job {
     /// The job that retries this one. The commit that ended this one made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<JobId>,
+    /// No runner gets it earlier. In the world's time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
     /// Where it stands.
     pub state: JobState,
 }

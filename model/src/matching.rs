@@ -28,7 +28,7 @@ impl Turns {
 }
 
 /// The next job for a runner with these abilities. Workflows take turns, and the oldest job of a workflow comes first
-/// (design section 4). `time` is the world's: retries that are due later are left out. `taken` holds the scheduled jobs that
+/// (design section 4). `time` is the world's: jobs that are due later are left out. `taken` holds the scheduled jobs that
 /// are offered already.
 pub fn next_job(
     world: &World,
@@ -41,9 +41,9 @@ pub fn next_job(
         let job = jobs.iter().copied().find(|id| !taken(*id))?;
         Some((workflow, job))
     });
-    let retries = world.due_retries(abilities, time);
+    let delayed = world.due_delayed(abilities, time);
     oldest
-        .chain(retries.filter(|(_, id)| !taken(*id)))
+        .chain(delayed.filter(|(_, id)| !taken(*id)))
         .map(|(workflow, job)| {
             let served = turns.served.get(&workflow).copied().unwrap_or(0);
             (served, workflow, job)

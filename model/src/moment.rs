@@ -1,6 +1,7 @@
 //! What a decision is given from outside: the time, its place in the order of decisions, randomness, and the sandbox
 //! that evaluates expressions.
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use uuid::{Builder, Uuid};
 use workflow::{EngineError, Sandbox};
@@ -63,6 +64,8 @@ pub struct Moment<'a> {
     pub log_bytes: &'a dyn Fn(JobId) -> u64,
     /// Whether jobs may be made: there is room for them on the disk.
     pub may_make_jobs: bool,
+    /// What scans that start each other for ever wait before each job.
+    pub cycle_pause: TimeDelta,
 }
 
 /// Repeatable randomness for tests: SplitMix64.

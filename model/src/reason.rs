@@ -115,6 +115,11 @@ pub enum Reason {
         attempt: u32,
         attempts: u32,
     },
+    /// Its scan and others start each other for ever. The daemon keeps a pause.
+    CyclePause {
+        /// Its end.
+        at: Timestamp,
+    },
     /// No runner is registered.
     NoRunner,
     /// No registered runner has contacted the daemon recently.
@@ -268,6 +273,7 @@ impl Reason {
             Self::DeletedByUser => "deleted_by_user",
             Self::Pruned => "pruned",
             Self::RetryDue { .. } => "retry_due",
+            Self::CyclePause { .. } => "cycle_pause",
             Self::NoRunner => "no_runner",
             Self::NoRunnerConnected { .. } => "no_runner_connected",
             Self::NoRunnerFits { .. } => "no_runner_fits",
@@ -373,6 +379,11 @@ impl fmt::Display for Reason {
                 let at = at.to_rfc3339_opts(SecondsFormat::Secs, true);
                 write!(f, "retry at {at} (attempt {attempt} of {attempts})")
             }
+            Self::CyclePause { at } => write!(
+                f,
+                "its scan and others start each other for ever, so it waits until {}",
+                at.to_rfc3339_opts(SecondsFormat::Millis, true)
+            ),
             Self::NoRunner => f.write_str("no runner is registered"),
             Self::NoRunnerConnected { registered: 1 } => {
                 f.write_str("the only registered runner is not connected")
@@ -532,7 +543,10 @@ mod tests {
                 },
                 Some(Reason::Suspended { .. }) => Reason::Retired,
                 Some(Reason::Retired) => Reason::SourceDropped,
-                Some(Reason::SourceDropped) => Reason::NoRunner,
+                Some(Reason::SourceDropped) => Reason::CyclePause {
+                    at: Timestamp::UNIX_EPOCH,
+                },
+                Some(Reason::CyclePause { .. }) => Reason::NoRunner,
                 Some(Reason::NoRunner) => Reason::NoRunnerConnected { registered: 2 },
                 Some(Reason::NoRunnerConnected { .. }) => Reason::NoRunnerFits {
                     labels: vec![text()],

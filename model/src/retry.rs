@@ -20,8 +20,6 @@ pub struct RetryOf {
     pub attempt: u32,
     /// How many jobs the chain may have.
     pub attempts: u32,
-    /// No runner gets it earlier. In the world's time.
-    pub not_before: Timestamp,
 }
 
 /// The retry that a job gets if it fails.
@@ -53,14 +51,18 @@ impl Job {
         })
     }
 
-    /// Why the job waits, if it is a retry whose time has not come. `time` is the world's.
-    pub fn waits_to_retry(&self, time: Timestamp) -> Option<Reason> {
-        let retry = self.retry_of.filter(|retry| retry.not_before > time)?;
-        matches!(self.state, JobState::Scheduled).then_some(Reason::RetryDue {
-            at: retry.not_before,
-            attempt: retry.attempt,
-            attempts: retry.attempts,
-        })
+    /// Why the job waits, if its time has not come. `time` is the world's.
+    pub fn waits_for_its_time(&self, time: Timestamp) -> Option<Reason> {
+        let at = self.not_before.filter(|at| *at > time)?;
+        let reason = match self.retry_of {
+            Some(retry) => Reason::RetryDue {
+                at,
+                attempt: retry.attempt,
+                attempts: retry.attempts,
+            },
+            None => Reason::CyclePause { at },
+        };
+        matches!(self.state, JobState::Scheduled).then_some(reason)
     }
 }
 
@@ -75,16 +77,18 @@ impl Reason {
     /// The same by a clock that is so far ahead of the world's time.
     #[must_use]
     pub fn by_clock(self, ahead: TimeDelta) -> Self {
+        let by_clock = |at: Timestamp| at.checked_add_signed(ahead).unwrap_or(at);
         match self {
             Self::RetryDue {
                 at,
                 attempt,
                 attempts,
             } => Self::RetryDue {
-                at: at.checked_add_signed(ahead).unwrap_or(at),
+                at: by_clock(at),
                 attempt,
                 attempts,
             },
+            Self::CyclePause { at } => Self::CyclePause { at: by_clock(at) },
             reason => reason,
         }
     }
@@ -116,6 +120,7 @@ impl Reason {
             | Self::Rerun { .. }
             | Self::Retry { .. }
             | Self::RetryDue { .. }
+            | Self::CyclePause { .. }
             | Self::SlotDue { .. }
             | Self::ExpressionTrue
             | Self::Overlap { .. }

@@ -43,6 +43,8 @@ const BATCH: usize = 100;
 pub(crate) struct House {
     pub(crate) world: World,
     pub(crate) now: Timestamp,
+    /// What scans that start each other for ever wait before each job.
+    pub(crate) cycle_pause: TimeDelta,
     jumped: TimeDelta,
     pub(crate) order: Order,
     pub(crate) entropy: SeededEntropy,
@@ -58,6 +60,7 @@ impl House {
             world: World::default(),
             now: Timestamp::from_timestamp_millis(1_790_000_000_000).unwrap(),
             jumped: TimeDelta::zero(),
+            cycle_pause: TimeDelta::zero(),
             order: Order::START,
             entropy: SeededEntropy::new(1),
             decided: Vec::new(),
@@ -121,6 +124,7 @@ impl House {
             sandbox: Sandbox::shared(),
             log_bytes: &|job| logs.get(&job).copied().unwrap_or_default(),
             may_make_jobs: true,
+            cycle_pause: self.cycle_pause,
         };
         let decision = decide(&self.world, command, &mut moment)?;
         assert!(decision.changes.len() < BATCH, "a decision fits a batch");
@@ -343,7 +347,7 @@ pub(crate) fn snapshot(world: &World) -> Value {
             .collect::<Vec<_>>(),
         "waiting": world.waiting_workflows().collect::<Vec<_>>(),
         "offerable": world.offerable(&abilities).map(|waiting| json!(waiting)).collect::<Vec<_>>(),
-        "retries": world.due_retries(&abilities, Timestamp::MAX_UTC).collect::<Vec<_>>(),
+        "retries": world.due_delayed(&abilities, Timestamp::MAX_UTC).collect::<Vec<_>>(),
         "orphans": world.orphans().collect::<Vec<_>>(),
         "withdrawn": world.withdrawn().collect::<Vec<_>>(),
         "suspensions": world.suspensions().map(|suspension| json!(**suspension)).collect::<Vec<_>>(),

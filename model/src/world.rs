@@ -243,9 +243,9 @@ impl World {
             .and_then(|revision| revision.definition.scan(job.scan.as_str()));
         scan.map_or(Place::Unknown, |scan| {
             let needs = Arc::new(Abilities::needed_by(scan));
-            match job.retry_of {
+            match job.not_before {
                 None => Place::Offerable(needs),
-                Some(retry) => Place::Retry(needs, retry.not_before),
+                Some(at) => Place::Delayed(needs, at),
             }
         })
     }

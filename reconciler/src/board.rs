@@ -339,7 +339,7 @@ impl Board {
 /// The pause until the next retry is due. It is not longer than that between two looks at deadlines, because the clock of the
 /// world goes on while the machine sleeps, and timers do not.
 fn next_retry(world: &World, now: Now) -> Option<Duration> {
-    let due = world.next_retry(now.time)?;
+    let due = world.next_delayed(now.time)?;
     let pause = (due - now.time).to_std().unwrap_or_default();
     Some(pause.min(DEADLINE_LOOK))
 }

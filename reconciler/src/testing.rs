@@ -11,6 +11,7 @@ use model::decide::{
     Activate, Command, ConfigureSource, CreateRegistration, Dispatch, Refusal, RegisterRunner,
     Retire, check_dispatch, decide,
 };
+use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
 use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, PlainToken, Reason, RunnerId,
@@ -161,6 +162,7 @@ impl Lab {
             sandbox: Sandbox::shared(),
             log_bytes: &|_| 0,
             may_make_jobs: true,
+            cycle_pause: CYCLE_PAUSE,
         };
         let decision = decide(&self.world, command, &mut moment)?;
         for change in &decision.changes {
@@ -244,6 +246,7 @@ pub(crate) async fn open_state(folder: &TempDir, clock: Arc<HandClock>) -> (Stat
             allow_network: false,
             clock: clock.clone(),
             entropy: Box::new(Seeded(1)),
+            cycle_pause: CYCLE_PAUSE,
         });
         match opened.await {
             Err(OpenError::Store(error))

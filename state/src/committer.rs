@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use model::decide::{Command, Decision, Urgency, decide};
 use model::{Change, Clock, Entropy, JobId, Moment, Order, ScanKey, World, error_chain};
 use store::volume::Volume;
@@ -213,6 +214,8 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) volume: Arc<dyn Volume>,
     /// How full it was.
     pub(crate) last_room: Room,
+    /// What scans that start each other for ever wait before each job.
+    pub(crate) cycle_pause: TimeDelta,
     /// Histories that decisions need.
     pub(crate) histories: Histories,
     pub(crate) queue: mpsc::Receiver<Waiting>,
@@ -421,6 +424,7 @@ impl<E: Engine> Committer<E> {
             sandbox: Sandbox::shared(),
             log_bytes: &*self.log_bytes,
             may_make_jobs: room == Room::Enough,
+            cycle_pause: self.cycle_pause,
         };
         command.decide(
             &Deciding {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use chrono::TimeDelta;
 use model::decide::{Command, Decision};
+use model::limits::CYCLE_PAUSE;
 use model::retention::Position;
 use model::{
     Change, Clock, Entropy, Job, JobId, PlainToken, Projects, Recent, RevisionRef, ScanKey,
@@ -47,6 +49,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Randomness for ids and tokens.
     pub entropy: Box<dyn Entropy>,
+    /// What scans that start each other for ever wait before each job.
+    pub cycle_pause: TimeDelta,
 }
 
 /// The state of the service. Cheap to clone.
@@ -148,9 +152,10 @@ impl State {
         let opened = Self::open_on(engine, options.clock, options.entropy).await?;
         let Opened {
             state,
-            committer,
+            mut committer,
             is_restored,
         } = opened;
+        committer.cycle_pause = options.cycle_pause;
         let thread = committer.start().map_err(OpenError::Thread)?;
         if is_restored {
             state.settle_restored().await?;
@@ -207,6 +212,7 @@ impl State {
             audit,
             volume: volume.clone(),
             last_room: Room::Enough,
+            cycle_pause: CYCLE_PAUSE,
             histories: Histories::new(Arc::new(reader.clone())),
             queue: waiting,
             again: VecDeque::new(),

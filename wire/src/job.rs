@@ -51,7 +51,7 @@ pub struct Job {
     /// Of a retry: how many jobs there may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// Of a retry: no runner gets it earlier.
+    /// Of a retry, and of scans that start each other for ever: no runner gets it earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<DateTime<Utc>>,
     /// When a runner claimed it.

@@ -10,6 +10,7 @@ use api::Front;
 use chrono::{TimeDelta, TimeZone, Utc};
 use http::Method;
 use model::decide::{Command, Decision, Refusal, Urgency};
+use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
 use model::{
     Change, Clock, Entropy, Moment, ProjectId, RevisionId, Scope, Scopes, SealingKey, Timestamp,
@@ -194,6 +195,7 @@ impl Service {
             root,
             clock: clock.clone(),
             entropy: Box::new(Seeded(1)),
+            cycle_pause: CYCLE_PAUSE,
             allow_network: false,
         };
         let (state, closing) = State::open(options).await.unwrap();

@@ -131,6 +131,23 @@ fn blobs_have_no_quota_unless_one_is_set() {
 }
 
 #[test]
+fn scans_that_start_each_other_for_ever_keep_a_pause() {
+    for (line, milliseconds) in [
+        ("", 1_000),
+        ("cycle_pause: 0\n", 0),
+        ("cycle_pause: 5s\n", 5_000),
+        ("cycle_pause: 1h\n", 3_600_000),
+    ] {
+        let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
+        assert_eq!(
+            settings.cycle_pause.num_milliseconds(),
+            milliseconds,
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn former_contents_of_blobs_are_kept_where_that_is_said() {
     let kept = |line: &str, path: &str| {
         let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
@@ -275,6 +292,12 @@ fn what_is_wrong_is_named() {
             "as in 127.0.0.1:7411",
         ),
         ("state: [\n", &[], "line 1, column 8"),
+        (
+            "state: s\ncycle_pause: 5\n",
+            &[],
+            "cycle_pause: `5` needs a unit",
+        ),
+        ("state: s\ncycle_pause: 2h\n", &[], "at most 1h"),
         ("state: s\nlog_limit: 0\n", &[], "log_limit: must be more"),
         ("state: s\nlog_limit: 500KB\n", &[], "log_limit: `500KB`"),
         ("state: s\nlog_limit: [1]\n", &[], "must be a size"),

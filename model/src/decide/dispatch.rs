@@ -183,6 +183,7 @@ impl Command for Dispatch {
             source,
             retry_of: None,
             retried_by: None,
+            not_before: None,
             state: JobState::Scheduled,
         })));
         Ok(Decision {

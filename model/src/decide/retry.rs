@@ -59,8 +59,8 @@ pub(super) fn retry(
             job: ended.id,
             attempt: next.attempt,
             attempts: next.attempts,
-            not_before,
         }),
+        not_before: Some(not_before),
         retried_by: None,
         state: JobState::Scheduled,
     })

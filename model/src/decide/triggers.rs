@@ -15,6 +15,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use workflow::{Overlap, Scan};
 
 pub use consider::Consider;
@@ -35,7 +36,7 @@ use crate::revision::{ActiveWorkflow, WorkflowStatus};
 use crate::scan_head::ScanHead;
 use crate::view::View;
 use crate::world::World;
-use crate::{Actor, JobId, Reason, ScanKey};
+use crate::{Actor, JobId, Reason, ScanKey, Timestamp};
 
 /// A scan of an active workflow whose trigger is checked.
 struct Subject<'a> {
@@ -88,6 +89,18 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// The earliest start of a new job. Scans that start each other for ever keep a distance.
+    fn not_before(&self, trigger: Trigger, moment: &Moment<'_>) -> Option<Timestamp> {
+        match trigger {
+            Trigger::Expr if self.workflow.revision.definition.is_endless(&self.key.scan) => {
+                let pause = moment.cycle_pause;
+                let at = moment.steady.checked_add_signed(pause)?;
+                (pause > TimeDelta::zero()).then_some(at)
+            }
+            Trigger::Expr | Trigger::Cron | Trigger::Dispatch => None,
+        }
+    }
+
     /// A new job of the scan.
     fn job(
         &self,
@@ -112,6 +125,7 @@ impl<'a> Subject<'a> {
             source: None,
             retry_of: None,
             retried_by: None,
+            not_before: self.not_before(trigger, moment),
             state: JobState::Scheduled,
         }
     }

@@ -35,8 +35,8 @@ impl World {
         let tokens = tokens.map(|token| Holder::Token(token.id));
         let runners = self.runners.keys().copied().map(Holder::Runner);
         let registrations = self.registrations.keys().copied();
-        let retries = self.jobs.retries();
-        let jobs = self.running().map(|job| job.id).chain(retries);
+        let delayed = self.jobs.delayed();
+        let jobs = self.running().map(|job| job.id).chain(delayed);
         let jobs = jobs.map(Holder::Job);
         let requests = self.idempotency.keys().cloned();
         tokens
@@ -100,8 +100,8 @@ impl World {
                 run.deadline = run.deadline.map(|deadline| moved(deadline, by));
             }
         });
-        let retries: Vec<JobId> = self.jobs.retries().collect();
-        for job in retries.into_iter().filter(|job| is_set(&Holder::Job(*job))) {
+        let delayed: Vec<JobId> = self.jobs.delayed().collect();
+        for job in delayed.into_iter().filter(|job| is_set(&Holder::Job(*job))) {
             self.jobs.postpone(job, |at| moved(at, by));
         }
         self.idempotency_by_age.clear();

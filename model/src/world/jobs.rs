@@ -65,20 +65,20 @@ impl Jobs {
         }
     }
 
-    /// The waiting retries.
-    pub(super) fn retries(&self) -> impl Iterator<Item = JobId> {
-        self.queue.retries()
+    /// The waiting jobs that have a time from which they may be offered.
+    pub(super) fn delayed(&self) -> impl Iterator<Item = JobId> {
+        self.queue.delayed()
     }
 
-    /// Changes the time from which a waiting retry may be offered.
+    /// Changes the time from which a waiting job may be offered.
     pub(super) fn postpone(&mut self, id: JobId, change: impl Fn(Timestamp) -> Timestamp) {
         let Some(job) = self.by_id.get_mut(&id) else {
             return;
         };
         let job = Arc::make_mut(job);
-        if let Some(retry) = &mut job.retry_of {
-            retry.not_before = change(retry.not_before);
-            self.queue.retime(job.workflow.id, id, retry.not_before);
+        if let Some(at) = job.not_before.map(change) {
+            job.not_before = Some(at);
+            self.queue.retime(job.workflow.id, id, at);
         }
     }
 

@@ -137,18 +137,18 @@ impl World {
         self.jobs.queue().before(job, take)
     }
 
-    /// The retries that a runner with these abilities can take at `time`, which is the world's.
-    pub fn due_retries(
+    /// The delayed jobs that a runner with these abilities can take at `time`, which is the world's.
+    pub fn due_delayed(
         &self,
         abilities: &Abilities,
         time: Timestamp,
     ) -> impl Iterator<Item = (WorkflowId, JobId)> {
-        self.jobs.queue().due_retries(abilities, time)
+        self.jobs.queue().due_delayed(abilities, time)
     }
 
     /// When the first retry after `time` is due.
-    pub fn next_retry(&self, time: Timestamp) -> Option<Timestamp> {
-        self.jobs.queue().next_retry(time)
+    pub fn next_delayed(&self, time: Timestamp) -> Option<Timestamp> {
+        self.jobs.queue().next_delayed(time)
     }
 
     /// Workflows that have a job waiting for a runner.

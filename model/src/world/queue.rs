@@ -9,18 +9,18 @@ use crate::{Abilities, JobId, Timestamp, WorkflowId};
 /// What a runner must have.
 type Needs = Arc<Abilities>;
 
-/// A retry, in the order of time.
-type Retry = (Timestamp, JobId, WorkflowId);
+/// A job that waits for a time, in the order of time.
+type Delayed = (Timestamp, JobId, WorkflowId);
 
 /// The waiting jobs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue {
     /// By needs, then by workflow, oldest first.
     offerable: BTreeMap<Needs, BTreeMap<WorkflowId, BTreeSet<JobId>>>,
-    /// Retries by needs, then by the time from which they may be offered.
-    retries: BTreeMap<Needs, BTreeSet<Retry>>,
-    /// The times of all retries.
-    retry_times: BTreeSet<(Timestamp, JobId)>,
+    /// Jobs that have a time from which they may be offered, by needs, then by that time.
+    delayed: BTreeMap<Needs, BTreeSet<Delayed>>,
+    /// The times of all of them.
+    delays: BTreeSet<(Timestamp, JobId)>,
     orphans: BTreeSet<JobId>,
     withdrawn: BTreeSet<JobId>,
     places: BTreeMap<WorkflowId, BTreeMap<JobId, Place>>,
@@ -32,7 +32,7 @@ pub(super) enum Place {
     /// It waits for a runner with these abilities.
     Offerable(Needs),
     /// The same, but not before this time.
-    Retry(Needs, Timestamp),
+    Delayed(Needs, Timestamp),
     /// Its scan is gone. No runner may take it.
     Orphan,
     /// Its scan is suspended. It waits for the resumption.
@@ -52,10 +52,10 @@ impl Queue {
                 let workflows = self.offerable.entry(needs.clone()).or_default();
                 workflows.entry(workflow).or_default().insert(job);
             }
-            Place::Retry(needs, at) => {
-                let retries = self.retries.entry(needs.clone()).or_default();
+            Place::Delayed(needs, at) => {
+                let retries = self.delayed.entry(needs.clone()).or_default();
                 retries.insert((*at, job, workflow));
-                self.retry_times.insert((*at, job));
+                self.delays.insert((*at, job));
             }
             Place::Orphan => {
                 self.orphans.insert(job);
@@ -71,8 +71,8 @@ impl Queue {
     /// Files a retry under another time.
     pub(super) fn retime(&mut self, workflow: WorkflowId, job: JobId, at: Timestamp) {
         let place = self.places.get(&workflow).and_then(|of| of.get(&job));
-        if let Some(Place::Retry(labels, _)) = place {
-            let place = Place::Retry(labels.clone(), at);
+        if let Some(Place::Delayed(labels, _)) = place {
+            let place = Place::Delayed(labels.clone(), at);
             self.file(workflow, job, place);
         }
     }
@@ -87,12 +87,12 @@ impl Queue {
         }
         match place {
             Some(Place::Offerable(needs)) => self.unfile(&needs, workflow, job),
-            Some(Place::Retry(needs, at)) => {
-                self.retry_times.remove(&(at, job));
-                if let Some(retries) = self.retries.get_mut(&needs) {
+            Some(Place::Delayed(needs, at)) => {
+                self.delays.remove(&(at, job));
+                if let Some(retries) = self.delayed.get_mut(&needs) {
                     retries.remove(&(at, job, workflow));
                     if retries.is_empty() {
-                        self.retries.remove(&needs);
+                        self.delayed.remove(&needs);
                     }
                 }
             }
@@ -147,28 +147,28 @@ impl Queue {
             .flat_map(move |jobs| jobs.range(..job).copied())
     }
 
-    /// The retries that a runner with these abilities can take at `time`.
-    pub(super) fn due_retries(
+    /// The delayed jobs that a runner with these abilities can take at `time`.
+    pub(super) fn due_delayed(
         &self,
         abilities: &Abilities,
         time: Timestamp,
     ) -> impl Iterator<Item = (WorkflowId, JobId)> {
-        self.retries
+        self.delayed
             .iter()
             .filter(|(needs, _)| abilities.cover(needs))
             .flat_map(move |(_, retries)| retries.iter().take_while(move |(at, _, _)| *at <= time))
             .map(|(_, job, workflow)| (*workflow, *job))
     }
 
-    /// When the first retry after `time` is due.
-    pub(super) fn next_retry(&self, time: Timestamp) -> Option<Timestamp> {
-        let later = self.retry_times.iter().find(|(at, _)| *at > time);
+    /// When the first delayed job after `time` is due.
+    pub(super) fn next_delayed(&self, time: Timestamp) -> Option<Timestamp> {
+        let later = self.delays.iter().find(|(at, _)| *at > time);
         later.map(|(at, _)| *at)
     }
 
-    /// All retries that may be offered, now or later.
-    pub(super) fn retries(&self) -> impl Iterator<Item = JobId> {
-        self.retry_times.iter().map(|(_, job)| *job)
+    /// All delayed jobs that may be offered, now or later.
+    pub(super) fn delayed(&self) -> impl Iterator<Item = JobId> {
+        self.delays.iter().map(|(_, job)| *job)
     }
 
     /// Workflows that have a job waiting.
@@ -198,8 +198,8 @@ impl Queue {
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.offerable.is_empty()
-            && self.retries.is_empty()
-            && self.retry_times.is_empty()
+            && self.delayed.is_empty()
+            && self.delays.is_empty()
             && self.orphans.is_empty()
             && self.withdrawn.is_empty()
             && self.places.is_empty()

@@ -107,6 +107,7 @@ impl Bench {
             entropy: Box::new(Seeded(1)),
             volume: self.store.engine().volume(),
             last_room: Room::Enough,
+            cycle_pause: model::limits::CYCLE_PAUSE,
             histories: Histories::new(
                 self.histories
                     .clone()

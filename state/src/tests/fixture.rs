@@ -11,6 +11,7 @@ use model::decide::{
     Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, DeleteJob, Dispatch,
     LargeInputs, Precondition, RegisterRunner, RemoveArtifacts, SetSecret, SetVar, StoreArtifact,
 };
+use model::limits::CYCLE_PAUSE;
 use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, PlainToken, ProjectId, Reason, RunnerId, ScanHead,
     ScanKey, SealingKey, SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp,
@@ -184,6 +185,7 @@ impl Folder {
             allow_network: false,
             clock: self.clock.clone(),
             entropy,
+            cycle_pause: CYCLE_PAUSE,
         })
         .await
     }
@@ -210,6 +212,7 @@ impl Folder {
             allow_network: false,
             clock: self.clock.clone(),
             entropy: Box::new(Seeded(0)),
+            cycle_pause: CYCLE_PAUSE,
         };
         let of_store = store::file::Options {
             watermarks,

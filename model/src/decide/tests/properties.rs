@@ -376,7 +376,7 @@ impl Story {
         let offerable = world
             .offerable(&abilities)
             .flat_map(|(_, jobs)| jobs.clone());
-        let retries = world.due_retries(&abilities, Timestamp::MAX_UTC);
+        let retries = world.due_delayed(&abilities, Timestamp::MAX_UTC);
         let retries = retries.map(|(_, job)| job);
         let filed: Vec<JobId> = offerable.chain(retries).chain(world.orphans()).collect();
         assert_eq!(filed.len(), waiting.len(), "none stands twice");

@@ -170,9 +170,10 @@ fn a_failed_job_gets_a_job_after_its_pause_in_the_commit_that_ends_it() {
         job: first,
         attempt: 2,
         attempts: 3,
-        not_before: scene.house.now + TimeDelta::seconds(30),
     };
     assert_eq!(retry.retry_of, Some(expected));
+    let due = scene.house.now + TimeDelta::seconds(30);
+    assert_eq!(retry.not_before, Some(due));
     assert_eq!(retry.state, JobState::Scheduled);
     assert_eq!(retry.reason, Reason::Retry { of: first });
     assert_eq!(retry.actor, Actor::Daemon);
@@ -193,7 +194,8 @@ fn the_chain_ends_with_its_last_attempt_or_a_success() {
     let third = scene.retry(second);
     let retry = scene.job(third).retry_of.unwrap();
     assert_eq!((retry.attempt, retry.attempts), (3, 3));
-    assert_eq!(retry.not_before, now + TimeDelta::minutes(1), "doubled");
+    let due = now + TimeDelta::minutes(1);
+    assert_eq!(scene.job(third).not_before, Some(due), "doubled");
     assert_eq!(scene.fail(third).retried_by, None);
     assert!(scene.unfinished("poke").is_empty());
 
@@ -210,11 +212,14 @@ fn no_runner_is_offered_a_retry_before_its_time() {
     let mut scene = Scene::new();
     let first = scene.dispatch("poke");
     let retry = scene.retry(first);
-    let due = scene.job(retry).retry_of.unwrap().not_before;
+    let due = scene.job(retry).not_before.unwrap();
     let world = |scene: &Scene| World::clone(&scene.house.world);
     assert_eq!(scene.offered(), None);
-    assert_eq!(world(&scene).next_retry(scene.house.now), Some(due));
-    let why = scene.job(retry).waits_to_retry(scene.house.now).unwrap();
+    assert_eq!(world(&scene).next_delayed(scene.house.now), Some(due));
+    let why = scene
+        .job(retry)
+        .waits_for_its_time(scene.house.now)
+        .unwrap();
     assert_eq!(
         why.to_string(),
         "retry at 2026-11-21T10:30:30Z (attempt 2 of 3)"
@@ -224,8 +229,8 @@ fn no_runner_is_offered_a_retry_before_its_time() {
     assert_eq!(scene.offered(), None);
     scene.house.pass(TimeDelta::milliseconds(1));
     assert_eq!(scene.offered(), Some(retry));
-    assert_eq!(world(&scene).next_retry(scene.house.now), None);
-    assert_eq!(scene.job(retry).waits_to_retry(scene.house.now), None);
+    assert_eq!(world(&scene).next_delayed(scene.house.now), None);
+    assert_eq!(scene.job(retry).waits_for_its_time(scene.house.now), None);
     let why = waiting(&scene.house.world, scene.job(retry), |_| true, |_| None);
     assert!(matches!(why, Some(Reason::NotFetched { .. })), "{why:?}");
 
@@ -504,7 +509,7 @@ fn a_jump_of_the_clock_changes_no_pause() {
     let retry = scene.retry(first);
     let left = |scene: &Scene| {
         let time = scene.house.world.time(scene.house.steady());
-        scene.job(retry).retry_of.unwrap().not_before - time
+        scene.job(retry).not_before.unwrap() - time
     };
     assert_eq!(left(&scene), TimeDelta::seconds(30));
     for by in [TimeDelta::hours(2), TimeDelta::days(-400)] {
@@ -512,9 +517,9 @@ fn a_jump_of_the_clock_changes_no_pause() {
         assert_eq!(left(&scene), TimeDelta::seconds(30));
         scene.house.run(FollowClock).unwrap();
         assert_eq!(left(&scene), TimeDelta::seconds(30));
-        let at = scene.job(retry).retry_of.unwrap().not_before;
+        let at = scene.job(retry).not_before.unwrap();
         assert_eq!(at - scene.house.now, TimeDelta::seconds(30), "by the clock");
-        assert_eq!(scene.house.world.next_retry(Timestamp::MIN_UTC), Some(at));
+        assert_eq!(scene.house.world.next_delayed(Timestamp::MIN_UTC), Some(at));
     }
     let holder = Holder::Job(retry);
     assert!(scene.house.world.holders().contains(&holder));

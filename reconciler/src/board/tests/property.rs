@@ -250,7 +250,7 @@ impl Simulation {
             assert!(busy <= capacity, "{busy} jobs on a runner for {capacity}");
         }
         for job in board.offers.keys().filter_map(|job| lab.world.job(*job)) {
-            let early = job.waits_to_retry(self.scene.time());
+            let early = job.waits_for_its_time(self.scene.time());
             assert_eq!(early, None, "a retry is offered before its time");
         }
         for poll in board.waiting.iter().map(|waiting| &waiting.poll) {

@@ -156,6 +156,7 @@ mod tests {
                 commit: "c".repeat(40),
             },
             armed: BTreeMap::new(),
+            held: None,
         };
         let mut world = World::default();
         world.apply(&Change::Workflow(Arc::new(record)));
@@ -213,6 +214,8 @@ mod tests {
             interval_seconds: 60,
             configured: true,
             tip: None,
+            commit_with_folder: None,
+            default_reference: None,
             conditions: Vec::new(),
             stale_files: Vec::from_iter((!is_valid).then_some(stale)),
             warnings: Vec::new(),

@@ -140,6 +140,8 @@ async fn every_route_that_shows_something_shows_it_like_this() {
         format!("/v0/jobs/{finished}/artifacts/out"),
         // Compared in `events` and in `blobs`.
         "/v0/events".to_owned(),
+        // A tar; see `operations`.
+        format!("/v0/jobs/{finished}/source"),
         // Its numbers differ from run to run; see `metrics`.
         "/metrics".to_owned(),
         // Compared with the document itself.

@@ -95,7 +95,11 @@ async fn every_list_takes_a_limit_and_a_cursor() {
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
         if matches!(
             route.access,
-            Access::Public(_) | Access::Local(..) | Access::Link(_) | Access::Page(..)
+            Access::Public(_)
+                | Access::Local(..)
+                | Access::Link(_)
+                | Access::Worker(_)
+                | Access::Page(..)
         ) {
             continue;
         }

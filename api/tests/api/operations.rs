@@ -107,6 +107,33 @@ impl Tour {
         job
     }
 
+    /// A worker gets files of the repository.
+    async fn files(&mut self) {
+        let text =
+            "scans: { get: { on: { dispatch: {} }, checkout: true, steps: [ { run: ls } ] } }\n";
+        self.service.push(&[("workflows/files.yaml", text)]).await;
+        let runner = self.service.register("two", &[], 1).await;
+        let hello = runner.says("hello").json(&json!({
+            "version": "0.1.0", "instance": runner.instance(), "capabilities": ["checkout"],
+        }));
+        self.call(Method::POST, "/v0/runners/hello", |_| hello)
+            .await;
+        let path = "/v0/workflows/files/scans/get/dispatch";
+        self.send(Method::POST, path, &json!({})).await;
+        let worker = self.service.claim(&runner, &[]).await;
+        let path = worker.path("source");
+        let source = worker.call(Method::GET, &path);
+        let answer = self.call(Method::GET, &path, |_| source).await;
+        assert_eq!(answer.header("content-type"), Some("application/x-tar"));
+        let bytes = answer.body;
+        assert!(
+            bytes
+                .windows(text.len())
+                .any(|found| found == text.as_bytes())
+        );
+        assert!(bytes.ends_with(&[0; 1024]));
+    }
+
     async fn read(&mut self, job: &str) {
         for path in [
             "/healthz",
@@ -271,6 +298,7 @@ async fn every_operation_succeeds_as_the_document_says() {
     tour.blobs().await;
     tour.tokens_and_sessions().await;
     tour.commands(&job).await;
+    tour.files().await;
     // The pages have a tour of their own.
     for route in ROUTES
         .iter()

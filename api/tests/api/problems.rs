@@ -239,7 +239,7 @@ async fn every_code_is_answered_like_this() {
     seen.take(416, ErrorCode::RangeNotSatisfiable, &answer);
     let answer = service.get(&worker.path("artifacts/out/entries")).await;
     seen.take(409, ErrorCode::ArtifactUnreadable, &answer);
-    let source = worker.call(Method::GET, "source");
+    let source = worker.call(Method::GET, &worker.path("source"));
     seen.take(409, ErrorCode::CheckoutFailed, &source.send(address).await);
     service.complete(&worker, 0).await.expect(200);
     let answer = worker.append(0, &["late"]).send(address).await;

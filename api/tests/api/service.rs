@@ -453,6 +453,10 @@ impl Runner {
         }
     }
 
+    pub(crate) fn instance(&self) -> &str {
+        self.instance
+    }
+
     /// Another process with the same registration.
     pub(crate) fn copied(&self) -> Self {
         Self {

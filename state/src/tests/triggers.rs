@@ -67,6 +67,7 @@ fn the_most_triggers_of_a_file_fit_into_their_record() {
             commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
         },
         armed: BTreeMap::new(),
+        held: None,
     };
     let late = Timestamp::from_timestamp_nanos(1_795_176_000_123_456_789);
     let order = serde_json::from_value(u64::MAX.into()).unwrap();

@@ -45,6 +45,10 @@ pub(crate) enum Fault {
     Nothing,
     /// A poll of another process has replaced this one.
     PollReplaced,
+    /// The files of the repository cannot be brought.
+    CheckoutFailed,
+    /// An answer that ends too early, without an error.
+    Half,
 }
 
 /// What the daemon knows, and what the runner has reported.
@@ -60,6 +64,8 @@ pub(crate) struct State {
     pub(crate) artifacts: BTreeMap<(Uuid, String), (String, Bytes)>,
     pub(crate) hellos: Vec<Hello>,
     pub(crate) goodbyes: usize,
+    /// The files of every repository.
+    pub(crate) tar: Bytes,
     assignments: BTreeMap<Uuid, Assignment>,
     messages: VecDeque<Message>,
     cancelled: BTreeSet<Uuid>,
@@ -234,6 +240,13 @@ impl FakeDaemon {
             Some(Fault::RunnerInUse) => return Ok(problem(409, ErrorCode::RunnerInUse, None)),
             Some(Fault::Nothing) => return Ok(json(&[(); 0])),
             Some(Fault::PollReplaced) => return Ok(problem(409, ErrorCode::PollReplaced, None)),
+            Some(Fault::CheckoutFailed) => {
+                return Ok(problem(409, ErrorCode::CheckoutFailed, None));
+            }
+            Some(Fault::Half) => {
+                let tar = self.state().tar.clone();
+                return Ok(Response::new(Full::from(tar.slice(..tar.len() / 2))));
+            }
             Some(Fault::LoseLogFrom(_) | Fault::CutAfter) | None => {}
         }
         let answer = match (&method, path.split('/').collect::<Vec<_>>().as_slice()) {
@@ -266,6 +279,7 @@ impl FakeDaemon {
                 Some(assignment) => json(assignment),
                 None => problem(409, ErrorCode::OfferLapsed, None),
             },
+            ["source"] => Response::new(Full::from(self.state().tar.clone())),
             ["timeline"] => {
                 let timeline = serde_json::from_slice(&body).unwrap();
                 self.change(|state| state.timelines.push((job, timeline)));

@@ -34,6 +34,7 @@ pub(crate) const OPTIONS: Options = Options {
     deadline_allowance: Duration::ZERO,
     final_report: Duration::from_secs(60),
     final_log: Duration::from_secs(60),
+    source_cache: 1024 * 1024,
 };
 
 pub(crate) struct Harness {

@@ -7,6 +7,7 @@
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may fail by panic"))]
 
 mod artifacts;
+mod checkout;
 mod commands;
 mod fake_daemon;
 mod harness;

@@ -37,6 +37,7 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
         warnings: Vec::new(),
         file_count: 1,
         folder_missing: false,
+        default_reference: None,
     };
     state.submit(tip).await.unwrap();
     let caller = TokenId::from_uuid(Uuid::nil());

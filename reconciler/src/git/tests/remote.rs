@@ -1,5 +1,6 @@
 //! Sources reached through the `git` program, over HTTP on the loopback address.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,8 +14,8 @@ use std::time::Duration;
 use crate::git::limits::FetchLimits;
 use crate::git::testing::{FILE, Fixture};
 use crate::git::{
-    Access, Content, FetchError, Location, Login, ReadLimits, Reference, Relation, TokenSource,
-    Username,
+    Access, Content, FetchError, FileLimits, FilesError, Location, Login, ReadLimits, Reference,
+    Relation, TokenSource, Username,
 };
 
 /// What the server does with a request.
@@ -211,6 +212,38 @@ fn a_commit_alone_can_be_asked_for() {
         .fetch(&server.location(), Some(&reference))
         .unwrap();
     assert_eq!(tip.commit, old);
+}
+
+#[test]
+fn a_commit_whose_files_a_job_needs_is_asked_for_when_the_mirror_has_lost_it() {
+    let source = Fixture::bare();
+    let server = serving(&source);
+    let mirror = source.mirror();
+    let old = source.push_text("1");
+    // Another history: the old commit is no ancestor, and no branch leads to it.
+    source.commit("refs/heads/main", &[], &[("b", FILE, b"2")]);
+    let tip = mirror.fetch(&server.location(), None).unwrap();
+    assert_eq!(tip.default_reference.as_deref(), Some("refs/heads/main"));
+    let files = || mirror.files(old, &[], &FileLimits::default());
+    assert!(matches!(files(), Err(FilesError::Missing { .. })));
+    mirror.fetch_commit(&server.location(), old).unwrap();
+    files().unwrap();
+    mirror.keep(&BTreeSet::from([old])).unwrap();
+
+    // Later fetches go on, also into a mirror that is made anew.
+    source.push(&[("b", FILE, b"3")]);
+    mirror.fetch(&server.location(), None).unwrap();
+    std::fs::write(source.mirror_dir().join("everscan-damaged"), "").unwrap();
+    let tip = mirror.fetch(&server.location(), None).unwrap();
+    files().unwrap();
+    mirror
+        .files(tip.commit, &[], &FileLimits::default())
+        .unwrap();
+
+    let unknown = "1".repeat(40).parse().unwrap();
+    mirror
+        .fetch_commit(&server.location(), unknown)
+        .unwrap_err();
 }
 
 #[test]

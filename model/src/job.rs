@@ -39,7 +39,7 @@ pub struct Job {
     /// The commit whose files it gets, if its scan has a `checkout`. Dispatched jobs have it from the beginning, others
     /// from the claim on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<JobSource>,
+    pub source: Option<Box<JobSource>>,
     /// The job that failed or was lost, which made this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<RetryOf>,

@@ -153,7 +153,7 @@ impl Command for Claim {
                 (Some(_), Trigger::Dispatch, Some(fixed)) => Some(fixed.clone()),
                 (Some(_), Trigger::Dispatch, None)
                 | (Some(_), Trigger::Cron | Trigger::Expr, _) => {
-                    Some(world.files_of(&workflow.record))
+                    Some(Box::new(world.files_of(&workflow.record)))
                 }
             },
             ..Job::clone(&claimed)

@@ -40,7 +40,7 @@ pub struct Again {
     /// The revision it ran, to run again; none for the active one.
     pub revision: Option<Arc<Revision>>,
     /// The commit whose files it got, to get them again; none for the newest one.
-    pub source: Option<JobSource>,
+    pub source: Option<Box<JobSource>>,
 }
 
 /// A dispatch whose inputs fit.
@@ -200,7 +200,7 @@ impl Dispatch {
         world: &World,
         workflow: &ActiveWorkflow,
         revision: &RevisionRef,
-    ) -> Option<JobSource> {
+    ) -> Option<Box<JobSource>> {
         let again = self.again.as_ref();
         let earlier = again.and_then(|again| again.revision.as_ref());
         let definition = &earlier.unwrap_or(&workflow.revision).definition;
@@ -209,7 +209,7 @@ impl Dispatch {
             return Some(source);
         }
         let newest = world.files_of(&workflow.record);
-        Some(if *revision == workflow.record.revision {
+        Some(Box::new(if *revision == workflow.record.revision {
             newest
         } else {
             // The newest commit has another text of the workflow.
@@ -217,7 +217,7 @@ impl Dispatch {
                 commit: revision.commit.clone(),
                 ..newest
             }
-        })
+        }))
     }
 
     /// The revision that the new job runs, and the change that brings it into the world if it is not there.

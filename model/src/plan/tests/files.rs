@@ -30,15 +30,15 @@ fn commit(house: &House, name: &str) -> String {
     house.world.files_of(record).commit
 }
 
-fn fixed(house: &House, job: JobId) -> Option<JobSource> {
+fn fixed(house: &House, job: JobId) -> Option<Box<JobSource>> {
     house.world.job(job).unwrap().source.clone()
 }
 
-fn at(commit: &str) -> Option<JobSource> {
-    Some(JobSource {
+fn at(commit: &str) -> Option<Box<JobSource>> {
+    Some(Box::new(JobSource {
         commit: commit.to_owned(),
         reference: "HEAD".to_owned(),
-    })
+    }))
 }
 
 #[test]

@@ -81,6 +81,8 @@ fn unfinished(job: &Job) -> wire::UnfinishedJob {
         state: convert::state(&job.state),
         trigger: convert::trigger(job.trigger),
         created_at: job.created_at,
+        attempt: job.retry_of.map(|retry| retry.attempt),
+        attempts: job.retry_of.map(|retry| retry.attempts),
         log_cut: convert::log_cut(job),
     }
 }

@@ -74,6 +74,12 @@ pub struct UnfinishedJob {
     pub state: JobState,
     pub trigger: Trigger,
     pub created_at: DateTime<Utc>,
+    /// Of a retry: its place among the jobs that retry one another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Of a retry: how many jobs there may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
     /// Present if its log was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_cut: Option<LogCut>,

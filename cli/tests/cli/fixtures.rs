@@ -370,6 +370,8 @@ pub(crate) fn why() -> Why {
             state: JobState::Scheduled,
             trigger: Trigger::Expr,
             created_at: at(2),
+            attempt: Some(2),
+            attempts: Some(4),
             log_cut: None,
         }],
         cut_job: None,

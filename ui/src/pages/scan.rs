@@ -157,7 +157,9 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
 
 fn unfinished(visit: &Visit, job: &UnfinishedJob) -> Markup {
     html! {
-        p { (state(job.state)) " " (job_link(job.id)) ", made " (ago(job.created_at, visit.now)) }
+        p { (state(job.state)) " " (job_link(job.id)) ", made " (ago(job.created_at, visit.now))
+            @if let Some((attempt, attempts)) = job.attempt.zip(job.attempts) { ", attempt " (attempt) " of " (attempts) }
+        }
     }
 }
 

@@ -256,6 +256,8 @@ pub(crate) fn why(texts: Texts) -> Why {
             state: JobState::Running,
             trigger: Trigger::Expr,
             created_at: ago(260),
+            attempt: Some(2),
+            attempts: Some(4),
             log_cut: None,
         }],
         cut_job: Some(CutJob {

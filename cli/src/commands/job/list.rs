@@ -96,6 +96,15 @@ fn trigger() -> impl TypedValueParser<Value = Trigger> {
     })
 }
 
+/// What made a job, and which attempt a retry is.
+fn made_by(job: &Job) -> String {
+    let trigger = job.trigger.as_str();
+    match job.attempt.zip(job.attempts) {
+        Some((attempt, attempts)) => format!("{trigger} {attempt}/{attempts}"),
+        None => trigger.to_owned(),
+    }
+}
+
 fn table(page: &Page<Job>) -> String {
     let mut table = Table::new(&["ID", "WORKFLOW", "SCAN", "STATE", "TRIGGER", "CREATED"]);
     for job in &page.items {
@@ -104,7 +113,7 @@ fn table(page: &Page<Job>) -> String {
             format!("{}/{}", job.workflow.source, job.workflow.name),
             job.scan.clone(),
             job.state.as_str().to_owned(),
-            job.trigger.as_str().to_owned(),
+            made_by(job),
             time(&job.created_at),
         ]);
     }

@@ -61,10 +61,15 @@ fn text(why: &Why) -> String {
     });
     let unfinished = why.unfinished.iter().map(|job| {
         format!(
-            "{} {} ({}{})",
+            "{} {} ({}{}{})",
             job.id,
             job.state.as_str(),
             job.trigger.as_str(),
+            job.attempt
+                .zip(job.attempts)
+                .map_or_else(String::new, |(attempt, attempts)| {
+                    format!("; attempt {attempt} of {attempts}")
+                }),
             job.log_cut
                 .as_ref()
                 .map_or_else(String::new, |cut| format!("; its log is {}", cut_at(cut)))

@@ -28,7 +28,7 @@ impl From<io::Error> for Problem {
 /// Puts the files into a new folder of `folder`. Returns the lines for the log of the job.
 ///
 /// # Errors
-/// A message.
+/// A message. Also if the job was stopped; nothing writes into the folder any more then.
 pub(crate) async fn bring(
     sources: &SourceCache,
     link: &Link,
@@ -37,8 +37,11 @@ pub(crate) async fn bring(
 ) -> Result<String, String> {
     let key = Key::of(checkout).map_err(|error| error.to_string())?;
     let download = async |file: File| download(link, file).await;
-    let tar = sources.get(&key, download).await;
-    let tar = tar.map_err(|Problem(message)| message)?;
+    let tar = tokio::select! {
+        biased;
+        tar = sources.get(&key, download) => tar.map_err(|Problem(message)| message)?,
+        reason = link.stop.requested() => return Err(reason.explanation().to_owned()),
+    };
     let file = tar.file().map_err(|error| Problem::from(error).0)?;
     let (folder, stop) = (folder.join(FOLDER), link.stop.clone());
     let writing =

@@ -195,14 +195,10 @@ impl Worker<'_> {
             }
         };
         if let Some(checkout) = &self.assignment.checkout {
-            let brought = tokio::select! {
-                biased;
-                brought = checkout::bring(&self.shared.sources, &self.link, checkout, &folder) => brought,
-                // The steps are cancelled below, as those of any job.
-                _ = self.link.stop.requested() => Ok(String::new()),
-            };
-            match brought {
+            let brought = checkout::bring(&self.shared.sources, &self.link, checkout, &folder);
+            match brought.await {
                 Ok(lines) => self.say(&lines),
+                // The steps are cancelled below, as those of any job.
                 Err(_) if self.link.stop.reason().is_some() => {}
                 Err(message) => {
                     self.say(&message);

@@ -296,7 +296,7 @@ fn a_runner_that_does_not_know_checkout_is_not_offered_the_job() {
         });
         jobs.collect::<Vec<_>>()
     };
-    assert_eq!(offered(&runtime), [plain.clone()]);
+    assert_eq!(offered(&runtime), std::slice::from_ref(&plain));
 
     // The same runner, updated.
     runtime.block_on(old.hello(&hello(&["checkout"]))).unwrap();
@@ -329,5 +329,5 @@ fn the_example_runs_a_script_of_its_repository() {
     assert!(lines[1].contains(&commit), "{lines:?}");
     assert_eq!(lines[2], "8\ta");
     let words = &world.artifact(&job, "words")["words.tsv"];
-    assert!(String::from_utf8_lossy(words).contains("\n3\tscan\n"));
+    assert!(String::from_utf8_lossy(words).contains("\n2\tscan\n"));
 }

@@ -129,6 +129,9 @@ impl<'a> Lister<'a> {
         let mut tree = top;
         let mut above = Vec::new();
         for name in folders {
+            if let Some(problem) = problem_of(name) {
+                return Err(self.refused(&joined(&above, name), problem));
+            }
             let found = self.tree(tree)?;
             let entry = entry_of(&found, name).filter(|entry| entry.mode == Mode::Folder);
             tree = entry.ok_or_else(none)?.object;

@@ -162,6 +162,14 @@ fn a_hostile_tree_is_refused_by_name() {
             "top/.. has a name that leads",
         ),
     ];
+    let hidden = tree(&source, &[(0o040_000, b".git", folder)]);
+    let commit = source.commit_tree("refs/heads/main", &[], hidden);
+    mirror.fetch(&source.location(), None).unwrap();
+    let error = message(sent(&mirror, commit, &[".git/b"]));
+    assert!(
+        error.contains(".git has the name of a repository's own folder"),
+        "{error}"
+    );
     for (entries, problem) in cases {
         let hostile = tree(&source, entries);
         let commit = source.commit_tree("refs/heads/main", &[], hostile);

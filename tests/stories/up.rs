@@ -183,6 +183,26 @@ fn a_folder_runs_what_is_saved_in_it_and_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_checkout_in_a_folder_without_git_has_the_workflows_alone() {
+    let world = World::new();
+    let folder = world.path("laptop");
+    let workflows = folder.join("workflows");
+    std::fs::create_dir_all(&workflows).unwrap();
+    std::fs::write(folder.join("beside.txt"), "not committed").unwrap();
+    std::fs::write(workflows.join("words.txt"), "some words").unwrap();
+    let text = "scans: { list: { on: { dispatch: {} }, checkout: true, steps: [ { run: find source -type f | sort } ] } }\n";
+    std::fs::write(workflows.join("files.yaml"), text).unwrap();
+    let mut up = Up::start(&world, &folder);
+    up.line("files: revision 1 is active");
+    let said = up.everscan(&world, &["scan", "dispatch", "files", "list", "--follow"]);
+    for file in ["source/workflows/files.yaml", "source/workflows/words.txt"] {
+        assert!(said.contains(file), "{said}");
+    }
+    assert!(!said.contains("beside"), "{said}");
+    up.stop();
+}
+
+#[test]
 fn its_link_signs_the_owner_in_once_and_a_command_makes_another() {
     let world = World::new();
     let folder = world.path("laptop");

@@ -1,6 +1,6 @@
 //! A state in a temporary folder with one workflow and one runner, a clock that stands and randomness that repeats.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +24,10 @@ use workflow::{InputValue, ScanName, TemplatePolicy, hex, sha256};
 use crate::envelope;
 use crate::record::Record;
 use crate::{CloseError, Closing, LogReceipt, NewLogRecord, OpenError, Options, State, Stream};
+
+pub(crate) use self::found::copy;
+
+mod found;
 
 /// 2026-11-20T12:00:00Z.
 const NOON: i64 = 1_795_176_000_000;
@@ -258,77 +262,6 @@ impl Folder {
             _kept: kept,
             clock: Arc::new(TestClock(now)),
             openings: self.openings,
-        }
-    }
-
-    /// Every file and folder below the root. What goes away meanwhile is left out; what was seen is never asked again.
-    pub(crate) fn walk(&self) -> BTreeMap<String, Found> {
-        let mut found = BTreeMap::new();
-        let mut waiting = vec![self.root.clone()];
-        while let Some(folder) = waiting.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten() {
-                let path = entry.unwrap().path();
-                let Ok(metadata) = path.symlink_metadata() else {
-                    continue;
-                };
-                let key = path.strip_prefix(&self.root).unwrap().display().to_string();
-                found.insert(
-                    key,
-                    Found {
-                        is_folder: metadata.is_dir(),
-                        mode: metadata.permissions().mode() & 0o777,
-                    },
-                );
-                if metadata.is_dir() {
-                    waiting.push(path);
-                }
-            }
-        }
-        found
-    }
-
-    /// Those of [`Self::walk`] that are no folders.
-    pub(crate) fn files(&self) -> BTreeSet<String> {
-        let found = self.walk().into_iter();
-        found
-            .filter(|(_, found)| !found.is_folder)
-            .map(|(path, _)| path)
-            .collect()
-    }
-}
-
-/// What there is at a path below a [`Folder`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
-    pub(crate) is_folder: bool,
-    pub(crate) mode: u32,
-}
-
-impl Found {
-    /// Of the mode for the owner alone.
-    fn private(self) -> u32 {
-        if self.is_folder { 0o700 } else { 0o600 }
-    }
-
-    pub(crate) fn is_private(self) -> bool {
-        self.mode == self.private()
-    }
-}
-
-/// The files of a folder that is written to may go away while they are copied; the journal comes last.
-pub(crate) fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    let Ok(entries) = std::fs::read_dir(from) else {
-        return;
-    };
-    let mut entries: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    entries.sort_by_key(|path| path.ends_with("journal"));
-    for entry in entries {
-        let target = to.join(entry.file_name().unwrap());
-        if entry.is_dir() {
-            copy(&entry, &target);
-        } else if let Ok(bytes) = std::fs::read(&entry) {
-            std::fs::write(target, bytes).unwrap();
         }
     }
 }

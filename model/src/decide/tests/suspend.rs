@@ -10,7 +10,8 @@ use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::limits::SUSPENSION_REASON_CHARS;
 use crate::testing::{House, activate, complete_all, ended, key};
 use crate::{
-    Actor, Change, JobId, Reason, RunnerId, SuspendedPart, Timestamp, WorkflowId, World, waiting,
+    Abilities, Actor, Change, JobId, Reason, RunnerId, SuspendedPart, Timestamp, WorkflowId, World,
+    waiting,
 };
 
 mod property;

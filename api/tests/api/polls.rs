@@ -1,6 +1,8 @@
 //! Runners: polls, offers, cancellations, and lost jobs.
 
 use chrono::TimeDelta;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -83,6 +85,28 @@ async fn one_job_is_offered_to_one_of_those_who_wait() {
     // The first runner is full, so the next job goes to the other one.
     let job = service.dispatch("build").await;
     assert_eq!(jobs(&answered(second).await), [job]);
+}
+
+#[tokio::test]
+async fn of_a_hundred_polls_for_one_job_one_gets_it() {
+    let service = Service::start().await;
+    let mut polls = Vec::new();
+    for number in 0..100 {
+        let runner = service.register(&format!("r{number}"), &[], 1).await;
+        polls.push(waiting(&service, &runner, &[]).await);
+    }
+    in_time(async {
+        while service.handle.waiting_polls() < 100 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    service.dispatch("build").await;
+    let mut answers: FuturesUnordered<_> = polls.into_iter().collect();
+    let first = in_time(answers.next()).await.unwrap().unwrap();
+    assert_eq!(jobs(&first.expect(200)).len(), 1);
+    assert_eq!(service.handle.waiting_polls(), 99);
+    assert!(answers.iter().all(|poll| !poll.is_finished()));
 }
 
 #[tokio::test]

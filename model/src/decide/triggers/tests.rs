@@ -349,13 +349,20 @@ fn a_slot_that_finds_a_job_makes_none_and_repeats_are_counted() {
 
 #[test]
 fn slots_that_passed_while_nothing_could_start_are_caught_up_as_the_scan_says() {
-    for (catch_up, made, missed) in [("latest", 1, 2), ("none", 0, 3), ("all", 3, 0)] {
+    for (slots, catch_up, made, missed) in [
+        (3, "latest", 1, 2),
+        (3, "none", 0, 3),
+        (3, "all", 3, 0),
+        (1000, "latest", 1, 999),
+        (1000, "none", 0, 1000),
+        (1000, "all", 10, 990),
+    ] {
         let text = LOOP.replace(
             "cron: '0 * * * *'",
             &format!("cron: '0 * * * *', catch_up: {catch_up}"),
         );
         let mut scene = Scene::new(&text);
-        scene.pass(30 + 120 + 10);
+        scene.pass(30 + (slots - 1) * 60 + 10);
         scene.fire("hosts");
         assert_eq!(scene.jobs("hosts").len(), made, "{catch_up}");
         let ledger = scene.ledger("hosts");

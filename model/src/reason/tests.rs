@@ -1,0 +1,153 @@
+use super::*;
+
+/// Every reason once. A match, so that a new one asks for its place here.
+fn all() -> impl Iterator<Item = Reason> {
+    let text = || "x".to_owned();
+    let successor = move |reason: Option<&Reason>| {
+        Some(match reason {
+            None => Reason::Dispatched,
+            Some(Reason::Dispatched) => Reason::Rerun { of: JobId::FIRST },
+            Some(Reason::Rerun { .. }) => Reason::Retry { of: JobId::FIRST },
+            Some(Reason::Retry { .. }) => Reason::RetryDue {
+                at: Timestamp::UNIX_EPOCH,
+                attempt: 2,
+                attempts: 4,
+            },
+            Some(Reason::RetryDue { .. }) => Reason::Claimed,
+            Some(Reason::Claimed) => Reason::StepsSucceeded,
+            Some(Reason::StepsSucceeded) => Reason::StepFailed {
+                step: 1,
+                exit_code: Some(2),
+            },
+            Some(Reason::StepFailed { .. }) => Reason::ArtifactFailed { message: text() },
+            Some(Reason::ArtifactFailed { .. }) => Reason::EnvFailed { message: text() },
+            Some(Reason::EnvFailed { .. }) => Reason::CheckoutFailed { message: text() },
+            Some(Reason::CheckoutFailed { .. }) => Reason::SetupFailed { message: text() },
+            Some(Reason::SetupFailed { .. }) => Reason::RunnerStopped { message: text() },
+            Some(Reason::RunnerStopped { .. }) => Reason::RunnerLost,
+            Some(Reason::RunnerLost) => Reason::Restored,
+            Some(Reason::Restored) => Reason::CancelledByUser,
+            Some(Reason::CancelledByUser) => Reason::TimedOut,
+            Some(Reason::TimedOut) => Reason::SessionExpired,
+            Some(Reason::SessionExpired) => Reason::Suspended {
+                part: SuspendedPart::Workflow,
+                since: Timestamp::UNIX_EPOCH,
+                by: Actor::Daemon,
+                text: text(),
+            },
+            Some(Reason::Suspended { .. }) => Reason::Retired,
+            Some(Reason::Retired) => Reason::SourceDropped,
+            Some(Reason::SourceDropped) => Reason::CyclePause {
+                at: Timestamp::UNIX_EPOCH,
+            },
+            Some(Reason::CyclePause { .. }) => Reason::NoRunner,
+            Some(Reason::NoRunner) => Reason::NoRunnerConnected { registered: 2 },
+            Some(Reason::NoRunnerConnected { .. }) => Reason::NoRunnerFits {
+                labels: vec![text()],
+            },
+            Some(Reason::NoRunnerFits { .. }) => Reason::RunnersExclusive { runners: 2 },
+            Some(Reason::RunnersExclusive { .. }) => Reason::RunnersTooOld { capability: text() },
+            Some(Reason::RunnersTooOld { .. }) => Reason::RunnersBusy {
+                runners: 2,
+                jobs: vec![JobId::FIRST],
+                more: 1,
+                over: 1,
+                ahead: Ahead::default(),
+            },
+            Some(Reason::RunnersBusy { .. }) => Reason::NotFetched {
+                ahead: Ahead::default(),
+            },
+            Some(Reason::NotFetched { .. }) => Reason::Fetched,
+            Some(Reason::Fetched) => Reason::FetchFailed { message: text() },
+            Some(Reason::FetchFailed { .. }) => Reason::CredentialsRefused { message: text() },
+            Some(Reason::CredentialsRefused { .. }) => Reason::EmptyRepository,
+            Some(Reason::EmptyRepository) => Reason::NeverFetched,
+            Some(Reason::NeverFetched) => Reason::FolderMissing { folder: text() },
+            Some(Reason::FolderMissing { .. }) => Reason::FilesValid,
+            Some(Reason::FilesValid) => Reason::FilesInvalid {
+                invalid: 1,
+                files: 2,
+                without_good: 1,
+            },
+            Some(Reason::FilesInvalid { .. }) => Reason::TipActive,
+            Some(Reason::TipActive) => Reason::TipPartlyActive {
+                active: 1,
+                files: 2,
+            },
+            Some(Reason::TipPartlyActive { .. }) => Reason::ApplyFailed {
+                file: text(),
+                message: text(),
+                files: 2,
+            },
+            Some(Reason::ApplyFailed { .. }) => Reason::SlotDue {
+                slot: Timestamp::UNIX_EPOCH,
+            },
+            Some(Reason::SlotDue { .. }) => Reason::ExpressionTrue,
+            Some(Reason::ExpressionTrue) => Reason::ExpressionFalse,
+            Some(Reason::ExpressionFalse) => Reason::ExpressionFailed { message: text() },
+            Some(Reason::ExpressionFailed { .. }) => Reason::SlotsMissed,
+            Some(Reason::SlotsMissed) => Reason::Overlap { job: JobId::FIRST },
+            Some(Reason::Overlap { .. }) => Reason::Replaced { by: JobId::FIRST },
+            Some(Reason::Replaced { .. }) => Reason::Expired,
+            Some(Reason::Expired) => Reason::DeletedByUser,
+            Some(Reason::DeletedByUser) => Reason::Pruned,
+            Some(Reason::Pruned) => Reason::ClockSetBack {
+                cursor: Timestamp::UNIX_EPOCH,
+            },
+            Some(Reason::ClockSetBack { .. }) => return None,
+        })
+    };
+    std::iter::successors(successor(None), move |reason| successor(Some(reason)))
+}
+
+#[test]
+fn the_code_is_the_serialised_tag() {
+    let mut codes = std::collections::BTreeSet::new();
+    for reason in all() {
+        let json = serde_json::to_value(&reason).unwrap();
+        assert_eq!(json["code"], reason.code());
+        assert!(
+            codes.insert(reason.code()),
+            "{} stands for two",
+            reason.code()
+        );
+        assert!(!reason.to_string().is_empty());
+        assert_eq!(serde_json::from_value::<Reason>(json).unwrap(), reason);
+    }
+}
+
+#[test]
+fn the_reasons_of_jobs_are_reasons() {
+    let codes: std::collections::BTreeSet<_> = all().map(|reason| reason.code()).collect();
+    let of_jobs = Reason::OF_JOBS.iter().copied().collect();
+    assert!(codes.is_superset(&of_jobs), "{of_jobs:?}");
+}
+
+#[test]
+fn only_what_has_a_good_version_is_said_to_go_on() {
+    for (without_good, expected) in [
+        (0, "3 of 5 workflow files invalid; last good versions go on"),
+        (
+            1,
+            "3 of 5 workflow files invalid; last good versions of 2 go on, the rest have none yet",
+        ),
+        (3, "3 of 5 workflow files invalid; no good version so far"),
+    ] {
+        let reason = Reason::FilesInvalid {
+            invalid: 3,
+            files: 5,
+            without_good,
+        };
+        assert_eq!(reason.to_string(), expected);
+    }
+}
+
+#[test]
+fn a_record_of_before_reads_as_it_did() {
+    let stored = r#"{"code":"files_invalid","invalid":1,"files":2}"#;
+    let reason: Reason = serde_json::from_str(stored).unwrap();
+    assert_eq!(
+        reason.to_string(),
+        "1 of 2 workflow files invalid; last good versions go on"
+    );
+}

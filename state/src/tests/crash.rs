@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::decide::Dispatch;
-use model::{Inputs, JobId};
+use model::{Inputs, JobId, WorkflowRecord};
 use workflow::InputValue;
 
 use super::fixture::{Folder, WORKFLOW, completion, line};
@@ -173,7 +173,12 @@ async fn a_workflow_whose_record_is_lost_does_not_write_over_its_revisions() {
             let restored = opened.workflow(fleet);
             assert_eq!(restored.revision.number, 2);
             if lost == ["workflow"] {
-                assert_eq!(restored, record);
+                // The next look notes it again, where it matters.
+                let known = WorkflowRecord {
+                    held: None,
+                    ..WorkflowRecord::clone(&record)
+                };
+                assert_eq!(*restored, known);
             }
             opened.activate("main", &changed(3)).await;
             assert_eq!(opened.workflow(fleet).revision.number, 3);

@@ -26,7 +26,8 @@ function saySignedOut() {
 }
 
 export function refresh(topics) {
-  const regions = [...document.querySelectorAll('[data-live]')];
+  // One without topics, such as a count in the menu, is no reason to fetch.
+  const regions = [...document.querySelectorAll('[data-live]:not([data-live=""])')];
   if (!regions.some((region) => names(region, topics))) return;
   for (const topic of topics) dirty.add(topic);
   delete document.documentElement.dataset.settled;

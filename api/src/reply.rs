@@ -1,18 +1,21 @@
 //! Responses.
 
-mod pieces;
-
+use std::io;
 use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use serde::Serialize;
+use tokio::sync::mpsc;
 use warp::Reply;
 use warp::reply::Response;
 
-pub(crate) use self::pieces::{Pieces, Unread};
 use crate::failure::Failure;
+use crate::limits::{READER_PAUSE, STREAM_PIECES};
 use crate::precondition::etag;
 
 /// Most documents are shorter, and are written without being moved.
@@ -91,12 +94,87 @@ pub(crate) fn set_static(response: &mut Response, name: HeaderName, value: &'sta
     response.headers_mut().insert(name, value);
 }
 
+/// The sending side of a streamed response.
+#[derive(Clone)]
+pub(crate) struct Pieces {
+    sender: mpsc::Sender<Bytes>,
+    /// Owned by the response, and dropped with it.
+    waiting: Weak<Mutex<Waiting>>,
+}
+
+/// Pieces that wait for the reader.
+struct Waiting {
+    pieces: mpsc::Receiver<Bytes>,
+    is_cut_off: bool,
+}
+
+/// The reader is gone, or did not read for so long that the response was ended.
+#[derive(Debug)]
+pub(crate) struct Unread;
+
+impl Pieces {
+    /// Sends the next piece, a few ahead of the reader.
+    pub(crate) async fn send(&self, piece: Bytes) -> Result<(), Unread> {
+        match tokio::time::timeout(READER_PAUSE, self.sender.send(piece)).await {
+            Ok(sent) => sent.map_err(|_| Unread),
+            Err(_) => {
+                self.cut_off();
+                self.with_waiting(|waiting| {
+                    waiting.pieces.close();
+                    while waiting.pieces.try_recv().is_ok() {}
+                });
+                Err(Unread)
+            }
+        }
+    }
+
+    /// Ends an incomplete response: the reader sees its connection break, and cannot take the part for the whole.
+    pub(crate) fn cut_off(&self) {
+        self.with_waiting(|waiting| waiting.is_cut_off = true);
+    }
+
+    /// Whether the reader is gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// Waits until the reader is gone.
+    pub(crate) async fn closed(&self) {
+        self.sender.closed().await;
+    }
+
+    fn with_waiting(&self, work: impl FnOnce(&mut Waiting)) {
+        if let Some(waiting) = self.waiting.upgrade() {
+            work(&mut waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+impl Waiting {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        match self.pieces.poll_recv(context) {
+            Poll::Ready(None) if std::mem::take(&mut self.is_cut_off) => {
+                Poll::Ready(Some(Err(io::Error::other("the answer was cut off"))))
+            }
+            polled => polled.map(|piece| piece.map(Ok)),
+        }
+    }
+}
+
 /// A response whose pieces are made while it is read, never more than a few ahead of the reader.
 pub(crate) fn streamed<F>(kind: &str, produce: impl FnOnce(Pieces) -> F) -> Response
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let (pieces, unsent) = pieces::channel();
+    let (sender, pieces) = mpsc::channel(STREAM_PIECES);
+    let waiting = Arc::new(Mutex::new(Waiting {
+        pieces,
+        is_cut_off: false,
+    }));
+    let pieces = Pieces {
+        sender,
+        waiting: Arc::downgrade(&waiting),
+    };
     let last = pieces.clone();
     let work = AssertUnwindSafe(produce(pieces)).catch_unwind();
     tokio::spawn(async move {
@@ -105,8 +183,11 @@ where
             last.cut_off();
         }
     });
-    let unsent = futures_util::stream::poll_fn(move |context| unsent.poll(context));
-    let mut response = warp::reply::stream(unsent).into_response();
+    let mut response = warp::reply::stream(futures_util::stream::poll_fn(move |context| {
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.poll(context)
+    }))
+    .into_response();
     set(&mut response, CONTENT_TYPE, kind);
     set(&mut response, CACHE_CONTROL, "no-store");
     response
@@ -114,11 +195,9 @@ where
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
     use http_body_util::BodyExt;
 
     use super::*;
-    use crate::limits::STREAM_PIECES;
 
     #[tokio::test]
     async fn a_stream_whose_maker_panics_does_not_end_as_if_it_were_whole() {
@@ -152,32 +231,5 @@ mod tests {
             first.is_err(),
             "no piece is kept, and none is taken for the whole"
         );
-    }
-
-    #[tokio::test]
-    async fn makers_wait_for_room_and_are_told_when_the_reader_goes() {
-        let (pieces, unsent) = pieces::channel();
-        for _ in 0..STREAM_PIECES {
-            pieces.send(Bytes::from_static(b"x")).await.unwrap();
-        }
-        let other = pieces.clone();
-        let mut waiting = [&pieces, &other].map(|it| Box::pin(it.send(Bytes::from_static(b"y"))));
-        for sending in &mut waiting {
-            assert!(sending.now_or_never().is_none());
-        }
-        let mut taken = futures_util::stream::poll_fn(|context| unsent.poll(context));
-        futures_util::StreamExt::next(&mut taken)
-            .await
-            .unwrap()
-            .unwrap();
-        let [first, second] = waiting;
-        let sent = futures_util::future::select(first, second).await;
-        let (futures_util::future::Either::Left((sent, rest))
-        | futures_util::future::Either::Right((sent, rest))) = sent;
-        assert!(sent.is_ok());
-        let closed = pieces.closed();
-        drop(unsent);
-        assert!(rest.await.is_err() && pieces.is_closed());
-        closed.await;
     }
 }

@@ -83,7 +83,7 @@ fn scans_that_start_each_other_for_ever_are_reported_if_something_starts_them() 
         reported(&[("a", &own_trigger), ("b", &a), ("c", &b)]),
         of(Code::EndlessCycle, &["a"])
     );
-    let ended = format!("expr: 'scans.b.is_available() && scans.b.has_diff()', dispatch: {{}}");
+    let ended = "expr: 'scans.b.is_available() && scans.b.has_diff()', dispatch: {}".to_owned();
     assert_eq!(reported(&[("a", &ended), ("b", &a)]), []);
 }
 

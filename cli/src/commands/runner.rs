@@ -91,6 +91,7 @@ fn show(runner: &Runner) -> String {
         .add("slots", slots(runner))
         .add("labels", labels(runner, ", "))
         .add("version", &runner.version)
+        .add("capabilities", runner.capabilities.join(", "))
         .add("registered", time(&runner.registered_at))
         .text();
     let mut jobs = Table::new(&["JOB", "WORKFLOW", "SCAN", "STATE", "STARTED"]);

@@ -264,7 +264,7 @@ pub(crate) fn runner() -> Runner {
         exclusive: true,
         capacity: 4,
         version: "0.1.0".to_owned(),
-        capabilities: Vec::new(),
+        capabilities: vec!["checkout".to_owned()],
         registered_at: at(0),
         heard_at: Some(at(6)),
         connected: true,

@@ -37,6 +37,7 @@ pub fn runner(visit: &Visit, page: &RunnerPage<'_>) -> Markup {
                 ("slots", html! { (page.slots) " " (taken(runner)) }),
                 ("labels", labels(runner)),
                 ("version", html! { (runner.version) }),
+                ("capabilities", html! { (runner.capabilities.join(", ")) }),
                 ("registered", at(runner.registered_at)),
             ]))
             (card("jobs", "Jobs that take its slots", &html! { (runner.jobs.len()) }, &html! {

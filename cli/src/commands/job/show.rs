@@ -31,6 +31,7 @@ pub(super) fn text(job: &Job) -> String {
         .add_some("waiting", job.waiting.as_ref().map(|why| &why.message))
         .add_some("artifact", job.storing.as_ref().map(storing))
         .add("trigger", job.trigger.as_str())
+        .add_some("dispatched by", job.dispatched_by.as_ref())
         .add_some("rerun of", job.rerun_of.map(|job| job.to_string()))
         .add_some(
             "files of",

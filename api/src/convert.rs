@@ -93,9 +93,10 @@ pub(crate) fn told_progress(artifact: wire::ArtifactProgress) -> ArtifactProgres
 }
 
 fn dispatched_by(job: &Job) -> Option<String> {
-    match job.trigger {
-        Trigger::Dispatch => Some(job.actor.to_string()),
-        Trigger::Cron | Trigger::Expr => None,
+    match (job.trigger, job.retry_of) {
+        (Trigger::Dispatch, None) => Some(job.actor.to_string()),
+        // The daemon made it. The first job of its chain says who dispatched that one.
+        (Trigger::Dispatch, Some(_)) | (Trigger::Cron | Trigger::Expr, _) => None,
     }
 }
 
@@ -413,6 +414,11 @@ pub(crate) fn scan(workflow: &workflow::Workflow, scan: &workflow::Scan) -> wire
             .collect(),
         steps: u32::try_from(scan.steps.len()).unwrap_or(u32::MAX),
         runs_on: scan.runs_on.clone(),
+        checkout: scan.checkout.as_ref().map(workflow::Checkout::shown),
+        retry: scan.retry.map(|retry| wire::ScanRetry {
+            attempts: retry.attempts,
+            backoff: workflow::format_duration(retry.backoff),
+        }),
     }
 }
 

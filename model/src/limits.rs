@@ -249,7 +249,7 @@ pub const CYCLE_PAUSE: TimeDelta = TimeDelta::seconds(1);
 pub const NAMED_SCANS: usize = 3;
 
 /// How many of these jobs are counted.
-pub const COUNTED_JOBS: usize = 1000;
+pub const COUNTED_JOBS: usize = 100;
 
 /// Digits of a part of a job's id, at least. With fewer, a part would soon name several jobs.
 pub const ID_PART_DIGITS: usize = 4;

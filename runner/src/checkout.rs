@@ -95,7 +95,14 @@ async fn download(link: &Link, mut file: File) -> Result<(), Problem> {
         match failure.verdict {
             Verdict::Again => link.pause(&mut backoff, &failure).await,
             Verdict::LogFrom(_) | Verdict::Over | Verdict::Refused => {
-                return Err(Problem(error_chain(&failure.error)));
+                // The daemon's words are for people, the address of the request is not.
+                let detail = failure
+                    .error
+                    .problem()
+                    .map(|problem| problem.detail.clone());
+                return Err(Problem(
+                    detail.unwrap_or_else(|| error_chain(&failure.error)),
+                ));
             }
         }
     }

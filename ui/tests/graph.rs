@@ -156,6 +156,8 @@ fn scan(name: &str, reads: &[(&str, How)]) -> Scan {
         reads: reads.iter().map(reading).collect(),
         steps: 1,
         runs_on: Vec::new(),
+        checkout: None,
+        retry: None,
     }
 }
 

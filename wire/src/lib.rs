@@ -74,8 +74,8 @@ pub use worker::{
     ScanArtifact, ScanStep, Timeline, UploadOn,
 };
 pub use workflow::{
-    Diagnostic, Excerpt, How, Reading, Revision, Scan, ScanInput, Severity, StaleFile, Validate,
-    Validated, Workflow,
+    Diagnostic, Excerpt, How, Reading, Revision, Scan, ScanInput, ScanRetry, Severity, StaleFile,
+    Validate, Validated, Workflow,
 };
 
 /// The path prefix of this contract.

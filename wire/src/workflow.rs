@@ -107,6 +107,20 @@ pub struct Scan {
     /// The labels that a runner must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs_on: Vec<String>,
+    /// Which files of the repository its jobs get: `true`, or the paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkout: Option<String>,
+    /// What follows a failed job, as the file says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<ScanRetry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScanRetry {
+    /// How many further jobs there may be.
+    pub attempts: u8,
+    /// The pause before the first of them, such as `30s`. It doubles with each one.
+    pub backoff: String,
 }
 
 /// A scan that another one reads.

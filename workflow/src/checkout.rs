@@ -22,7 +22,7 @@ impl Checkout {
     }
 
     /// As it is shown: `true`, or the paths.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         match self {
             Self::All => "true".to_owned(),
             Self::Paths(paths) => paths.join(", "),
@@ -60,6 +60,12 @@ pub(crate) fn source_path(text: &str) -> Result<&str, (String, String)> {
             "name the folder; a job gets everything in it",
         );
     }
+    if text.contains("${{") {
+        return problem(
+            "a path of `checkout` is taken as it stands, and has no `${{ }}`",
+            "name the folder that has all of the files",
+        );
+    }
     let path = text.strip_prefix("./").unwrap_or(text);
     let path = path.strip_suffix('/').unwrap_or(path);
     for part in path.split('/') {
@@ -70,9 +76,15 @@ pub(crate) fn source_path(text: &str) -> Result<&str, (String, String)> {
                     "name a file or folder of the repository, without `..`",
                 );
             }
+            part if part.eq_ignore_ascii_case(".git") => {
+                return problem(
+                    "a path of `checkout` cannot be `.git`",
+                    "a job gets the files of a commit, without the history",
+                );
+            }
             "" | "." => {
                 return problem(
-                    "a path of `checkout` has an empty part",
+                    "a path of `checkout` has a part that is empty or `.`",
                     "write it like `scripts/lib`; the whole repository is `checkout: true`",
                 );
             }
@@ -99,8 +111,25 @@ mod tests {
         }
         let long = "x".repeat(CHECKOUT_PATH_BYTES + 1);
         for text in [
-            "", ".", "./", "/", "/etc", "~/a", "..", "../a", "a/../b", "a/..", "a//b", "a/./b",
-            "a\nb", "*.sh", "a?", &long,
+            "",
+            ".",
+            "./",
+            "/",
+            "/etc",
+            "~/a",
+            "..",
+            "../a",
+            "a/../b",
+            "a/..",
+            "a//b",
+            "a/./b",
+            "a\nb",
+            "*.sh",
+            "a?",
+            "${{ inputs.x }}",
+            ".git",
+            "a/.GIT/x",
+            &long,
         ] {
             assert!(source_path(text).is_err(), "{text}");
         }

@@ -256,10 +256,18 @@ pub(crate) async fn cancel_named(me: &Visible, name: &str) -> Result<Response, F
         | JobState::Running { .. }
         | JobState::Succeeded { .. }
         | JobState::Failed { .. }
-        | JobState::Skipped { .. }) => Err(Failure::new(
-            ErrorCode::IllegalTransition,
-            format!("job {id} is {} and cannot be cancelled", state.name()),
-        )),
+        | JobState::Skipped { .. }) => {
+            let refused = Failure::new(
+                ErrorCode::IllegalTransition,
+                format!("job {id} is {} and cannot be cancelled", state.name()),
+            );
+            Err(match job.retried_by {
+                Some(retry) => refused.hint(format!(
+                    "job {retry} retries it: `everscan job cancel {retry}`"
+                )),
+                None => refused,
+            })
+        }
     }
 }
 

@@ -236,6 +236,8 @@ pub(crate) fn workflow() -> Workflow {
                 reads: Vec::new(),
                 steps: 2,
                 runs_on: Vec::new(),
+                checkout: None,
+                retry: None,
             },
             Scan {
                 name: "ports".to_owned(),
@@ -249,6 +251,8 @@ pub(crate) fn workflow() -> Workflow {
                 }],
                 steps: 1,
                 runs_on: Vec::new(),
+                checkout: None,
+                retry: None,
             },
         ],
         warnings: Vec::new(),

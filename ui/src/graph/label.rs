@@ -86,6 +86,8 @@ mod tests {
             reads: Vec::new(),
             steps: 1,
             runs_on: Vec::new(),
+            checkout: None,
+            retry: None,
         }
     }
 

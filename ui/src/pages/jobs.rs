@@ -183,7 +183,10 @@ fn row(visit: &Visit, job: &Job) -> Markup {
             td { (state(job.state)) }
             td { a href=(links::job(job.id)) data-find="job" data-name={ (job.scan) " " (short_id(job.id)) ", " (job.state.as_str()) } { (job.scan) } }
             td { a.quiet href=(links::workflow(&workflow)) { (workflow) } }
-            td { (trigger(job.trigger)) }
+            td {
+                (trigger(job.trigger))
+                @if let Some((attempt, attempts)) = job.attempt.zip(job.attempts) { ", attempt " (attempt) " of " (attempts) }
+            }
             td.wide { (reason(job)) }
             td {
                 @if let Some(runner) = &job.runner {

@@ -210,6 +210,18 @@ fn declares(scan: &Scan, workflow: &str) -> Markup {
                         @for label in &scan.runs_on { span.tag { (label) } " " }
                     }
                 }
+                @if let Some(checkout) = &scan.checkout {
+                    div {
+                        dt { "checkout" }
+                        dd { @if checkout == "true" { "the whole repository" } @else { code { (checkout) } } }
+                    }
+                }
+                @if let Some(retry) = &scan.retry {
+                    div {
+                        dt { "retry" }
+                        dd { (count(u64::from(retry.attempts), "further job", "further jobs")) ", the first after " (retry.backoff) }
+                    }
+                }
                 @if let Some(inputs) = &scan.inputs {
                     @for input in inputs {
                         div {

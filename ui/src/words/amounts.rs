@@ -31,7 +31,7 @@ pub fn hits(shown: usize, has_more: bool) -> String {
 
 /// A size in the largest unit that leaves at least 1, with one digit after the point below 10.
 pub fn bytes(size: u64) -> String {
-    const UNITS: &[&str] = &["KB", "MB", "GB", "TB", "PB", "EB"];
+    const UNITS: &[&str] = &["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if size < 1_024 {
         return format!("{size} B");
     }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(
             text,
             [
-                "0 B", "1023 B", "1.0 KB", "1.5 KB", "10 KB", "1024 KB", "1.2 MB", "16 EB"
+                "0 B", "1023 B", "1.0 KiB", "1.5 KiB", "10 KiB", "1024 KiB", "1.2 MiB", "16 EiB"
             ]
         );
     }

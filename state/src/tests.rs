@@ -22,4 +22,5 @@ mod picture;
 mod record;
 pub(crate) mod removal;
 mod repair;
+mod simulation;
 mod triggers;

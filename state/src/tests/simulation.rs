@@ -1,0 +1,115 @@
+//! A simulation of the daemon and its runners, in virtual time and on one thread. All that happens follows from a seed:
+//! requests that are lost, late or repeated, crashes of each side, steps of the wall clock, full disks, pushes, and people.
+//! After every step an oracle checks what must always hold, and at the end, when the faults have stopped, that
+//! everything comes to rest.
+//!
+//! `EVERSCAN_SEEDS` is the number of seeds. `EVERSCAN_SEED` replays one of them and prints its steps.
+
+mod choices;
+mod daemon;
+mod oracle;
+mod runners;
+mod scenario;
+mod steps;
+mod time;
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use self::steps::Simulation;
+
+/// Seeds of a run; more of them: EVERSCAN_SEEDS.
+const SEEDS: u64 = 100;
+
+/// Steps with faults, in each of the two halves of a seed.
+const STEPS: usize = 120;
+
+/// How many steps are printed of a seed that fails.
+const PRINTED: usize = 40;
+
+/// What has happened, for whoever reads of a failure.
+#[derive(Default)]
+struct Trace {
+    steps: u64,
+    last: VecDeque<String>,
+    prints: bool,
+}
+
+impl Trace {
+    #[expect(clippy::print_stderr, reason = "this is what a replay is for")]
+    fn note(&mut self, step: String) {
+        self.steps += 1;
+        if self.prints {
+            eprintln!("{:5} {step}", self.steps);
+        }
+        self.last.push_back(step);
+        if self.last.len() > PRINTED {
+            self.last.pop_front();
+        }
+    }
+}
+
+/// Runs a seed. If it fails, the error has its last steps.
+fn run(seed: u64, prints: bool) -> Result<usize, String> {
+    let trace = Arc::new(Mutex::new(Trace {
+        prints,
+        ..Trace::default()
+    }));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let simulated = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(async {
+            let mut simulation = Simulation::start(seed, trace.clone()).await;
+            for _ in 0..2 {
+                for _ in 0..STEPS {
+                    simulation.step().await;
+                }
+                simulation.come_to_rest().await;
+            }
+            simulation.end().await
+        })
+    }));
+    simulated.map_err(|panic| {
+        let said = panic.downcast_ref::<String>().cloned();
+        let said = said.or_else(|| panic.downcast_ref::<&str>().map(|said| (*said).to_owned()));
+        let trace = trace.lock().unwrap();
+        let first = trace.steps + 1 - trace.last.len() as u64;
+        let last = trace.last.iter().zip(first..);
+        let last: Vec<String> = last.map(|(step, at)| format!("{at:5} {step}")).collect();
+        format!(
+            "seed {seed} failed at step {}:\n{}\n{}\nEVERSCAN_SEED={seed} repeats it",
+            trace.steps,
+            last.join("\n"),
+            said.unwrap_or_default()
+        )
+    })
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let value = std::env::var(variable).ok()?;
+    Some(value.parse().unwrap())
+}
+
+#[test]
+fn whatever_happens_nothing_is_lost_and_nothing_happens_twice() {
+    if let Some(seed) = number("EVERSCAN_SEED") {
+        run(seed, true).unwrap_or_else(|failure| panic!("{failure}"));
+        return;
+    }
+    let seeds = number("EVERSCAN_SEEDS").unwrap_or(SEEDS);
+    let halves = [0, 1].map(|half| {
+        std::thread::spawn(move || {
+            let seeds = (half..seeds).step_by(2);
+            let successes = seeds.map(|seed| run(seed, false));
+            successes.sum::<Result<usize, String>>()
+        })
+    });
+    let successes: Result<usize, String> =
+        halves.into_iter().map(|half| half.join().unwrap()).sum();
+    let successes = successes.unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(successes as u64 > seeds, "hardly any job succeeds");
+}

@@ -1,0 +1,278 @@
+//! The daemon: the state, and around it the loops of the reconciler in a short form: deadlines, triggers, and the board
+//! with its offers.
+
+mod requests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use model::decide::{Command, Consider, EndJob, Fire, FollowClock, KeepEnd, Loss, RecordTip};
+use model::{Clock, Job, JobId, JobState, RunnerId, ScanKey, Timestamp, TokenHash, Turns, World};
+use store::memory::MemoryStore;
+use tokio::task::{JoinHandle, JoinSet};
+
+pub(super) use self::requests::{Answer, Body, Message, Request};
+use super::choices::Choices;
+use super::scenario::{Repository, source};
+use super::time::{HOUR, MINUTE, ProcessClock, SECOND, Time};
+use crate::tests::fixture::Seeded;
+use crate::{State, SubmitError};
+
+/// How long a job is offered to one runner.
+const OFFER: i64 = 10 * SECOND;
+/// The silence after which a runner is lost.
+const SILENCE: i64 = 2 * MINUTE;
+/// How long a trigger rests that could not be checked.
+const REST: i64 = 5 * SECOND;
+
+/// A running daemon. All of it but the store is gone when it is dropped.
+pub(super) struct Daemon {
+    pub(super) state: State,
+    committer: JoinHandle<Result<(), store::CloseError>>,
+    clock: Arc<ProcessClock>,
+    time: Arc<Time>,
+    choices: Choices,
+    turns: Turns,
+    offers: BTreeMap<JobId, Offer>,
+    heard: HashMap<RunnerId, i64>,
+    started: i64,
+    resting: HashMap<ScanKey, i64>,
+    /// Requests that were let in and whose commands have not been submitted yet.
+    admitted: Vec<Request>,
+    seen_set_by: i64,
+    doubted_until: i64,
+    /// Whether the tip is not applied yet.
+    pub(super) look_due: bool,
+    /// A commit failed: the process must end.
+    pub(super) has_failed: bool,
+}
+
+struct Offer {
+    runner: RunnerId,
+    token: TokenHash,
+    until: i64,
+    told: i64,
+}
+
+impl Daemon {
+    pub(super) async fn start(store: &MemoryStore, time: &Arc<Time>, seed: u64) -> Self {
+        let clock = ProcessClock::new(time);
+        let entropy = Box::new(Seeded(seed));
+        let opened = State::open_on(store.engine(), clock.clone(), entropy).await;
+        let crate::state::Opened {
+            state, committer, ..
+        } = opened.unwrap();
+        Self {
+            state,
+            committer: tokio::spawn(committer.run()),
+            clock,
+            time: time.clone(),
+            choices: Choices(seed),
+            turns: Turns::default(),
+            offers: BTreeMap::new(),
+            heard: HashMap::new(),
+            started: time.steady(),
+            resting: HashMap::new(),
+            admitted: Vec::new(),
+            seen_set_by: time.set_by(),
+            doubted_until: i64::MIN,
+            look_due: true,
+            has_failed: false,
+        }
+    }
+
+    /// The end of the process at once.
+    pub(super) async fn crash(self) {
+        self.committer.abort();
+        // It may have ended by itself.
+        drop(self.committer.await);
+    }
+
+    /// The end of the process after what a clean stop does.
+    pub(super) async fn stop(mut self) {
+        self.follow_clock().await;
+        drop(self.state);
+        drop(self.committer.await);
+    }
+
+    pub(super) fn world_time(&self) -> Timestamp {
+        let steady = self.clock.steady();
+        self.state.read(|world| world.time(steady))
+    }
+
+    pub(super) async fn submit<C: Command>(
+        &mut self,
+        command: C,
+    ) -> Result<C::Answer, SubmitError> {
+        let answer = self.state.submit(command).await;
+        self.note(answer)
+    }
+
+    fn note<A>(&mut self, answer: Result<A, SubmitError>) -> Result<A, SubmitError> {
+        self.has_failed |= matches!(answer, Err(SubmitError::OutcomeUnknown));
+        answer
+    }
+
+    /// Submits commands together, so that they share their commits.
+    async fn submit_all<C: Command>(&mut self, commands: Vec<C>) -> Vec<(C, bool)> {
+        let mut submitted = JoinSet::new();
+        for command in commands {
+            let state = self.state.clone();
+            submitted.spawn(async move {
+                let answer = state.submit(command.clone()).await;
+                (command, answer.map(drop))
+            });
+        }
+        let mut answers = Vec::new();
+        while let Some(answer) = submitted.join_next().await {
+            let (command, answer) = answer.unwrap();
+            answers.push((command, self.note(answer).is_ok()));
+        }
+        answers
+    }
+
+    /// Applies the tip. What fails is tried again at the next look.
+    pub(super) async fn look(&mut self, repository: &Repository) {
+        let (name, now) = (source(), self.time.wall());
+        let planned = self.state.read(|world| {
+            let source = world.source(&name)?;
+            Some(model::plan::plan(source, repository.tip(world), world, now))
+        });
+        let Some(plan) = planned else {
+            return;
+        };
+        for activate in plan.activate {
+            if self.submit(activate).await.is_err() {
+                return;
+            }
+        }
+        for retire in plan.retire {
+            if self.submit(retire).await.is_err() {
+                return;
+            }
+        }
+        for hold in plan.hold {
+            if self.submit(hold).await.is_err() {
+                return;
+            }
+        }
+        let tip = RecordTip {
+            name,
+            commit: format!("{:040}", repository.commit),
+            summary: String::new(),
+            author: String::new(),
+            history_rewritten: false,
+            skipped: Vec::new(),
+            more_skipped: false,
+            files: plan.verdicts,
+            stale_files: plan.stale,
+            warnings: Vec::new(),
+            file_count: repository.files.len() as u64,
+            folder_missing: false,
+            default_reference: None,
+        };
+        self.look_due = self.submit(tip).await.is_err();
+    }
+
+    /// Moves the ends by a jump of the clock, once it is trusted.
+    pub(super) async fn mind_clock(&mut self) {
+        let set_by = self.time.set_by();
+        if (set_by - self.seen_set_by).abs() >= HOUR {
+            self.doubted_until = self.time.steady() + HOUR;
+        }
+        self.seen_set_by = set_by;
+        let lag = (self.time.wall() - self.world_time()).num_milliseconds();
+        if lag.abs() >= MINUTE && self.time.steady() >= self.doubted_until {
+            self.follow_clock().await;
+        }
+    }
+
+    async fn follow_clock(&mut self) {
+        if self.submit(FollowClock).await.is_ok() {
+            let holders = self.state.read(World::holders).into_iter();
+            let keep = holders.map(|holder| KeepEnd { holder }).collect();
+            self.submit_all(keep).await;
+        }
+    }
+
+    /// Ends jobs whose deadline has passed, and those that wait and are not wanted any more.
+    pub(super) async fn keep_time(&mut self) {
+        let steady = self.clock.steady();
+        let ends: Vec<EndJob> = self.state.read(|world| {
+            let time = world.time(steady);
+            let orphans = world.orphans().map(|job| EndJob::new(job, Loss::Retired));
+            let withdrawn = world.withdrawn();
+            let withdrawn = withdrawn.map(|job| EndJob::new(job, Loss::Suspended));
+            let running = world.running().filter_map(|job| {
+                let JobState::Running { run } = &job.state else {
+                    return None;
+                };
+                let loss = if self.is_silent(run.runner.id) {
+                    Loss::RunnerLost
+                } else if run.deadline.is_some_and(|deadline| deadline <= time) {
+                    Loss::TimedOut
+                } else if run.expires_at <= time {
+                    Loss::SessionExpired
+                } else {
+                    return None;
+                };
+                Some(EndJob::new(job.id, loss))
+            });
+            orphans.chain(withdrawn).chain(running).collect()
+        });
+        self.submit_all(ends).await;
+    }
+
+    fn is_silent(&self, runner: RunnerId) -> bool {
+        let heard = self.heard.get(&runner).copied();
+        self.time.steady() - heard.unwrap_or(self.started) >= SILENCE
+    }
+
+    /// Checks the triggers that are due.
+    pub(super) async fn pull_triggers(&mut self) {
+        let steady = self.time.steady();
+        self.resting.retain(|_, until| *until > steady);
+        let now = self.time.wall();
+        let (mut due, mut unseen) = self.state.read(|world| (world.due(now), world.unseen()));
+        due.retain(|scan| !self.resting.contains_key(scan));
+        unseen.retain(|scan| !self.resting.contains_key(scan));
+        let fire = due.into_iter().map(|scan| Fire { scan }).collect();
+        let consider = unseen.into_iter().map(|scan| Consider { scan }).collect();
+        for (Fire { scan }, is_well) in self.submit_all(fire).await {
+            if !is_well {
+                self.resting.insert(scan, steady + REST);
+            }
+        }
+        for (Consider { scan }, is_well) in self.submit_all(consider).await {
+            if !is_well {
+                self.resting.insert(scan, steady + REST);
+            }
+        }
+    }
+
+    /// Checks a trigger that may not be due, as a task does whose reading of the world is old.
+    pub(super) async fn check_late(&mut self, scan: ScanKey) {
+        drop(self.submit(Fire { scan: scan.clone() }).await);
+        drop(self.submit(Consider { scan }).await);
+    }
+
+    /// Whether nothing is to be done but by people: what is unfinished is held by a suspension.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let now = self.time.wall();
+        self.state.read(|world| {
+            let mut jobs = world.jobs();
+            let is_held = |job: &Arc<Job>| {
+                matches!(job.state, JobState::Scheduled)
+                    && world.suspension(&job.scan_key()).is_some()
+            };
+            jobs.all(|job| is_held(job) && !job.ends_with_suspension())
+                && world.due(now).is_empty()
+                && world.unseen().is_empty()
+        }) && !self.look_due
+    }
+
+    /// The unfinished jobs, for people.
+    pub(super) fn unfinished(&self) -> Vec<Arc<Job>> {
+        self.state.read(|world| world.jobs().cloned().collect())
+    }
+}

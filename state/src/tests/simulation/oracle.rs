@@ -1,0 +1,269 @@
+//! What must hold after every step, by a record that the simulation keeps itself.
+
+mod jobs;
+mod slots;
+mod successes;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{
+    Job, JobId, JobState, LedgerRecord, Outcome, Reason, ScanHead, ScanKey, Timestamp, Trigger,
+    WorkflowId, WorkflowStatus, World,
+};
+use store::Reader;
+use store::memory::MemoryStore;
+use workflow::Scan;
+
+use self::slots::Schedule;
+use self::successes::Consumer;
+use super::scenario::files;
+use crate::State;
+use crate::layout::Layout;
+
+/// The moment of a look.
+#[derive(Clone, Copy)]
+pub(super) struct Now {
+    pub(super) steady: i64,
+    pub(super) wall: Timestamp,
+    /// The world's time; none for a look at what a crash has left.
+    pub(super) time: Option<Timestamp>,
+}
+
+/// What is known of a job.
+struct Known {
+    record: Arc<Job>,
+    /// The number of the look that saw it first, and of the one that saw its end.
+    since: u64,
+    ended: Option<u64>,
+    ended_at: i64,
+}
+
+/// What is known of a scan.
+#[derive(Default)]
+struct OfScan {
+    /// What has been read of the ledger: a page, and how much of it.
+    page: u64,
+    read: usize,
+    /// How many checks the open run of equal outcomes had.
+    run: u64,
+    schedule: Option<Schedule>,
+    /// The cursor of its schedule, which stays when the schedule goes.
+    cursor: Option<Timestamp>,
+    consumer: Option<Consumer>,
+    /// Whether a resumption comes back to slots.
+    has_passed: bool,
+    /// How often a suspension of it ended.
+    resumptions: usize,
+    is_suspended: bool,
+    /// The successes of its jobs, in their order.
+    successes: Vec<JobId>,
+}
+
+/// New in a ledger since the last look.
+#[derive(Default)]
+struct News {
+    records: Vec<LedgerRecord>,
+    /// How many checks were only counted.
+    counted: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Oracle {
+    look: u64,
+    scans: BTreeMap<ScanKey, OfScan>,
+    jobs: BTreeMap<JobId, Known>,
+    /// Jobs that triggers made, by the jobs and by the ledger.
+    triggered: BTreeSet<JobId>,
+    made: BTreeSet<JobId>,
+    /// Jobs whose execution has started.
+    started: BTreeSet<JobId>,
+    /// Jobs that were dispatched, by the answers.
+    dispatched: BTreeSet<JobId>,
+    /// When the clock was set last.
+    clock_set: i64,
+    pub(super) successes: usize,
+}
+
+impl Oracle {
+    pub(super) const fn clock_was_set(&mut self, steady: i64) {
+        self.clock_set = steady;
+    }
+
+    pub(super) fn started(&mut self, job: JobId) {
+        assert!(self.started.insert(job), "{job} is executed twice");
+    }
+
+    pub(super) fn was_told_of_success(&mut self, job: JobId) {
+        let known = self.jobs.get(&job);
+        let has_succeeded = known
+            .is_none_or(|known| !known.record.state.is_terminal() || is_success(&known.record));
+        assert!(has_succeeded, "{job} is no success, as its runner was told");
+    }
+
+    pub(super) fn was_dispatched(&mut self, job: JobId) {
+        self.dispatched.insert(job);
+    }
+
+    /// The jobs that anybody may name.
+    pub(super) fn newest_jobs(&self, limit: usize) -> Vec<Arc<Job>> {
+        let newest = self.jobs.values().rev().take(limit);
+        newest.map(|known| known.record.clone()).collect()
+    }
+
+    pub(super) fn workflow_of(&self, job: JobId) -> Option<WorkflowId> {
+        Some(self.jobs.get(&job)?.record.workflow.id)
+    }
+
+    /// Looks at everything.
+    pub(super) async fn check(&mut self, state: &State, store: &MemoryStore, now: Now) {
+        self.look += 1;
+        let (heads, live) = state.read(|world| {
+            let heads: Vec<Arc<ScanHead>> = world.heads().cloned().collect();
+            let live: Vec<Arc<Job>> = world.jobs().cloned().collect();
+            (heads, live)
+        });
+        state.read(|world| self.look_at_scans(world, now));
+        let mut news: BTreeMap<ScanKey, News> = BTreeMap::new();
+        for head in &heads {
+            let of_scan = self.scans.entry(head.key()).or_default();
+            let found = of_scan.read_ledger(head, store).await;
+            news.insert(head.key(), found);
+        }
+        self.look_at_jobs(state, &live, &news, now).await;
+        for head in &heads {
+            let key = head.key();
+            let Some(found) = news.get(&key) else {
+                continue;
+            };
+            self.note_made(&key, found);
+            self.check_slots(&key, head, found);
+            self.check_evaluations(&key, found);
+        }
+        assert_eq!(
+            self.triggered, self.made,
+            "the jobs that triggers have made, and those of the ledgers"
+        );
+    }
+
+    /// Notes which scans there are, and which are suspended.
+    fn look_at_scans(&mut self, world: &World, now: Now) {
+        for file in files() {
+            let active = world
+                .workflow(file.id)
+                .filter(|workflow| match workflow.record.status {
+                    WorkflowStatus::Active => true,
+                    WorkflowStatus::Retired { .. } => false,
+                });
+            let sha256 = active.map(|workflow| workflow.revision.record.text.sha256.clone());
+            let version = file
+                .versions
+                .iter()
+                .find(|version| Some(&version.sha256) == sha256.as_ref());
+            for key in file.scans() {
+                let scan = version.and_then(|version| version.definition.scan(key.scan.as_str()));
+                let is_suspended = world.suspension(&key).is_some();
+                let look = self.look;
+                self.scans
+                    .entry(key)
+                    .or_default()
+                    .arm(scan, is_suspended, now, look);
+            }
+        }
+    }
+
+    fn note_made(&mut self, scan: &ScanKey, news: &News) {
+        for record in &news.records {
+            match &record.outcome {
+                Outcome::Made { job } => {
+                    assert!(self.made.insert(*job), "{job} is made twice");
+                    let of = self.jobs.get(job).map(|known| known.record.scan_key());
+                    assert_eq!(of.as_ref(), Some(scan), "the scan of {job}");
+                }
+                Outcome::NotMade { .. } | Outcome::Skipped { .. } => {}
+            }
+        }
+    }
+
+    /// When nothing more is to be done.
+    pub(super) fn check_at_rest(&self, world: &World, wall: Timestamp) {
+        for (key, of_scan) in &self.scans {
+            of_scan.check_slots_at_rest(key, wall);
+        }
+        for id in &self.dispatched {
+            assert!(
+                self.jobs.contains_key(id),
+                "{id} was dispatched and is lost"
+            );
+        }
+        self.check_successes_at_rest(world);
+    }
+}
+
+impl OfScan {
+    /// Notes what the newest revision says of the scan.
+    fn arm(&mut self, scan: Option<&Scan>, is_suspended: bool, now: Now, look: u64) {
+        if self.is_suspended && !is_suspended {
+            self.resumptions += 1;
+        }
+        self.is_suspended = is_suspended;
+        let cursor = self.cursor;
+        self.schedule = Schedule::following(self.schedule.take(), scan, cursor, now.wall);
+        self.consumer = Consumer::following(self.consumer.take(), scan, look);
+    }
+
+    /// Reads what the ledger has got since the last look.
+    async fn read_ledger(&mut self, head: &ScanHead, store: &MemoryStore) -> News {
+        let mut news = News::default();
+        loop {
+            let key = Layout::ledger(&head.key(), self.page);
+            let bytes = store.get(&key).await.unwrap().unwrap_or_default();
+            for line in bytes[self.read..].split_inclusive(|byte| *byte == b'\n') {
+                news.take(serde_json::from_slice(line).unwrap(), &mut self.run);
+            }
+            self.read = bytes.len();
+            if self.page == head.ledger.page {
+                break;
+            }
+            (self.page, self.read) = (self.page + 1, 0);
+        }
+        let run = head.repeats.as_ref().map_or(0, |repeats| repeats.count);
+        assert!(run >= self.run, "{} forgets checks", head.scan);
+        news.counted += run - self.run;
+        self.run = run;
+        news
+    }
+}
+
+impl News {
+    fn take(&mut self, record: LedgerRecord, run: &mut u64) {
+        if let model::Cause::Repeats { count, .. } = &record.cause {
+            assert!(*count >= *run, "a run of checks got shorter: {record:?}");
+            self.counted += count - *run;
+            *run = 0;
+        } else {
+            assert_eq!(*run, 0, "a run of checks is not in the ledger: {record:?}");
+            self.records.push(record);
+        }
+    }
+}
+
+fn is_success(job: &Job) -> bool {
+    matches!(job.state, JobState::Succeeded { .. })
+}
+
+/// Whether a trigger made the job, and not a retry.
+fn is_triggered(job: &Job) -> bool {
+    match job.trigger {
+        Trigger::Dispatch => false,
+        Trigger::Cron | Trigger::Expr => job.retry_of.is_none(),
+    }
+}
+
+/// Whether a job that ended so is retried.
+fn is_retried(reason: &Reason) -> bool {
+    matches!(
+        reason,
+        Reason::StepFailed { .. } | Reason::RunnerLost | Reason::ArtifactFailed { .. }
+    )
+}

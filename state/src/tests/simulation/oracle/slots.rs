@@ -1,0 +1,137 @@
+//! Each slot of a schedule has one record, and no other time has one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::limits::CATCH_UP;
+use model::{Cause, Outcome, Reason, ScanHead, ScanKey, Timestamp};
+use workflow::{Scan, Triggers};
+
+use super::{News, OfScan, Oracle};
+
+/// A schedule that is in effect.
+pub(super) struct Schedule {
+    on: Triggers,
+    /// Up to where slots have a record.
+    cursor: Timestamp,
+    /// How often a resumption came back to a slot.
+    resumed: BTreeMap<Timestamp, usize>,
+}
+
+impl Schedule {
+    /// The schedule after another one. A changed or new one begins now.
+    pub(super) fn following(
+        before: Option<Self>,
+        scan: Option<&Scan>,
+        cursor: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let on = scan.filter(|scan| scan.on.cron.is_some())?.on.clone();
+        let text = |on: &Triggers| {
+            let cron = on.cron.as_ref().map(|cron| cron.source().to_owned());
+            (cron, on.timezone.name().to_owned())
+        };
+        match before.filter(|before| text(&before.on) == text(&on)) {
+            Some(before) => Some(Self { on, ..before }),
+            None => Some(Self {
+                on,
+                cursor: cursor.map_or(now, |cursor| cursor.max(now)),
+                resumed: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// Its slots after `after`, up to `until`.
+    fn slots(&self, after: Timestamp, until: Timestamp) -> BTreeSet<Timestamp> {
+        std::iter::successors(self.on.next_slot(after), |slot| self.on.next_slot(*slot))
+            .take_while(|slot| *slot <= until)
+            .collect()
+    }
+}
+
+impl Oracle {
+    pub(super) fn check_slots(&mut self, key: &ScanKey, head: &ScanHead, news: &News) {
+        let Some(of_scan) = self.scans.get_mut(key) else {
+            return;
+        };
+        let (resumptions, is_suspended) = (of_scan.resumptions, of_scan.is_suspended);
+        let name = &key.scan;
+        let cursor = head.cron_cursor;
+        of_scan.cursor = of_scan.cursor.max(cursor);
+        let Some(schedule) = &mut of_scan.schedule else {
+            let of_slots = |cause: &Cause| matches!(cause, Cause::Slots { .. });
+            let mut records = news.records.iter();
+            assert!(
+                !records.any(|record| of_slots(&record.cause)),
+                "{name} has no schedule and a record of a slot"
+            );
+            return;
+        };
+        let until = cursor.map_or(schedule.cursor, |cursor| cursor.max(schedule.cursor));
+        let mut due = schedule.slots(schedule.cursor, until);
+        for record in &news.records {
+            match &record.cause {
+                Cause::Slots { first, last, count } => {
+                    let slots: Vec<_> = due.range(first..=last).copied().collect();
+                    assert_eq!(
+                        (slots.len() as u64, slots.first(), slots.last()),
+                        (*count, Some(first), Some(last)),
+                        "{name} had these slots due since {}: {due:?}, not {record:?}",
+                        schedule.cursor
+                    );
+                    due.retain(|slot| slot < first || slot > last);
+                }
+                Cause::Resumed { slot } => {
+                    assert!(
+                        *slot <= schedule.cursor,
+                        "{name} comes back to {slot} early"
+                    );
+                    let times = schedule.resumed.entry(*slot).or_default();
+                    *times += 1;
+                    assert!(
+                        *times <= resumptions,
+                        "{name} comes back to {slot} {times} times after {resumptions} resumptions"
+                    );
+                    assert!(
+                        !is_suspended,
+                        "{name} comes back to {slot} while it is suspended"
+                    );
+                }
+                Cause::Success { .. } | Cause::Claim { .. } => {}
+                Cause::Clock { .. } => panic!("the clock is never set by a day: {record:?}"),
+                Cause::Repeats { .. } => {}
+            }
+            if let Outcome::Made { job } = &record.outcome
+                && let Some(known) = self.jobs.get(job)
+                && let Reason::SlotDue { slot } = known.record.reason
+            {
+                let is_of = match &record.cause {
+                    Cause::Slots { first, .. } => *first == slot,
+                    Cause::Resumed { slot: of } => *of == slot,
+                    _ => false,
+                };
+                assert!(is_of, "{job} is of the slot {slot}: {record:?}");
+            }
+        }
+        // The others were counted: one check each, or one for all that were missed together. A resumption may come back to
+        // slots that have a record, too.
+        let counted = news.counted;
+        let again = if of_scan.has_passed { CATCH_UP } else { 0 };
+        let least = u64::from(!due.is_empty());
+        let most = (due.len() + again) as u64;
+        assert!(
+            (least..=most).contains(&counted),
+            "{name} counted {counted} checks, for the slots {due:?}"
+        );
+        schedule.cursor = until;
+        of_scan.has_passed = head.passed_slots.is_some();
+    }
+}
+
+impl OfScan {
+    pub(super) fn check_slots_at_rest(&self, key: &ScanKey, wall: Timestamp) {
+        if let Some(schedule) = &self.schedule {
+            let due = schedule.slots(schedule.cursor, wall);
+            assert!(due.is_empty(), "{} has no record of {due:?}", key.scan);
+        }
+    }
+}

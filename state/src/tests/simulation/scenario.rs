@@ -1,0 +1,253 @@
+//! The repository of the simulation: workflow files in several versions, and what the oracle must know of them without
+//! asking the code that it tests.
+
+use std::sync::{Arc, LazyLock};
+
+use model::plan::{DesiredContent, DesiredFile, DesiredTip};
+use model::{ScanKey, SourceName, WorkflowId, WorkflowStatus, World};
+use workflow::{TemplatePolicy, Workflow, sha256};
+
+use super::choices::Choices;
+use crate::tests::fixture::scan_name;
+
+/// All retried scans have so many further attempts.
+pub(super) const ATTEMPTS: u32 = 2;
+
+/// One with a schedule that others follow. The versions change the schedule, take a scan away, and bring it back.
+const FOLLOWED: [&str; 3] = [
+    "
+scans:
+  produce:
+    on: {cron: '* * * * *', dispatch: {}}
+    retry: {attempts: 2, backoff: 20s}
+    timeout: 5m
+    steps: [{run: x}]
+    artifacts: [{name: out, paths: [out]}]
+  available: {on: {expr: scans.produce.is_available()}, retry: {attempts: 2, backoff: 1s}, steps: [{run: x}]}
+  differs: {on: {expr: scans.produce.has_diff('out')}, overlap: replace, steps: [{run: x}]}
+  always:
+    on: {dispatch: {}, expr: \"scans.produce.filter(j, j.state == 'succeeded').size() > 0\"}
+    overlap: queue
+    steps: [{run: x}]
+",
+    "
+scans:
+  produce:
+    on: {cron: '*/2 * * * *', catch_up: all, dispatch: {}}
+    overlap: queue
+    retry: {attempts: 2, backoff: 20s}
+    steps: [{run: x}]
+    artifacts: [{name: out, paths: [out]}]
+  available: {on: {expr: scans.produce.is_available()}, retry: {attempts: 2, backoff: 1s}, steps: [{run: x}]}
+",
+    "
+scans:
+  produce:
+    on: {cron: '* * * * *', catch_up: none, dispatch: {}}
+    overlap: replace
+    steps: [{run: x}]
+    artifacts: [{name: out, paths: [out]}]
+  differs: {on: {expr: scans.produce.has_diff('out')}, overlap: replace, steps: [{run: x}]}
+  always:
+    on: {dispatch: {}, expr: \"scans.produce.filter(j, j.state == 'succeeded').size() > 0\"}
+    runs_on: [big]
+    steps: [{run: x}]
+",
+];
+
+/// A cycle, and a scan whose expression names the scan itself.
+const CYCLE: [&str; 2] = [
+    "
+scans:
+  left: {on: {dispatch: {}, expr: scans.right.is_available()}, retry: {attempts: 2, backoff: 5s}, steps: [{run: x}]}
+  right: {on: {expr: scans.left.is_available()}, steps: [{run: x}]}
+  itself: {on: {dispatch: {}, expr: scans.itself.size() > 0 || scans.left.size() > 1000}, steps: [{run: x}]}
+",
+    "
+scans:
+  left: {on: {dispatch: {}, expr: scans.right.is_available()}, overlap: queue, steps: [{run: x}]}
+  right: {on: {expr: scans.left.is_available()}, overlap: replace, steps: [{run: x}]}
+",
+];
+
+/// Schedules that differ in what they do with missed slots.
+const CRON: [&str; 2] = [
+    "
+scans:
+  all: {on: {cron: '* * * * *', catch_up: all}, overlap: queue, retry: {attempts: 2, backoff: 10s}, steps: [{run: x}]}
+  none: {on: {cron: '*/3 * * * *', catch_up: none}, overlap: skip, runs_on: [big], steps: [{run: x}]}
+",
+    "
+scans:
+  all: {on: {cron: '* * * * *', catch_up: latest}, overlap: replace, steps: [{run: x}]}
+  none: {on: {cron: '*/3 * * * *', timezone: Europe/Berlin}, overlap: skip, runs_on: [big], steps: [{run: x}]}
+",
+];
+
+/// Which success wakes which scan, in any version that has both.
+const WAKES: [(&str, &str, &str); 6] = [
+    ("followed", "produce", "available"),
+    ("followed", "produce", "differs"),
+    ("followed", "produce", "always"),
+    ("cycle", "left", "right"),
+    ("cycle", "right", "left"),
+    ("cycle", "left", "itself"),
+];
+
+/// A version of a file.
+pub(super) struct Version {
+    pub(super) text: Arc<str>,
+    pub(super) sha256: String,
+    pub(super) definition: Arc<Workflow>,
+}
+
+/// A workflow file with all its versions.
+pub(super) struct File {
+    pub(super) name: &'static str,
+    pub(super) id: WorkflowId,
+    pub(super) versions: Vec<Version>,
+}
+
+impl File {
+    fn new(name: &'static str, texts: &[&str]) -> Self {
+        let version = |text: &&str| {
+            let parsed = workflow::parse(name, text, TemplatePolicy::Warn).unwrap();
+            Version {
+                text: (*text).into(),
+                sha256: sha256(text.as_bytes()),
+                definition: Arc::new(parsed.workflow),
+            }
+        };
+        Self {
+            name,
+            id: WorkflowId::derive(&source(), name),
+            versions: texts.iter().map(version).collect(),
+        }
+    }
+
+    pub(super) fn key(&self, scan: &str) -> ScanKey {
+        ScanKey {
+            workflow: self.id,
+            scan: scan_name(scan),
+        }
+    }
+
+    /// Names of scans in any version.
+    pub(super) fn scans(&self) -> impl Iterator<Item = ScanKey> {
+        let scans = self.versions.iter().flat_map(|it| it.definition.scans());
+        scans.map(|scan| self.key(scan.name.as_str()))
+    }
+}
+
+static FILES: LazyLock<[File; 3]> = LazyLock::new(|| {
+    [
+        File::new("followed", &FOLLOWED),
+        File::new("cycle", &CYCLE),
+        File::new("cron", &CRON),
+    ]
+});
+
+pub(super) fn files() -> &'static [File] {
+    &*FILES
+}
+
+pub(super) fn source() -> SourceName {
+    "recon".parse().unwrap()
+}
+
+/// The scans that a success of `scan` wakes.
+pub(super) fn woken_by(scan: &ScanKey) -> impl Iterator<Item = ScanKey> {
+    let file = files().iter().find(|file| file.id == scan.workflow);
+    let wakes = WAKES
+        .iter()
+        .filter(|(_, waker, _)| *waker == scan.scan.as_str());
+    file.into_iter()
+        .flat_map(move |file| wakes.clone().filter(|(name, ..)| *name == file.name))
+        .map(move |(name, _, woken)| {
+            let file = files().iter().find(|file| file.name == *name);
+            file.unwrap().key(woken)
+        })
+}
+
+/// What a file is at the tip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtTip {
+    Absent,
+    Invalid,
+    Version(usize),
+}
+
+/// The repository at its tip.
+#[derive(Clone, Debug)]
+pub(super) struct Repository {
+    pub(super) commit: u64,
+    pub(super) files: Vec<AtTip>,
+}
+
+impl Repository {
+    pub(super) fn new() -> Self {
+        Self {
+            commit: 1,
+            files: vec![AtTip::Version(0); files().len()],
+        }
+    }
+
+    /// A commit that changes one file.
+    pub(super) fn push(&mut self, choices: &mut Choices) {
+        self.commit += 1;
+        let file = choices.below(files().len());
+        let versions = files()[file].versions.len();
+        self.files[file] = match choices.below(10) {
+            0 => AtTip::Absent,
+            1 => AtTip::Invalid,
+            _ => AtTip::Version(choices.below(versions)),
+        };
+    }
+
+    /// The tip as a daemon reads it.
+    pub(super) fn tip(&self, world: &World) -> DesiredTip {
+        let files = files().iter().zip(&self.files);
+        let files = files.filter_map(|(file, at_tip)| {
+            let content = match at_tip {
+                AtTip::Absent => return None,
+                AtTip::Invalid => DesiredContent::Invalid {
+                    diagnostics: Vec::new(),
+                    excerpt: None,
+                },
+                AtTip::Version(version) => {
+                    let version = &file.versions[*version];
+                    if is_active(world, file.id, &version.sha256) {
+                        DesiredContent::Unchanged
+                    } else {
+                        DesiredContent::Valid {
+                            text: version.text.clone(),
+                            sha256: version.sha256.clone(),
+                            definition: version.definition.clone(),
+                            warnings: Vec::new(),
+                        }
+                    }
+                }
+            };
+            Some(DesiredFile {
+                file: format!("workflows/{}.yaml", file.name),
+                name: file.name.to_owned(),
+                content,
+            })
+        });
+        DesiredTip {
+            commit: format!("{:040}", self.commit),
+            files: files.collect(),
+            complete: true,
+        }
+    }
+}
+
+/// Whether this text is the active revision.
+fn is_active(world: &World, id: WorkflowId, text: &str) -> bool {
+    world
+        .workflow(id)
+        .is_some_and(|workflow| match workflow.record.status {
+            WorkflowStatus::Active => workflow.revision.record.text.sha256 == text,
+            WorkflowStatus::Retired { .. } => false,
+        })
+}

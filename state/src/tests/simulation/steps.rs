@@ -1,0 +1,442 @@
+//! What may happen, one step after another.
+
+mod people;
+
+use std::sync::{Arc, Mutex};
+
+use model::decide::{ConfigureSource, CreateRegistration, RegisterRunner};
+use model::{JobId, WorkflowId};
+use store::{Room, Seq};
+use store::memory::{Injected, MemoryStore};
+
+use self::people::Asked;
+use super::Trace;
+use super::choices::Choices;
+use super::daemon::{Daemon, Request};
+use super::oracle::{Now, Oracle};
+use super::runners::Runner;
+use super::scenario::{Repository, files, source};
+use super::time::{HOUR, MINUTE, SECOND, Time};
+
+/// A late request comes within this time. Later ones do not exist, because connections end.
+const LATE: i64 = 8 * SECOND;
+/// The longest time that passes without a look at anything.
+const CHUNK: i64 = 20 * SECOND;
+/// Rounds until everything must have come to rest.
+const ROUNDS: usize = 200;
+
+pub(super) struct Simulation {
+    choices: Choices,
+    time: Arc<Time>,
+    store: MemoryStore,
+    daemon: Option<Daemon>,
+    runners: Vec<Runner>,
+    repository: Repository,
+    oracle: Oracle,
+    /// Requests on their way, with the time at which they arrive.
+    late: Vec<(i64, Request)>,
+    asked: Vec<Asked>,
+    is_calm: bool,
+    /// The newest commit that the oracle has seen of this daemon.
+    seen: Option<Seq>,
+    trace: Arc<Mutex<Trace>>,
+}
+
+impl Simulation {
+    pub(super) async fn start(seed: u64, trace: Arc<Mutex<Trace>>) -> Self {
+        let (mut choices, time, store) =
+            (Choices(seed), Arc::new(Time::default()), MemoryStore::new());
+        let mut daemon = Daemon::start(&store, &time, choices.next()).await;
+        let configure = ConfigureSource {
+            name: source(),
+            url: "https://example.org/recon.git".to_owned(),
+            reference: None,
+            folder: "workflows".to_owned(),
+            interval_seconds: 60,
+        };
+        daemon.submit(configure).await.unwrap();
+        let mut runners = Vec::new();
+        for (name, labels, capacity) in [
+            ("one", vec!["linux"], 2),
+            ("two", vec!["linux", "big"], 1),
+            ("three", vec!["linux"], 3),
+        ] {
+            let registration = daemon.submit(CreateRegistration).await.unwrap();
+            let register = RegisterRunner {
+                registration: registration.secret.hash(),
+                name: name.to_owned(),
+                labels: labels.into_iter().map(str::to_owned).collect(),
+                exclusive: false,
+                capacity,
+                version: "0.1.0".to_owned(),
+                replace: false,
+            };
+            let new = daemon.submit(register).await.unwrap();
+            runners.push(Runner::new(new.session.runner, capacity as usize));
+        }
+        Self {
+            choices,
+            time,
+            store,
+            daemon: Some(daemon),
+            runners,
+            repository: Repository::new(),
+            oracle: Oracle::default(),
+            late: Vec::new(),
+            asked: Vec::new(),
+            is_calm: false,
+            seen: None,
+            trace,
+        }
+    }
+
+    fn note(&self, step: String) {
+        let at = self.time.steady();
+        let step = format!("{:6}.{:03}s {step}", at / SECOND, at % SECOND);
+        self.trace.lock().unwrap().note(step);
+    }
+
+    /// One thing happens.
+    pub(super) async fn step(&mut self) {
+        if self.daemon.is_none() && self.choices.percent(20) {
+            self.start_daemon().await;
+        }
+        match self.choices.below(100) {
+            0..30 => self.pass_some_time().await,
+            30..70 => self.let_a_runner_ask().await,
+            70..75 => self.dispatch().await,
+            75..77 => self.cancel().await,
+            77..79 => self.rerun().await,
+            79..81 => self.suspend().await,
+            81..83 => self.resume().await,
+            83..86 => {
+                self.repository.push(&mut self.choices);
+                self.note(format!("push {:?}", self.repository));
+                if let Some(daemon) = &mut self.daemon {
+                    daemon.look_due = true;
+                }
+            }
+            86..88 => {
+                let most = HOUR;
+                let set_by = self.time.set_by() + self.choices.between(-most, most);
+                self.set_clock(set_by.clamp(-2 * HOUR, 2 * HOUR));
+            }
+            88..92 => self.trouble_a_runner(),
+            92..94 => self.trouble_the_daemon().await,
+            94..96 => {
+                let rooms = [Room::Enough, Room::Enough, Room::Low, Room::Full];
+                let room = rooms[self.choices.below(4)];
+                self.note(format!("the disk has {room:?}"));
+                self.store.set_room(room);
+            }
+            96..98 if self.daemon.is_some() => {
+                let fault = match self.choices.below(5) {
+                    0 => Injected::Full,
+                    1 => Injected::TooLarge,
+                    2 => Injected::Unknown { stored: false },
+                    _ => Injected::Unknown { stored: true },
+                };
+                self.note(format!("the next commit is {fault:?}"));
+                self.store.inject(fault);
+            }
+            _ => {
+                let scans: Vec<_> = files().iter().flat_map(|file| file.scans()).collect();
+                let scan = scans[self.choices.below(scans.len())].clone();
+                self.note(format!("a late check of {}", scan.scan));
+                if let Some(daemon) = &mut self.daemon {
+                    daemon.check_late(scan).await;
+                }
+            }
+        }
+        self.look().await;
+        if self.choices.percent(60) {
+            self.tick().await;
+        }
+    }
+
+    fn set_clock(&mut self, set_by: i64) {
+        self.note(format!("the wall clock is {} s ahead", set_by / SECOND));
+        self.time.set(set_by);
+        self.oracle.clock_was_set(self.time.steady());
+    }
+
+    async fn pass_some_time(&mut self) {
+        let millis = match self.choices.below(10) {
+            0..3 => self.choices.between(1, SECOND),
+            3..8 => self.choices.between(SECOND, 20 * SECOND),
+            _ => self.choices.between(20 * SECOND, 4 * MINUTE),
+        };
+        self.note(format!("{millis} ms pass"));
+        self.pass(millis).await;
+    }
+
+    /// Time passes. Runners that can poll do so meanwhile.
+    async fn pass(&mut self, mut millis: i64) {
+        loop {
+            let step = millis.min(CHUNK);
+            self.time.pass(step);
+            millis -= step;
+            let now = self.time.steady();
+            for runner in &mut self.runners {
+                runner.mind_silence(now);
+            }
+            let arrived: Vec<_> = self.late.extract_if(.., |(at, _)| *at <= now).collect();
+            for (_, request) in arrived {
+                self.note(format!("late: {request:?}"));
+                self.deliver(request).await;
+            }
+            self.tick().await;
+            if millis <= 0 {
+                return;
+            }
+            for at in 0..self.runners.len() {
+                if self.runners[at].is_connected() {
+                    self.ask(at, false).await;
+                }
+            }
+        }
+    }
+
+    /// The loops of the daemon run once.
+    async fn tick(&mut self) {
+        for task in 0..5 {
+            let may_wait = !self.is_calm && self.choices.percent(30);
+            let Some(daemon) = &mut self.daemon else {
+                return;
+            };
+            match task {
+                0 => daemon.mind_clock().await,
+                1 if !may_wait => daemon.serve_admitted().await,
+                2 if !may_wait && daemon.look_due => daemon.look(&self.repository).await,
+                3 => daemon.keep_time().await,
+                4 => daemon.pull_triggers().await,
+                _ => continue,
+            }
+            self.look().await;
+        }
+    }
+
+    /// The oracle looks at everything. A daemon whose commit failed is gone.
+    async fn look(&mut self) {
+        let (steady, wall) = (self.time.steady(), self.time.wall());
+        if let Some(daemon) = self.daemon.take_if(|daemon| daemon.has_failed) {
+            self.note("the daemon ends, because a commit failed".to_owned());
+            daemon.crash().await;
+            self.look_at_remains().await;
+        } else if let Some(daemon) = &self.daemon
+            && self.seen != Some(daemon.state.seq())
+        {
+            self.seen = Some(daemon.state.seq());
+            let time = Some(daemon.world_time());
+            let now = Now { steady, wall, time };
+            self.oracle.check(&daemon.state, &self.store, now).await;
+        }
+        let executions = self.runners.iter().flat_map(Runner::executions);
+        self.oracle.check_executions(executions);
+    }
+
+    /// Looks at what a daemon has left that is gone.
+    async fn look_at_remains(&mut self) {
+        let (steady, wall, time) = (self.time.steady(), self.time.wall(), None);
+        let next = Daemon::start(&self.store, &self.time, 0).await;
+        let now = Now { steady, wall, time };
+        self.oracle.check(&next.state, &self.store, now).await;
+        next.crash().await;
+    }
+
+    async fn let_a_runner_ask(&mut self) {
+        let at = self.choices.below(self.runners.len());
+        if self.runners[at].is_connected() {
+            self.ask(at, true).await;
+        } else if self.choices.percent(20) {
+            self.trouble_a_runner();
+        }
+    }
+
+    /// A runner asks for something. The network may fail.
+    async fn ask(&mut self, at: usize, is_noted: bool) {
+        let request = self.runners[at].request(&mut self.choices, &|_| false);
+        let is_start = matches!(request.body, super::daemon::Body::Empty);
+        let fate = self.choices.below(100);
+        if is_noted {
+            self.note(format!("{request:?} with fate {fate}"));
+        }
+        let arrives = self.time.steady() + self.choices.between(1, LATE);
+        match fate {
+            0..8 => {}
+            8..16 => self.deliver(request).await,
+            16..23 if !is_start => self.late.push((arrives, request)),
+            23..30 if !is_start => {
+                self.late.push((arrives, request.clone()));
+                self.deliver_with_answer(at, request).await;
+            }
+            _ => self.deliver_with_answer(at, request).await,
+        }
+    }
+
+    async fn deliver(&mut self, request: Request) {
+        if let Some(daemon) = &mut self.daemon {
+            daemon.answer(request).await;
+            self.look().await;
+        }
+    }
+
+    async fn deliver_with_answer(&mut self, at: usize, request: Request) {
+        let Some(daemon) = &mut self.daemon else {
+            return;
+        };
+        let body = request.body.clone();
+        let answer = daemon.answer(request).await;
+        let now = self.time.steady();
+        self.runners[at].take(&body, &answer, now, &mut self.oracle);
+        self.look().await;
+    }
+
+    fn trouble_a_runner(&mut self) {
+        let at = self.choices.below(self.runners.len());
+        let (choice, now) = (self.choices.below(8), self.time.steady());
+        let runner = &mut self.runners[at];
+        let what = match choice {
+            _ if !runner.is_up => {
+                runner.start(now);
+                "starts"
+            }
+            _ if runner.is_paused => {
+                runner.is_paused = false;
+                runner.mind_silence(now);
+                "goes on"
+            }
+            _ if runner.is_cut_off => {
+                runner.is_cut_off = false;
+                "is connected again"
+            }
+            0 | 1 => {
+                runner.crash();
+                "crashes"
+            }
+            2 | 3 => {
+                runner.is_paused = true;
+                "is paused"
+            }
+            4 | 5 => {
+                runner.is_cut_off = true;
+                "is cut off"
+            }
+            _ if runner.is_draining && !runner.holds() => {
+                runner.crash();
+                "has ended"
+            }
+            _ => {
+                runner.is_draining = true;
+                "takes no more jobs"
+            }
+        };
+        self.note(format!("runner {at} {what}"));
+    }
+
+    async fn trouble_the_daemon(&mut self) {
+        match self.daemon.take() {
+            None => self.start_daemon().await,
+            Some(daemon) if self.choices.percent(60) => {
+                self.note("the daemon crashes".to_owned());
+                daemon.crash().await;
+                self.look_at_remains().await;
+            }
+            Some(daemon) => {
+                self.note("the daemon stops".to_owned());
+                daemon.stop().await;
+                self.look_at_remains().await;
+            }
+        }
+    }
+
+    async fn start_daemon(&mut self) {
+        self.note("the daemon starts".to_owned());
+        let seed = self.choices.next();
+        self.seen = None;
+        self.daemon = Some(Daemon::start(&self.store, &self.time, seed).await);
+    }
+
+    /// The faults stop, and everything must come to rest.
+    pub(super) async fn come_to_rest(&mut self) {
+        self.note("the faults stop".to_owned());
+        self.is_calm = true;
+        self.store.set_room(Room::Enough);
+        let now = self.time.steady();
+        for runner in &mut self.runners {
+            (runner.is_paused, runner.is_cut_off) = (false, false);
+            runner.mind_silence(now);
+            if !runner.is_up || runner.is_draining {
+                runner.crash();
+                runner.start(now);
+            }
+        }
+        let mut is_prepared = false;
+        for round in 0..ROUNDS {
+            if self.daemon.is_none() {
+                self.start_daemon().await;
+            }
+            if !is_prepared {
+                is_prepared = self.resume_most().await;
+            }
+            let mut is_at_rest = false;
+            for _ in 0..6 {
+                self.tick().await;
+                self.bring_work_forward().await;
+                let holds = self.runners.iter().any(Runner::holds);
+                let rests = self.daemon.as_ref().is_some_and(Daemon::is_at_rest);
+                is_at_rest = is_prepared && rests && !holds && self.late.is_empty();
+                if is_at_rest {
+                    break;
+                }
+            }
+            if is_at_rest {
+                let wall = self.time.wall();
+                if let Some(daemon) = &self.daemon {
+                    let state = &daemon.state;
+                    state.read(|world| self.oracle.check_at_rest(world, wall));
+                }
+                self.is_calm = false;
+                self.note("everything is at rest".to_owned());
+                return;
+            }
+            self.pass(self.until_next_retry().unwrap_or(5 * SECOND))
+                .await;
+        }
+        let jobs: Vec<_> = self
+            .daemon
+            .iter()
+            .flat_map(|daemon| daemon.unfinished())
+            .collect();
+        let jobs: Vec<_> = jobs.iter().map(|job| (job.id, &job.scan, job.reason())).collect();
+        panic!("this does not come to rest: {jobs:?}");
+    }
+
+    /// Every runner asks all that it can, without faults. The jobs of the cycle fail, because it would never end.
+    async fn bring_work_forward(&mut self) {
+        for at in 0..self.runners.len() {
+            let oracle = &self.oracle;
+            let cycle: WorkflowId = files()[1].id;
+            let fails = |job: JobId| oracle.workflow_of(job) == Some(cycle);
+            let requests = self.runners[at].all_requests(&mut self.choices, &fails);
+            for request in requests {
+                self.deliver_with_answer(at, request).await;
+            }
+        }
+    }
+
+    fn until_next_retry(&self) -> Option<i64> {
+        let daemon = self.daemon.as_ref()?;
+        let time = daemon.world_time();
+        let next = daemon.state.read(|world| world.next_retry(time))?;
+        Some((next - time).num_milliseconds().clamp(SECOND, 6 * HOUR))
+    }
+
+    /// How many jobs have succeeded.
+    pub(super) async fn end(mut self) -> usize {
+        if let Some(daemon) = self.daemon.take() {
+            daemon.stop().await;
+        }
+        self.oracle.successes
+    }
+}

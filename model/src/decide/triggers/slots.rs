@@ -6,11 +6,14 @@ use workflow::Triggers;
 use crate::Timestamp;
 use crate::limits::{CATCH_UP, SLOTS_COUNTED};
 
+/// Those that may be caught up with, and the one before them, which is the last of those that are missed.
+const KEPT: usize = CATCH_UP + 1;
+
 /// The slots between two times. At least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slots {
     pub(super) first: Timestamp,
-    /// The newest slots, in order, at most [`CATCH_UP`].
+    /// The newest slots, in order, at most [`KEPT`].
     pub(super) newest: Vec<Timestamp>,
     /// How many there are, counted up to [`SLOTS_COUNTED`].
     pub(super) count: u64,
@@ -28,7 +31,7 @@ pub(super) fn slots(on: &Triggers, after: Timestamp, until: Timestamp) -> Option
             break;
         }
         newest.push(next);
-        if newest.len() > CATCH_UP {
+        if newest.len() > KEPT {
             newest.remove(0);
         }
         count += 1;
@@ -50,8 +53,8 @@ fn newest_of(on: &Triggers, after: Timestamp, until: Timestamp) -> Vec<Timestamp
             std::iter::successors(on.next_slot(from), |slot| on.next_slot(*slot))
                 .take_while(|slot| *slot <= until)
                 .collect();
-        if found.len() >= CATCH_UP || from == after {
-            return found[found.len().saturating_sub(CATCH_UP)..].to_vec();
+        if found.len() >= KEPT || from == after {
+            return found[found.len().saturating_sub(KEPT)..].to_vec();
         }
         window = window * 2;
     }
@@ -92,7 +95,7 @@ mod tests {
         let found = slots(&on, at("2016-01-01T00:00:00Z"), at("2026-11-21T10:00:30Z")).unwrap();
         assert_eq!(found.first, at("2016-01-01T00:01:00Z"));
         assert_eq!(found.count, SLOTS_COUNTED);
-        assert_eq!(found.newest.len(), CATCH_UP);
+        assert_eq!(found.newest.len(), KEPT);
         assert_eq!(found.newest.last(), Some(&at("2026-11-21T10:00:00Z")));
     }
 }

@@ -384,6 +384,25 @@ fn slots_that_passed_while_nothing_could_start_are_caught_up_as_the_scan_says() 
     }
 }
 
+/// More than are caught up with: the record of the others names the first and the last of them.
+#[test]
+fn the_record_of_missed_slots_says_which_they_were() {
+    let cron = "cron: '0 * * * *', catch_up: all";
+    let mut scene = Scene::new(&LOOP.replace("cron: '0 * * * *'", cron));
+    scene.pass(30 + 14 * 60 + 10);
+    scene.fire("hosts");
+    let ledger = scene.ledger("hosts");
+    let Cause::Slots { first, last, count } = ledger[0].cause else {
+        panic!("{:?}", ledger[0]);
+    };
+    let Cause::Slots { first: next, .. } = ledger[1].cause else {
+        panic!("{:?}", ledger[1]);
+    };
+    assert_eq!(last - first, TimeDelta::hours(4));
+    assert_eq!((count, next - last), (5, TimeDelta::hours(1)));
+    assert_eq!(scene.jobs("hosts").len(), 10);
+}
+
 #[test]
 fn a_queued_slot_waits_for_the_job_before_it() {
     let text = LOOP.replace(

@@ -23,7 +23,7 @@ use self::steps::Simulation;
 const SEEDS: u64 = 100;
 
 /// Steps with faults, in each of the two halves of a seed.
-const STEPS: usize = 120;
+const STEPS: usize = 100;
 
 /// How many steps are printed of a seed that fails.
 const PRINTED: usize = 40;

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::{
-    Job, JobId, JobState, LedgerRecord, Outcome, Reason, ScanHead, ScanKey, Timestamp, Trigger,
-    WorkflowId, WorkflowStatus, World,
+    Job, JobId, JobState, LedgerRecord, Outcome, Reason, ScanHead, ScanKey, Timestamp, TokenHash,
+    Trigger, WorkflowId, WorkflowStatus, World,
 };
 use store::Reader;
 use store::memory::MemoryStore;
@@ -76,8 +76,8 @@ pub(super) struct Oracle {
     /// Jobs that triggers made, by the jobs and by the ledger.
     triggered: BTreeSet<JobId>,
     made: BTreeSet<JobId>,
-    /// Jobs whose execution has started.
-    started: BTreeSet<JobId>,
+    /// Jobs whose execution has started, and with which token.
+    started: BTreeMap<JobId, TokenHash>,
     /// Jobs that were dispatched, by the answers.
     dispatched: BTreeSet<JobId>,
     /// When the clock was set last.
@@ -90,8 +90,9 @@ impl Oracle {
         self.clock_set = steady;
     }
 
-    pub(super) fn started(&mut self, job: JobId) {
-        assert!(self.started.insert(job), "{job} is executed twice");
+    pub(super) fn started(&mut self, job: JobId, token: TokenHash) {
+        let before = self.started.insert(job, token);
+        assert!(before.is_none(), "{job} is executed twice");
     }
 
     pub(super) fn was_told_of_success(&mut self, job: JobId) {

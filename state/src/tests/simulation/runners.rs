@@ -146,9 +146,9 @@ impl Runner {
         let token = work.token;
         match &mut work.phase {
             Phase::Offered => Body::Claim { job, token },
-            Phase::Running { is_stored } => match choices.below(4) {
-                0 => Body::Report { job, token },
-                1 if !*is_stored => {
+            Phase::Running { is_stored } => match choices.below(6) {
+                0..3 => Body::Report { job, token },
+                3 if !*is_stored => {
                     // Each job has one content, so that a repeat has the same.
                     let content = u64::from(job.uuid().as_bytes()[15] % 3);
                     Body::Artifact {
@@ -205,7 +205,7 @@ impl Runner {
                     && matches!(work.phase, Phase::Offered)
                 {
                     work.phase = Phase::Running { is_stored: false };
-                    oracle.started(*job);
+                    oracle.started(*job, *token);
                 }
             }
             (Body::Artifact { job, .. }, Answer::Done) => {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use model::decide::{ConfigureSource, CreateRegistration, RegisterRunner};
 use model::{JobId, WorkflowId};
-use store::{Room, Seq};
 use store::memory::{Injected, MemoryStore};
+use store::{Room, Seq};
 
 use self::people::Asked;
 use super::Trace;
@@ -206,7 +206,17 @@ impl Simulation {
             };
             match task {
                 0 => daemon.mind_clock().await,
-                1 if !may_wait => daemon.serve_admitted().await,
+                1 if self.is_calm || self.choices.percent(15) => {
+                    let answers = daemon.serve_admitted().await;
+                    let now = self.time.steady();
+                    for (request, answer) in answers {
+                        let mut runners = self.runners.iter_mut();
+                        let runner = runners.find(|runner| runner.id == request.runner);
+                        if let Some(runner) = runner.filter(|runner| runner.is_connected()) {
+                            runner.take(&request.body, &answer, now, &mut self.oracle);
+                        }
+                    }
+                }
                 2 if !may_wait && daemon.look_due => daemon.look(&self.repository).await,
                 3 => daemon.keep_time().await,
                 4 => daemon.pull_triggers().await,
@@ -293,7 +303,11 @@ impl Simulation {
     }
 
     fn trouble_a_runner(&mut self) {
-        let at = self.choices.below(self.runners.len());
+        let mut at = self.choices.below(self.runners.len());
+        if self.choices.percent(50) {
+            // More happens where there is work.
+            at = self.runners.iter().position(Runner::holds).unwrap_or(at);
+        }
         let (choice, now) = (self.choices.below(8), self.time.steady());
         let runner = &mut self.runners[at];
         let what = match choice {
@@ -408,7 +422,10 @@ impl Simulation {
             .iter()
             .flat_map(|daemon| daemon.unfinished())
             .collect();
-        let jobs: Vec<_> = jobs.iter().map(|job| (job.id, &job.scan, job.reason())).collect();
+        let jobs: Vec<_> = jobs
+            .iter()
+            .map(|job| (job.id, &job.scan, job.reason()))
+            .collect();
         panic!("this does not come to rest: {jobs:?}");
     }
 

@@ -98,7 +98,7 @@ impl Daemon {
                 }
                 self.heard.insert(runner, self.time.steady());
                 if self.choices.percent(5) {
-                    // The command is submitted later, and its answer does not reach the runner.
+                    // The command is submitted later.
                     self.admitted.push(request);
                     return Answer::Failed;
                 }
@@ -107,11 +107,14 @@ impl Daemon {
         }
     }
 
-    /// Submits the commands of requests that were let in some time ago.
-    pub(crate) async fn serve_admitted(&mut self) {
+    /// Submits the commands of requests that were let in some time ago. Returns them with their answers.
+    pub(crate) async fn serve_admitted(&mut self) -> Vec<(Request, Answer)> {
+        let mut answers = Vec::new();
         for request in std::mem::take(&mut self.admitted) {
-            self.serve(request).await;
+            let answer = self.serve(request.clone()).await;
+            answers.push((request, answer));
         }
+        answers
     }
 
     /// Whether the token is that of the job's offer or execution.

@@ -89,6 +89,14 @@ impl Oracle {
             "{} was {before:?} and is {:?}",
             job.id, job.state
         );
+        if let (Some(token), run) = (self.started.get(&job.id), job.state.run()) {
+            let is_its = run.is_some_and(|run| run.token == *token);
+            assert!(
+                is_its,
+                "{} is executed, and its claim is another one",
+                job.id
+            );
+        }
         known.record = job.clone();
         let is_new_end = job.state.is_terminal() && known.ended.is_none();
         if is_new_end {

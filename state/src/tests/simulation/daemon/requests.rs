@@ -83,7 +83,8 @@ impl Daemon {
             Body::Poll { capacity, holding } => {
                 self.heard.insert(runner, self.time.steady());
                 let stale = WORKER_SESSION - TimeDelta::milliseconds(OFFER);
-                let is_lost = |job: JobId, left| !holding.contains(&job) && left <= stale;
+                let is_fresh = |left| left > stale && left <= WORKER_SESSION;
+                let is_lost = |job: JobId, left| !holding.contains(&job) && !is_fresh(left);
                 if self.lose(runner, is_lost).await != Answer::Done {
                     return Answer::Failed;
                 }

@@ -29,7 +29,6 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
         commit: "0123456789abcdef".to_owned(),
         summary: "a first tip".to_owned(),
         author: "somebody".to_owned(),
-        default_reference: None,
         history_rewritten: false,
         skipped: Vec::new(),
         more_skipped: false,

@@ -445,7 +445,7 @@ impl Simulation {
     fn until_next_retry(&self) -> Option<i64> {
         let daemon = self.daemon.as_ref()?;
         let time = daemon.world_time();
-        let next = daemon.state.read(|world| world.next_retry(time))?;
+        let next = daemon.state.read(|world| world.next_delayed(time))?;
         Some((next - time).num_milliseconds().clamp(SECOND, 6 * HOUR))
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use chrono::TimeDelta;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::decide::{Loss, NewSession, NoteProgram, RegisterRunner, RenewSession};
 use model::limits::{OFFER, WORKER_SESSION};
@@ -147,8 +148,7 @@ impl Handle {
         // A job that it should run and does not name is lost, unless it was claimed while this poll was on its way.
         Box::pin(self.lose(runner, |job, now| {
             let run = job.state.run();
-            !holding.contains(&job.id)
-                && run.is_some_and(|run| run.expires_at - now <= WORKER_SESSION - OFFER)
+            !holding.contains(&job.id) && run.is_some_and(|run| !is_fresh(run.expires_at - now))
         }))
         .await?;
         let Wait { arrival, answer } = self.board().wait(Poll {
@@ -193,6 +193,13 @@ impl Handle {
             .await
     }
 }
+
+/// Whether a job was claimed a moment ago, by what is left of its session. If more is left than a session is long, an
+/// earlier process counted its end, by a clock that was ahead.
+fn is_fresh(left: TimeDelta) -> bool {
+    left > WORKER_SESSION - OFFER && left <= WORKER_SESSION
+}
+
 /// A poll on the board, which is taken off it when the runner has its answer or is gone.
 struct OnBoard<'a> {
     handle: &'a Handle,

@@ -248,6 +248,24 @@ async fn a_poll_that_does_not_name_a_job_loses_it_unless_it_was_claimed_a_moment
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_clock_that_was_set_back_before_a_start_excuses_no_missing_job() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 3_600, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, secret) = house.register("r", 2).await;
+    let job = house.run(runner, workflow, "plain").await.job().id;
+    house.close().await;
+
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let runner = house.handle.runner(secret.hash()).unwrap();
+    pass(&house, RETURN).await;
+    house.handle.poll(runner, 2, Vec::new()).await.unwrap();
+    assert_eq!(*house.job(job).await.reason(), Reason::RunnerLost);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_clock_that_was_set_back_excuses_no_missing_job() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();

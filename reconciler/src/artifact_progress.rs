@@ -61,6 +61,9 @@ impl Handle {
     /// Notes which artifact a worker stores and how far it is.
     pub(crate) fn note_artifact_progress(&self, job: &Job, progress: Option<ArtifactProgress>) {
         let progress = progress.filter(|progress| {
+            if progress.bytes > progress.of {
+                return false;
+            }
             let declared = |world: &World| declared_artifact(world, job, &progress.name).is_ok();
             self.state().read(declared)
         });

@@ -4,13 +4,15 @@ use std::io::{self, BufWriter, Write};
 
 use bytes::Bytes;
 use model::{Job, error_chain};
+use tokio::runtime::Handle as Runtime;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::timeout;
 use workflow::Checkout;
 
 use crate::error::WorkerError;
 use crate::git::{CommitId, FileLimits, Files, FilesError, Mirror};
 use crate::handle::Handle;
-use crate::limits::{FILES_PIECE, FILES_PIECES};
+use crate::limits::{FILES_PAUSE, FILES_PIECE, FILES_PIECES};
 use crate::source::SourceHandle;
 use crate::worker::Worker;
 
@@ -128,23 +130,25 @@ async fn list(
 }
 
 impl SourceFiles {
-    /// Reads the tar, a few pieces ahead of the reader. It ends early when the reader drops the receiver.
+    /// Reads the tar, a few pieces ahead of the reader. It ends early when the reader drops the receiver, or takes nothing
+    /// for too long. The worker knows a whole tar by its end.
     pub fn read(self) -> mpsc::Receiver<Piece> {
         let (sender, pieces) = mpsc::channel(FILES_PIECES);
+        let runtime = Runtime::current();
         tokio::task::spawn_blocking(move || {
             let Self {
                 files,
                 mirror,
                 permit,
             } = self;
-            let mut writer = BufWriter::with_capacity(FILES_PIECE, Pieces(&sender));
+            let mut writer = BufWriter::with_capacity(FILES_PIECE, Pieces(&sender, &runtime));
             let written = mirror
                 .write_files(&files, &mut writer)
                 .and_then(|()| writer.flush().map_err(FilesError::Unsent));
             if let Err(error) = written {
-                // If the reader has gone, nobody needs it.
+                // If the reader has gone or is stuck, nobody needs it.
                 drop(writer.into_parts());
-                let _unread = sender.blocking_send(Err(error_chain(&error)));
+                let _unread = sender.try_send(Err(error_chain(&error)));
             }
             drop(permit);
         });
@@ -153,16 +157,21 @@ impl SourceFiles {
 }
 
 /// Sends what is written.
-struct Pieces<'a>(&'a mpsc::Sender<Piece>);
+struct Pieces<'a>(&'a mpsc::Sender<Piece>, &'a Runtime);
 
 impl Write for Pieces<'_> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         // A file that is larger than the buffer comes whole.
         let piece = &piece[..piece.len().min(FILES_PIECE)];
-        self.0
-            .blocking_send(Ok(Bytes::copy_from_slice(piece)))
-            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
-        Ok(piece.len())
+        let sending = self.0.send(Ok(Bytes::copy_from_slice(piece)));
+        match self
+            .1
+            .block_on(async { timeout(FILES_PAUSE, sending).await })
+        {
+            Ok(Ok(())) => Ok(piece.len()),
+            Ok(Err(_)) => Err(io::ErrorKind::BrokenPipe.into()),
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -9,7 +9,11 @@ use chrono::TimeDelta;
 pub(crate) const POLL: Duration = Duration::from_secs(50);
 
 /// Workers that get files of repositories at the same time. Each takes a thread, and memory for one file. The others wait.
-pub(crate) const FILE_STREAMS: usize = 4;
+pub(crate) const FILE_STREAMS: usize = 16;
+
+/// How long a worker may take for a piece of its files. The stream of one that takes longer is broken off, so that it does not
+/// keep others waiting.
+pub(crate) const FILES_PAUSE: Duration = Duration::from_secs(10);
 
 /// Pieces of files that wait for a slow worker, of [`FILES_PIECE`] bytes each.
 pub(crate) const FILES_PIECES: usize = 4;

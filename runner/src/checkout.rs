@@ -21,7 +21,9 @@ struct Problem(String);
 
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
-        Self(format!("cannot keep the files: {error}"))
+        Self(format!(
+            "cannot keep the files in the folder `sources` of the runner: {error}"
+        ))
     }
 }
 

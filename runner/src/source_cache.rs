@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use rustix::fs::{Mode, OFlags};
 use wire::Checkout;
 use workflow::sha256;
 
@@ -27,6 +28,9 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The file with the id of the start of the machine in which the tars were written.
 const BOOT_FILE: &str = "boot";
+
+/// Bytes of zeros at the end of every tar.
+const TAR_END: u64 = 1024;
 
 /// Length of a commit as text.
 const COMMIT_DIGITS: usize = 40;
@@ -186,8 +190,8 @@ impl SourceCache {
         let used = state.uses;
         let tar = state.tars.get_mut(key)?;
         let path = self.folder.join(&key.0);
-        let Ok(file) = File::open(&path) else {
-            // Somebody has removed it.
+        let Some(file) = open_tar(&path, tar.bytes) else {
+            // Somebody has removed or changed it.
             state.tars.remove(key);
             return None;
         };
@@ -254,6 +258,15 @@ impl Drop for InUse<'_> {
         }
         self.cache.shrink();
     }
+}
+
+/// Opens a tar of this length. None if there is something else, which is not waited for.
+fn open_tar(path: &Path, bytes: u64) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let metadata = file.metadata().ok()?;
+    let is_whole = metadata.is_file() && metadata.len() == bytes && bytes >= TAR_END;
+    is_whole.then_some(file)
 }
 
 /// A file that is removed unless it is complete.

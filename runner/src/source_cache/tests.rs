@@ -14,11 +14,14 @@ fn key(number: usize, paths: &[&str]) -> Key {
     Key::of(&checkout).unwrap()
 }
 
+/// Of each tar.
+const BYTES: usize = 2_000;
+
 async fn get<'c>(cache: &'c SourceCache, key: &Key, downloads: &Cell<usize>) -> InUse<'c> {
     let download = async |mut file: File| {
         downloads.set(downloads.get() + 1);
         tokio::task::yield_now().await;
-        file.write_all(&[7; 100])
+        file.write_all(&[7; BYTES])
     };
     cache.get(key, download).await.unwrap()
 }
@@ -57,32 +60,66 @@ fn a_key_is_the_commit_and_the_paths() {
 #[tokio::test]
 async fn two_who_need_the_same_download_it_once() {
     let folder = TempDir::new().unwrap();
-    let cache = SourceCache::open(folder.path().join("sources"), 1000);
+    let cache = SourceCache::open(folder.path().join("sources"), 20_000);
     let downloads = Cell::new(0);
     let key = key(1, &[]);
     let (one, other) = tokio::join!(get(&cache, &key, &downloads), get(&cache, &key, &downloads));
     assert_eq!(downloads.get(), 1);
     for tar in [one, other] {
-        assert_eq!(tar.file().unwrap().metadata().unwrap().len(), 100);
+        assert_eq!(tar.file().unwrap().metadata().unwrap().len(), BYTES as u64);
     }
     drop(cache);
 
     // The next process finds it.
-    let cache = SourceCache::open(folder.path().join("sources"), 1000);
+    let cache = SourceCache::open(folder.path().join("sources"), 20_000);
     let mut content = Vec::new();
     let tar = get(&cache, &key, &downloads).await;
     tar.file().unwrap().read_to_end(&mut content).unwrap();
-    assert_eq!((downloads.get(), content), (1, vec![7; 100]));
+    assert_eq!((downloads.get(), content), (1, vec![7; BYTES]));
     tar.discard();
     drop(get(&cache, &key, &downloads).await);
     assert_eq!(downloads.get(), 2);
 }
 
 #[tokio::test]
+async fn what_somebody_has_put_in_the_place_of_a_tar_is_not_used_and_not_waited_for() {
+    let folder = TempDir::new().unwrap();
+    let sources = folder.path().join("sources");
+    let cache = SourceCache::open(sources.clone(), 20_000);
+    let (downloads, key) = (Cell::new(0), key(1, &[]));
+    let path = sources.join(&key.0);
+    drop(get(&cache, &key, &downloads).await);
+    let cut: [fn(&Path); 3] = [
+        |path| std::fs::write(path, "").unwrap(),
+        |path| {
+            std::fs::remove_file(path).unwrap();
+            std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+        },
+        |path| {
+            std::fs::remove_file(path).unwrap();
+            rustix::fs::mknodat(
+                rustix::fs::CWD,
+                path,
+                rustix::fs::FileType::Fifo,
+                Mode::RUSR | Mode::WUSR,
+                0,
+            )
+            .unwrap();
+        },
+    ];
+    for (number, damage) in cut.iter().enumerate() {
+        damage(&path);
+        let tar = get(&cache, &key, &downloads).await;
+        assert_eq!(downloads.get(), number + 2);
+        assert_eq!(tar.file().unwrap().metadata().unwrap().len(), BYTES as u64);
+    }
+}
+
+#[tokio::test]
 async fn the_least_recently_used_goes_and_never_one_in_use() {
     let folder = TempDir::new().unwrap();
     let sources = folder.path().join("sources");
-    let cache = SourceCache::open(sources.clone(), 250);
+    let cache = SourceCache::open(sources.clone(), 5_000);
     let downloads = Cell::new(0);
     let keys: Vec<Key> = (0..4).map(|number| key(number, &[])).collect();
     drop(get(&cache, &keys[0], &downloads).await);
@@ -103,7 +140,7 @@ async fn the_least_recently_used_goes_and_never_one_in_use() {
 async fn what_is_half_or_of_an_earlier_start_is_not_used() {
     let folder = TempDir::new().unwrap();
     let sources = folder.path().join("sources");
-    let cache = SourceCache::open(sources.clone(), 1000);
+    let cache = SourceCache::open(sources.clone(), 20_000);
     let failed = cache
         .get(&key(1, &[]), async |mut file: File| {
             file.write_all(b"half")?;
@@ -117,9 +154,9 @@ async fn what_is_half_or_of_an_earlier_start_is_not_used() {
     drop(get(&cache, &key(1, &[]), &downloads).await);
     std::fs::write(sources.join("left.new"), "").unwrap();
     drop(cache);
-    drop(SourceCache::open(sources.clone(), 1000));
+    drop(SourceCache::open(sources.clone(), 20_000));
     assert_eq!(names(&sources), 1);
     std::fs::write(sources.join(BOOT_FILE), "another").unwrap();
-    drop(SourceCache::open(sources.clone(), 1000));
+    drop(SourceCache::open(sources.clone(), 20_000));
     assert!(!sources.exists());
 }

@@ -1,6 +1,7 @@
 //! The files of the repository on their way to a worker: found in the mirror of the source, and read piece by piece.
 
 use std::io::{self, BufWriter, Write};
+use std::time::Duration;
 
 use bytes::Bytes;
 use model::{Job, error_chain};
@@ -141,7 +142,12 @@ impl SourceFiles {
                 mirror,
                 permit,
             } = self;
-            let mut writer = BufWriter::with_capacity(FILES_PIECE, Pieces(&sender, &runtime));
+            let sending = Pieces {
+                sender: &sender,
+                runtime: &runtime,
+                pause: FILES_PAUSE,
+            };
+            let mut writer = BufWriter::with_capacity(FILES_PIECE, sending);
             let written = mirror
                 .write_files(&files, &mut writer)
                 .and_then(|()| writer.flush().map_err(FilesError::Unsent));
@@ -157,17 +163,20 @@ impl SourceFiles {
 }
 
 /// Sends what is written.
-struct Pieces<'a>(&'a mpsc::Sender<Piece>, &'a Runtime);
+struct Pieces<'a> {
+    sender: &'a mpsc::Sender<Piece>,
+    runtime: &'a Runtime,
+    /// How long the reader may take for a piece.
+    pause: Duration,
+}
 
 impl Write for Pieces<'_> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         // A file that is larger than the buffer comes whole.
         let piece = &piece[..piece.len().min(FILES_PIECE)];
-        let sending = self.0.send(Ok(Bytes::copy_from_slice(piece)));
-        match self
-            .1
-            .block_on(async { timeout(FILES_PAUSE, sending).await })
-        {
+        let sending = self.sender.send(Ok(Bytes::copy_from_slice(piece)));
+        let sent = async { timeout(self.pause, sending).await };
+        match self.runtime.block_on(sent) {
             Ok(Ok(())) => Ok(piece.len()),
             Ok(Err(_)) => Err(io::ErrorKind::BrokenPipe.into()),
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
@@ -176,5 +185,27 @@ impl Write for Pieces<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reader_that_takes_nothing_does_not_hold_the_stream() {
+        let (sender, kept) = mpsc::channel(FILES_PIECES);
+        let runtime = Runtime::current();
+        let writing = tokio::task::spawn_blocking(move || {
+            let mut pieces = Pieces {
+                sender: &sender,
+                runtime: &runtime,
+                pause: Duration::from_millis(10),
+            };
+            let content = vec![0; (FILES_PIECES + 1) * FILES_PIECE];
+            pieces.write_all(&content).map_err(|error| error.kind())
+        });
+        assert_eq!(writing.await.unwrap(), Err(io::ErrorKind::TimedOut));
+        drop(kept);
     }
 }

@@ -386,7 +386,7 @@ impl Simulation {
             }
         }
         let mut is_prepared = false;
-        for round in 0..ROUNDS {
+        for _ in 0..ROUNDS {
             if self.daemon.is_none() {
                 self.start_daemon().await;
             }

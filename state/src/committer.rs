@@ -284,13 +284,14 @@ impl<E: Engine> Committer<E> {
         self.work().await;
         let Self {
             mut queue,
+            again,
             histories,
             engine,
             ..
         } = self;
         // After a failure nothing more is decided. Others may still write beside the journal, so the engine, and with it
         // the lock of the state, is kept until nobody holds the state any more.
-        drop(histories);
+        drop((again, histories));
         while let Some(waiting) = queue.recv().await {
             drop(waiting);
         }

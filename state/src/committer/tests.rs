@@ -290,6 +290,23 @@ async fn a_commit_that_fails_otherwise_ends_the_thread_and_is_told() {
     }
 }
 
+/// They would wait for ever, and with them whoever waits for the engine to close.
+#[tokio::test]
+async fn commands_that_wait_for_a_second_decision_are_let_go_when_a_commit_fails() {
+    let mut bench = Bench::new();
+    bench.store.inject(Injected::TooLarge);
+    bench.store.inject(Injected::Unknown { stored: false });
+    let first = bench.submit(configure("a"));
+    let second = bench.submit(configure("b"));
+    bench.start().await;
+    let first = first.await.unwrap();
+    assert!(
+        matches!(first, Err(SubmitError::OutcomeUnknown)),
+        "{first:?}"
+    );
+    second.await.unwrap_err();
+}
+
 /// What the store refuses before it writes leaves it as it was: one removed file must not stop the daemon, and refuses
 /// only the command that relies on it.
 #[tokio::test]

@@ -16,6 +16,9 @@ mod time;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use self::steps::Simulation;
 
@@ -61,17 +64,21 @@ fn run(seed: u64, prints: bool) -> Result<usize, String> {
         .start_paused(true)
         .build()
         .unwrap();
-    let simulated = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(async {
-            let mut simulation = Simulation::start(seed, trace.clone()).await;
-            for _ in 0..2 {
-                for _ in 0..STEPS {
-                    simulation.step().await;
-                }
-                simulation.come_to_rest().await;
+    let simulation = async {
+        let mut simulation = Simulation::start(seed, trace.clone()).await;
+        for _ in 0..2 {
+            for _ in 0..STEPS {
+                simulation.step().await;
             }
-            simulation.end().await
-        })
+            simulation.come_to_rest().await;
+        }
+        simulation.end().await
+    };
+    // Tokio's clock stands still, and jumps to the end of this only when nothing else can go on.
+    let bounded = async { timeout(Duration::from_secs(1), simulation).await };
+    let simulated = catch_unwind(AssertUnwindSafe(|| {
+        let simulated = runtime.block_on(bounded);
+        simulated.expect("everything waits for something else")
     }));
     simulated.map_err(|panic| {
         let said = panic.downcast_ref::<String>().cloned();

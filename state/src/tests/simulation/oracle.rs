@@ -138,7 +138,7 @@ impl Oracle {
                 continue;
             };
             self.note_made(&key, found);
-            self.check_slots(&key, head, found);
+            self.check_slots(&key, head, found, now.wall);
             self.check_evaluations(&key, found);
         }
         assert_eq!(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::limits::CATCH_UP;
 use model::{Cause, Outcome, Reason, ScanHead, ScanKey, Timestamp};
-use workflow::{Scan, Triggers};
+use workflow::{CatchUp, Scan, Triggers};
 
 use super::{News, OfScan, Oracle};
 
@@ -15,6 +15,8 @@ pub(super) struct Schedule {
     cursor: Timestamp,
     /// How often a resumption came back to a slot.
     resumed: BTreeMap<Timestamp, usize>,
+    /// The slots of a suspension to which its end has to come back.
+    passed: BTreeSet<Timestamp>,
 }
 
 impl Schedule {
@@ -36,6 +38,7 @@ impl Schedule {
                 on,
                 cursor: cursor.map_or(now, |cursor| cursor.max(now)),
                 resumed: BTreeMap::new(),
+                passed: BTreeSet::new(),
             }),
         }
     }
@@ -49,7 +52,13 @@ impl Schedule {
 }
 
 impl Oracle {
-    pub(super) fn check_slots(&mut self, key: &ScanKey, head: &ScanHead, news: &News) {
+    pub(super) fn check_slots(
+        &mut self,
+        key: &ScanKey,
+        head: &ScanHead,
+        news: &News,
+        wall: Timestamp,
+    ) {
         let Some(of_scan) = self.scans.get_mut(key) else {
             return;
         };
@@ -67,7 +76,9 @@ impl Oracle {
             return;
         };
         let until = cursor.map_or(schedule.cursor, |cursor| cursor.max(schedule.cursor));
-        let mut due = schedule.slots(schedule.cursor, until);
+        let new = schedule.slots(schedule.cursor, until);
+        let mut due = new.clone();
+        let mut came_back = news.counted;
         for record in &news.records {
             match &record.cause {
                 Cause::Slots { first, last, count } => {
@@ -81,6 +92,7 @@ impl Oracle {
                     due.retain(|slot| slot < first || slot > last);
                 }
                 Cause::Resumed { slot } => {
+                    came_back += 1;
                     assert!(
                         *slot <= schedule.cursor,
                         "{name} comes back to {slot} early"
@@ -122,6 +134,21 @@ impl Oracle {
             (least..=most).contains(&counted),
             "{name} counted {counted} checks, for the slots {due:?}"
         );
+        if is_suspended {
+            schedule.passed.extend(new);
+        } else if !news.records.is_empty() || counted > 0 {
+            schedule.passed.retain(|slot| *slot <= wall);
+            let all = schedule.passed.len() + new.len();
+            if schedule.on.catch_up == CatchUp::All && all <= CATCH_UP {
+                let wanted = (schedule.passed.len() + due.len()) as u64;
+                assert!(
+                    came_back >= wanted,
+                    "{name} came back to {came_back} slots only, of {:?} and {due:?}",
+                    schedule.passed
+                );
+            }
+            schedule.passed.clear();
+        }
         schedule.cursor = until;
         of_scan.has_passed = head.passed_slots.is_some();
     }
@@ -132,6 +159,14 @@ impl OfScan {
         if let Some(schedule) = &self.schedule {
             let due = schedule.slots(schedule.cursor, wall);
             assert!(due.is_empty(), "{} has no record of {due:?}", key.scan);
+            let passed = &schedule.passed;
+            let is_settled = passed.first().is_none_or(|slot| *slot > wall);
+            let waits = self.is_suspended || schedule.on.catch_up == CatchUp::None;
+            assert!(
+                is_settled || waits,
+                "{} never came back to {passed:?}",
+                key.scan
+            );
         }
     }
 }

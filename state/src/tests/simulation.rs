@@ -15,6 +15,7 @@ mod time;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -108,15 +109,22 @@ fn whatever_happens_nothing_is_lost_and_nothing_happens_twice() {
         return;
     }
     let seeds = number("EVERSCAN_SEEDS").unwrap_or(SEEDS);
-    let halves = [0, 1].map(|half| {
-        std::thread::spawn(move || {
-            let seeds = (half..seeds).step_by(2);
-            let successes = seeds.map(|seed| run(seed, false));
-            successes.sum::<Result<usize, String>>()
-        })
+    let next = AtomicU64::new(0);
+    let work = || {
+        let mut successes = 0;
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds {
+                return Ok(successes);
+            }
+            // One failure ends the run.
+            successes += run(seed, false).inspect_err(|_| next.store(seeds, Ordering::Relaxed))?;
+        }
+    };
+    let successes: Result<usize, String> = std::thread::scope(|scope| {
+        let halves = [(), ()].map(|()| scope.spawn(work));
+        halves.into_iter().map(|half| half.join().unwrap()).sum()
     });
-    let successes: Result<usize, String> =
-        halves.into_iter().map(|half| half.join().unwrap()).sum();
     let successes = successes.unwrap_or_else(|failure| panic!("{failure}"));
     assert!(successes as u64 > seeds, "hardly any job succeeds");
 }

@@ -1,6 +1,6 @@
 //! Scans, their past and their slots: from the domain to the wire.
 
-use model::{ActiveWorkflow, HistoryLine, Job, ScanKey, Seen, Totals, Upcoming};
+use model::{ActiveWorkflow, HistoryLine, Job, JobId, ScanKey, Seen, Totals, Upcoming};
 use workflow::Scan;
 
 use crate::convert;
@@ -50,6 +50,7 @@ pub(crate) fn job_line(job: &Job) -> wire::JobLine {
         revision: job.revision.id.uuid(),
         reason: Some(job.reason().code().to_owned()),
         runner: run.map(|run| run.runner.name.clone()),
+        retried_by: None,
         created_at: job.created_at,
         started_at: run.map(|run| run.started_at),
         finished_at: None,
@@ -74,6 +75,7 @@ pub(crate) fn history_line(line: HistoryLine) -> wire::JobLine {
         revision: line.revision.uuid(),
         reason: line.reason,
         runner: line.runner,
+        retried_by: line.retried_by.map(JobId::uuid),
         created_at: line.created_at,
         started_at: line.started_at,
         finished_at: Some(line.finished_at),

@@ -35,6 +35,9 @@ pub struct HistoryLine {
     /// The name of the runner that executed it. Absent if none did, and in lines that an older daemon wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<String>,
+    /// The job that retries it. Absent in lines that an older daemon wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retried_by: Option<JobId>,
     /// Bytes of its log, inputs and artifacts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
@@ -91,6 +94,7 @@ impl HistoryLine {
             outputs: run.map(|run| run.outputs.clone()).unwrap_or_default(),
             reason: Some(end.reason.code().to_owned()),
             runner: run.map(|run| run.runner.name.clone()),
+            retried_by: job.retried_by,
             bytes: job.bytes(),
         })
     }

@@ -266,6 +266,7 @@ pub(crate) fn line(number: u128, state: EndState) -> HistoryLine {
         outputs: BTreeMap::new(),
         reason: None,
         runner: None,
+        retried_by: None,
         bytes: 0,
     }
 }

@@ -9,7 +9,9 @@ use uuid::Uuid;
 use wire::{JobState, StepStatus, Trigger};
 
 pub use amounts::{bytes, count, grouped, hits, percent_of};
-pub use sentences::{cause, failed_step, job_sentence, outcome_of, short_commit, stopped_by};
+pub use sentences::{
+    attempt, cause, failed_step, job_sentence, outcome_of, retry_sentence, short_commit, stopped_by,
+};
 pub use times::{ago, at, between, date, duration, in_future, millis, running_for, seconds, usual};
 
 use crate::links;

@@ -56,6 +56,9 @@ pub struct JobLine {
     /// The name of the runner that executed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<String>,
+    /// The job that retries it. Absent in what an older daemon wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retried_by: Option<Uuid>,
     pub created_at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,

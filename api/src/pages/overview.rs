@@ -107,12 +107,13 @@ fn failing<'a>(scans: &'a [ScanStatus], histories: &'a [Vec<JobLine>]) -> Vec<Fa
     scans.iter().zip(histories).filter_map(one).collect()
 }
 
-/// The newest failure after the last success, and how many there are. `history` is newest first.
+/// The newest failure after the last success that nothing retries, and how many there are. `history` is newest first.
 fn failures(history: &[JobLine]) -> Option<(&JobLine, u64)> {
     let since = history
         .iter()
         .take_while(|job| job.state != JobState::Succeeded);
-    let mut failed = since.filter(|job| job.state == JobState::Failed);
+    // One that was retried is not the end of its chain.
+    let mut failed = since.filter(|job| job.state == JobState::Failed && job.retried_by.is_none());
     let newest = failed.next()?;
     Some((newest, failed.count() as u64 + 1))
 }
@@ -213,6 +214,7 @@ mod tests {
             revision: Uuid::nil(),
             reason: None,
             runner: None,
+            retried_by: None,
             created_at: chrono::DateTime::UNIX_EPOCH,
             started_at: None,
             finished_at: None,
@@ -242,5 +244,21 @@ mod tests {
             let found = failures(&history).map(|(newest, count)| (newest.id.as_u128(), count));
             assert_eq!(found, expected, "{states:?}");
         }
+    }
+
+    #[test]
+    fn only_the_last_of_jobs_that_retry_one_another_has_failed() {
+        use JobState::{Failed, Scheduled};
+        let retried = |id, by| JobLine {
+            retried_by: Some(Uuid::from_u128(by)),
+            ..job(id, Failed)
+        };
+        let chain = [job(3, Failed), retried(2, 3), retried(1, 2)];
+        let found = |history: &[JobLine]| failures(history).map(|(newest, all)| (newest.id, all));
+        assert_eq!(found(&chain), Some((Uuid::from_u128(3), 1)));
+        assert_eq!(
+            found(&[job(3, Scheduled), retried(2, 3), retried(1, 2)]),
+            None
+        );
     }
 }

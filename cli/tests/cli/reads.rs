@@ -129,6 +129,7 @@ fn scans() -> Vec<ScanStatus> {
     let workflow = workflow();
     let running = job(JobState::Running);
     let line = JobLine {
+        retried_by: None,
         id: running.id,
         state: running.state,
         trigger: running.trigger,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Refusal;
-use super::job_end::end_job;
+use super::job_end::{ended, settle};
 use super::retry::{LargeInputs, retry};
 use super::triggers::{active, consider, read_by_trigger};
 use crate::change::Change;
@@ -34,12 +34,13 @@ pub(super) fn finish(
         |head| ScanHead::clone(head),
     );
     let had_digests = head.has_digests();
-    let mut finished = end_job(job, event, log_bytes, &mut head, moment)?;
-    let retry = retry(world, &finished.job, large_inputs, moment).map(Arc::new);
+    let mut job = ended(job, event, log_bytes)?;
+    let retry = retry(world, &job, large_inputs, moment).map(Arc::new);
     if let Some(retry) = &retry {
-        Arc::make_mut(&mut finished.job).retried_by = Some(retry.id);
+        Arc::make_mut(&mut job).retried_by = Some(retry.id);
         head.latest_job = head.latest_job.max(retry.id);
     }
+    let finished = settle(job, &mut head, moment)?;
     let job = finished.job.clone();
     if let Some(End {
         reason: Reason::Suspended { .. },
@@ -49,7 +50,7 @@ pub(super) fn finish(
         head.pass_over(&job);
     }
     let head = Arc::new(head);
-    let ended = Ended {
+    let after = Ended {
         job: job.id,
         head: head.clone(),
         scan,
@@ -64,7 +65,7 @@ pub(super) fn finish(
         changes.push(Change::Digests(Arc::new(Digests::of(&head))));
     }
     changes.push(Change::Head(head));
-    changes.extend(follow(world, &ended, moment)?);
+    changes.extend(follow(world, &after, moment)?);
     Ok((job, changes))
 }
 

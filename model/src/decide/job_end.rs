@@ -26,7 +26,7 @@ impl Finished {
     }
 }
 
-/// Ends a job and counts it in its scan's head.
+/// Ends a job that nothing retries, and counts it in its scan's head.
 pub(super) fn end_job(
     job: &Job,
     event: JobEvent,
@@ -34,10 +34,24 @@ pub(super) fn end_job(
     head: &mut ScanHead,
     moment: &Moment<'_>,
 ) -> Result<Finished, Refusal> {
+    settle(ended(job, event, log_bytes)?, head, moment)
+}
+
+/// The record of a job after its end.
+pub(super) fn ended(job: &Job, event: JobEvent, log_bytes: u64) -> Result<Arc<Job>, Refusal> {
     let mut job = job.after(event)?;
     if let Some(run) = Arc::make_mut(&mut job).state.run_mut() {
         run.log_bytes = log_bytes;
     }
+    Ok(job)
+}
+
+/// Writes the line of a job that has ended, and counts it in its scan's head.
+pub(super) fn settle(
+    job: Arc<Job>,
+    head: &mut ScanHead,
+    moment: &Moment<'_>,
+) -> Result<Finished, Refusal> {
     let line = HistoryLine::of(&job).ok_or(Refusal::Unwritable {
         job: job.id,
         record: "history line",

@@ -7,8 +7,8 @@ use crate::form::{Field, Refused};
 use crate::list::{damaged, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading};
 use crate::words::{
-    ago, between, failed_step, hits, icon, job_link, running_for, short_id, state, trigger,
-    trigger_word,
+    ago, attempt, between, failed_step, hits, icon, job_link, running_for, short_id, state,
+    trigger, trigger_word,
 };
 use crate::{links, topics};
 
@@ -185,7 +185,7 @@ fn row(visit: &Visit, job: &Job) -> Markup {
             td { a.quiet href=(links::workflow(&workflow)) { (workflow) } }
             td {
                 (trigger(job.trigger))
-                @if let Some((attempt, attempts)) = job.attempt.zip(job.attempts) { ", attempt " (attempt) " of " (attempts) }
+                (attempt(job.attempt, job.attempts))
             }
             td.wide { (reason(job)) }
             td {

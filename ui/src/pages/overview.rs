@@ -13,7 +13,9 @@ use super::workflow::lanes_legend;
 use super::workflows::EXAMPLE;
 use crate::list::{card, empty, table};
 use crate::shell::{Menu, Shell, Visit, heading, region};
-use crate::words::{ago, condition, copy_button, count, in_future, job_link, running_for, state};
+use crate::words::{
+    ago, condition, copy_button, count, in_future, job_link, retry_sentence, running_for, state,
+};
 use crate::{links, topics};
 
 /// What the viewer may not see is empty, and is not spoken of.
@@ -22,7 +24,7 @@ pub struct Overview<'a> {
     pub sources: &'a [Source],
     pub runners: &'a [Runner],
     pub scans: &'a [ScanStatus],
-    /// Scans that have failed since their last success.
+    /// Scans that have failed since their last success, and were not retried.
     pub failing: &'a [Failing<'a>],
     /// Jobs that are not over, newest first.
     pub unfinished: &'a [Job],
@@ -36,7 +38,7 @@ pub struct Overview<'a> {
     pub lanes: Markup,
 }
 
-/// A scan whose newest job that ran to an end has failed.
+/// A scan whose newest job that ran to an end has failed, and that no job retries.
 #[derive(Debug, Clone, Copy)]
 pub struct Failing<'a> {
     pub scan: &'a ScanStatus,
@@ -177,6 +179,8 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
         .iter()
         .filter(|runner| !runner.connected)
         .collect();
+    let retries = page.unfinished.iter();
+    let retries: Vec<&Job> = retries.filter(|job| job.retry_of.is_some()).collect();
     let suspended = suspended(page.scans);
     let missing = |project: &Project| project.missing_vars.len() + project.missing_secrets.len();
     let missing: usize = page.projects.iter().map(missing).sum();
@@ -186,7 +190,7 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
         "Needs you",
         &html! { (all) },
         &html! {
-            @if all == 0 { (empty(&html! { p { (nothing(visit)) } })) }
+            @if all == 0 { (empty(&html! { p { (nothing(visit, !retries.is_empty())) } })) }
             ul.feed {
                 @for one in page.failing { (failing(visit, one)) }
                 @for source in bad {
@@ -211,18 +215,23 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
                     @for name in &project.missing_secrets { (missing_name("secret", name, &project.name)) }
                 }
                 @for (workflow, scan, suspension) in &suspended { (suspended_part(visit, workflow, *scan, suspension)) }
+                // They need nobody, and are not counted.
+                @for job in retries { (retry(visit, job)) }
             }
         },
     )
 }
 
 /// That nothing needs the viewer, of what the viewer may see.
-fn nothing(visit: &Visit) -> String {
+fn nothing(visit: &Visit, is_retrying: bool) -> String {
     let may = |scopes: &[&str]| scopes.iter().all(|scope| visit.may(scope));
     let known = [
         (
             may(&["workflow:read", "job:read"]),
-            "no scan has failed since its last success",
+            match is_retrying {
+                true => "what has failed since the last success of its scan is tried again",
+                false => "no scan has failed since its last success",
+            },
         ),
         (may(&["project:read"]), "all sources can be read"),
         (may(&["runner:read"]), "all runners are connected"),
@@ -307,6 +316,21 @@ fn failing(visit: &Visit, one: &Failing<'_>) -> Markup {
                 }
             }
             span.muted { (ago(one.newest.finished_at.unwrap_or(one.newest.created_at), visit.now)) }
+        }
+    }
+}
+
+/// A failure that nobody needs to look at yet.
+fn retry(visit: &Visit, job: &Job) -> Markup {
+    let workflow = links::workflow_name(&job.workflow);
+    html! {
+        li {
+            (state(job.state))
+            span {
+                a href=(links::scan(&workflow, &job.scan)) { (job.scan) } " of " (workflow) ": "
+                (job_link(job.id)) (retry_sentence(job))
+            }
+            span.muted { (ago(job.created_at, visit.now)) }
         }
     }
 }

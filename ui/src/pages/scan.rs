@@ -12,7 +12,7 @@ use super::workflow::starts;
 use crate::list::{card, damaged, empty, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
 use crate::words::{
-    ago, at, between, count, grouped, in_future, job_link, running_for, state, trigger,
+    ago, at, attempt, between, count, grouped, in_future, job_link, running_for, state, trigger,
 };
 use crate::{links, topics};
 
@@ -158,7 +158,7 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
 fn unfinished(visit: &Visit, job: &UnfinishedJob) -> Markup {
     html! {
         p { (state(job.state)) " " (job_link(job.id)) ", made " (ago(job.created_at, visit.now))
-            @if let Some((attempt, attempts)) = job.attempt.zip(job.attempts) { ", attempt " (attempt) " of " (attempts) }
+            (attempt(job.attempt, job.attempts))
         }
     }
 }

@@ -84,6 +84,22 @@ fn true_leaves(clause: &Clause) -> Box<dyn Iterator<Item = &Clause> + '_> {
     Box::new(clause.parts.iter().flat_map(true_leaves))
 }
 
+/// Which of the jobs that retry one another a retry is, after a comma.
+pub fn attempt(attempt: Option<u32>, attempts: Option<u32>) -> Markup {
+    html! {
+        @if let Some((attempt, attempts)) = attempt.zip(attempts) { ", attempt " (attempt) " of " (attempts) }
+    }
+}
+
+/// What a retry is for, and when it comes.
+pub fn retry_sentence(job: &Job) -> Markup {
+    html! {
+        @if let Some(earlier) = job.retry_of { " retries " (job_link(earlier)) }
+        (attempt(job.attempt, job.attempts))
+        @if is_pending_retry(job) && let Some(due) = job.not_before { " at " (at(due)) }
+    }
+}
+
 /// Whether it waits for its time and not for a runner.
 fn is_pending_retry(job: &Job) -> bool {
     let waiting = job.waiting.as_ref();
@@ -94,10 +110,7 @@ fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {
     match job.state {
         JobState::Scheduled if is_pending_retry(job) => html! {
             @if let Some(due) = job.not_before { "Retry at " b { (at(due)) } }
-            @if let Some((attempt, attempts)) = job.attempt.zip(job.attempts) {
-                ", attempt " (attempt) " of " (attempts)
-            }
-            "."
+            (attempt(job.attempt, job.attempts)) "."
         },
         JobState::Scheduled => html! {
             "It waits"

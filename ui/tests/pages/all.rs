@@ -170,7 +170,7 @@ fn context(texts: Texts) -> JobContext {
 }
 
 /// A retry whose time has not come.
-fn pending_retry(texts: Texts) -> Job {
+pub(crate) fn pending_retry(texts: Texts) -> Job {
     Job {
         waiting: Some(Explanation {
             code: "retry_due".to_owned(),

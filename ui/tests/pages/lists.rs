@@ -10,6 +10,7 @@ use ui::pages::{
 use ui::shell::Visit;
 use wire::*;
 
+use crate::all::pending_retry;
 use crate::more_values::*;
 use crate::values::*;
 use crate::workflow_values::*;
@@ -169,7 +170,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                             succeeded_at: None,
                         },
                     ],
-                    unfinished: jobs,
+                    unfinished: &[jobs, &[pending_retry(texts)]].concat(),
                     progress: vec![drawing()],
                     slots: &[slot(texts, -600)],
                     projects: &[project(texts)],

@@ -165,6 +165,11 @@ fn a_failed_job_gets_a_job_after_its_pause_in_the_commit_that_ends_it() {
         panic!("{made:?}")
     };
     assert_eq!(ended.retried_by, Some(retry.id));
+    let lines = changes.iter().filter_map(|change| match change {
+        Change::History(entry) => Some(entry.line.retried_by),
+        _ => None,
+    });
+    assert_eq!(lines.collect::<Vec<_>>(), [Some(retry.id)]);
     assert!(retry.id > first);
     let expected = RetryOf {
         job: first,

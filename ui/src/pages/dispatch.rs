@@ -46,7 +46,7 @@ pub fn dispatch(visit: &Visit, page: &Dispatch<'_>) -> Markup {
                     @if inputs.is_empty() { p { "The scan has no inputs." } }
                     @for input in inputs { (field(input, page)) }
                     div.actions {
-                        button.button.first type="submit" { "Start the job" }
+                        button.button.first[page.scan.suspended.is_none()] type="submit" { "Start the job" }
                         a.button href=(links::scan(&workflow, &scan.name)) { "Back" }
                     }
                 }))

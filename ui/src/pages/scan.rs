@@ -38,7 +38,8 @@ pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
     let is_itself = suspended.is_some_and(|it| it.part == SuspendedPart::Scan);
     let actions = html! {
         @if visit.may("dispatch") && page.why.state == "active" {
-            a.button.first href=(links::dispatch(&name, &scan.name)) data-key="d" { "Dispatch" }
+            // The page of a suspended scan asks for nothing: a dispatch would be refused.
+            a.button.first[suspended.is_none()] href=(links::dispatch(&name, &scan.name)) data-key="d" { "Dispatch" }
         }
         @if page.why.state == "active" {
             (toggle(visit, &path, is_itself))

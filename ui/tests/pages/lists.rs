@@ -249,6 +249,20 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
             ),
         ),
         (
+            "scan-suspended",
+            pages::scan(
+                visit,
+                &ScanPage {
+                    status: &scan_status(texts, None),
+                    why: &why(texts),
+                    history: &page(Vec::new()),
+                    ledger: &page(Vec::new()),
+                    slots: &[],
+                    bars: drawing(),
+                },
+            ),
+        ),
+        (
             "runner",
             pages::runner(
                 visit,

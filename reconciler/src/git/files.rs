@@ -185,7 +185,7 @@ impl<'a> Lister<'a> {
         };
         let size = match kind {
             Kind::File { .. } => self.size(&path, entry.object, self.limits.file_bytes)?,
-            Kind::Link => self.size(&path, entry.object, limits::LINK_TARGET_BYTES)?,
+            Kind::Link => self.link(&path, entry.object)?,
             Kind::Submodule => 0,
         };
         // A path may be asked for, and a folder above it, too.
@@ -202,6 +202,19 @@ impl<'a> Lister<'a> {
             return Err(self.too_much("bytes of files", self.limits.total_bytes));
         }
         Ok(())
+    }
+
+    /// The size of a link's target, which must be one that a link can have.
+    fn link(&mut self, path: &[u8], target: Oid) -> Result<usize, FilesError> {
+        let size = self.size(path, target, limits::LINK_TARGET_BYTES)?;
+        let target = self.objects.read(target).map_err(FilesError::Damaged)?;
+        if target.data().is_empty() {
+            return Err(self.refused(path, "is a link with an empty target"));
+        }
+        if target.data().contains(&0) {
+            return Err(self.refused(path, "is a link whose target has a NUL"));
+        }
+        Ok(size)
     }
 
     /// The size of a blob, at most `limit`.

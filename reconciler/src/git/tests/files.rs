@@ -128,10 +128,14 @@ fn a_hostile_tree_is_refused_by_name() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let blob = source.repository.blob(b"x").unwrap();
+    let (empty, nul) = (
+        source.repository.blob(b"").unwrap(),
+        source.repository.blob(b"a\0b").unwrap(),
+    );
     let folder = tree(&source, &[(FILE, b"b", blob)]);
     let long = vec![b'n'; 300];
     type Case<'a> = (&'a [(i32, &'a [u8], Oid)], &'a str);
-    let cases: [Case<'_>; 8] = [
+    let cases: [Case<'_>; 10] = [
         (
             &[(LINK, b"a", blob), (0o040_000, b"a", folder)],
             "a is there twice",
@@ -160,6 +164,14 @@ fn a_hostile_tree_is_refused_by_name() {
         (
             &[(0o040_000, b"top", tree(&source, &[(FILE, b"..", blob)]))],
             "top/.. has a name that leads",
+        ),
+        (
+            &[(LINK, b"void", empty)],
+            "void is a link with an empty target",
+        ),
+        (
+            &[(LINK, b"cut", nul)],
+            "cut is a link whose target has a NUL",
         ),
     ];
     let hidden = tree(&source, &[(0o040_000, b".git", folder)]);

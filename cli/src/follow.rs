@@ -87,6 +87,7 @@ async fn follow_one(
             }
             return Ok(current);
         }
+        why.renew(current.waiting.as_ref(), |text| session.terminal.say(text));
         // A daemon that stopped has ended the stream before the job.
         sleep_until(begun + limits::ASK_AGAIN).await;
     }

@@ -62,6 +62,7 @@ async fn end_of_one(session: &mut Session<'_>, client: &Client, job: Uuid) -> Re
         let held = client.await_job(job);
         current = why.beside(held, |text| session.terminal.say(text)).await?;
         if !current.state.is_terminal() {
+            why.renew(current.waiting.as_ref(), |text| session.terminal.say(text));
             sleep_until(asked + limits::ASK_AGAIN).await;
         }
     }

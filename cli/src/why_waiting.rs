@@ -1,4 +1,4 @@
-//! Tells a waiting person once why a job has not begun.
+//! Tells a waiting person why a job has not begun, and when that changes.
 
 use std::pin::{Pin, pin};
 
@@ -12,6 +12,8 @@ use crate::limits;
 /// A question that is sent if the wait lasts for a while.
 pub(crate) struct WhyWaiting<'a> {
     answer: Option<Pin<Box<dyn Future<Output = Option<Explanation>> + 'a>>>,
+    /// The code of the reason that was reported last. Counts in its message change with every job.
+    reported: Option<String>,
 }
 
 impl<'a> WhyWaiting<'a> {
@@ -28,6 +30,7 @@ impl<'a> WhyWaiting<'a> {
     fn new(answer: impl Future<Output = Option<Explanation>> + 'a) -> Self {
         Self {
             answer: Some(Box::pin(answer)),
+            reported: None,
         }
     }
 
@@ -42,13 +45,23 @@ impl<'a> WhyWaiting<'a> {
             tokio::select! {
                 biased;
                 done = &mut attempt => return done,
-                found = answer => if let Some(found) = found {
-                    say(&format!("the job waits: {}", found.message));
+                found = answer => {
+                    self.answer = None;
+                    self.renew(found.as_ref(), say);
                 },
             }
-            self.answer = None;
         }
         attempt.await
+    }
+
+    /// Passes the reason in a later answer to `say`, if it is another one than before.
+    pub(crate) fn renew(&mut self, reason: Option<&Explanation>, say: impl FnOnce(&str)) {
+        // A wait that has just begun is not worth a line yet.
+        let reason = reason.filter(|_| self.answer.is_none());
+        if let Some(reason) = reason.filter(|it| Some(&it.code) != self.reported.as_ref()) {
+            say(&format!("the job waits: {}", reason.message));
+            self.reported = Some(reason.code.clone());
+        }
     }
 }
 
@@ -82,6 +95,33 @@ mod tests {
             assert_eq!(done, number);
         }
         assert_eq!(messages, ["the job waits: no runner is registered"]);
+    }
+
+    #[tokio::test]
+    async fn another_reason_is_reported_once_and_none_before_the_first() {
+        let reason = |code: &str, message: &str| Explanation {
+            code: code.to_owned(),
+            message: message.to_owned(),
+        };
+        let mut why = WhyWaiting::new(ready(found()));
+        let mut messages = Vec::new();
+        let mut say = |text: &str| messages.push(text.to_owned());
+        why.renew(found().as_ref(), &mut say);
+        why.beside(yield_now(), &mut say).await;
+        for ahead in [2, 2, 1] {
+            let busy = reason("runners_busy", &format!("{ahead} jobs are ahead"));
+            why.renew(Some(&busy), &mut say);
+        }
+        why.renew(None, &mut say);
+        why.renew(found().as_ref(), &mut say);
+        assert_eq!(
+            messages,
+            [
+                "the job waits: no runner is registered",
+                "the job waits: 2 jobs are ahead",
+                "the job waits: no runner is registered",
+            ]
+        );
     }
 
     #[tokio::test]

@@ -310,6 +310,11 @@ impl From<Refusal> for Failure {
             }
             Refusal::RerunNotOver { .. } => Self::new(ErrorCode::IllegalTransition, text)
                 .hint("`everscan job wait` waits for its end; `everscan scan dispatch` starts another one beside it"),
+            Refusal::RetryNotOver { retry, .. } => {
+                Self::new(ErrorCode::IllegalTransition, text).hint(format!(
+                    "`everscan job wait {retry}` waits for its end; `everscan job cancel {retry}` ends it"
+                ))
+            }
             Refusal::ScanRetired { .. } => Self::new(ErrorCode::Retired, text)
                 .hint("push a file that has the scan to bring it back"),
             Refusal::JobNotSilent { .. } => {

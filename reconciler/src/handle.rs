@@ -151,7 +151,8 @@ impl Handle {
         if let Some(first) = first {
             return self.dispatched(first).await;
         }
-        self.state().read(|world| check_rerun(world, job))?;
+        let last = self.last_of_chain(job).await?;
+        self.state().read(|world| check_rerun(world, job, &last))?;
         let inputs = self.state().inputs(job).await?;
         for _ in 0..DISPATCH_TRIES {
             let (revision, inputs, earlier, source) = match which {
@@ -163,7 +164,7 @@ impl Handle {
                 RerunOf::ActiveRevision => {
                     let given = as_given(&inputs);
                     let checked = self.state().read(|world| {
-                        check_rerun(world, job)?;
+                        check_rerun(world, job, &last)?;
                         check_dispatch(world, job.workflow.id, job.scan.as_str(), &given)
                     })?;
                     (checked.revision, checked.inputs, None, None)
@@ -190,6 +191,19 @@ impl Handle {
             }
         }
         Err(DispatchError::KeepsChanging)
+    }
+
+    /// The last of the jobs that retry one another, from `job` on. If it is over, it stays the last one.
+    async fn last_of_chain(&self, job: &Job) -> Result<Arc<Job>, DispatchError> {
+        // What `job` was read as may be older than the state.
+        let now = self.state().job(job.id).await?;
+        let mut last = now.unwrap_or_else(|| Arc::new(job.clone()));
+        while let Some(retry) = last.retried_by
+            && let Some(retry) = self.state().job(retry).await?
+        {
+            last = retry;
+        }
+        Ok(last)
     }
 
     async fn dispatched(&self, job: JobId) -> Result<Arc<Job>, DispatchError> {

@@ -1,5 +1,6 @@
 //! Running finished jobs again.
 
+use chrono::TimeDelta;
 use http::Method;
 use model::Scope;
 use serde_json::json;
@@ -111,6 +112,47 @@ async fn what_is_unfinished_or_gone_is_not_run_again() {
         let refused = rerun(&service, &job, &json!({ "current": current })).await;
         refused.problem(409, "retired");
     }
+}
+
+#[tokio::test]
+async fn a_job_is_not_run_again_while_one_of_its_retries_is_unfinished() {
+    let service = Service::start().await;
+    let retrying = PLAIN.replace("on:", "retry: { attempts: 2 }, on:");
+    service
+        .push(&[("workflows/pipeline.yaml", &retrying)])
+        .await;
+    let first = service.dispatch("only").await;
+    let runner = service.register("one", &["linux"], 1).await;
+    let mut retry = first.clone();
+    for _ in 0..2 {
+        service.clock.advance(TimeDelta::minutes(1));
+        let worker = service.claim(&runner, &[]).await;
+        assert_eq!(worker.id, retry);
+        let resolve = worker.call(Method::POST, &worker.path("resolve"));
+        resolve.send(service.address).await.expect(200);
+        let body = json!({
+            "steps": [{"index": 0, "status": "failed", "outcome": "failed", "exit_code": 3}],
+            "log_records": 0,
+        });
+        let complete = worker.call(Method::POST, &worker.path("complete"));
+        complete.json(&body).send(service.address).await.expect(200);
+        let ended = service.get(&format!("/v0/jobs/{}", worker.id)).await;
+        retry = text(&ended.expect(200)["retried_by"]);
+        for current in [false, true] {
+            let refused = rerun(&service, &first, &json!({ "current": current })).await;
+            let problem = refused.problem(409, "illegal_transition");
+            let detail = format!("job {first} is retried as {retry}, which is not finished");
+            assert!(text(&problem["detail"]).starts_with(&detail), "{problem}");
+            let hint = text(&problem["hint"]);
+            assert!(
+                hint.contains(&format!("everscan job cancel {retry}")),
+                "{problem}"
+            );
+        }
+    }
+    let cancel = Call::post(format!("/v0/jobs/{retry}/cancel"));
+    service.admin(cancel).await.expect(200);
+    rerun(&service, &first, &json!({})).await.expect(202);
 }
 
 #[tokio::test]

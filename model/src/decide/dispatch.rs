@@ -78,13 +78,20 @@ pub fn check_dispatch(
     })
 }
 
-/// Checks that a job can be run again, before its inputs and its revision are read.
-pub fn check_rerun(world: &World, job: &Job) -> Result<(), Refusal> {
-    // What `job` was read as may be older than the world.
-    if let Some(unfinished) = world.job(job.id) {
-        return Err(Refusal::RerunNotOver {
-            job: job.id,
-            state: unfinished.state.name(),
+/// Checks that a job can be run again, before its inputs and its revision are read. `last` is the last job of its chain:
+/// the job itself, or the retry that no other one retries.
+pub fn check_rerun(world: &World, job: &Job, last: &Job) -> Result<(), Refusal> {
+    if !last.state.is_terminal() {
+        return Err(if last.id == job.id {
+            Refusal::RerunNotOver {
+                job: job.id,
+                state: last.state.name(),
+            }
+        } else {
+            Refusal::RetryNotOver {
+                job: job.id,
+                retry: last.id,
+            }
         });
     }
     let workflow = active(world, job.workflow.id)?;

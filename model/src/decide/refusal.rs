@@ -81,6 +81,11 @@ pub enum Refusal {
         /// The name of its state.
         state: &'static str,
     },
+    /// The job is retried. Run again, it would have two unfinished jobs beside each other.
+    #[error(
+        "job {job} is retried as {retry}, which is not finished; wait for it, or cancel it first"
+    )]
+    RetryNotOver { job: JobId, retry: JobId },
     /// The newest revision has no such scan any more.
     #[error("workflow `{workflow}` no longer has the scan `{scan}`")]
     ScanRetired { workflow: String, scan: String },

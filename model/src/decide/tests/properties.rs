@@ -212,8 +212,12 @@ impl Story {
         let Some(job) = self.jobs.get(&self.job(choice)).cloned() else {
             return;
         };
-        let may = check_rerun(&self.house.world, &job);
-        assert!(may.is_err() || job.state.is_terminal());
+        let mut last = &job;
+        while let Some(retry) = last.retried_by {
+            last = &self.jobs[&retry];
+        }
+        let may = check_rerun(&self.house.world, &job, last);
+        assert!(may.is_err() || last.state.is_terminal());
         let revision = self.house.decided.iter().find_map(|change| match change {
             Change::Revision(revision, _) if revision.record.reference.id == job.revision.id => {
                 Some(revision.clone())

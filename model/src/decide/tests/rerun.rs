@@ -11,9 +11,9 @@ use crate::{Actor, Change, Job, JobId, JobState, Reason, Revision, Trigger};
 /// A job of the scan `probe` that is over, and its revision.
 fn over(house: &mut House) -> (Arc<Job>, Arc<Revision>) {
     let (id, token) = house.running();
-    let job = house.world.job(id).unwrap().clone();
-    let revision = house.world.revision(job.revision.id).unwrap().clone();
-    house.run(complete(id, token)).unwrap();
+    let running = house.world.job(id).unwrap();
+    let revision = house.world.revision(running.revision.id).unwrap().clone();
+    let job = house.run(complete(id, token)).unwrap();
     (job, revision)
 }
 
@@ -91,25 +91,25 @@ fn what_is_not_over_or_gone_is_not_run_again() {
     let mut house = House::new();
     let (id, token) = house.running();
     let running = house.world.job(id).unwrap().clone();
-    let refused = check_rerun(&house.world, &running).unwrap_err();
+    let refused = check_rerun(&house.world, &running, &running).unwrap_err();
     assert_eq!(
         refused.to_string(),
         format!("job {id} is running; only what is over can be run again")
     );
-    house.run(complete(id, token)).unwrap();
-    assert_eq!(check_rerun(&house.world, &running), Ok(()));
+    let ended = house.run(complete(id, token)).unwrap();
+    assert_eq!(check_rerun(&house.world, &running, &ended), Ok(()));
     let revision = house.world.revision(running.revision.id).unwrap().clone();
     let command = again(&running, &revision);
 
     let without = "scans: {strict: {on: {dispatch: {}}, steps: [{run: one}]}}";
     let workflow = house.push("nightly", without);
-    let refused = check_rerun(&house.world, &running).unwrap_err();
+    let refused = check_rerun(&house.world, &running, &ended).unwrap_err();
     assert!(matches!(refused, Refusal::ScanRetired { .. }), "{refused}");
     assert_eq!(house.run(command.clone()), Err(refused));
 
     house.push("nightly", NIGHTLY);
     house.run(Retire { workflow }).unwrap();
-    let refused = check_rerun(&house.world, &running).unwrap_err();
+    let refused = check_rerun(&house.world, &running, &ended).unwrap_err();
     assert!(matches!(refused, Refusal::Retired { .. }), "{refused}");
     assert_eq!(house.run(command), Err(refused));
 }

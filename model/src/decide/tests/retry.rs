@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::decide::{
     Cancel, Claim, ClaimOutcome, Complete, Consider, EndJob, Failure, Fire, FollowClock, KeepEnd,
-    LargeInputs, Loss, Resume, Retire, Suspend,
+    LargeInputs, Loss, Resume, Retire, Suspend, check_rerun,
 };
 use crate::job::{StepOutcome, StepStatus};
 use crate::ledger::{Cause, LedgerRecord, Outcome};
@@ -282,6 +282,23 @@ fn failures_and_losses_are_retried_and_other_ends_are_not() {
     scene.house.claim(job, scene.runner).unwrap();
     assert_eq!(scene.cancel(job).retried_by, None);
     assert!(scene.unfinished("poke").is_empty());
+}
+
+#[test]
+fn a_job_is_not_run_again_beside_a_retry_of_its_chain() {
+    let mut scene = Scene::new();
+    let id = scene.dispatch("poke");
+    let first = scene.fail(id);
+    let retry = first.retried_by.unwrap();
+    let refused = check_rerun(&scene.house.world, &first, scene.job(retry)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "job {id} is retried as {retry}, which is not finished; wait for it, or cancel it first"
+        )
+    );
+    let over = scene.cancel(retry);
+    assert_eq!(check_rerun(&scene.house.world, &first, &over), Ok(()));
 }
 
 #[test]

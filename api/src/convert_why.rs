@@ -75,12 +75,14 @@ fn cut_job(job: &Job) -> Option<wire::CutJob> {
     })
 }
 
+/// What is not in its record is added later.
 fn unfinished(job: &Job) -> wire::UnfinishedJob {
     wire::UnfinishedJob {
         id: job.id.uuid(),
         state: convert::state(&job.state),
         trigger: convert::trigger(job.trigger),
         created_at: job.created_at,
+        waiting: None,
         attempt: job.retry_of.map(|retry| retry.attempt),
         attempts: job.retry_of.map(|retry| retry.attempts),
         log_cut: convert::log_cut(job),

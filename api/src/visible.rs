@@ -343,7 +343,7 @@ impl Visible {
     }
 
     /// Why a scheduled job has not begun.
-    pub(crate) fn why_waiting(&self, job: &ShownJob) -> Option<Reason> {
+    pub(crate) fn why_waiting(&self, job: &Job) -> Option<Reason> {
         // Read before the world: the code that hands out jobs reads both in the other order.
         let in_hand = self.jobs_in_hand();
         let holding = |runner| in_hand.get(&runner);

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{DamagedLines, JobState, LogCut, Resumption, RevisionRef, Suspension, Trigger};
+use crate::{
+    DamagedLines, Explanation, JobState, LogCut, Resumption, RevisionRef, Suspension, Trigger,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
@@ -74,6 +76,9 @@ pub struct UnfinishedJob {
     pub state: JobState,
     pub trigger: Trigger,
     pub created_at: DateTime<Utc>,
+    /// Why it has not begun, while it is scheduled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Explanation>,
     /// Of a retry: its place among the jobs that retry one another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,

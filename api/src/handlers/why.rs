@@ -20,6 +20,7 @@ pub(crate) async fn load_why(me: &Visible, request: &Request) -> Result<wire::Wh
     let (workflow, key) = (&found.0, found.map(|(_, key)| key.clone()));
     let at = request.query.time("at")?;
     let why = me.why(&key, at, request.query.limit()?).await?;
+    let waiting: Vec<_> = why.unfinished.iter().map(|it| me.why_waiting(it)).collect();
     let mut answer = match workflow.scan(&key.scan) {
         Some(scan) => convert_why::why(workflow, scan, why),
         None => {
@@ -27,6 +28,9 @@ pub(crate) async fn load_why(me: &Visible, request: &Request) -> Result<wire::Wh
             convert_why::of_removed(workflow, &key.scan, removed_by.as_ref(), why)
         }
     };
+    for (job, reason) in answer.unfinished.iter_mut().zip(&waiting) {
+        job.waiting = reason.as_ref().map(convert::explanation);
+    }
     if at.is_none() {
         me.read(|seen| {
             let own = seen.latest_suspension(key.workflow, Some(&key.scan));

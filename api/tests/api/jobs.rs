@@ -138,6 +138,17 @@ async fn a_scan_that_never_existed_differs_from_one_without_jobs_and_from_a_remo
     why("nightly").await.problem(404, "not_found");
 }
 
+#[tokio::test]
+async fn why_says_what_a_job_waits_for() {
+    let service = Service::start().await;
+    let id = service.dispatch("large").await;
+    let job = service.get(&format!("/v0/jobs/{id}")).await.expect(200);
+    assert_eq!(job["waiting"]["code"], "no_runner");
+    let path = "/v0/workflows/pipeline/scans/large/why";
+    let why = service.get(path).await.expect(200);
+    assert_eq!(why["unfinished"][0]["waiting"], job["waiting"]);
+}
+
 /// The runner learns that the job may be retried, and people learn which job retries which, and when.
 #[tokio::test]
 async fn a_failed_job_names_its_retry_and_the_retry_when_it_is_due() {

@@ -374,6 +374,10 @@ pub(crate) fn why() -> Why {
             state: JobState::Scheduled,
             trigger: Trigger::Expr,
             created_at: at(2),
+            waiting: Some(Explanation {
+                code: "no_runner".to_owned(),
+                message: "no runner is registered".to_owned(),
+            }),
             attempt: Some(2),
             attempts: Some(4),
             log_cut: None,

@@ -256,6 +256,7 @@ pub(crate) fn why(texts: Texts) -> Why {
             state: JobState::Running,
             trigger: Trigger::Expr,
             created_at: ago(260),
+            waiting: None,
             attempt: Some(2),
             attempts: Some(4),
             log_cut: None,

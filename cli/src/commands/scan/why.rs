@@ -61,7 +61,7 @@ fn text(why: &Why) -> String {
     });
     let unfinished = why.unfinished.iter().map(|job| {
         format!(
-            "{} {} ({}{}{})",
+            "{} {} ({}{}{}{})",
             job.id,
             job.state.as_str(),
             job.trigger.as_str(),
@@ -72,7 +72,10 @@ fn text(why: &Why) -> String {
                 }),
             job.log_cut
                 .as_ref()
-                .map_or_else(String::new, |cut| format!("; its log is {}", cut_at(cut)))
+                .map_or_else(String::new, |cut| format!("; its log is {}", cut_at(cut))),
+            job.waiting
+                .as_ref()
+                .map_or_else(String::new, |why| format!("; waits: {}", why.message))
         )
     });
     let unfinished: Vec<String> = unfinished.collect();

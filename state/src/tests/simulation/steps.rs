@@ -173,7 +173,10 @@ impl Simulation {
     /// Time passes. Runners that can poll do so meanwhile.
     async fn pass(&mut self, mut millis: i64) {
         loop {
+            // A late request comes at its time, not at the end of a chunk.
+            let arrivals = self.late.iter().map(|(at, _)| at - self.time.steady());
             let step = millis.min(CHUNK);
+            let step = arrivals.fold(step, i64::min).max(0);
             self.time.pass(step);
             millis -= step;
             let now = self.time.steady();

@@ -101,22 +101,29 @@ pub fn retry_sentence(job: &Job) -> Markup {
 }
 
 /// Whether it waits for its time and not for a runner.
-fn is_pending_retry(job: &Job) -> bool {
+pub fn is_pending_retry(job: &Job) -> bool {
     let waiting = job.waiting.as_ref();
     waiting.is_some_and(|waiting| waiting.code == "retry_due")
 }
 
-fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {
-    match job.state {
-        JobState::Scheduled if is_pending_retry(job) => html! {
+/// What a scheduled job waits for, in a sentence.
+pub fn what_it_waits_for(job: &Job) -> Markup {
+    if is_pending_retry(job) {
+        return html! {
             @if let Some(due) = job.not_before { "Retry at " b { (at(due)) } }
             (attempt(job.attempt, job.attempts)) "."
-        },
-        JobState::Scheduled => html! {
-            "It waits"
-            @if let Some(waiting) = &job.waiting { ": " b { (waiting.message) } }
-            "."
-        },
+        };
+    }
+    html! {
+        "It waits"
+        @if let Some(waiting) = &job.waiting { ": " b { (waiting.message) } }
+        "."
+    }
+}
+
+fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {
+    match job.state {
+        JobState::Scheduled => what_it_waits_for(job),
         JobState::Running => html! {
             "It runs"
             @if let Some(started) = job.started_at { " for " b { (running_for(started, now)) } }

@@ -228,6 +228,19 @@ pub(crate) fn slot(texts: Texts, seconds: i64) -> Slot {
     }
 }
 
+fn unfinished(number: u128, state: JobState, attempt: Option<u32>) -> UnfinishedJob {
+    UnfinishedJob {
+        id: id(number),
+        state,
+        trigger: Trigger::Expr,
+        created_at: ago(260),
+        waiting: None,
+        attempt,
+        attempts: attempt.map(|_| 4),
+        log_cut: None,
+    }
+}
+
 pub(crate) fn why(texts: Texts) -> Why {
     Why {
         workflow: texts.text("infra/net/recon"),
@@ -251,16 +264,11 @@ pub(crate) fn why(texts: Texts) -> Why {
             }),
         }),
         dispatch: true,
-        unfinished: vec![UnfinishedJob {
-            id: id(3),
-            state: JobState::Running,
-            trigger: Trigger::Expr,
-            created_at: ago(260),
-            waiting: None,
-            attempt: Some(2),
-            attempts: Some(4),
-            log_cut: None,
-        }],
+        unfinished: vec![
+            unfinished(10, JobState::Scheduled, None),
+            unfinished(9, JobState::Scheduled, Some(2)),
+            unfinished(3, JobState::Running, Some(2)),
+        ],
         cut_job: Some(CutJob {
             id: id(2),
             log_cut: LogCut {

@@ -1,4 +1,4 @@
-//! A job that is watched to its end. The page is never loaded again.
+//! A job that is watched to its end, without a reload, and one that is retried.
 
 use crate::browser::Browser;
 use crate::stage::{is_marked, mark};
@@ -10,15 +10,20 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
         return;
     };
     let mut world = World::new();
-    let gates = ["first", "second"].map(|name| world.path(name));
+    let gates = ["first", "second", "third"].map(|name| world.path(name));
     let workflow = format!(
         "scans:\n  slow:\n    on: {{ dispatch: {{}} }}\n    steps:\n      - run: |\n          \
          echo the first line\n          \
          until [ -e {} ]; do sleep 0.05; done\n          \
          echo the second line\n          \
-         until [ -e {} ]; do sleep 0.05; done\n      - run: echo the last line\n",
+         until [ -e {} ]; do sleep 0.05; done\n      - run: echo the last line\n  \
+         again:\n    on: {{ dispatch: {{}} }}\n    retry: {{ attempts: 1, backoff: 1s }}\n    steps:\n      - run: |\n          \
+         [ -e {ran} ] || {{ touch {ran}; exit 1; }}\n          \
+         until [ -e {} ]; do sleep 0.05; done\n",
         gates[0].display(),
         gates[1].display(),
+        gates[2].display(),
+        ran = world.path("ran").display(),
     );
     world.init_repository();
     world.push(&[("slow.yaml", Some(&workflow))]);
@@ -57,4 +62,23 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
     assert_eq!(browser.count("#log-text:focus"), 1);
     assert_eq!(browser.text("#log mark"), "second");
     assert!(is_marked(&browser));
+
+    // A job that fails, and the one that retries it.
+    let first = world.dispatch("slow", "again", &[]);
+    browser.open(&world, &format!("/jobs/{first}"));
+    browser.shows("#head", "failed");
+    let retry = world.json(&["job", "show", &first])["retried_by"].clone();
+    let retry = retry.as_str().unwrap();
+    browser.open(&world, "/");
+    browser.shows("#needs", "attempt 2 of 2");
+    assert_eq!(browser.count("#needs .state.failed"), 0);
+    browser.click(&format!("#needs a[href='/jobs/{first}']"));
+    browser.arrives(&format!("/jobs/{first}"));
+    browser.click(&format!("#head .facts a[href='/jobs/{retry}']"));
+    browser.arrives(&format!("/jobs/{retry}"));
+    browser.shows("#head .facts", "2 of 2");
+    std::fs::write(&gates[2], "").unwrap();
+    browser.shows("#head", "succeeded");
+    browser.click(&format!("#head .facts a[href='/jobs/{first}']"));
+    browser.arrives(&format!("/jobs/{first}"));
 }

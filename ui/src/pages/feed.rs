@@ -1,5 +1,7 @@
 //! What happened in a workflow, and what did not and why.
 
+use std::cmp::Reverse;
+
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use wire::{JobLine, JobState, LedgerCause, LedgerOutcome, LedgerRecord};
@@ -22,39 +24,82 @@ pub struct Past<'a> {
     pub jobs: &'a [JobLine],
 }
 
-enum Entry<'a> {
+#[derive(Clone, Copy)]
+enum What<'a> {
     Decided(&'a LedgerRecord),
     Ended(&'a JobLine),
 }
 
+struct Entry<'a> {
+    at: DateTime<Utc>,
+    scan: &'a str,
+    what: What<'a>,
+    /// Its place among those of its kind of its scan, newest first.
+    place: usize,
+}
+
+impl Entry<'_> {
+    /// The order in which things happened, the same each time. Within one moment a cause is before its effect: the end of
+    /// a job before the job that it starts, a decision before the end of a job that it ended.
+    fn order(&self) -> impl Ord {
+        let rank = match self.what {
+            What::Ended(job) if is_ended_by_decision(job) => 2,
+            What::Decided(_) => 1,
+            What::Ended(_) => 0,
+        };
+        (self.at, rank, self.scan, Reverse(self.place))
+    }
+}
+
+fn is_ended_by_decision(job: &JobLine) -> bool {
+    job.state == JobState::Skipped || job.reason.as_deref() == Some("replaced")
+}
+
 /// `workflow` is `source/name`.
 pub(super) fn feed(visit: &Visit, workflow: &str, pasts: &[Past<'_>]) -> Markup {
-    let mut entries: Vec<(DateTime<Utc>, &str, Entry<'_>)> = Vec::new();
-    for past in pasts {
-        let ledger = past.ledger.iter().take(MOST);
-        entries.extend(ledger.map(|record| (record.at, past.scan, Entry::Decided(record))));
-        let ended = past.jobs.iter().take(MOST);
-        let ended = ended.filter_map(|job| Some((job.finished_at?, past.scan, Entry::Ended(job))));
-        entries.extend(ended);
-    }
-    entries.sort_by(|(one, ..), (other, ..)| other.cmp(one));
-    entries.truncate(MOST);
+    let entries = entries(pasts);
     html! {
         @if entries.is_empty() {
             (empty(&html! { p { "Nothing yet: no job of it is over, and no schedule or expression was evaluated." } }))
         }
         ul.feed.events {
-            @for (at, scan, entry) in &entries {
+            @for entry in &entries {
                 li {
-                    @match entry {
-                        Entry::Decided(record) => { (decided(workflow, scan, record)) }
-                        Entry::Ended(job) => { (ended(scan, job)) }
+                    @match entry.what {
+                        What::Decided(record) => { (decided(workflow, entry.scan, record)) }
+                        What::Ended(job) => { (ended(entry.scan, job)) }
                     }
-                    span.muted.small { (ago(*at, visit.now)) }
+                    span.muted.small { (ago(entry.at, visit.now)) }
                 }
             }
         }
     }
+}
+
+/// The newest, in their order.
+fn entries<'a>(pasts: &[Past<'a>]) -> Vec<Entry<'a>> {
+    let mut entries = Vec::new();
+    for Past { scan, ledger, jobs } in pasts {
+        let ledger = ledger.iter().enumerate().take(MOST);
+        entries.extend(ledger.map(|(place, record)| Entry {
+            at: record.at,
+            scan,
+            what: What::Decided(record),
+            place,
+        }));
+        let ended = jobs.iter().enumerate().take(MOST);
+        entries.extend(ended.filter_map(|(place, job)| {
+            Some(Entry {
+                at: job.finished_at?,
+                scan,
+                what: What::Ended(job),
+                place,
+            })
+        }));
+    }
+    entries.sort_by(|one, other| other.order().cmp(&one.order()));
+    entries.truncate(MOST);
+    entries
 }
 
 fn decided(workflow: &str, scan: &str, record: &LedgerRecord) -> Markup {
@@ -122,5 +167,73 @@ const fn word(state: JobState) -> &'static str {
         JobState::Running => "runs",
         JobState::Succeeded => "succeeded",
         JobState::Failed => "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+    use wire::Trigger;
+
+    use super::*;
+
+    const AT: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
+    fn ended(number: u128, state: JobState, reason: &str) -> JobLine {
+        JobLine {
+            id: Uuid::from_u128(number),
+            state,
+            trigger: Trigger::Cron,
+            revision: Uuid::nil(),
+            reason: Some(reason.to_owned()),
+            runner: None,
+            retried_by: None,
+            created_at: AT,
+            started_at: None,
+            finished_at: Some(AT),
+            artifacts: Default::default(),
+            bytes: 0,
+        }
+    }
+
+    fn made(number: u128, cause: LedgerCause) -> LedgerRecord {
+        LedgerRecord {
+            at: AT,
+            cause,
+            evaluation: None,
+            outcome: LedgerOutcome::Made {
+                job: Uuid::from_u128(number),
+            },
+        }
+    }
+
+    /// The jobs of the entries, newest first.
+    fn jobs(pasts: &[Past<'_>]) -> Vec<(&'static str, u128)> {
+        let entries = entries(pasts);
+        let jobs = entries.iter().map(|entry| match entry.what {
+            What::Ended(job) => ("ended", job.id.as_u128()),
+            What::Decided(record) => match record.outcome {
+                LedgerOutcome::Made { job } => ("made", job.as_u128()),
+                _ => unreachable!("every record made a job"),
+            },
+        });
+        jobs.collect()
+    }
+
+    #[test]
+    fn within_a_moment_a_cause_is_before_its_effect() {
+        let hosts = [ended(1, JobState::Succeeded, "steps_succeeded")];
+        let success = LedgerCause::Success {
+            scan: "hosts".to_owned(),
+            job: Uuid::from_u128(1),
+        };
+        let probe = [made(3, success.clone()), made(2, success)];
+        let old = [ended(0, JobState::Cancelled, "replaced")];
+        let of = |scan, ledger, jobs| Past { scan, ledger, jobs };
+        let pasts = [of("probe", &probe[..], &old[..]), of("hosts", &[], &hosts)];
+        let expected = [("ended", 0), ("made", 3), ("made", 2), ("ended", 1)];
+        assert_eq!(jobs(&pasts), expected, "newest first");
+        let [one, other] = pasts;
+        assert_eq!(jobs(&[other, one]), expected, "in any order of the scans");
     }
 }

@@ -298,7 +298,7 @@ impl<'a> Field<'a> {
     fn notes(&self, error: Option<&str>) -> Markup {
         html! {
             @if let Some(error) = error { p.error id={ (self.id()) "-error" } { (with_code(error)) } }
-            @if !self.hint.is_empty() { p.hint id={ (self.id()) "-hint" } { (self.hint) } }
+            @if !self.hint.is_empty() { p.hint id={ (self.id()) "-hint" } { (with_code(self.hint)) } }
         }
     }
 }

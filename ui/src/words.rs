@@ -140,6 +140,14 @@ mod tests {
                 "no <code>a&lt;b&gt;</code>: <code>c</code>",
             ),
             ("one ` alone", "one ` alone"),
+            (
+                "`<script>alert(1)</script>` and ` alone",
+                "`&lt;script&gt;alert(1)&lt;/script&gt;` and ` alone",
+            ),
+            (
+                "`<script>` </code>` `",
+                "<code>&lt;script&gt;</code> &lt;/code&gt;<code> </code>",
+            ),
             ("<i>", "&lt;i&gt;"),
             ("", ""),
         ] {

@@ -6,7 +6,7 @@ use wire::{Artifact, ArtifactEntry, Job, Page};
 use crate::links;
 use crate::list::{card, empty, facts, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
-use crate::words::{at, bytes, hits, short_id};
+use crate::words::{at, bytes, hits, short_id, with_code};
 
 pub struct ArtifactEntries<'a> {
     pub job: &'a Job,
@@ -32,7 +32,7 @@ pub fn artifact_entries(visit: &Visit, page: &ArtifactEntries<'_>) -> Markup {
             ("digest of names and contents", html! { code.cut title=(artifact.content_digest) { (artifact.content_digest) } }),
         ]))
         @if let Some(removed) = &artifact.removed {
-            div.banner role="note" { p { "Gone since " (at(removed.at)) ": " (removed.message) ", by " (removed.actor) ". The digest stays." } }
+            div.banner role="note" { p { "Gone since " (at(removed.at)) ": " (with_code(&removed.message)) ", by " (removed.actor) ". The digest stays." } }
         } @else {
             form.filters method="get" action={ (links::artifact(job.id, &artifact.name)) "/diff" } aria-label="Compare" {
                 div.field {

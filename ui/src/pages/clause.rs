@@ -5,7 +5,7 @@ use serde_json::Value;
 use uuid::Uuid;
 use wire::{Clause, Evaluation};
 
-use crate::words::{count, job_link};
+use crate::words::{count, job_link, with_code};
 
 /// The deepest part that is shown. The language allows fewer, so this only keeps a page finite.
 const DEEPEST: usize = 64;
@@ -53,7 +53,7 @@ fn part(clause: &Clause, depth: usize) -> Markup {
     html! {
         div.clause {
             p { (value(clause)) " " code { (clause.text) } }
-            @if let Some(error) = &clause.error { p.note { (error) } }
+            @if let Some(error) = &clause.error { p.note { (with_code(error)) } }
             @if !clause.jobs.is_empty() {
                 p.read {
                     "read "

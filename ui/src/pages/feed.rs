@@ -9,7 +9,7 @@ use wire::{JobLine, JobState, LedgerCause, LedgerOutcome, LedgerRecord};
 use crate::links;
 use crate::list::empty;
 use crate::shell::Visit;
-use crate::words::{ago, between, cause, icon, job_link, state_icon, trigger_word};
+use crate::words::{ago, between, cause, icon, job_link, state_icon, trigger_word, with_code};
 
 /// The newest entries that are shown.
 const MOST: usize = 20;
@@ -113,14 +113,14 @@ fn decided(workflow: &str, scan: &str, record: &LedgerRecord) -> Markup {
         LedgerOutcome::NotMade { message, .. } => html! {
             (state_icon("skipped"))
             span {
-                b { (scan) } " did not start: " (message)
+                b { (scan) } " did not start: " (with_code(message))
                 @if is_repeated { ", " (cause(record)) }
                 " · " (why)
             }
         },
         LedgerOutcome::Skipped { job, message, .. } => html! {
             (state_icon("skipped"))
-            span { b { (scan) } " was skipped: " (message) " · " (job_link(*job)) " · " (why) }
+            span { b { (scan) } " was skipped: " (with_code(message)) " · " (job_link(*job)) " · " (why) }
         },
     }
 }

@@ -8,7 +8,7 @@ use crate::list::{damaged, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading};
 use crate::words::{
     ago, attempt, between, failed_step, hits, icon, job_link, running_for, short_id, state,
-    trigger, trigger_word,
+    trigger, trigger_word, with_code,
 };
 use crate::{links, topics};
 
@@ -187,7 +187,7 @@ fn row(visit: &Visit, job: &Job) -> Markup {
                 (trigger(job.trigger))
                 (attempt(job.attempt, job.attempts))
             }
-            td.wide { (reason(job)) }
+            td.wide { (with_code(&reason(job))) }
             td {
                 @if let Some(runner) = &job.runner {
                     @if visit.may("runner:read") { a.quiet href=(links::runner(runner.id)) { (runner.name) } }

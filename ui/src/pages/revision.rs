@@ -9,7 +9,7 @@ use wire::{
 use crate::links;
 use crate::list::{card, diagnostics, empty, facts};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
-use crate::words::{at, condition, count, grouped, short_commit};
+use crate::words::{at, condition, count, grouped, short_commit, with_code};
 
 pub struct RevisionPage<'a> {
     /// As `source/name`.
@@ -82,7 +82,7 @@ fn source(text: &RevisionText) -> Markup {
                     a href={ "#L" (number) } aria-label={ "Line " (number) } { (number) }
                     code.t { (line) }
                 }
-                @for diagnostic in at_line(number) { p.beside { (diagnostic.message) } }
+                @for diagnostic in at_line(number) { p.beside { (with_code(&diagnostic.message)) } }
             }
         }
     }

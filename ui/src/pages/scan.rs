@@ -13,7 +13,7 @@ use crate::list::{card, damaged, empty, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
 use crate::words::{
     ago, at, attempt, between, count, grouped, in_future, is_pending_retry, job_link, running_for,
-    state, trigger, what_it_waits_for,
+    state, trigger, what_it_waits_for, with_code,
 };
 use crate::{links, topics};
 
@@ -106,7 +106,7 @@ fn never(page: &ScanPage<'_>) -> Markup {
         @if let Some(record) = page.ledger.items.first()
             && let wire::LedgerOutcome::NotMade { message, .. } = &record.outcome
         {
-            ": " (message)
+            ": " (with_code(message))
         }
     }
 }

@@ -6,7 +6,9 @@ use wire::{Condition, Source, SourceAccess, StaleFile, Tip};
 use super::sources::{shape_of, source_state};
 use crate::list::{card, diagnostics, excerpt, facts};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
-use crate::words::{ago, at, condition, count, running_for, seconds, sentence, short_commit};
+use crate::words::{
+    ago, at, condition, count, running_for, seconds, sentence, short_commit, with_code,
+};
 use crate::{form, links, topics};
 
 pub fn source(visit: &Visit, source: &Source) -> Markup {
@@ -68,7 +70,7 @@ fn condition_row(visit: &Visit, one: &Condition) -> Markup {
     html! {
         li {
             (condition(shape_of(one), &one.kind))
-            span { (sentence(&one.message)) }
+            span { (with_code(&sentence(&one.message))) }
             span.muted { "for " (running_for(one.changed_at, visit.now)) }
         }
     }

@@ -9,7 +9,7 @@ use super::suspension::{banner, resumed, toggle};
 use super::workflows::workflow_state;
 use crate::list::{card, diagnostics, empty, excerpt, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
-use crate::words::{ago, at, count, grouped, in_future, short_commit, state, trigger};
+use crate::words::{ago, at, count, grouped, in_future, short_commit, state, trigger, with_code};
 use crate::{links, topics};
 
 pub struct WorkflowPage<'a> {
@@ -99,7 +99,7 @@ fn banners(workflow: &Workflow, name: &str) -> Markup {
     html! {
         (banner(workflow.suspended.as_ref(), None))
         @if let Some(retired) = &workflow.retired {
-            div.banner role="note" { p { b { "Retired: " } (retired.message) ". Nothing of it starts." } }
+            div.banner role="note" { p { b { "Retired: " } (with_code(&retired.message)) ". Nothing of it starts." } }
         }
         @if let Some(stale) = &workflow.stale { (stale_banner(stale, name)) }
         @if !workflow.warnings.is_empty() {

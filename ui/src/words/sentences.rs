@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
 use wire::{Clause, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord, StepOutcome, Trigger};
 
-use super::{at, between, bytes, count, job_link, running_for};
+use super::{at, between, bytes, count, job_link, running_for, with_code};
 
 /// Why a job exists and what became of it, in one or two sentences. `made_by` is the line of the ledger that says it
 /// was made, if it is known. `usual` is how long jobs of its scan take.
@@ -116,7 +116,7 @@ pub fn what_it_waits_for(job: &Job) -> Markup {
     }
     html! {
         "It waits"
-        @if let Some(waiting) = &job.waiting { ": " b { (waiting.message) } }
+        @if let Some(waiting) = &job.waiting { ": " b { (with_code(&waiting.message)) } }
         "."
     }
 }
@@ -135,13 +135,15 @@ fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {
         },
         JobState::Succeeded => html! { "It " b { "succeeded" } (after(job)) "." },
         JobState::Failed => html! {
-            "It " b { "failed" } (after(job)) ": " (failure(job)) "."
+            "It " b { "failed" } (after(job)) ": " (with_code(&failure(job))) "."
             @if let Some(next) = job.retried_by { " " (job_link(next)) " retries it." }
         },
         JobState::Cancelled => {
-            html! { "It was " b { "cancelled" } (after(job)) ": " (stopped_by(job)) "." }
+            html! { "It was " b { "cancelled" } (after(job)) ": " (with_code(&stopped_by(job))) "." }
         }
-        JobState::Skipped => html! { "It was " b { "skipped" } ": " (job.reason.message) "." },
+        JobState::Skipped => {
+            html! { "It was " b { "skipped" } ": " (with_code(&job.reason.message)) "." }
+        }
     }
 }
 
@@ -217,9 +219,9 @@ pub fn cause(record: &LedgerRecord) -> Markup {
 pub fn outcome_of(record: &LedgerRecord) -> Markup {
     match &record.outcome {
         LedgerOutcome::Made { job } => html! { "made " (job_link(*job)) },
-        LedgerOutcome::NotMade { message, .. } => html! { "no job: " (message) },
+        LedgerOutcome::NotMade { message, .. } => html! { "no job: " (with_code(message)) },
         LedgerOutcome::Skipped { job, message, .. } => {
-            html! { "skipped " (job_link(*job)) ": " (message) }
+            html! { "skipped " (job_link(*job)) ": " (with_code(message)) }
         }
     }
 }

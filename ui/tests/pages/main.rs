@@ -15,7 +15,7 @@ use parsed::{Element, elements};
 use values::Texts;
 
 const PLAIN: Texts = Texts("");
-const HOSTILE: Texts = Texts("\"'><script>alert(1)</script>&amp; <b style=\"x\">");
+const HOSTILE: Texts = Texts("\"'`><script>alert(1)</script>&amp; <b style=\"x\">");
 
 fn pages() -> impl Iterator<Item = (String, Vec<Element>)> {
     [PLAIN, HOSTILE].into_iter().flat_map(|texts| {

@@ -114,7 +114,7 @@ pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
                 "claimed"
             }
             .to_owned(),
-            message: texts.text("claimed by a runner"),
+            message: texts.text("claimed by a runner with `gpu`"),
             actor: texts.text("north-1"),
         },
         waiting: (state == JobState::Scheduled).then(|| explanation(texts)),
@@ -178,7 +178,7 @@ pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
 pub(crate) fn explanation(texts: Texts) -> Explanation {
     Explanation {
         code: "no_runner_fits".to_owned(),
-        message: texts.text("no connected runner has the label gpu"),
+        message: texts.text("no connected runner has the label `gpu`"),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::list::{card, empty};
 use crate::pages::clause::evaluation;
 use crate::shell::Visit;
 use crate::words::{
-    at, between, bytes, cause, count, icon, in_future, job_link, running_for, step_state,
+    at, between, bytes, cause, count, icon, in_future, job_link, running_for, step_state, with_code,
 };
 use crate::{form, links};
 
@@ -79,7 +79,7 @@ fn step_row(visit: &Visit, job: &Job, step: &Step, script: Option<&str>) -> Mark
                 @if let Some(code) = step.exit_code.filter(|code| *code != 0) {
                     span.note { "exit code " (code) @if differs { ", allowed to fail" } }
                 }
-                @if let Some(error) = &step.error { span.note { (error) } }
+                @if let Some(error) = &step.error { span.note { (with_code(error)) } }
             }
         }
     }
@@ -122,7 +122,7 @@ pub(super) fn why(page: &JobPage<'_>) -> Markup {
                         @if let Some(who) = &job.dispatched_by {
                             p { "Dispatched by " b { (who) } " at " (at(job.created_at)) "." }
                         }
-                        p { "State: " (job.reason.message) ". By " b { (job.reason.actor) } "." }
+                        p { "State: " (with_code(&job.reason.message)) ". By " b { (job.reason.actor) } "." }
                     }
                 }
             }
@@ -195,7 +195,7 @@ fn artifact_row(visit: &Visit, page: &JobPage<'_>, artifact: &Artifact) -> Marku
         li {
             @if let Some(removed) = &artifact.removed {
                 b { (artifact.name) } ", " (bytes(artifact.size))
-                p.small.muted { "Gone since " (at(removed.at)) ": " (removed.message) ". The digest stays." }
+                p.small.muted { "Gone since " (at(removed.at)) ": " (with_code(&removed.message)) ". The digest stays." }
             } @else {
                 a href=(links::artifact(job.id, &artifact.name)) download { (artifact.name) ".zip" } ", " (bytes(artifact.size))
                 " · " a href=(links::artifact_entries(job.id, &artifact.name)) { "files" }

@@ -83,6 +83,7 @@ fn unfinished(job: &Job) -> wire::UnfinishedJob {
         trigger: convert::trigger(job.trigger),
         created_at: job.created_at,
         waiting: None,
+        not_before: job.not_before,
         attempt: job.retry_of.map(|retry| retry.attempt),
         attempts: job.retry_of.map(|retry| retry.attempts),
         log_cut: convert::log_cut(job),

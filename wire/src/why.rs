@@ -79,6 +79,9 @@ pub struct UnfinishedJob {
     /// Why it has not begun, while it is scheduled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Explanation>,
+    /// Of a retry, and of scans that start each other for ever: no runner gets it earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<DateTime<Utc>>,
     /// Of a retry: its place among the jobs that retry one another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,

@@ -10,11 +10,10 @@ use ui::pages::{self, Dispatch, ScanPage};
 use ui::{chart, links};
 use uuid::Uuid;
 use warp::reply::Response;
-use wire::{ErrorCode, Input, Job, Page, Project, Runner, ScanStatus};
+use wire::{ErrorCode, Input, Page, Project, Runner, ScanStatus};
 
 use super::charts;
 use super::frame::{Frame, html, see_other};
-use super::jobs::is_of_the_workflow;
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::{dispatch, jobs, projects, runners, scans, why};
@@ -40,12 +39,10 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let ledger = scans::load_ledger(frame.me, &frame.request.asking(&path, &query)).await?;
     let query = [("workflow", path[0]), ("scan", path[1]), ("limit", SLOTS)];
     let slots = scans::load_schedule(frame.me, &frame.request.asking(&[], &query))?;
-    let waits = waits(frame).await?;
     let bars = charts::bars(frame, &history.items);
     let page = ScanPage {
         status: &status,
         why: &why,
-        waits: &waits,
         history: &history,
         ledger: &ledger,
         slots: &slots.items,
@@ -55,23 +52,6 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
         },
     };
     Ok(frame.page(pages::scan(&frame.visit, &page)))
-}
-
-/// The scheduled jobs of the scan, for those who may see them. Those of a scan that has just gone are not looked for.
-async fn waits(frame: &Frame<'_>) -> Result<Vec<Job>, Failure> {
-    if !frame.may(Scope::JobRead) {
-        return Ok(Vec::new());
-    }
-    let query = [
-        ("workflow", frame.parameter(0)),
-        ("scan", frame.parameter(1)),
-        ("state", "scheduled"),
-    ];
-    match jobs::load_list(frame.me, &frame.request.asking(&[], &query)).await {
-        Ok(found) => Ok(found.items),
-        Err(failure) if is_of_the_workflow(&failure) => Ok(Vec::new()),
-        Err(failure) => Err(failure),
-    }
 }
 
 async fn status(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {

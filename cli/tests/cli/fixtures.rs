@@ -378,6 +378,7 @@ pub(crate) fn why() -> Why {
                 code: "no_runner".to_owned(),
                 message: "no runner is registered".to_owned(),
             }),
+            not_before: None,
             attempt: Some(2),
             attempts: Some(4),
             log_cut: None,

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use wire::{
-    Job, JobLine, LedgerRecord, Page, Scan, ScanStatus, Slot, SuspendedPart, UnfinishedJob, Why,
+    JobLine, LedgerRecord, Page, Scan, ScanStatus, Slot, SuspendedPart, UnfinishedJob, Why,
 };
 
 use super::clause::evaluation;
@@ -12,16 +12,14 @@ use super::workflow::starts;
 use crate::list::{card, damaged, empty, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
 use crate::words::{
-    ago, at, attempt, between, count, grouped, in_future, is_pending_retry, job_link, running_for,
-    state, trigger, what_it_waits_for, with_code,
+    ago, at, attempt, between, count, grouped, in_future, job_link, running_for, state, trigger,
+    waits_for_its_time, what_it_waits_for, with_code,
 };
 use crate::{links, topics};
 
 pub struct ScanPage<'a> {
     pub status: &'a ScanStatus,
     pub why: &'a Why,
-    /// Its scheduled jobs, for those who may see them.
-    pub waits: &'a [Job],
     /// Its past, newest first.
     pub history: &'a Page<JobLine>,
     /// Its ledger, newest first.
@@ -141,7 +139,7 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                 @if let Some(gone) = &why.removed_by {
                     p { "Revision " a href=(links::revision(&why.workflow, gone.number)) { (gone.number) } " removed the scan." }
                 }
-                @for job in &why.unfinished { (unfinished(visit, job, page.waits)) }
+                @for job in &why.unfinished { (unfinished(visit, job)) }
                 @if let Some(cut) = &why.cut_job { p.note { "The log of " (job_link(cut.id)) " was cut at its limit." } }
                 @match &why.expr {
                     Some(watching) => {
@@ -159,15 +157,13 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
     )
 }
 
-fn unfinished(visit: &Visit, job: &UnfinishedJob, waits: &[Job]) -> Markup {
-    let waits = waits.iter().find(|waits| waits.id == job.id);
-    // What a retry waits for names the attempt.
-    let is_named = waits.is_some_and(is_pending_retry);
+fn unfinished(visit: &Visit, job: &UnfinishedJob) -> Markup {
+    let which = attempt(job.attempt, job.attempts);
     html! {
         p {
             (state(job.state)) " " (job_link(job.id)) ", made " (ago(job.created_at, visit.now))
-            @if !is_named { (attempt(job.attempt, job.attempts)) }
-            @if let Some(waits) = waits { ". " (what_it_waits_for(waits)) }
+            @if !job.waiting.as_ref().is_some_and(waits_for_its_time) { (which) }
+            @if let Some(waiting) = &job.waiting { ". " (what_it_waits_for(waiting, job.not_before, &which)) }
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
-use wire::{Clause, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord, StepOutcome, Trigger};
+use wire::{
+    Clause, Explanation, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord, StepOutcome,
+    Trigger,
+};
 
 use super::{at, between, bytes, count, job_link, running_for, with_code};
 
@@ -93,37 +96,41 @@ pub fn attempt(attempt: Option<u32>, attempts: Option<u32>) -> Markup {
 
 /// What a retry is for, and when it comes.
 pub fn retry_sentence(job: &Job) -> Markup {
+    let due = job.not_before;
+    let due = due.filter(|_| job.waiting.as_ref().is_some_and(waits_for_its_time));
     html! {
         @if let Some(earlier) = job.retry_of { " retries " (job_link(earlier)) }
         (attempt(job.attempt, job.attempts))
-        @if is_pending_retry(job) && let Some(due) = job.not_before { " at " (at(due)) }
+        @if let Some(due) = due { " at " (at(due)) }
     }
 }
 
-/// Whether it waits for its time and not for a runner.
-pub fn is_pending_retry(job: &Job) -> bool {
-    let waiting = job.waiting.as_ref();
-    waiting.is_some_and(|waiting| waiting.code == "retry_due")
+/// Whether a retry waits for its time and not for a runner.
+pub fn waits_for_its_time(waiting: &Explanation) -> bool {
+    waiting.code == "retry_due"
 }
 
-/// What a scheduled job waits for, in a sentence.
-pub fn what_it_waits_for(job: &Job) -> Markup {
-    if is_pending_retry(job) {
-        return html! {
-            @if let Some(due) = job.not_before { "Retry at " b { (at(due)) } }
-            (attempt(job.attempt, job.attempts)) "."
-        };
-    }
-    html! {
-        "It waits"
-        @if let Some(waiting) = &job.waiting { ": " b { (with_code(&waiting.message)) } }
-        "."
+/// What a scheduled job waits for, in a sentence. One about a retry that waits for its time ends with `attempt`.
+pub fn what_it_waits_for(
+    waiting: &Explanation,
+    not_before: Option<DateTime<Utc>>,
+    attempt: &Markup,
+) -> Markup {
+    match not_before.filter(|_| waits_for_its_time(waiting)) {
+        Some(due) => html! { "Retry at " b { (at(due)) } (attempt) "." },
+        None => html! { "It waits: " b { (with_code(&waiting.message)) } "." },
     }
 }
 
 fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {
     match job.state {
-        JobState::Scheduled => what_it_waits_for(job),
+        JobState::Scheduled => match &job.waiting {
+            Some(waiting) => {
+                let which = attempt(job.attempt, job.attempts);
+                what_it_waits_for(waiting, job.not_before, &which)
+            }
+            None => html! { "It waits." },
+        },
         JobState::Running => html! {
             "It runs"
             @if let Some(started) = job.started_at { " for " b { (running_for(started, now)) } }

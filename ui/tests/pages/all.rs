@@ -393,7 +393,6 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                 &ScanPage {
                     status: &scan_status(texts, None),
                     why: &why,
-                    waits: &[],
                     history: &page(Vec::new()),
                     ledger: &page(Vec::new()),
                     slots: &[],

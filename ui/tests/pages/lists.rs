@@ -241,10 +241,6 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
                 &ScanPage {
                     status: &scan_status(texts, Some(JobState::Running)),
                     why: &why(texts),
-                    waits: &[
-                        crate::values::job(texts, 10, JobState::Scheduled),
-                        pending_retry(texts),
-                    ],
                     history: &long_page(vec![job_line(texts, 3, JobState::Succeeded)], texts),
                     ledger: &long_page(ledger(texts), texts),
                     slots: &[slot(texts, 60), slot(texts, -600)],
@@ -259,7 +255,6 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
                 &ScanPage {
                     status: &scan_status(texts, None),
                     why: &why(texts),
-                    waits: &[],
                     history: &page(Vec::new()),
                     ledger: &page(Vec::new()),
                     slots: &[],

@@ -228,15 +228,17 @@ pub(crate) fn slot(texts: Texts, seconds: i64) -> Slot {
     }
 }
 
-fn unfinished(number: u128, state: JobState, attempt: Option<u32>) -> UnfinishedJob {
+/// A job that is not over, as `why` names it.
+fn unfinished(job: &Job) -> UnfinishedJob {
     UnfinishedJob {
-        id: id(number),
-        state,
+        id: job.id,
+        state: job.state,
         trigger: Trigger::Expr,
         created_at: ago(260),
-        waiting: None,
-        attempt,
-        attempts: attempt.map(|_| 4),
+        waiting: job.waiting.clone(),
+        not_before: job.not_before,
+        attempt: job.attempt,
+        attempts: job.attempts,
         log_cut: None,
     }
 }
@@ -265,9 +267,13 @@ pub(crate) fn why(texts: Texts) -> Why {
         }),
         dispatch: true,
         unfinished: vec![
-            unfinished(10, JobState::Scheduled, None),
-            unfinished(9, JobState::Scheduled, Some(2)),
-            unfinished(3, JobState::Running, Some(2)),
+            unfinished(&job(texts, 10, JobState::Scheduled)),
+            unfinished(&crate::all::pending_retry(texts)),
+            unfinished(&Job {
+                attempt: Some(2),
+                attempts: Some(4),
+                ..job(texts, 3, JobState::Running)
+            }),
         ],
         cut_job: Some(CutJob {
             id: id(2),

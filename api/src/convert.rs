@@ -169,9 +169,15 @@ pub(crate) fn log_cut(job: &Job) -> Option<wire::LogCut> {
 }
 
 pub(crate) fn explanation(reason: &Reason) -> wire::Explanation {
+    let jobs: &[JobId] = if let Reason::RunnersBusy { jobs, .. } = reason {
+        jobs
+    } else {
+        &[]
+    };
     wire::Explanation {
         code: reason.code().to_owned(),
         message: reason.to_string(),
+        jobs: jobs.iter().map(|job| job.uuid()).collect(),
     }
 }
 

@@ -77,6 +77,7 @@ mod tests {
         Some(Explanation {
             code: "no_runner".to_owned(),
             message: "no runner is registered".to_owned(),
+            jobs: Vec::new(),
         })
     }
 

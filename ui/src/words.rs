@@ -6,7 +6,7 @@ mod times;
 
 use maud::{Markup, html};
 use uuid::Uuid;
-use wire::{JobState, StepStatus, Trigger};
+use wire::{Explanation, JobState, StepStatus, Trigger};
 
 pub use amounts::{bytes, count, grouped, hits, percent_of};
 pub use sentences::{
@@ -63,6 +63,24 @@ pub fn with_code(message: &str) -> Markup {
         @for (place, part) in parts.iter().enumerate() {
             @if place % 2 == 1 { code { (part) } } @else { (part) }
         }
+    }
+}
+
+/// An explanation, in which the jobs that it names are links.
+pub fn explained(explanation: &Explanation) -> Markup {
+    linked(&explanation.message, &explanation.jobs)
+}
+
+/// The first of the jobs that stands in the text splits it. A job that does not stand there is not shown.
+fn linked(text: &str, jobs: &[Uuid]) -> Markup {
+    let Some((job, others)) = jobs.split_first() else {
+        return with_code(text);
+    };
+    match text.split_once(&job.to_string()) {
+        Some((before, after)) => {
+            html! { (linked(before, others)) (job_link(*job)) (linked(after, others)) }
+        }
+        None => linked(text, others),
     }
 }
 
@@ -153,6 +171,24 @@ mod tests {
         ] {
             assert_eq!(with_code(message).into_string(), expected);
         }
+    }
+
+    #[test]
+    fn jobs_that_an_explanation_names_are_links() {
+        let [one, other, absent] = [1, 2, 3].map(Uuid::from_u128);
+        let explanation = Explanation {
+            code: "runners_busy".to_owned(),
+            message: format!("`a` is busy with jobs {one}, {other} and <i>"),
+            jobs: vec![other, absent, one],
+        };
+        let text = explained(&explanation).into_string();
+        let link = |job| job_link(job).into_string();
+        let expected = format!(
+            "<code>a</code> is busy with jobs {}, {} and &lt;i&gt;",
+            link(one),
+            link(other)
+        );
+        assert_eq!(text, expected);
     }
 
     #[test]

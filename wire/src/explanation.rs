@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 /// A reason that names no actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -10,4 +11,7 @@ pub struct Explanation {
     pub code: String,
     /// The same for a person.
     pub message: String,
+    /// The jobs that the message names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<Uuid>,
 }

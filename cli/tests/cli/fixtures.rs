@@ -41,6 +41,7 @@ pub(crate) fn job(state: JobState) -> Job {
         waiting: (state == JobState::Scheduled).then(|| Explanation {
             code: "no_runner".to_owned(),
             message: "no runner is registered".to_owned(),
+            jobs: Vec::new(),
         }),
         trigger: Trigger::Dispatch,
         reason: JobReason {

@@ -242,6 +242,7 @@ fn a_retired_workflow_says_why() {
         retired: Some(wire::Explanation {
             code: "source_dropped".to_owned(),
             message: "its source is no longer configured".to_owned(),
+            jobs: Vec::new(),
         }),
         ..workflow()
     };

@@ -7,8 +7,8 @@ use crate::form::{Field, Refused};
 use crate::list::{damaged, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading};
 use crate::words::{
-    ago, attempt, between, failed_step, hits, icon, job_link, running_for, short_id, state,
-    trigger, trigger_word, with_code,
+    ago, attempt, between, explained, failed_step, hits, icon, job_link, running_for, short_id,
+    state, trigger, trigger_word, with_code,
 };
 use crate::{links, topics};
 
@@ -187,7 +187,7 @@ fn row(visit: &Visit, job: &Job) -> Markup {
                 (trigger(job.trigger))
                 (attempt(job.attempt, job.attempts))
             }
-            td.wide { (with_code(&reason(job))) }
+            td.wide { (reason(job)) }
             td {
                 @if let Some(runner) = &job.runner {
                     @if visit.may("runner:read") { a.quiet href=(links::runner(runner.id)) { (runner.name) } }
@@ -209,16 +209,13 @@ fn row(visit: &Visit, job: &Job) -> Markup {
 }
 
 /// Why a job is in its state. Steps are counted from 1 for people.
-fn reason(job: &Job) -> String {
-    let failed = || {
-        (job.reason.code == "step_failed")
-            .then(|| failed_step(job))
-            .flatten()
-    };
-    let waiting = job.waiting.as_ref().map(|waiting| waiting.message.clone());
-    waiting
-        .or_else(failed)
-        .unwrap_or_else(|| job.reason.message.clone())
+fn reason(job: &Job) -> Markup {
+    if let Some(waiting) = &job.waiting {
+        return explained(waiting);
+    }
+    let failed = (job.reason.code == "step_failed").then(|| failed_step(job));
+    let failed = failed.flatten();
+    with_code(failed.as_ref().unwrap_or(&job.reason.message))
 }
 
 /// How long a job ran or has been running.

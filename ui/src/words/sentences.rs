@@ -7,7 +7,7 @@ use wire::{
     Trigger,
 };
 
-use super::{at, between, bytes, count, job_link, running_for, with_code};
+use super::{at, between, bytes, count, explained, job_link, running_for, with_code};
 
 /// Why a job exists and what became of it, in one or two sentences. `made_by` is the line of the ledger that says it
 /// was made, if it is known. `usual` is how long jobs of its scan take.
@@ -118,7 +118,7 @@ pub fn what_it_waits_for(
 ) -> Markup {
     match not_before.filter(|_| waits_for_its_time(waiting)) {
         Some(due) => html! { "Retry at " b { (at(due)) } (attempt) "." },
-        None => html! { "It waits: " b { (with_code(&waiting.message)) } "." },
+        None => html! { "It waits: " b { (explained(waiting)) } "." },
     }
 }
 

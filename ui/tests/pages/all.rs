@@ -175,6 +175,7 @@ pub(crate) fn pending_retry(texts: Texts) -> Job {
         waiting: Some(Explanation {
             code: "retry_due".to_owned(),
             message: texts.text("retry at 14:03 (attempt 2 of 4)"),
+            jobs: Vec::new(),
         }),
         retry_of: Some(id(5)),
         attempt: Some(2),
@@ -302,7 +303,14 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
     let visit = &reader(texts);
     let none = &Refused::default();
     let filter = &JobFilter::default();
+    let other = id(5);
+    let busy = Explanation {
+        code: "runners_busy".to_owned(),
+        message: texts.text(&format!("the only runner is busy with job {other}")),
+        jobs: vec![other],
+    };
     let bare_job = Job {
+        waiting: Some(busy),
         inputs: std::collections::BTreeMap::new(),
         trigger: Trigger::Dispatch,
         ..job(texts, 9, JobState::Scheduled)

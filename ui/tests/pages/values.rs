@@ -179,6 +179,7 @@ pub(crate) fn explanation(texts: Texts) -> Explanation {
     Explanation {
         code: "no_runner_fits".to_owned(),
         message: texts.text("no connected runner has the label `gpu`"),
+        jobs: Vec::new(),
     }
 }
 

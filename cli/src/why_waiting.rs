@@ -103,6 +103,7 @@ mod tests {
         let reason = |code: &str, message: &str| Explanation {
             code: code.to_owned(),
             message: message.to_owned(),
+            jobs: Vec::new(),
         };
         let mut why = WhyWaiting::new(ready(found()));
         let mut messages = Vec::new();

@@ -378,6 +378,7 @@ pub(crate) fn why() -> Why {
             waiting: Some(Explanation {
                 code: "no_runner".to_owned(),
                 message: "no runner is registered".to_owned(),
+                jobs: Vec::new(),
             }),
             not_before: None,
             attempt: Some(2),

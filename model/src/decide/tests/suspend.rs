@@ -382,6 +382,33 @@ fn a_resumption_keeps_to_the_policy_for_missed_slots() {
 }
 
 #[test]
+fn a_slot_that_is_ahead_again_when_the_clock_was_set_back_is_caught_up_with_at_its_time() {
+    let mut scene = Scene::new(&catching_up("all"));
+    scene.suspend(None);
+    for _ in 0..3 {
+        scene.pass(60);
+        scene.pull();
+    }
+    scene.house.jump(TimeDelta::minutes(-160));
+    scene.resume(None);
+    // A check that comes too early forgets nothing.
+    let scan = key(scene.workflow, "hosts");
+    assert_eq!(scene.house.run(Fire { scan }).unwrap(), None);
+    for hour in [11, 12, 13] {
+        scene.pass(60);
+        assert!(scene.pull() && !scene.pull(), "once at {hour}");
+        let [job] = scene.jobs("hosts").try_into().unwrap();
+        let slot = at(&format!("2026-11-21T{hour}:00:00Z"));
+        let newest = scene.ledger("hosts").pop().unwrap();
+        assert_eq!(
+            (newest.cause, newest.outcome),
+            (Cause::Resumed { slot }, Outcome::Made { job })
+        );
+        scene.succeed(job);
+    }
+}
+
+#[test]
 fn a_slot_that_comes_due_before_the_catching_up_is_the_newest_and_has_its_own_record() {
     let mut scene = Scene::new(LOOP);
     scene.suspend(None);

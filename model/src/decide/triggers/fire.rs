@@ -124,7 +124,7 @@ fn fire(
     moment: &mut Moment<'_>,
 ) -> Result<Decision<Option<JobId>>, Refusal> {
     let mut head = subject.view.head(&subject.key).as_ref().clone();
-    if due.new.is_none() && head.passed_slots.is_none() {
+    if due.new.is_none() && due.passed.is_none() {
         return Ok(Decision::unchanged(None));
     }
     let mut changes = Vec::new();
@@ -181,7 +181,9 @@ fn fire(
             .last()
             .map_or(due.cursor, |last| due.cursor.max(*last)),
     );
-    head.passed_slots = None;
+    // If the clock was set back, some that the suspension passed over are still to come.
+    let are_ahead = due.cursor > moment.now;
+    head.passed_slots = head.passed_slots.filter(|_| are_ahead).map(|_| moment.now);
     changes.push(Change::Head(Arc::new(head)));
     Ok(Decision {
         changes,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::TimeDelta;
 use model::limits::CATCH_UP;
 use model::{Cause, Outcome, Reason, ScanHead, ScanKey, Timestamp};
 use workflow::{CatchUp, Scan, Triggers};
@@ -137,7 +138,10 @@ impl Oracle {
         if is_suspended {
             schedule.passed.extend(new);
         } else if !news.records.is_empty() || counted > 0 {
-            schedule.passed.retain(|slot| *slot <= wall);
+            // After a step back of the clock some are ahead again.
+            let ahead = schedule
+                .passed
+                .split_off(&(wall + TimeDelta::milliseconds(1)));
             let all = schedule.passed.len() + new.len();
             if schedule.on.catch_up == CatchUp::All && all <= CATCH_UP {
                 let wanted = (schedule.passed.len() + due.len()) as u64;
@@ -147,7 +151,7 @@ impl Oracle {
                     schedule.passed
                 );
             }
-            schedule.passed.clear();
+            schedule.passed = ahead;
         }
         schedule.cursor = until;
         of_scan.has_passed = head.passed_slots.is_some();

@@ -382,6 +382,18 @@ fn a_resumption_keeps_to_the_policy_for_missed_slots() {
 }
 
 #[test]
+fn without_catching_up_not_even_the_slot_of_a_moment_ago_makes_a_job() {
+    let mut scene = Scene::new(&catching_up("none"));
+    scene.suspend(None);
+    scene.pass(30);
+    scene.pull();
+    scene.house.pass(TimeDelta::seconds(14));
+    scene.resume(None);
+    while scene.pull() {}
+    assert!(scene.jobs("hosts").is_empty());
+}
+
+#[test]
 fn a_slot_that_is_ahead_again_when_the_clock_was_set_back_is_caught_up_with_at_its_time() {
     let mut scene = Scene::new(&catching_up("all"));
     scene.suspend(None);

@@ -218,16 +218,16 @@ fn note_missed(
 /// `on.catch_up` allows. With `overlap: queue` the newest slot may have waited for a job to end, so it is never late.
 fn wanted(scan: &Scan, due: &Due, now: Timestamp) -> Vec<Timestamp> {
     let newest = due.newest();
-    let is_late = |slot: &Timestamp| {
-        let may_have_waited = scan.overlap == Overlap::Queue && *slot > due.cursor;
-        !may_have_waited && now - *slot > SLOT_LATE
+    let is_in_time = |slot: &Timestamp| {
+        let may_have_waited = scan.overlap == Overlap::Queue;
+        *slot > due.cursor && (may_have_waited || now - *slot <= SLOT_LATE)
     };
     match scan.on.catch_up {
         CatchUp::Latest => newest.last().copied().into_iter().collect(),
         CatchUp::None => newest
             .last()
             .copied()
-            .filter(|slot| !is_late(slot))
+            .filter(is_in_time)
             .into_iter()
             .collect(),
         CatchUp::All => newest,

@@ -152,6 +152,8 @@ impl SourceCache {
         let half = Half(&beside);
         download(file.try_clone()?).await?;
         let bytes = file.metadata()?.len();
+        // What somebody has put there may be a folder.
+        workdir::remove(&path);
         std::fs::rename(&beside, &path)?;
         std::mem::forget(half);
         let in_use = {

@@ -89,7 +89,11 @@ async fn what_somebody_has_put_in_the_place_of_a_tar_is_not_used_and_not_waited_
     let (downloads, key) = (Cell::new(0), key(1, &[]));
     let path = sources.join(&key.0);
     drop(get(&cache, &key, &downloads).await);
-    let cut: [fn(&Path); 3] = [
+    let cut: [fn(&Path); 4] = [
+        |path| {
+            std::fs::remove_file(path).unwrap();
+            std::fs::create_dir(path).unwrap();
+        },
         |path| std::fs::write(path, "").unwrap(),
         |path| {
             std::fs::remove_file(path).unwrap();

@@ -35,7 +35,7 @@ pub(crate) use self::sign_in::{link_page, login, login_page};
 
 use self::frame::Frame;
 use self::renewals::Same;
-use crate::failure::Failure;
+use crate::failure::{Failure, unauthorized};
 use crate::handlers::{self, Answering};
 use crate::request::Request;
 use crate::routes::{ActionRoute, PageRoute};
@@ -58,7 +58,13 @@ pub(crate) async fn show(
         frame.into_made().ok_or(Ok(response))
     };
     let same = Same::of(request, me.viewer());
-    match Box::pin(service.renewals.page(same, make)).await {
+    let renewed = tokio::select! {
+        // Rights may go while the reader waits, also in the very moment in which the page is there.
+        biased;
+        () = me.token_ended() => return Err(unauthorized()),
+        renewed = Box::pin(service.renewals.page(same, make)) => renewed,
+    };
+    match renewed {
         Ok(made) => Ok(made.answer(me, request)),
         Err(alone) => alone,
     }

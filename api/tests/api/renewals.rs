@@ -82,3 +82,17 @@ async fn nobody_is_shown_a_page_of_others_with_more_rights() {
     }
     assert_eq!(renewed(&reader, "/runners").await.status, 403);
 }
+
+#[tokio::test]
+async fn who_loses_the_rights_while_the_page_is_waited_for_is_shown_nothing() {
+    let service = Service::start().await;
+    let asked = json!({ "name": "reader", "scopes": ["job:read"] });
+    let made = service.post("/v0/tokens", &asked).await.expect(201);
+    let reader = Browser::with(&service, made["secret"].as_str().unwrap()).await;
+    assert_eq!(renewed(&reader, "/jobs").await.status, 200);
+    // The next one is not made at once.
+    let path = format!("/v0/tokens/{}", made["id"].as_str().unwrap());
+    let (answer, revoked) = tokio::join!(renewed(&reader, "/jobs"), service.delete(&path));
+    revoked.expect(204);
+    assert_ne!(answer.status, 200, "{}", answer.text());
+}

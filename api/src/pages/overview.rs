@@ -7,6 +7,7 @@ use model::Scope;
 use ui::chart::{Bar, Lane};
 use ui::links;
 use ui::pages::{self, Failing};
+use uuid::Uuid;
 use warp::reply::Response;
 use wire::{Job, JobLine, JobState, Page, Project, Runner, ScanStatus, Slot, Source};
 
@@ -107,13 +108,21 @@ fn failing<'a>(scans: &'a [ScanStatus], histories: &'a [Vec<JobLine>]) -> Vec<Fa
     scans.iter().zip(histories).filter_map(one).collect()
 }
 
-/// The newest failure after the last success that nothing retries, and how many there are. `history` is newest first.
+/// The newest failure after the last success that nothing retries any more, and how many there are. `history` is newest
+/// first.
 fn failures(history: &[JobLine]) -> Option<(&JobLine, u64)> {
     let since = history
         .iter()
         .take_while(|job| job.state != JobState::Succeeded);
-    // One that was retried is not the end of its chain.
-    let mut failed = since.filter(|job| job.state == JobState::Failed && job.retried_by.is_none());
+    // One that was retried is not the end of its chain, unless its retry never ran to an end.
+    let was_stopped = |retry: Uuid| {
+        let stopped = [JobState::Cancelled, JobState::Skipped];
+        history
+            .iter()
+            .any(|job| job.id == retry && stopped.contains(&job.state))
+    };
+    let is_last = |job: &JobLine| job.retried_by.is_none_or(was_stopped);
+    let mut failed = since.filter(|job| job.state == JobState::Failed && is_last(job));
     let newest = failed.next()?;
     Some((newest, failed.count() as u64 + 1))
 }
@@ -201,7 +210,6 @@ async fn lanes(frame: &Frame<'_>) -> Result<Markup, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
     use wire::Trigger;
 
     use super::*;
@@ -248,7 +256,7 @@ mod tests {
 
     #[test]
     fn only_the_last_of_jobs_that_retry_one_another_has_failed() {
-        use JobState::{Failed, Scheduled};
+        use JobState::{Cancelled, Failed, Scheduled, Skipped, Succeeded};
         let retried = |id, by| JobLine {
             retried_by: Some(Uuid::from_u128(by)),
             ..job(id, Failed)
@@ -260,5 +268,10 @@ mod tests {
             found(&[job(3, Scheduled), retried(2, 3), retried(1, 2)]),
             None
         );
+        for stopped in [Cancelled, Skipped] {
+            let chain = [job(3, stopped), retried(2, 3), retried(1, 2)];
+            assert_eq!(found(&chain), Some((Uuid::from_u128(2), 1)), "{stopped:?}");
+        }
+        assert_eq!(found(&[job(2, Succeeded), retried(1, 2)]), None);
     }
 }

@@ -94,6 +94,7 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let bars = charts::bars(frame, &others);
     let made_by = made_by(frame, &workflow, &job).await?;
     let declared = declared(frame, &workflow, &job).await;
+    let retry = retry(frame, &job).await;
     let scan = shown.scan_key();
     let page = JobPage {
         job: &job,
@@ -101,11 +102,19 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
         is_suspended: frame.me.read(|seen| seen.suspension(&scan).is_some()),
         others: &others,
         made_by: made_by.as_ref(),
+        retry: retry.as_ref(),
         usual: chart::usual_seconds(&bars).and_then(TimeDelta::try_seconds),
         history: charts::mini_bars(&bars),
         progress: charts::progress(frame, &job, &bars),
     };
     Ok(frame.page(pages::job(&frame.visit, &page)))
+}
+
+/// The job that retries this one. It may have been removed.
+async fn retry(frame: &Frame<'_>, job: &Job) -> Option<Job> {
+    let retry = job.retried_by?.to_string();
+    let retry = frame.me.job_named(&retry).await.ok()?;
+    jobs::wire_job(frame.me, &retry).await.ok()
 }
 
 /// What the job's revision says of its scan, for those who may read that. A revision that cannot be read says nothing.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::browser::{Browser, sign_in};
 use crate::client::Call;
-use crate::service::Service;
+use crate::service::{PLAIN, Service};
 
 const WORKFLOW: &str = "/workflows/main%2Fpipeline";
 
@@ -271,4 +271,44 @@ async fn the_overview_has_two_slots_of_a_scan_that_is_often_due() {
     let (next, _) = next.split_once("</section>").unwrap();
     assert_eq!(next.matches(">often<").count(), 2, "{next}");
     assert_eq!(next.matches(">daily<").count(), 2, "{next}");
+}
+
+#[tokio::test]
+async fn a_failure_needs_a_person_once_its_retry_is_cancelled() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    let retrying = PLAIN.replace("on:", "retry: { attempts: 1 }, on:");
+    service
+        .push(&[("workflows/pipeline.yaml", &retrying)])
+        .await;
+    let failed = service.dispatch("only").await;
+    let runner = service.register("one", &["linux"], 1).await;
+    let worker = service.claim(&runner, &[]).await;
+    let resolve = worker.call(Method::POST, &worker.path("resolve"));
+    resolve.send(service.address).await.expect(200);
+    let body = json!({
+        "steps": [{"index": 0, "status": "failed", "outcome": "failed", "exit_code": 3}],
+        "log_records": 0,
+    });
+    let complete = worker.call(Method::POST, &worker.path("complete"));
+    complete.json(&body).send(service.address).await.expect(200);
+    let job = service.get(&format!("/v0/jobs/{failed}")).await.expect(200);
+    let retry = job["retried_by"].as_str().unwrap().to_owned();
+
+    let path = format!("/jobs/{failed}");
+    let rerun = format!("action=\"{path}/rerun\"");
+    let failing = "only</a> of main/pipeline: <a class=\"mono\" href=\"/jobs/";
+    let page = browser.page(&path).await;
+    assert!(page.contains(" retries it, at <time"), "{page}");
+    assert!(!page.contains(&rerun), "{page}");
+    let page = browser.page("/").await;
+    assert!(!page.contains(&format!("{failing}{failed}")), "{page}");
+
+    let cancel = Call::post(format!("/v0/jobs/{retry}/cancel"));
+    service.admin(cancel).await.expect(200);
+    let page = browser.page(&path).await;
+    let said = " was to retry it and was cancelled.";
+    assert!(page.contains(said) && page.contains(&rerun), "{page}");
+    let page = browser.page("/").await;
+    assert!(page.contains(&format!("{failing}{failed}")), "{page}");
 }

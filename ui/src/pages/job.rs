@@ -21,6 +21,8 @@ pub struct JobPage<'a> {
     pub is_suspended: bool,
     /// The line of the ledger that says the job was made.
     pub made_by: Option<&'a LedgerRecord>,
+    /// The job that retries it, if it is still there.
+    pub retry: Option<&'a Job>,
     /// Finished jobs of its scan, newest first.
     pub others: &'a [JobLine],
     /// How long jobs of its scan usually take.
@@ -78,9 +80,17 @@ pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
     shell.page(&content)
 }
 
+/// The job that retries this one, while it is not over.
+fn pending_retry<'a>(page: &JobPage<'a>) -> Option<&'a Job> {
+    page.retry.filter(|retry| !retry.state.is_terminal())
+}
+
 fn head(visit: &Visit, page: &JobPage<'_>) -> Markup {
     let job = page.job;
     let mut topic = topics::job(job.id);
+    if let Some(retry) = pending_retry(page) {
+        topic = format!("{topic} {}", topics::job(retry.id));
+    }
     // Why it waits changes with its workflow: that may be suspended.
     if job.state == JobState::Scheduled {
         topic = format!("{topic} {}", topics::scan(job.workflow.id, &job.scan));
@@ -89,7 +99,7 @@ fn head(visit: &Visit, page: &JobPage<'_>) -> Markup {
     html! {
         div.region #head data-live=(topic) data-announce=(said) {
             (heading(&job.scan, &html! { (badge(job.state)) (copied_id(job.id)) }, &actions(visit, page)))
-            p.lead { (job_sentence(job, page.made_by, page.usual, visit.now)) }
+            p.lead { (job_sentence(job, page.made_by, page.retry, page.usual, visit.now)) }
             (page.progress)
             (facts(&head_facts(visit, page)))
         }
@@ -164,7 +174,8 @@ fn actions(visit: &Visit, page: &JobPage<'_>) -> Markup {
         @if visit.may("dispatch") {
             @if page.is_suspended {
                 a.tag href=(links::scan(&workflow, &job.scan)) { "suspended" }
-            } @else if job.state.is_terminal() {
+            } @else if job.state.is_terminal() && pending_retry(page).is_none() {
+                // The daemon refuses to run a job again whose retry is not over.
                 (form::button(visit, &links::rerun_job(job.id), "Run again"))
             }
             a.button href=(again) data-key="d" { "Run with changes" }

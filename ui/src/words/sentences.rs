@@ -10,16 +10,17 @@ use wire::{
 use super::{at, between, bytes, count, explained, job_link, running_for, with_code};
 
 /// Why a job exists and what became of it, in one or two sentences. `made_by` is the line of the ledger that says it
-/// was made, if it is known. `usual` is how long jobs of its scan take.
+/// was made, and `retry` the job that retries it, if they are known. `usual` is how long jobs of its scan take.
 pub fn job_sentence(
     job: &Job,
     made_by: Option<&LedgerRecord>,
+    retry: Option<&Job>,
     usual: Option<TimeDelta>,
     now: DateTime<Utc>,
 ) -> Markup {
     html! {
         (why_made(job, made_by)) " "
-        (what_became(job, now))
+        (what_became(job, retry, now))
         @if let (JobState::Running, Some(usual)) = (job.state, usual) {
             " It usually takes " (super::usual(usual)) "."
         }
@@ -96,13 +97,28 @@ pub fn attempt(attempt: Option<u32>, attempts: Option<u32>) -> Markup {
 
 /// What a retry is for, and when it comes.
 pub fn retry_sentence(job: &Job) -> Markup {
-    let due = job.not_before;
-    let due = due.filter(|_| job.waiting.as_ref().is_some_and(waits_for_its_time));
     html! {
         @if let Some(earlier) = job.retry_of { " retries " (job_link(earlier)) }
         (attempt(job.attempt, job.attempts))
-        @if let Some(due) = due { " at " (at(due)) }
+        @if let Some(due) = due_at(job) { " at " (at(due)) }
     }
+}
+
+/// When the retry of a failed job comes, or what became of it: the end of a sentence that begins with the retry.
+fn how_it_retries(retry: Option<&Job>) -> Markup {
+    let stopped = retry.map(|retry| retry.state);
+    let stopped = stopped.filter(|it| matches!(it, JobState::Cancelled | JobState::Skipped));
+    match (stopped, retry.and_then(due_at)) {
+        (Some(state), _) => html! { " was to retry it and was " (state.as_str()) "." },
+        (None, Some(due)) => html! { " retries it, at " (at(due)) "." },
+        (None, None) => html! { " retries it." },
+    }
+}
+
+/// When a retry comes that waits for its time.
+fn due_at(retry: &Job) -> Option<DateTime<Utc>> {
+    let waits = retry.waiting.as_ref().is_some_and(waits_for_its_time);
+    retry.not_before.filter(|_| waits)
 }
 
 /// Whether a retry waits for its time and not for a runner.
@@ -122,7 +138,7 @@ pub fn what_it_waits_for(
     }
 }
 
-fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {
+fn what_became(job: &Job, retry: Option<&Job>, now: DateTime<Utc>) -> Markup {
     match job.state {
         JobState::Scheduled => match &job.waiting {
             Some(waiting) => {
@@ -143,7 +159,7 @@ fn what_became(job: &Job, now: DateTime<Utc>) -> Markup {
         JobState::Succeeded => html! { "It " b { "succeeded" } (after(job)) "." },
         JobState::Failed => html! {
             "It " b { "failed" } (after(job)) ": " (with_code(&failure(job))) "."
-            @if let Some(next) = job.retried_by { " " (job_link(next)) " retries it." }
+            @if let Some(next) = job.retried_by { " " (job_link(next)) (how_it_retries(retry)) }
         },
         JobState::Cancelled => {
             html! { "It was " b { "cancelled" } (after(job)) ": " (with_code(&stopped_by(job))) "." }

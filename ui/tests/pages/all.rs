@@ -97,6 +97,8 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
         ),
         ("job-differs", job_of(running_job, Some(&differs(texts)))),
         ("job-retry", job_of(&pending_retry(texts), None)),
+        ("job-retried", retried(texts, visit, &pending_retry(texts))),
+        ("job-retry-cancelled", retried(texts, visit, cancelled)),
         ("workflow", workflow_page(texts, visit, false)),
         ("workflow-week", workflow_page(texts, visit, true)),
         ("dispatch", dispatch_page(texts, visit, succeeded)),
@@ -136,7 +138,27 @@ fn job_page(
         is_suspended: job.state == JobState::Skipped,
         others,
         made_by,
+        retry: None,
         usual,
+        history: drawing(),
+        progress: html! {},
+    };
+    pages::job(visit, &page)
+}
+
+/// A failed job whose retry is not over, or never ran.
+fn retried(texts: Texts, visit: &Visit, retry: &Job) -> Markup {
+    let page = JobPage {
+        job: &Job {
+            retried_by: Some(retry.id),
+            ..job(texts, 6, JobState::Failed)
+        },
+        declared: None,
+        is_suspended: false,
+        others: &[],
+        made_by: None,
+        retry: Some(retry),
+        usual: None,
         history: drawing(),
         progress: html! {},
     };

@@ -28,7 +28,11 @@ pub fn problem_page(
                 @if let Some(hint) = &problem.hint { p { b { "What to do: " } (with_code(hint)) } }
                 (form::other_problems(problem, &[]))
                 @if let Some(id) = &problem.request_id {
-                    p.small.muted { "Request " code { (id) } ". The daemon's log has more under this id." }
+                    p.small.muted {
+                        "Request " code { (id) } "."
+                        // The daemon logs its own failures, and no refusals.
+                        @if problem.status >= 500 { " The daemon's log has more under this id." }
+                    }
                 }
                 p.actions {
                     @if let Some(remedy) = remedy { a.button.first href=(remedy.link) { (remedy.label) } }

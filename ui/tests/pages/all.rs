@@ -82,6 +82,19 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
             ),
         ),
         (
+            "problem-of-daemon",
+            problem_page(
+                visit,
+                &Problem {
+                    status: 500,
+                    code: ErrorCode::Internal,
+                    ..problem(texts, &[])
+                },
+                None,
+                None,
+            ),
+        ),
+        (
             "problem-signed-out",
             problem_page(stranger, &problem(texts, &[]), Some("//example.org"), None),
         ),

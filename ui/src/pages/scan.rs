@@ -58,7 +58,7 @@ pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
         }
         (region("ledger", &[&topic], &html! {
             (damaged(&page.ledger.damaged))
-            (card("ledger", "What was decided", &html! { "newest first" }, &ledger(&page.ledger.items)))
+            (card("ledger", "What was decided", &html! { "newest first" }, &ledger(scan, &page.ledger.items)))
         }))
         (more(&path, &[], page.ledger.next_cursor.as_deref()))
         (declares(scan, &name))
@@ -82,12 +82,20 @@ fn finished(status: &ScanStatus) -> Markup {
 fn past(visit: &Visit, page: &ScanPage<'_>) -> Markup {
     let jobs = &page.history.items;
     let heads = ["state", "started by", "runner", "took", "when", "job"];
-    let side = html! { (count(jobs.len() as u64, "job", "jobs")) };
+    let side = match jobs.is_empty() {
+        true => html! {},
+        false => html! { (count(jobs.len() as u64, "job", "jobs")) },
+    };
     html! {
         (damaged(&page.history.damaged))
         (card("past", "Last jobs", &side, &html! {
             @if jobs.is_empty() {
-                (empty(&html! { p { "It never ran" (never(page)) "." } }))
+                (empty(&html! {
+                    p {
+                        @if page.why.unfinished.is_empty() { "It never ran" (never(page)) "." }
+                        @else { "No job has ended yet." }
+                    }
+                }))
             } @else {
                 @if !page.bars.0.is_empty() { div.scroll tabindex="0" role="group" aria-label="Chart of the last jobs" { div.body { (page.bars) } } }
                 details { summary { "As a table" }

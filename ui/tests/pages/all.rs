@@ -360,6 +360,16 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
         cut_job: None,
         ..why(texts)
     };
+    let by_hand = ScanStatus {
+        scan: Scan {
+            cron: None,
+            expr: None,
+            ..scan(texts)
+        },
+        suspended: None,
+        finished: FinishedJobs::default(),
+        ..scan_status(texts, None)
+    };
     let no_blobs = BlobList {
         items: Vec::new(),
         folders: Vec::new(),
@@ -434,7 +444,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
             pages::scan(
                 visit,
                 &ScanPage {
-                    status: &scan_status(texts, None),
+                    status: &by_hand,
                     why: &why,
                     history: &page(Vec::new()),
                     ledger: &page(Vec::new()),

@@ -138,12 +138,23 @@ fn row(visit: &Visit, job: &JobLine) -> Markup {
 
 fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
     let why = page.why;
+    let then = match why.suspended {
+        Some(_) => "once it is resumed, ",
+        None => "",
+    };
     card(
         "now",
         "Why it runs or does not",
         &html! {},
         &html! {
             div.body.why {
+                @if let Some(suspension) = &why.suspended {
+                    p {
+                        b { "It is suspended" } ": no job of it starts until "
+                        @match suspension.part { SuspendedPart::Scan => "it", SuspendedPart::Workflow => "its workflow" }
+                        " is resumed."
+                    }
+                }
                 @if let Some(gone) = &why.removed_by {
                     p { "Revision " a href=(links::revision(&why.workflow, gone.number)) { (gone.number) } " removed the scan." }
                 }
@@ -157,8 +168,8 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                             None => { p { code { (watching.expression) } } }
                         }
                     }
-                    None if why.cron.is_some() => { p { "It has no expression: its schedule starts it, or somebody by hand." } }
-                    None => { p { "It has neither a schedule nor an expression: somebody starts it by hand." } }
+                    None if why.cron.is_some() => { p { "It has no expression: " (then) "its schedule starts it, or somebody by hand." } }
+                    None => { p { "It has neither a schedule nor an expression: " (then) "somebody starts it by hand." } }
                 }
             }
         },

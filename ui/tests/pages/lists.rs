@@ -254,7 +254,10 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
                 visit,
                 &ScanPage {
                     status: &scan_status(texts, None),
-                    why: &why(texts),
+                    why: &Why {
+                        expr: None,
+                        ..why(texts)
+                    },
                     history: &page(Vec::new()),
                     ledger: &page(Vec::new()),
                     slots: &[],

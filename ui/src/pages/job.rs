@@ -10,7 +10,9 @@ use crate::list::facts;
 use crate::pages::job_log::virtual_log;
 use crate::pages::jobs::took;
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
-use crate::words::{at, badge, between, copied_id, job_link, job_sentence, short_commit};
+use crate::words::{
+    at, badge, between, copied_id, job_link, job_sentence, short_commit, waits_since,
+};
 use crate::{form, links, topics};
 
 pub struct JobPage<'a> {
@@ -139,7 +141,7 @@ fn head_facts(visit: &Visit, page: &JobPage<'_>) -> Vec<(&'static str, Markup)> 
         facts.push(("retried by", job_link(next)));
     }
     if let Some(started) = job.started_at {
-        facts.push(("waited", html! { (between(job.created_at, started)) }));
+        facts.push(("waited", html! { (between(waits_since(job), started)) }));
         facts.push(("took", took(job, visit)));
     }
     if let Some(runner) = &job.runner {

@@ -8,7 +8,7 @@ use crate::list::{damaged, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading};
 use crate::words::{
     ago, attempt, between, explained, failed_step, hits, icon, job_link, running_for, short_id,
-    state, trigger, trigger_word, with_code,
+    state, trigger, trigger_word, waits_since, with_code,
 };
 use crate::{links, topics};
 
@@ -196,8 +196,10 @@ fn row(visit: &Visit, job: &Job) -> Markup {
             }
             td.num {
                 @match (job.started_at, job.state) {
-                    (Some(started), _) => { (between(job.created_at, started)) }
-                    (None, JobState::Scheduled) => { (running_for(job.created_at, visit.now)) }
+                    (Some(started), _) => { (between(waits_since(job), started)) }
+                    (None, JobState::Scheduled) if waits_since(job) <= visit.now => {
+                        (running_for(waits_since(job), visit.now))
+                    }
                     (None, _) => {}
                 }
             }

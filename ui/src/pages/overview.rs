@@ -14,7 +14,8 @@ use super::workflows::EXAMPLE;
 use crate::list::{card, empty, table};
 use crate::shell::{Menu, Shell, Visit, heading, region};
 use crate::words::{
-    ago, condition, copy_button, count, in_future, job_link, retry_sentence, running_for, state,
+    ago, condition, copy_button, count, explained, in_future, job_link, retry_sentence,
+    running_for, state, waits_since,
 };
 use crate::{links, topics};
 
@@ -87,7 +88,8 @@ fn strip(visit: &Visit, page: &Overview<'_>) -> Markup {
     let running = of_state(page.unfinished, JobState::Running).count();
     let waiting = of_state(page.unfinished, JobState::Scheduled).count();
     let oldest = of_state(page.unfinished, JobState::Scheduled)
-        .map(|job| job.created_at)
+        .map(waits_since)
+        .filter(|since| *since <= visit.now)
         .min();
     let connected = page
         .runners
@@ -179,20 +181,25 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
         .iter()
         .filter(|runner| !runner.connected)
         .collect();
-    let retries = page.unfinished.iter();
-    let retries: Vec<&Job> = retries.filter(|job| job.retry_of.is_some()).collect();
+    let is_retrying = page.unfinished.iter().any(|job| job.retry_of.is_some());
+    let scheduled = of_state(page.unfinished, JobState::Scheduled);
+    let (stuck, waiting): (Vec<&Job>, Vec<&Job>) = scheduled.partition(|job| is_stuck(job));
+    let retries = waiting.into_iter().filter(|job| job.retry_of.is_some());
+    let retries: Vec<&Job> = retries.collect();
     let suspended = suspended(page.scans);
     let missing = |project: &Project| project.missing_vars.len() + project.missing_secrets.len();
     let missing: usize = page.projects.iter().map(missing).sum();
-    let all = page.failing.len() + bad.len() + unheard.len() + suspended.len() + missing;
+    let all =
+        page.failing.len() + stuck.len() + bad.len() + unheard.len() + suspended.len() + missing;
     card(
         "needs",
         "Needs you",
         &html! { (all) },
         &html! {
-            @if all == 0 { (empty(&html! { p { (nothing(visit, !retries.is_empty())) } })) }
+            @if all == 0 { (empty(&html! { p { (nothing(visit, is_retrying)) } })) }
             ul.feed {
                 @for one in page.failing { (failing(visit, one)) }
+                @for job in stuck { (stuck_job(visit, job)) }
                 @for source in bad {
                     li {
                         (source_state(source))
@@ -215,9 +222,9 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
                     @for name in &project.missing_secrets { (missing_name("secret", name, &project.name)) }
                 }
                 @for (workflow, scan, suspension) in &suspended { (suspended_part(visit, workflow, *scan, suspension)) }
-                // They need nobody, and are not counted.
-                @for job in retries { (retry(visit, job)) }
             }
+            // They need nobody, and are not counted.
+            @for job in retries { p.body.small.muted { (retry(job)) } }
         },
     )
 }
@@ -320,19 +327,41 @@ fn failing(visit: &Visit, one: &Failing<'_>) -> Markup {
     }
 }
 
-/// A failure that nobody needs to look at yet.
-fn retry(visit: &Visit, job: &Job) -> Markup {
+/// Whether a job waits for a runner that does not exist: none is registered, or none that is connected may take it.
+fn is_stuck(job: &Job) -> bool {
+    const CODES: [&str; 4] = [
+        "no_runner",
+        "no_runner_fits",
+        "runners_too_old",
+        "runners_exclusive",
+    ];
+    let waiting = job.waiting.as_ref();
+    waiting.is_some_and(|waiting| CODES.contains(&&*waiting.code))
+}
+
+fn of_scan(job: &Job) -> Markup {
     let workflow = links::workflow_name(&job.workflow);
+    html! {
+        a href=(links::scan(&workflow, &job.scan)) { (job.scan) } " of " (workflow) ": " (job_link(job.id))
+    }
+}
+
+fn stuck_job(visit: &Visit, job: &Job) -> Markup {
     html! {
         li {
             (state(job.state))
             span {
-                a href=(links::scan(&workflow, &job.scan)) { (job.scan) } " of " (workflow) ": "
-                (job_link(job.id)) (retry_sentence(job))
+                (of_scan(job))
+                @if let Some(waiting) = &job.waiting { span.muted { ": " (explained(waiting)) } }
             }
-            span.muted { (ago(job.created_at, visit.now)) }
+            span.muted { (ago(waits_since(job), visit.now)) }
         }
     }
+}
+
+/// A failure that nobody needs to look at yet.
+fn retry(job: &Job) -> Markup {
+    html! { (of_scan(job)) (retry_sentence(job)) "." }
 }
 
 fn running(visit: &Visit, page: &Overview<'_>) -> Markup {

@@ -115,6 +115,12 @@ fn how_it_retries(retry: Option<&Job>) -> Markup {
     }
 }
 
+/// Since when a job waits or waited for a runner: not during the pause before a retry.
+pub fn waits_since(job: &Job) -> DateTime<Utc> {
+    let due = job.not_before.unwrap_or(job.created_at);
+    due.max(job.created_at)
+}
+
 /// When a retry comes that waits for its time.
 fn due_at(retry: &Job) -> Option<DateTime<Utc>> {
     let waits = retry.waiting.as_ref().is_some_and(waits_for_its_time);

@@ -108,7 +108,16 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
             "job-context",
             pages::job_context(visit, succeeded, &context(texts)),
         ),
-        ("job-differs", job_of(running_job, Some(&differs(texts)))),
+        (
+            "job-differs",
+            job_of(
+                &Job {
+                    not_before: Some(ago(255)),
+                    ..running_job.clone()
+                },
+                Some(&differs(texts)),
+            ),
+        ),
         ("job-retry", job_of(&pending_retry(texts), None)),
         ("job-retried", retried(texts, visit, &pending_retry(texts))),
         ("job-retry-cancelled", retried(texts, visit, cancelled)),
@@ -217,6 +226,16 @@ pub(crate) fn pending_retry(texts: Texts) -> Job {
         attempts: Some(4),
         not_before: Some(now() + TimeDelta::seconds(10)),
         ..job(texts, 9, JobState::Scheduled)
+    }
+}
+
+/// A retry that has waited for a runner since its time came.
+pub(crate) fn due_retry(texts: Texts) -> Job {
+    Job {
+        id: id(10),
+        waiting: Some(explanation(texts)),
+        not_before: Some(ago(20)),
+        ..pending_retry(texts)
     }
 }
 

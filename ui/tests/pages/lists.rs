@@ -10,7 +10,7 @@ use ui::pages::{
 use ui::shell::Visit;
 use wire::*;
 
-use crate::all::pending_retry;
+use crate::all::{due_retry, pending_retry};
 use crate::more_values::*;
 use crate::values::*;
 use crate::workflow_values::*;
@@ -39,6 +39,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
         next: Some(now() + TimeDelta::hours(2)),
         history: drawing(),
     };
+    let retries = [pending_retry(texts), due_retry(texts)];
     let registration = Registration {
         token: texts.text("evr_secret"),
         expires_at: now() + TimeDelta::hours(1),
@@ -54,7 +55,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                 visit,
                 &Jobs {
                     filter: &filter,
-                    jobs: &long_page(jobs.to_vec(), texts),
+                    jobs: &long_page([jobs, &retries].concat(), texts),
                     is_later: false,
                     refused: &Refused::default(),
                 },
@@ -170,7 +171,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                             succeeded_at: None,
                         },
                     ],
-                    unfinished: &[jobs, &[pending_retry(texts)]].concat(),
+                    unfinished: &[&jobs[..1], &retries].concat(),
                     progress: vec![drawing()],
                     slots: &[slot(texts, -600)],
                     projects: &[project(texts)],

@@ -33,7 +33,7 @@ scopes! {
     ProjectWrite = "project:write",
     /// See workflows, revisions and scans.
     WorkflowRead = "workflow:read",
-    /// Operate workflows.
+    /// Suspend and resume workflows and scans, and remove their finished jobs.
     WorkflowWrite = "workflow:write",
     /// See jobs, their logs and artifacts.
     JobRead = "job:read",

@@ -86,8 +86,11 @@ impl Failure {
         failure
     }
 
-    pub(crate) fn detail(&self) -> &str {
-        &self.detail
+    /// The same, said of one member of the request. It keeps its hint.
+    pub(crate) fn of_field(self, field: &str) -> Self {
+        let mut failure = Self::invalid(field, self.detail);
+        failure.more.hint = self.more.hint;
+        failure
     }
 
     /// The refused members of the request.

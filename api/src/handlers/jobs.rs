@@ -157,7 +157,11 @@ async fn wire_jobs(me: &Visible, jobs: &[ShownJob]) -> Result<Vec<wire::Job>, Fa
 }
 
 /// Fails unless the workflow has a scan of that name, or had one that left jobs.
-fn known(seen: Seen<'_>, workflow: Option<WorkflowId>, name: &ScanName) -> Result<(), Failure> {
+pub(crate) fn known(
+    seen: Seen<'_>,
+    workflow: Option<WorkflowId>,
+    name: &ScanName,
+) -> Result<(), Failure> {
     let is_it = |id| workflow.is_none_or(|workflow| workflow == id);
     let mut defined = seen
         .workflows()

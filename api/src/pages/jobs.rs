@@ -74,14 +74,27 @@ fn beside(
 ) -> Result<(StatusCode, Refused), Failure> {
     let failure = match failure.code {
         ErrorCode::NotFound | ErrorCode::AmbiguousName | ErrorCode::WorkflowUnreadable => {
-            let find = |seen: model::Seen<'_>| workflows::find(seen, &filter.workflow).map(|_| ());
-            let is_known = filter.workflow.is_empty() || frame.me.read(find).is_ok();
-            let field = if is_known { "scan" } else { "workflow" };
-            Failure::invalid(field, failure.detail())
+            let field = frame.me.read(|seen| unknown(seen, filter));
+            failure.of_field(field)
         }
         _ => failure,
     };
     frame.refused(failure, &Typed::default(), &[])
+}
+
+/// The first filter that names what is not there.
+fn unknown(seen: model::Seen<'_>, filter: &JobFilter) -> &'static str {
+    let mut workflow = None;
+    if !filter.workflow.is_empty() {
+        match workflows::find(seen, &filter.workflow) {
+            Ok(found) => workflow = Some(found.id),
+            Err(_) => return "workflow",
+        }
+    }
+    match filter.scan.parse() {
+        Ok(scan) if jobs::known(seen, workflow, &scan).is_err() => "scan",
+        _ => "runner",
+    }
 }
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {

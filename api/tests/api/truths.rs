@@ -163,6 +163,9 @@ async fn an_unknown_name_in_a_filter_keeps_the_filters() {
         ("workflow=none&reason=dispatched", "workflow"),
         ("workflow=main/pipeline&scan=a%20b", "scan"),
         ("reason=no_reason&workflow=main/pipeline", "reason"),
+        ("trigger=foo&workflow=main/pipeline", "trigger"),
+        ("state=fine&workflow=main/pipeline", "state"),
+        ("runner=none&workflow=main/pipeline", "runner"),
     ] {
         let answer = browser.get(&format!("/jobs?{query}")).await;
         assert_eq!(answer.status, 422, "{query}: {answer:?}");
@@ -174,6 +177,12 @@ async fn an_unknown_name_in_a_filter_keeps_the_filters() {
     }
     let page = browser.get("/jobs?workflow=none&runner=north").await;
     assert!(page.text().contains("value=\"north\""), "{page:?}");
+    let hint = "<code>everscan workflow list</code> shows what there is";
+    assert!(page.text().contains(hint), "{page:?}");
+    let page = browser.get("/jobs?trigger=foo").await;
+    let kept = "<option value=\"foo\" selected>foo</option>";
+    assert!(page.text().contains(kept), "{page:?}");
+    assert!(page.text().contains("No job is listed"), "{page:?}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The list of jobs.
 
 use maud::{Markup, html};
-use wire::{Job, JobState, Page, Trigger};
+use wire::{Job, JobState, Page, Problem, Trigger};
 
 use crate::form::{Field, Refused};
 use crate::list::{damaged, empty, more, table};
@@ -58,7 +58,7 @@ pub fn jobs(visit: &Visit, page: &Jobs<'_>) -> Markup {
     let content = html! {
         (heading("Jobs", &html! {}, &html! {}))
         @if page.filter.id.is_empty() {
-            (chips(page.filter))
+            (chips(page))
             @if !page.refused.is_beside(&FIELDS) { (page.refused.summary(&FIELDS)) }
             (fields(page))
         } @else {
@@ -69,7 +69,8 @@ pub fn jobs(visit: &Visit, page: &Jobs<'_>) -> Markup {
         // What is read on a later page does not move.
         div.region #jobs data-live=[(!page.is_later).then_some(topics::JOBS)] data-calm {
             (damaged(&page.jobs.damaged))
-            @if page.refused.problem.is_some() {
+            @if let Some(problem) = &page.refused.problem {
+                (nothing_listed(problem, page.refused.is_beside(&FIELDS)))
             } @else if items.is_empty() {
                 (none(page))
             } @else {
@@ -96,7 +97,16 @@ fn none(page: &Jobs<'_>) -> Markup {
     })
 }
 
-fn chips(filter: &JobFilter) -> Markup {
+/// What stands in place of the list while a filter is refused. The hint stands here if no summary has it.
+fn nothing_listed(problem: &Problem, with_hint: bool) -> Markup {
+    empty(&html! {
+        p { "No job is listed, because a filter is not valid. " a href=(links::JOBS) { "Show all jobs" } "." }
+        @if with_hint && let Some(hint) = &problem.hint { p { (with_code(hint)) } }
+    })
+}
+
+fn chips(page: &Jobs<'_>) -> Markup {
+    let filter = page.filter;
     const STATES: [JobState; 6] = [
         JobState::Running,
         JobState::Scheduled,
@@ -119,11 +129,14 @@ fn chips(filter: &JobFilter) -> Markup {
                 }
             }
         }
+        @if let Some(error) = page.refused.error("state") {
+            p.error #filter-state-error { "State " code { (filter.state) } ": " (with_code(error)) }
+        }
     }
 }
 
-/// The filters that have a field.
-const FIELDS: [&str; 5] = ["workflow", "scan", "trigger", "runner", "reason"];
+/// The filters beside which an error can stand.
+const FIELDS: [&str; 6] = ["state", "workflow", "scan", "trigger", "runner", "reason"];
 
 fn fields(page: &Jobs<'_>) -> Markup {
     let filter = page.filter;
@@ -137,22 +150,25 @@ fn fields(page: &Jobs<'_>) -> Markup {
             @if !filter.state.is_empty() { input type="hidden" name="state" value=(filter.state); }
             (text("workflow", "Workflow", &filter.workflow))
             (text("scan", "Scan", &filter.scan))
-            div.field {
-                label for="filter-trigger" { "Started by" }
-                select #filter-trigger name="trigger" {
-                    option value="" { "anything" }
-                    @for trigger in [Trigger::Dispatch, Trigger::Cron, Trigger::Expr] {
-                        option value=(trigger.as_str()) selected[filter.trigger == trigger.as_str()] {
-                            (trigger_word(trigger))
-                        }
-                    }
-                }
-            }
+            (Field::new("trigger", "Started by").of("filter").select(&triggers(&filter.trigger), &filter.trigger, page.refused))
             (text("runner", "Runner", &filter.runner))
             (text("reason", "Reason", &filter.reason))
             button.button type="submit" { (icon("search")) "Filter" }
         }
     }
+}
+
+/// What may start jobs, with a word for each. A text that is none of them is kept, so that its error has something to name.
+fn triggers(chosen: &str) -> Vec<(String, String)> {
+    let mut options = vec![(String::new(), "anything".to_owned())];
+    for trigger in [Trigger::Dispatch, Trigger::Cron, Trigger::Expr] {
+        let name = trigger.as_str().to_owned();
+        options.push((name, trigger_word(trigger).to_owned()));
+    }
+    if options.iter().all(|(name, _)| name != chosen) {
+        options.push((chosen.to_owned(), chosen.to_owned()));
+    }
+    options
 }
 
 /// Jobs with what a list says of each. Also for other pages.

@@ -30,6 +30,16 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
         id: texts.text("c3a2"),
         ..JobFilter::default()
     };
+    let beside = |field: &str, message| Refused {
+        problem: Some(Problem {
+            errors: vec![FieldError {
+                field: field.to_owned(),
+                message: texts.text(message),
+            }],
+            ..problem(texts, &[])
+        }),
+        ..Refused::default()
+    };
     let failed = scan_status(texts, Some(JobState::Failed));
     let newest = job_line(texts, 8, JobState::Failed);
     let workflow = workflow(texts);
@@ -69,16 +79,37 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                     filter: &filter,
                     jobs: &page(Vec::new()),
                     is_later: false,
-                    refused: &Refused {
-                        problem: Some(Problem {
-                            errors: vec![FieldError {
-                                field: "workflow".to_owned(),
-                                message: texts.text("there is no workflow `none`"),
-                            }],
-                            ..problem(texts, &[])
-                        }),
-                        ..Refused::default()
+                    refused: &beside("workflow", "there is no workflow `none`"),
+                },
+            ),
+        ),
+        (
+            "jobs-refused-trigger",
+            pages::jobs(
+                visit,
+                &Jobs {
+                    filter: &JobFilter {
+                        trigger: texts.text("foo"),
+                        ..JobFilter::default()
                     },
+                    jobs: &page(Vec::new()),
+                    is_later: false,
+                    refused: &beside("trigger", "must be `dispatch`, `cron` or `expr`"),
+                },
+            ),
+        ),
+        (
+            "jobs-refused-state",
+            pages::jobs(
+                visit,
+                &Jobs {
+                    filter: &JobFilter {
+                        state: texts.text("fine"),
+                        ..JobFilter::default()
+                    },
+                    jobs: &page(Vec::new()),
+                    is_later: false,
+                    refused: &beside("state", "is not a state of a job"),
                 },
             ),
         ),

@@ -92,7 +92,10 @@ async fn who_loses_the_rights_while_the_page_is_waited_for_is_shown_nothing() {
     assert_eq!(renewed(&reader, "/jobs").await.status, 200);
     // The next one is not made at once.
     let path = format!("/v0/tokens/{}", made["id"].as_str().unwrap());
-    let (answer, revoked) = tokio::join!(renewed(&reader, "/jobs"), service.delete(&path));
+    let (answer, revoked) = tokio::join!(
+        renewed(&reader, "/jobs"),
+        service.admin(Call::new(Method::DELETE, path))
+    );
     revoked.expect(204);
     assert_ne!(answer.status, 200, "{}", answer.text());
 }

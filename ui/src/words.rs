@@ -41,11 +41,17 @@ pub fn step_state(status: StepStatus) -> Markup {
     state_icon(status.as_str())
 }
 
-/// A message as a sentence: with a capital letter and a full stop.
+/// A message as a sentence: with a full stop, and a capital letter unless it begins with an address.
 pub fn sentence(message: &str) -> String {
+    let word = message.split(' ').next().unwrap_or_default();
     let mut letters = message.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    let mut sentence: String = first.chain(letters).collect();
+    let mut sentence: String = match word.contains("://") {
+        true => letters.collect(),
+        false => {
+            let first = letters.next().into_iter().flat_map(char::to_uppercase);
+            first.chain(letters).collect()
+        }
+    };
     if !sentence.ends_with(['.', '!', '?']) {
         sentence.push('.');
     }
@@ -144,6 +150,10 @@ mod tests {
         for (message, expected) in [
             ("the tip is active", "The tip is active."),
             ("Ünfinished.", "Ünfinished."),
+            (
+                "https://a.example: no answer",
+                "https://a.example: no answer.",
+            ),
             ("", "."),
         ] {
             assert_eq!(sentence(message), expected);

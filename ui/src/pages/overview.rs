@@ -15,7 +15,7 @@ use crate::list::{card, empty, table};
 use crate::shell::{Menu, Shell, Visit, heading, region};
 use crate::words::{
     ago, condition, copy_button, count, explained, in_future, job_link, retry_sentence,
-    running_for, state, waits_since,
+    running_for, state, waits_since, with_code,
 };
 use crate::{links, topics};
 
@@ -200,16 +200,7 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
             ul.feed {
                 @for one in page.failing { (failing(visit, one)) }
                 @for job in stuck { (stuck_job(visit, job)) }
-                @for source in bad {
-                    li {
-                        (source_state(source))
-                        span {
-                            "source " a href=(links::source(&source.name)) { (source.name) }
-                            @if !source.stale_files.is_empty() { ": " (count(source.stale_files.len() as u64, "invalid file", "invalid files")) }
-                        }
-                        span {}
-                    }
-                }
+                @for source in bad { (bad_source(visit, source)) }
                 @for runner in unheard {
                     li {
                         (condition("failed", "not connected"))
@@ -227,6 +218,24 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
             @for job in retries { p.body.small.muted { (retry(job)) } }
         },
     )
+}
+
+fn bad_source(visit: &Visit, source: &Source) -> Markup {
+    let stale = source.stale_files.len() as u64;
+    // How many files are invalid says more than the condition about them.
+    let mut failed = source.conditions.iter().filter(|one| one.kind != "Valid");
+    let failed = failed.find(|one| shape_of(one) == "failed");
+    html! {
+        li {
+            (source_state(source))
+            span {
+                "source " a href=(links::source(&source.name)) { (source.name) }
+                @if stale > 0 { ": " (count(stale, "invalid file", "invalid files")) }
+                @if let Some(failed) = failed { span.muted { ": " (with_code(&failed.message)) } }
+            }
+            span.muted { @if let Some(failed) = failed { (ago(failed.changed_at, visit.now)) } }
+        }
+    }
 }
 
 /// That nothing needs the viewer, of what the viewer may see.

@@ -3,12 +3,10 @@
 use maud::{Markup, html};
 use wire::{Condition, Source, SourceAccess, StaleFile, Tip};
 
-use super::sources::{shape_of, source_state};
+use super::sources::{looked_at, shape_of, source_state};
 use crate::list::{card, diagnostics, excerpt, facts};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
-use crate::words::{
-    ago, at, condition, count, running_for, seconds, sentence, short_commit, with_code,
-};
+use crate::words::{at, condition, count, running_for, seconds, sentence, short_commit, with_code};
 use crate::{form, links, topics};
 
 pub fn source(visit: &Visit, source: &Source) -> Markup {
@@ -25,10 +23,7 @@ pub fn source(visit: &Visit, source: &Source) -> Markup {
         ),
         ("folder", html! { code { (source.path) } }),
         ("looks every", html! { (seconds(source.interval_seconds)) }),
-        (
-            "looked at",
-            html! { @match source.checked_at { Some(checked) => (ago(checked, visit.now)), None => "never" } },
-        ),
+        ("looked at", looked_at(visit, source)),
         ("workflows", html! { (source.active_workflows) " active" }),
     ];
     if source.access != SourceAccess::default() {

@@ -5,7 +5,7 @@ use wire::{Condition, Page, Source};
 
 use crate::list::{card, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading, region};
-use crate::words::{ago, condition, count, short_commit};
+use crate::words::{ago, condition, count, running_for, short_commit};
 use crate::{links, topics};
 
 pub fn sources(visit: &Visit, page: &Page<Source>) -> Markup {
@@ -46,9 +46,27 @@ fn row(visit: &Visit, source: &Source) -> Markup {
             td.wide {
                 @if let Some(tip) = &source.tip { (short_commit(&tip.commit)) " " (tip.summary) } @else { span.muted { "none yet" } }
             }
-            td { @if let Some(checked) = source.checked_at { (ago(checked, visit.now)) } @else { span.muted { "never" } } }
+            td { (looked_at(visit, source)) }
             td.num { (source.active_workflows) }
             td.num { @if !source.stale_files.is_empty() { (source.stale_files.len()) } }
+        }
+    }
+}
+
+/// When the repository was last read, and since when looks at it have failed.
+pub(super) fn looked_at(visit: &Visit, source: &Source) -> Markup {
+    let mut conditions = source.conditions.iter();
+    let failed = conditions.find(|one| one.kind == "Fetched" && one.status == "false");
+    html! {
+        @if let Some(checked) = source.checked_at { (ago(checked, visit.now)) }
+        @match failed {
+            Some(failed) => {
+                @if source.checked_at.is_some() { ", " }
+                @else if source.tip.is_none() { "no look has succeeded, " }
+                "failing for " (running_for(failed.changed_at, visit.now))
+            }
+            None if source.checked_at.is_none() => { span.muted { "never" } }
+            None => {}
         }
     }
 }

@@ -141,7 +141,11 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                 },
             ),
         ),
-        ("sources", pages::sources(visit, &page(vec![source(texts)]))),
+        (
+            "sources",
+            pages::sources(visit, &page(vec![source(texts), unread_source(texts)])),
+        ),
+        ("source-unread", pages::source(visit, &unread_source(texts))),
         (
             "artifacts",
             pages::artifacts(
@@ -185,7 +189,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                         status: HealthStatus::DiskLow,
                         reason: Some(texts.text("2 % are free")),
                     },
-                    sources: &[source(texts)],
+                    sources: &[source(texts), unread_source(texts)],
                     runners: &[runner(texts, true), runner(texts, false)],
                     scans: &[failed.clone(), scan_status(texts, None)],
                     failing: &[

@@ -78,6 +78,26 @@ pub(crate) fn source(texts: Texts) -> Source {
     }
 }
 
+/// A source that no look has read.
+pub(crate) fn unread_source(texts: Texts) -> Source {
+    Source {
+        name: texts.text("away"),
+        tip: None,
+        checked_at: None,
+        conditions: vec![Condition {
+            kind: "Fetched".to_owned(),
+            status: "false".to_owned(),
+            reason: "fetch_failed".to_owned(),
+            message: texts.text("https://git.example.org/away.git does not answer"),
+            changed_at: ago(7_200),
+        }],
+        stale_files: Vec::new(),
+        warnings: Vec::new(),
+        active_workflows: 0,
+        ..source(texts)
+    }
+}
+
 pub(crate) fn project(texts: Texts) -> Project {
     let missing = |name: &str| MissingName {
         name: texts.text(name),

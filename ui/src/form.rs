@@ -100,15 +100,38 @@ pub(crate) fn guarded_with(
     warning: &str,
     fields: &Markup,
 ) -> Markup {
+    disclosed(visit, action, label, warning, fields, "button danger")
+}
+
+/// A harmless button with more fields, behind the same disclosure.
+pub(crate) fn asked(
+    visit: &Visit,
+    action: &str,
+    label: &str,
+    note: &str,
+    fields: &Markup,
+) -> Markup {
+    disclosed(visit, action, label, note, fields, "button")
+}
+
+/// `class` is that of both buttons.
+fn disclosed(
+    visit: &Visit,
+    action: &str,
+    label: &str,
+    note: &str,
+    fields: &Markup,
+    class: &str,
+) -> Markup {
     let id = format!("guard-{}", name_of(&format!("{action} {label}")));
     html! {
         details.guard {
-            summary.button.danger { (label) "…" }
+            summary class=(class) { (label) "…" }
             div.confirm {
-                p id=(id) { (warning) }
+                p id=(id) { (note) }
                 (post(visit, &format!("{action} {label}"), action, &html! {
                     (fields)
-                    button.button.danger type="submit" aria-describedby=(id) { (label) }
+                    button class=(class) type="submit" aria-describedby=(id) { (label) }
                 }))
             }
         }

@@ -60,7 +60,7 @@ pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
         div.job {
             div.stack {
                 (region("steps", &[&topic], &cards::steps(visit, page)))
-                (cards::why(page))
+                (region("why", &[&topic], &cards::why(page)))
                 (region("artifacts", &[&topic], &cards::artifacts(visit, page)))
                 @if !job.outputs.is_empty() { (cards::outputs(job)) }
                 (cards::inputs(job))

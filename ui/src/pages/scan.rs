@@ -251,7 +251,12 @@ fn declares(scan: &Scan, workflow: &str) -> Markup {
                         div {
                             dt { "input " code { (input.key) } }
                             dd {
-                                (input.kind) @if input.required { ", required" }
+                                (input.kind)
+                                @for (place, option) in input.options.iter().enumerate() {
+                                    @if place == 0 { " of " } @else { ", " }
+                                    code { (option) }
+                                }
+                                @if input.required { ", required" }
                                 @if !input.default.is_empty() { ", default " code { (input.default) } }
                             }
                         }

@@ -75,7 +75,7 @@ pub(super) fn toggle(visit: &Visit, address: &str, is_suspended: bool) -> Markup
     html! {
         @if !visit.may("workflow:write") {
         } @else if is_suspended {
-            (form::guarded_with(visit, &links::resume(address), "Resume",
+            (form::asked(visit, &links::resume(address), "Resume",
                 "Its schedules catch up as the file says, and its expressions are evaluated once for what was passed over.",
                 &text(&field)))
         } @else {

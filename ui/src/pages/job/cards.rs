@@ -109,7 +109,7 @@ pub(super) fn why(page: &JobPage<'_>) -> Markup {
     let ledger = html! { a href=(links::scan(&workflow, &job.scan)) { "ledger" } };
     card(
         "why",
-        "Why it exists",
+        why_title(page),
         &ledger,
         &html! {
             div.body.why {
@@ -128,6 +128,18 @@ pub(super) fn why(page: &JobPage<'_>) -> Markup {
             }
         },
     )
+}
+
+/// What the card says depends on whether the cause of the job is known.
+const fn why_title(page: &JobPage<'_>) -> &'static str {
+    match (page.made_by, page.job.state) {
+        (Some(_), _) | (None, JobState::Scheduled) => "Why it exists",
+        (None, JobState::Running) => "Why it runs",
+        (None, JobState::Succeeded) => "Why it succeeded",
+        (None, JobState::Failed) => "Why it failed",
+        (None, JobState::Cancelled) => "Why it was cancelled",
+        (None, JobState::Skipped) => "Why it was skipped",
+    }
 }
 
 pub(super) fn artifacts(visit: &Visit, page: &JobPage<'_>) -> Markup {

@@ -321,3 +321,16 @@ async fn a_failure_needs_a_person_once_its_retry_is_cancelled() {
     let page = browser.page("/").await;
     assert!(page.contains(&format!("{failing}{failed}")), "{page}");
 }
+
+#[tokio::test]
+async fn a_job_that_no_runner_can_take_needs_a_person() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    let job = service.dispatch("large").await;
+    let page = browser.page("/").await;
+    let (_, needs) = page.split_once("id=\"needs-title\"").unwrap();
+    let (needs, _) = needs.split_once("</section>").unwrap();
+    for part in ["of main/pipeline", &job, ": no runner is registered"] {
+        assert!(needs.contains(part), "{part}: {needs}");
+    }
+}

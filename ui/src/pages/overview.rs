@@ -25,7 +25,7 @@ pub struct Overview<'a> {
     pub sources: &'a [Source],
     pub runners: &'a [Runner],
     pub scans: &'a [ScanStatus],
-    /// Scans that have failed since their last success, and were not retried.
+    /// Scans that have failed since their last success, and that nothing retries.
     pub failing: &'a [Failing<'a>],
     /// Jobs that are not over, newest first.
     pub unfinished: &'a [Job],

@@ -197,14 +197,14 @@ fn row(visit: &Visit, job: &Job) -> Markup {
     html! {
         tr id={ "job-" (job.id) } {
             td { (state(job.state)) }
-            td { a href=(links::job(job.id)) data-find="job" data-name={ (job.scan) " " (short_id(job.id)) ", " (job.state.as_str()) } { (job.scan) } }
-            td { a.quiet href=(links::workflow(&workflow)) { (workflow) } }
-            td {
+            td.long { a href=(links::job(job.id)) data-find="job" data-name={ (job.scan) " " (short_id(job.id)) ", " (job.state.as_str()) } { (job.scan) } }
+            td.long { a.quiet href=(links::workflow(&workflow)) { (workflow) } }
+            td.long {
                 (trigger(job.trigger))
                 (attempt(job.attempt, job.attempts))
             }
             td.wide { (reason(job)) }
-            td {
+            td.long {
                 @if let Some(runner) = &job.runner {
                     @if visit.may("runner:read") { a.quiet href=(links::runner(runner.id)) { (runner.name) } }
                     @else { (runner.name) }

@@ -102,7 +102,7 @@ fn group(
     } else {
         format!("{source} / {folder}")
     };
-    let heads = ["workflow", "scans", "last jobs", "running", "next", "state"];
+    let heads = ["workflow", "scans", "state", "running", "next", "last jobs"];
     card(
         &format!("group-{place}"),
         &title,
@@ -124,7 +124,7 @@ fn workflow_row(visit: &Visit, row: &WorkflowRow<'_>) -> Markup {
         .map_or(&*workflow.name, |(_, base)| base);
     html! {
         tr {
-            td {
+            td.long {
                 a href=(links::workflow(&name)) data-find="workflow" data-name=(name) { (base) }
                 @if let Some(title) = &workflow.title { p.small.muted { (title) } }
             }
@@ -134,10 +134,10 @@ fn workflow_row(visit: &Visit, row: &WorkflowRow<'_>) -> Markup {
                     a.quiet href=(links::scan(&name, &scan.name)) data-find="scan" data-name={ (name) " · " (scan.name) } { (scan.name) }
                 }
             }
-            td { (row.history) }
+            td { (workflow_state(workflow)) }
             td.num { @if row.running > 0 { (row.running) } }
             td { @if let Some(next) = row.next { (in_future(next, visit.now)) } }
-            td { (workflow_state(workflow)) }
+            td { (row.history) }
         }
     }
 }

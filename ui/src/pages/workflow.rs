@@ -189,7 +189,7 @@ fn scan_row(visit: &Visit, status: &ScanStatus, past: Option<&ScanPast>, name: &
     let scan = &status.scan;
     html! {
         tr {
-            td { a href=(links::scan(name, &scan.name)) { (scan.name) } }
+            td.long { a href=(links::scan(name, &scan.name)) { (scan.name) } }
             td.wide { (starts(scan)) }
             td {
                 @if let Some(job) = &status.last_job { a.quiet href=(links::job(job.id)) { (state(job.state)) } }
@@ -203,10 +203,16 @@ fn scan_row(visit: &Visit, status: &ScanStatus, past: Option<&ScanPast>, name: &
             td { @if let Some(past) = past { (past.bars) } }
             td.num { @if let Some(usual) = past.and_then(|past| past.usual) { (crate::words::usual(usual)) } }
             td {
-                @if status.suspended.is_some() { span.tag { "suspended" } }
-                @else if let Some(next) = status.next_slot { (in_future(next, visit.now)) }
+                @if let (None, Some(next)) = (&status.suspended, status.next_slot) { (in_future(next, visit.now)) }
             }
-            td.end { @if visit.may("dispatch") { a.button.small href=(links::dispatch(name, &scan.name)) { "Dispatch" } } }
+            td.end {
+                // A dispatch would be refused.
+                @if let Some(suspension) = &status.suspended {
+                    a.tag href=(links::scan(name, &scan.name)) title={ "by " (suspension.by) ": " (suspension.reason) } { "suspended" }
+                } @else if visit.may("dispatch") {
+                    a.button.small href=(links::dispatch(name, &scan.name)) { "Dispatch" }
+                }
+            }
         }
     }
 }

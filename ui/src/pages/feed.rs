@@ -4,7 +4,10 @@ use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
-use wire::{JobLine, JobState, LedgerCause, LedgerOutcome, LedgerRecord};
+use wire::{
+    JobLine, JobState, LedgerCause, LedgerOutcome, LedgerRecord, Resumption, ScanStatus,
+    SuspendedPart, Suspension, Workflow,
+};
 
 use crate::links;
 use crate::list::empty;
@@ -27,11 +30,15 @@ pub struct Past<'a> {
 #[derive(Clone, Copy)]
 enum What<'a> {
     Decided(&'a LedgerRecord),
-    Ended(&'a JobLine),
+    /// A job that is over, and the older ones of its scan.
+    Ended(&'a JobLine, &'a [JobLine]),
+    Suspended(&'a Suspension),
+    Resumed(&'a Resumption),
 }
 
 struct Entry<'a> {
     at: DateTime<Utc>,
+    /// Empty for the whole workflow.
     scan: &'a str,
     what: What<'a>,
     /// Its place among those of its kind of its scan, newest first.
@@ -43,9 +50,9 @@ impl Entry<'_> {
     /// a job before the job that it starts, a decision before the end of a job that it ended.
     fn order(&self) -> impl Ord {
         let rank = match self.what {
-            What::Ended(job) if is_ended_by_decision(job) => 2,
+            What::Ended(job, _) if is_ended_by_decision(job) => 2,
             What::Decided(_) => 1,
-            What::Ended(_) => 0,
+            What::Ended(..) | What::Suspended(_) | What::Resumed(_) => 0,
         };
         (self.at, rank, self.scan, Reverse(self.place))
     }
@@ -55,9 +62,15 @@ fn is_ended_by_decision(job: &JobLine) -> bool {
     job.state == JobState::Skipped || job.reason.as_deref() == Some("replaced")
 }
 
-/// `workflow` is `source/name`.
-pub(super) fn feed(visit: &Visit, workflow: &str, pasts: &[Past<'_>]) -> Markup {
-    let entries = entries(pasts);
+/// `name` is `source/name`.
+pub(super) fn feed(
+    visit: &Visit,
+    name: &str,
+    workflow: &Workflow,
+    scans: &[ScanStatus],
+    pasts: &[Past<'_>],
+) -> Markup {
+    let entries = entries(pasts, suspensions(workflow, scans));
     html! {
         @if entries.is_empty() {
             (empty(&html! { p { "Nothing yet: no job of it is over, and no schedule or expression was evaluated." } }))
@@ -66,8 +79,10 @@ pub(super) fn feed(visit: &Visit, workflow: &str, pasts: &[Past<'_>]) -> Markup 
             @for entry in &entries {
                 li {
                     @match entry.what {
-                        What::Decided(record) => { (decided(workflow, entry.scan, record)) }
-                        What::Ended(job) => { (ended(entry.scan, job)) }
+                        What::Decided(record) => { (decided(name, entry.scan, record)) }
+                        What::Ended(job, older) => { (ended(entry.scan, job, older)) }
+                        What::Suspended(it) => { (switched(entry.scan, "skipped", "suspended", &it.by, Some(&it.reason))) }
+                        What::Resumed(it) => { (switched(entry.scan, "succeeded", "resumed", &it.by, it.reason.as_deref())) }
                     }
                     span.muted.small { (ago(entry.at, visit.now)) }
                 }
@@ -76,9 +91,35 @@ pub(super) fn feed(visit: &Visit, workflow: &str, pasts: &[Past<'_>]) -> Markup 
     }
 }
 
-/// The newest, in their order.
-fn entries<'a>(pasts: &[Past<'a>]) -> Vec<Entry<'a>> {
+/// The latest suspension of the workflow and of each scan, or its end.
+fn suspensions<'a>(workflow: &'a Workflow, scans: &'a [ScanStatus]) -> Vec<Entry<'a>> {
+    let scans = scans.iter().map(|status| {
+        let own = status.suspended.as_ref();
+        let own = own.filter(|it| it.part == SuspendedPart::Scan);
+        (status.scan.name.as_str(), own, status.resumed.as_ref())
+    });
+    let whole = ("", workflow.suspended.as_ref(), workflow.resumed.as_ref());
     let mut entries = Vec::new();
+    for (scan, suspended, resumed) in scans.chain([whole]) {
+        let suspended = suspended.map(|it| (it.since, What::Suspended(it)));
+        let resumed = resumed.map(|it| (it.at, What::Resumed(it)));
+        entries.extend(
+            suspended
+                .into_iter()
+                .chain(resumed)
+                .map(|(at, what)| Entry {
+                    at,
+                    scan,
+                    what,
+                    place: 0,
+                }),
+        );
+    }
+    entries
+}
+
+/// The newest of all, in their order.
+fn entries<'a>(pasts: &[Past<'a>], mut entries: Vec<Entry<'a>>) -> Vec<Entry<'a>> {
     for Past { scan, ledger, jobs } in pasts {
         let ledger = ledger.iter().enumerate().take(MOST);
         entries.extend(ledger.map(|(place, record)| Entry {
@@ -92,7 +133,7 @@ fn entries<'a>(pasts: &[Past<'a>]) -> Vec<Entry<'a>> {
             Some(Entry {
                 at: job.finished_at?,
                 scan,
-                what: What::Ended(job),
+                what: What::Ended(job, jobs.get(place + 1..).unwrap_or_default()),
                 place,
             })
         }));
@@ -137,7 +178,20 @@ const fn drawing(cause: &LedgerCause) -> &'static str {
     }
 }
 
-fn ended(scan: &str, job: &JobLine) -> Markup {
+fn switched(scan: &str, drawn: &'static str, word: &str, by: &str, reason: Option<&str>) -> Markup {
+    html! {
+        span.state.(drawn) { (icon(drawn)) }
+        span {
+            @if scan.is_empty() { "The workflow" } @else { b { (scan) } }
+            " was " (word) " by " (by)
+            @if let Some(reason) = reason { ": " (reason) }
+        }
+    }
+}
+
+/// `older` are the jobs of the scan before it, newest first. One of them may be what it retries.
+fn ended(scan: &str, job: &JobLine, older: &[JobLine]) -> Markup {
+    let retried = older.iter().find(|it| it.retried_by == Some(job.id));
     html! {
         (state_icon(job.state.as_str()))
         span {
@@ -145,7 +199,12 @@ fn ended(scan: &str, job: &JobLine) -> Markup {
             @if let (Some(started), Some(finished)) = (job.started_at, job.finished_at) {
                 " after " (between(started, finished))
             }
-            ", started " (trigger_phrase(job)) " · " (job_link(job.id))
+            ", "
+            @match retried {
+                Some(earlier) => { "retry of " (job_link(earlier.id)) }
+                None => { "started " (trigger_phrase(job)) }
+            }
+            " · " (job_link(job.id))
         }
     }
 }
@@ -209,13 +268,14 @@ mod tests {
 
     /// The jobs of the entries, newest first.
     fn jobs(pasts: &[Past<'_>]) -> Vec<(&'static str, u128)> {
-        let entries = entries(pasts);
+        let entries = entries(pasts, Vec::new());
         let jobs = entries.iter().map(|entry| match entry.what {
-            What::Ended(job) => ("ended", job.id.as_u128()),
+            What::Ended(job, _) => ("ended", job.id.as_u128()),
             What::Decided(record) => match record.outcome {
                 LedgerOutcome::Made { job } => ("made", job.as_u128()),
                 _ => unreachable!("every record made a job"),
             },
+            What::Suspended(_) | What::Resumed(_) => unreachable!("none is given"),
         });
         jobs.collect()
     }
@@ -235,5 +295,23 @@ mod tests {
         assert_eq!(jobs(&pasts), expected, "newest first");
         let [one, other] = pasts;
         assert_eq!(jobs(&[other, one]), expected, "in any order of the scans");
+    }
+
+    #[test]
+    fn a_retry_names_the_job_that_it_retries() {
+        let earlier = JobLine {
+            retried_by: Some(Uuid::from_u128(2)),
+            ..ended(1, JobState::Failed, "step_failed")
+        };
+        let retry = JobLine {
+            trigger: Trigger::Dispatch,
+            ..ended(2, JobState::Succeeded, "steps_succeeded")
+        };
+        let text = super::ended("probe", &retry, &[earlier]).into_string();
+        let link = job_link(Uuid::from_u128(1)).into_string();
+        assert!(text.contains(&format!("retry of {link}")), "{text}");
+        assert!(!text.contains("by hand"), "{text}");
+        let text = super::ended("probe", &retry, &[]).into_string();
+        assert!(text.contains("started by hand"), "{text}");
     }
 }

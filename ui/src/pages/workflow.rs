@@ -73,7 +73,7 @@ pub fn workflow(visit: &Visit, page: &WorkflowPage<'_>) -> Markup {
         }
         (region("scans", &[&topic], &scans(visit, page, &name)))
         div.two {
-            (region("feed", &[&topic], &card("feed", "What happened, and what did not", &html! {}, &feed(visit, &name, page.feed))))
+            (region("feed", &[&topic], &card("feed", "What happened, and what did not", &html! {}, &feed(visit, &name, workflow, page.scans, page.feed))))
             (newest_revisions(visit, page, &name))
         }
     };

@@ -264,7 +264,10 @@ fn differs(texts: Texts) -> LedgerRecord {
 fn workflow_page(texts: Texts, visit: &Visit, is_week: bool) -> Markup {
     let ended = [
         job_line(texts, 8, JobState::Failed),
-        job_line(texts, 7, JobState::Cancelled),
+        JobLine {
+            retried_by: Some(id(8)),
+            ..job_line(texts, 7, JobState::Failed)
+        },
     ];
     let scan = texts.text("probe");
     let page = WorkflowPage {

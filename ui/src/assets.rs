@@ -95,7 +95,7 @@ fn lean(text: &str) -> String {
         .join("\n")
 }
 
-/// A sheet without spaces around braces and after punctuation. No text in the sheet has them.
+/// A sheet without spaces around braces and `>`, and after punctuation. No text in the sheet has them.
 fn tight(sheet: &str) -> String {
     sheet
         .replace("; }", "}")
@@ -104,6 +104,7 @@ fn tight(sheet: &str) -> String {
         .replace("; ", ";")
         .replace(": ", ":")
         .replace(", ", ",")
+        .replace(" > ", ">")
 }
 
 /// FNV-1a of names and contents. It tells versions apart and protects nothing.

@@ -29,6 +29,8 @@ pub struct Node {
     pub lines: Vec<String>,
     /// The state of its newest job.
     pub state: Option<JobState>,
+    /// Whether nothing of it starts.
+    pub is_suspended: bool,
     /// What starts it.
     pub trigger: Option<Trigger>,
     /// Its newest jobs, oldest first.

@@ -300,6 +300,7 @@ fn workflow() -> (Vec<Node>, Vec<Edge>) {
         href: format!("/workflows/w/scans/{name}"),
         lines: vec![line.to_owned()],
         state,
+        is_suspended: name == "certs",
         trigger,
         history: history(bars),
     };

@@ -154,6 +154,7 @@ pub(super) fn graph(
             href: links::scan(workflow, &status.scan.name),
             lines: lines(frame, status),
             state: status.last_job.as_ref().map(|job| job.state),
+            is_suspended: status.suspended.is_some(),
             trigger: trigger(&status.scan),
             history: history.clone(),
         })

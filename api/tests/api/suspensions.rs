@@ -176,4 +176,21 @@ async fn the_pages_suspend_and_resume_and_say_so() {
         assert!(!shown.contains("too loud"), "{shown}");
         assert!(shown.contains("Resumed"), "{shown}");
     }
+    let page = "/workflows/main%2Fpipeline";
+    for (part, suspended) in [
+        ("", "The workflow was suspended by token"),
+        ("/scans/large", "<b>large</b> was suspended by token"),
+    ] {
+        let path = format!("{page}{part}");
+        let form = [("reason", "again")];
+        browser.done(&format!("{path}/suspend"), &form).await;
+        let shown = browser.page(page).await;
+        assert!(shown.contains(suspended), "{shown}");
+        assert!(shown.contains("class=\"node never suspended\""), "{shown}");
+        browser.done(&format!("{path}/resume"), &form).await;
+        let resumed = suspended.replace("suspended", "resumed");
+        let shown = browser.page(page).await;
+        assert!(shown.contains(&resumed), "{shown}");
+        assert!(!shown.contains("node never suspended"), "{shown}");
+    }
 }

@@ -91,7 +91,7 @@ fn count(number: usize, of: &str) -> String {
 
 fn size(node: &Node) -> Size {
     let name = node.name.chars().count() * NAME_LETTER + BESIDE_NAME;
-    let height = match node.lines.len().min(MOST_LINES) {
+    let height = match lines(node).count().min(MOST_LINES) {
         0 if node.history.is_empty() => HEAD_HEIGHT,
         lines => HEAD_HEIGHT + FIRST_LINE_HEIGHT + lines.saturating_sub(1) * LINE_HEIGHT,
     };
@@ -102,12 +102,20 @@ fn size(node: &Node) -> Size {
     }
 }
 
+/// What stands beneath the name. A suspension is first, so that it is never left out.
+fn lines(node: &Node) -> impl Iterator<Item = &str> {
+    let suspended = node.is_suspended.then_some("suspended");
+    let others = node.lines.iter().map(String::as_str);
+    suspended.into_iter().chain(others)
+}
+
 fn node(node: &Node, area: Area) -> Markup {
     let state = node.state.map_or("never", JobState::as_str);
+    let suspended = if node.is_suspended { " suspended" } else { "" };
     let width = usize::try_from(area.width).unwrap_or(0);
     let name = cut(&node.name, (width - BESIDE_NAME.min(width)) / NAME_LETTER);
     let label = std::iter::once(node.name.as_str())
-        .chain(node.lines.iter().map(String::as_str))
+        .chain(lines(node))
         .chain([node.state.map_or("never ran", JobState::as_str)])
         .collect::<Vec<_>>()
         .join(", ");
@@ -117,7 +125,7 @@ fn node(node: &Node, area: Area) -> Markup {
         a href=(node.href) {
             title { (label) }
             // The title is the name of the link. It says all of this, in an order that is read well.
-            g class={ "node " (state) } aria-hidden="true" transform={ "translate(" (area.x) " " (area.y) ")" } {
+            g class={ "node " (state) (suspended) } aria-hidden="true" transform={ "translate(" (area.x) " " (area.y) ")" } {
                 rect.box width=(area.width) height=(area.height) rx="9" {}
                 @if let Some(state) = node.state {
                     g class={ "state " (state.as_str()) } transform="translate(12 12)" { (icon(state)) }
@@ -126,7 +134,7 @@ fn node(node: &Node, area: Area) -> Markup {
                 @if let Some(trigger) = node.trigger {
                     g.glyph transform={ "translate(" (area.width - 28) " 12)" } { (trigger_icon(trigger)) }
                 }
-                @for (index, line) in node.lines.iter().take(MOST_LINES).enumerate() {
+                @for (index, line) in lines(node).take(MOST_LINES).enumerate() {
                     @let taken = if index == 0 { bars_width + 8 } else { 0 };
                     text.sub x="12" y=(53 + index * LINE_HEIGHT) {
                         (cut(line, width.saturating_sub(24 + taken) / LINE_LETTER))

@@ -130,7 +130,7 @@ fn chips(page: &Jobs<'_>) -> Markup {
             }
         }
         @if let Some(error) = page.refused.error("state") {
-            p.error #filter-state-error { "State " code { (filter.state) } ": " (with_code(error)) }
+            p.error #filter-state-error { code { (filter.state) } " " (with_code(error)) }
         }
     }
 }

@@ -33,7 +33,7 @@ impl SuspendFlags {
             reason: self.reason,
         };
         let status = session.client()?.suspend(workflow, scan, &request).await?;
-        session.show(&status, text)?;
+        session.show(&status, after_suspending)?;
         Ok(Exit::Succeeded)
     }
 }
@@ -49,16 +49,44 @@ impl ResumeFlags {
             reason: self.reason,
         };
         let status = session.client()?.resume(workflow, scan, &request).await?;
-        session.show(&status, text)?;
+        session.show(&status, |status| after_resuming(status, workflow))?;
         Ok(Exit::Succeeded)
     }
 }
 
-fn text(status: &SuspensionStatus) -> String {
-    match (&status.suspended, &status.resumed) {
-        (Some(suspension), _) => format!("suspended {}\n", since(suspension)),
-        (None, Some(resumption)) => format!("resumed {}\n", at(resumption)),
-        (None, None) => "not suspended\n".to_owned(),
+fn after_suspending(status: &SuspensionStatus) -> String {
+    match &status.suspended {
+        Some(suspension) => format!("suspended {}\n", since(suspension)),
+        None => "not suspended any more\n".to_owned(),
+    }
+}
+
+/// `workflow` is how the user names the workflow. A scan that is resumed may still be suspended with it.
+fn after_resuming(status: &SuspensionStatus, workflow: &str) -> String {
+    let part = match &status.scan {
+        Some(scan) => format!("the scan {scan}"),
+        None => format!("the workflow {workflow}"),
+    };
+    let own = status.resumed.as_ref().map(at);
+    match &status.suspended {
+        None => match own {
+            Some(at) => format!("resumed {at}\n"),
+            None => format!("{part} was not suspended; nothing changed\n"),
+        },
+        Some(suspension) if suspension.part == SuspendedPart::Workflow && status.scan.is_some() => {
+            let own = own.map_or_else(
+                || format!("{part} was not suspended by itself"),
+                |at| format!("{part} was resumed {at}"),
+            );
+            let Suspension {
+                since, by, reason, ..
+            } = suspension;
+            format!(
+                "{own}; the workflow is suspended since {} by {by}: {reason}\nresume it: everscan workflow resume {workflow}\n",
+                time(since)
+            )
+        }
+        Some(suspension) => format!("suspended again {}\n", since(suspension)),
     }
 }
 

@@ -85,7 +85,10 @@ fn table(page: &Page<Workflow>) -> String {
             },
             workflow.revision.number.to_string(),
             short_commit(&workflow.revision.commit),
-            workflow.scans.len().to_string(),
+            match workflow.suspended_scans.len() {
+                0 => workflow.scans.len().to_string(),
+                suspended => format!("{}, {suspended} suspended", workflow.scans.len()),
+            },
             file.to_owned(),
         ]);
     }

@@ -68,20 +68,69 @@ fn a_resumption_may_say_why() {
         assert_eq!(server.lines(), [request]);
         assert_eq!(server.seen()[0].body, body);
     }
-    let server = Server::start([status(None, None)]);
-    let output = run_at(&server.url, "scan resume a b");
-    assert_eq!(output.stdout, "not suspended\n");
-    // A scan that is resumed may be suspended with its workflow.
+}
+
+#[test]
+fn a_resumption_that_lets_nothing_start_says_why() {
     let whole = Suspension {
         part: SuspendedPart::Workflow,
         ..suspension()
     };
-    let server = Server::start([status(Some(whole), Some(resumption(None)))]);
-    let output = run_at(&server.url, "scan resume a b");
+    let and_now = "the workflow is suspended since 2026-09-21T14:13:23Z by token ann: too loud\n\
+                   resume it: everscan workflow resume main/a\n";
+    for (line, suspended, resumed, told) in [
+        (
+            "workflow resume main/a",
+            None,
+            None,
+            "the workflow main/a was not suspended; nothing changed\n".to_owned(),
+        ),
+        (
+            "scan resume main/a b",
+            None,
+            None,
+            "the scan b was not suspended; nothing changed\n".to_owned(),
+        ),
+        (
+            "scan resume main/a b",
+            Some(whole.clone()),
+            None,
+            format!("the scan b was not suspended by itself; {and_now}"),
+        ),
+        (
+            "scan resume main/a b",
+            Some(whole),
+            Some(resumption(None)),
+            format!("the scan b was resumed 2026-09-21T14:13:29Z by token ann; {and_now}"),
+        ),
+    ] {
+        let status = SuspensionStatus {
+            workflow: job(wire::JobState::Running).workflow,
+            scan: line.starts_with("scan").then(|| "b".to_owned()),
+            suspended,
+            resumed,
+        };
+        let server = Server::start([Reply::json(&status)]);
+        let output = run_at(&server.url, line);
+        assert_eq!((output.code, output.stdout), (0, told));
+    }
+}
+
+#[test]
+fn why_of_a_suspended_scan_begins_with_the_suspension_and_has_no_next_slot() {
+    let suspended = Why {
+        suspended: Some(suspension()),
+        ..why()
+    };
+    let server = Server::start([Reply::json(&suspended)]);
+    let output = run_at(&server.url, "scan why a b").stdout;
+    let state = output.lines().nth(1).unwrap();
     assert_eq!(
-        output.stdout,
-        "suspended since 2026-09-21T14:13:23Z by token ann, with the whole workflow: too loud\n"
+        state,
+        "state:     suspended since 2026-09-21T14:13:23Z by token ann: too loud"
     );
+    assert!(output.contains("cron: "), "{output}");
+    assert!(!output.contains("; next "), "{output}");
 }
 
 #[test]
@@ -97,11 +146,9 @@ fn what_is_suspended_is_shown_so() {
     let page = wire::Page::all(vec![suspended.clone()]);
     let server = Server::start([Reply::json(&page), Reply::json(&suspended)]);
     let output = run_at(&server.url, "workflow list");
-    assert!(
-        output.stdout.contains("active, suspended"),
-        "{}",
-        output.stdout
-    );
+    for part in ["active, suspended", "2, 2 suspended"] {
+        assert!(output.stdout.contains(part), "{}", output.stdout);
+    }
     let output = run_at(&server.url, "workflow show a");
     for line in ["by token ann", "with the whole workflow: too loud", "a, b"] {
         assert!(output.stdout.contains(line), "{}", output.stdout);

@@ -14,6 +14,9 @@ use crate::suspension;
 use crate::table::{Fields, short_commit, time};
 use crate::untrusted::clean;
 
+/// The state of a scan that may start jobs, unless it is suspended.
+const ACTIVE: &str = "active";
+
 /// The state of a scan that its workflow no longer has.
 const REMOVED: &str = "removed";
 
@@ -46,9 +49,9 @@ impl WhyScan {
 
 fn text(why: &Why) -> String {
     let cron = why.cron.as_ref().map(|cron| {
-        let next = cron
-            .next
-            .map_or_else(String::new, |next| format!("; next {}", time(&next)));
+        // A slot of a suspended scan makes no job.
+        let next = cron.next.filter(|_| why.suspended.is_none());
+        let next = next.map_or_else(String::new, |next| format!("; next {}", time(&next)));
         format!(
             "{} ({}, {}){next}",
             cron.schedule, cron.description, cron.timezone
@@ -80,10 +83,15 @@ fn text(why: &Why) -> String {
     });
     let unfinished: Vec<String> = unfinished.collect();
     let now = why.expr.as_ref().and_then(|expr| expr.now.as_ref());
-    let mut text = Fields::new()
-        .add("scan", format!("{} {}", why.workflow, why.scan))
-        .add("state", state(why))
-        .add_some("suspended", why.suspended.as_ref().map(suspension::since))
+    let suspended = why.suspended.as_ref().map(suspension::since);
+    let mut fields = Fields::new().add("scan", format!("{} {}", why.workflow, why.scan));
+    fields = match suspended {
+        Some(since) if why.state == ACTIVE => fields.add("state", format!("suspended {since}")),
+        suspended => fields
+            .add("state", state(why))
+            .add_some("suspended", suspended),
+    };
+    let mut text = fields
         .add_some("resumed", why.resumed.as_ref().map(suspension::at))
         .add_some("cron", cron)
         .add_some("clock", ahead)

@@ -71,11 +71,17 @@ async fn end_of_one(session: &mut Session<'_>, client: &Client, job: Uuid) -> Re
 
 /// Reports how the job ended.
 pub(crate) fn report_end(session: &mut Session<'_>, job: &Job) -> Exit {
+    let reason = &job.reason;
+    // The messages of other ends name who caused them, or nobody did.
+    let by = match reason.code.as_str() {
+        "cancelled_by_user" => format!(" ({})", reason.actor),
+        _ => String::new(),
+    };
     session.terminal.say(&format!(
-        "job {} {}: {}",
+        "job {} {}: {}{by}",
         job.id,
         job.state.as_str(),
-        job.reason.message
+        reason.message
     ));
     Exit::of_job(job.state)
 }

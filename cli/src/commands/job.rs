@@ -10,6 +10,7 @@ mod show;
 use std::time::Duration;
 
 use clap::Subcommand;
+use wire::JobState;
 
 use crate::clock::parse_duration;
 use crate::error::Error;
@@ -109,7 +110,10 @@ impl Command {
                 let end = wait::end_of(session, &client, id);
                 let job = wait::within(timeout, id, end).await?;
                 session.show(&job, |job| format!("{}\n", job.state.as_str()))?;
-                Ok(Exit::of_job(job.state))
+                if job.state == JobState::Succeeded {
+                    return Ok(Exit::Succeeded);
+                }
+                Ok(wait::report_end(session, &job))
             }
         }
     }

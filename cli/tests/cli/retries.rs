@@ -1,6 +1,6 @@
 //! Waiting for a job and following it go on with the jobs that retry it.
 
-use wire::{Job, JobState};
+use wire::{Job, JobReason, JobState};
 
 use crate::everscan::run_at;
 use crate::fixtures::{at, id, job, log};
@@ -48,8 +48,29 @@ fn waiting_goes_on_with_the_retry_and_ends_as_it_ended() {
         let output = run_at(&server.url, &format!("job wait {}", id(1)));
         assert_eq!(output.code, code);
         assert_eq!(output.stdout, format!("{}\n", state.as_str()));
-        assert_eq!(output.stderr, said(""));
+        let end = match state {
+            JobState::Succeeded => String::new(),
+            _ => format!("job {} {}: asked for\n", id(2), state.as_str()),
+        };
+        assert_eq!(output.stderr, said(&end));
     }
+}
+
+#[test]
+fn waiting_says_who_cancelled_the_job() {
+    let cancelled = Job {
+        reason: JobReason {
+            code: "cancelled_by_user".to_owned(),
+            message: "cancelled by a user".to_owned(),
+            actor: "token ann".to_owned(),
+        },
+        ..job(JobState::Cancelled)
+    };
+    let server = Server::start([Reply::json(&cancelled)]);
+    let output = run_at(&server.url, &format!("job wait {}", id(1)));
+    assert_eq!((output.code, output.stdout.as_str()), (4, "cancelled\n"));
+    let end = format!("job {} cancelled: cancelled by a user (token ann)\n", id(1));
+    assert_eq!(output.stderr, end);
 }
 
 #[test]

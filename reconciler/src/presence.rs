@@ -40,6 +40,8 @@ pub(crate) struct Presence {
 struct Heard {
     wall: Timestamp,
     steady: Instant,
+    /// It said goodbye then.
+    has_left: bool,
 }
 
 impl Presence {
@@ -52,7 +54,12 @@ impl Presence {
     }
 
     pub(crate) fn heard(&mut self, runner: RunnerId, wall: Timestamp, steady: Instant) {
-        self.heard.insert(runner, Heard { wall, steady });
+        let heard = Heard {
+            wall,
+            steady,
+            has_left: false,
+        };
+        self.heard.insert(runner, heard);
     }
 
     /// When the runner last contacted the daemon since its start, to be displayed.
@@ -60,10 +67,10 @@ impl Presence {
         self.heard.get(&runner).map(|heard| heard.wall)
     }
 
-    /// Whether the runner has contacted the daemon since its start and its lease lasts.
+    /// Whether the runner has contacted the daemon since its start, has not left, and its lease lasts.
     pub(crate) fn is_connected(&self, runner: RunnerId, now: Instant) -> bool {
         let heard = self.heard.get(&runner);
-        heard.is_some_and(|heard| now < heard.steady + SILENCE)
+        heard.is_some_and(|heard| !heard.has_left && now < heard.steady + SILENCE)
     }
 
     /// The start of its lease.
@@ -100,9 +107,17 @@ impl Presence {
         current.is_some_and(|current| *current != instance)
     }
 
+    /// Whether the process that was the runner said goodbye, and no other has become it.
+    pub(crate) fn has_left(&self, runner: RunnerId) -> bool {
+        self.heard.get(&runner).is_some_and(|heard| heard.has_left)
+    }
+
     /// Ends the lease, so that any process can become the runner.
     pub(crate) fn release(&mut self, runner: RunnerId) {
         self.instances.remove(&runner);
+        if let Some(heard) = self.heard.get_mut(&runner) {
+            heard.has_left = true;
+        }
     }
 
     /// Forgets runners that are not registered any more. `registered` are; as long as no more are known, there is nothing to

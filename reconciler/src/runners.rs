@@ -101,6 +101,7 @@ impl Handle {
             capabilities,
         };
         self.state().submit(note).await?;
+        self.heard(session.runner);
         Ok(self.runner_is_empty(session.runner).await?)
     }
 
@@ -109,6 +110,7 @@ impl Handle {
         if self.admit(session, |_| true) == Err(Taken) {
             return Ok(());
         }
+        self.heard(session.runner);
         self.presence().release(session.runner);
         self.runner_is_empty(session.runner).await
     }
@@ -126,7 +128,6 @@ impl Handle {
     }
 
     async fn runner_is_empty(&self, runner: RunnerId) -> Result<(), SubmitError> {
-        self.heard(runner);
         self.board().forget(runner);
         self.wake_board();
         self.lose(runner, |_, _| true).await
@@ -167,7 +168,10 @@ impl Handle {
         if self.presence().is_another(runner, session.instance) {
             return Err(RunnerError::PollReplaced);
         }
-        self.heard(runner);
+        // The end of the poll of a runner that has said goodbye meanwhile is no sign of life.
+        if !self.presence().has_left(runner) {
+            self.heard(runner);
+        }
         Ok(messages.ok().and_then(Result::ok).unwrap_or_default())
     }
 

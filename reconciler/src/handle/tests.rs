@@ -344,6 +344,32 @@ async fn a_second_process_with_a_runners_session_changes_nothing_while_the_first
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_runner_that_says_goodbye_is_not_connected_any_more() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let (session, _) = house.register("r", 1).await;
+    starts(&house, session).await.unwrap();
+    let handle = house.handle.clone();
+    let waiting = tokio::spawn(async move { handle.poll(session, 1, Vec::new()).await });
+    while house.handle.waiting_polls() == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(house.handle.is_connected(session.runner()));
+
+    house.handle.runner_stops(session).await.unwrap();
+    let messages = in_time("the end of its poll", waiting).await.unwrap();
+    assert!(messages.unwrap().is_empty());
+    assert!(!house.handle.is_connected(session.runner()));
+    let heard = house.handle.runner_heard_at(session.runner());
+    assert!(heard.is_some(), "it is still known when it was there");
+
+    starts(&house, session).await.unwrap();
+    assert!(house.handle.is_connected(session.runner()));
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_a_start_of_the_daemon_no_other_process_ends_a_runners_jobs() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();

@@ -411,7 +411,7 @@ fn next(visit: &Visit, page: &Overview<'_>) -> Markup {
                         tr {
                             td { (in_future(slot.at, visit.now)) }
                             td { a href=(links::scan(&workflow, &slot.scan)) { (slot.scan) } " " span.muted { (workflow) } }
-                            td { code { (slot.schedule) } " " span.muted { (slot.timezone) } }
+                            td.long { code { (slot.schedule) } " " span.muted { (slot.timezone) } }
                         }
                     }
                 }))

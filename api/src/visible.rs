@@ -251,8 +251,9 @@ impl Visible {
         before: Option<JobId>,
         most: usize,
     ) -> Result<Vec<ShownJob>, Failure> {
-        let finished = self.newest_finished().await?;
+        // In this order, since jobs only go from here to there.
         let unfinished: Vec<JobId> = self.read(|seen| seen.jobs().map(|job| job.id).collect());
+        let finished = self.newest_finished().await?;
         let mut ids: Vec<JobId> = unfinished.into_iter().chain(finished).collect();
         ids.retain(|id| part.is_of(*id) && before.is_none_or(|before| *id < before));
         // A job that ended meanwhile is in both.

@@ -1,6 +1,7 @@
 //! Lists of jobs, one job, waiting for a job, cancelling a job.
 
 use chrono::TimeDelta;
+use futures_util::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -374,5 +375,21 @@ async fn a_list_is_narrowed_by_what_is_known_of_a_job() {
             field.is_empty() || errors[0]["field"] == field,
             "{query}: {errors}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_found_by_its_digits_also_while_it_ends() {
+    let service = Service::start().await;
+    for round in 0..5 {
+        let (_, worker) = service.claimed(&format!("runner {round}")).await;
+        let digits = &worker.id[worker.id.len() - 8..];
+        let path = format!("/v0/jobs/{digits}");
+        let shown = join_all((0..40).map(|_| service.get(&path)));
+        let (completed, shown) = tokio::join!(service.complete(&worker, 0), shown);
+        completed.expect(200);
+        for answer in shown {
+            answer.expect(200);
+        }
     }
 }

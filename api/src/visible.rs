@@ -251,12 +251,11 @@ impl Visible {
         before: Option<JobId>,
         most: usize,
     ) -> Result<Vec<ShownJob>, Failure> {
-        // In this order, since jobs only go from here to there.
+        // These first: a job that ends in between is then in both lists. In the other order it would be in neither.
         let unfinished: Vec<JobId> = self.read(|seen| seen.jobs().map(|job| job.id).collect());
         let finished = self.newest_finished().await?;
         let mut ids: Vec<JobId> = unfinished.into_iter().chain(finished).collect();
         ids.retain(|id| part.is_of(*id) && before.is_none_or(|before| *id < before));
-        // A job that ended meanwhile is in both.
         ids.sort_unstable();
         ids.dedup();
         let mut found = Vec::new();

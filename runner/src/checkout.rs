@@ -10,11 +10,8 @@ use wire::Checkout;
 
 use crate::limits;
 use crate::link::{Link, Verdict};
-use crate::source_cache::{Key, SourceCache};
+use crate::source_cache::{Key, SourceCache, TAR_END};
 use crate::source_files::{self, FOLDER, Written};
-
-/// Bytes of zeros at the end of every tar.
-const END: usize = 1024;
 
 /// Why the files were not brought.
 struct Problem(String);
@@ -138,11 +135,11 @@ async fn receive(link: &Link, file: &mut File) -> Result<Result<(), client::Erro
 /// Whether the end of a tar is there.
 fn is_whole(file: &mut File) -> io::Result<bool> {
     let length = file.stream_position()?;
-    if length < END as u64 {
+    if length < TAR_END as u64 {
         return Ok(false);
     }
-    let mut end = [1; END];
-    file.seek(SeekFrom::End(-(END as i64)))?;
+    let mut end = [1; TAR_END];
+    file.seek(SeekFrom::End(-(TAR_END as i64)))?;
     file.read_exact(&mut end)?;
-    Ok(end == [0; END])
+    Ok(end == [0; TAR_END])
 }

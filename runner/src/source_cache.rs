@@ -30,7 +30,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const BOOT_FILE: &str = "boot";
 
 /// Bytes of zeros at the end of every tar.
-const TAR_END: u64 = 1024;
+pub(crate) const TAR_END: usize = 1024;
 
 /// Length of a commit as text.
 const COMMIT_DIGITS: usize = 40;
@@ -267,7 +267,7 @@ fn open_tar(path: &Path, bytes: u64) -> Option<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     let metadata = file.metadata().ok()?;
-    let is_whole = metadata.is_file() && metadata.len() == bytes && bytes >= TAR_END;
+    let is_whole = metadata.is_file() && metadata.len() == bytes && bytes >= TAR_END as u64;
     is_whole.then_some(file)
 }
 

@@ -82,6 +82,7 @@ async fn claimed(stage: &Stage, run: usize) -> (Uuid, String) {
     let job = stage.dispatch(&format!("own_{run}")).await;
     let poll = Poll {
         instance: Uuid::nil(),
+        number: None,
         capacity: 1,
         holding: Vec::new(),
     };

@@ -148,6 +148,7 @@ impl Stage {
             loop {
                 let poll = Poll {
                     instance: Uuid::nil(),
+                    number: None,
                     capacity: SLOTS,
                     holding: holding.clone(),
                 };

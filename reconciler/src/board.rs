@@ -21,6 +21,7 @@ use tokio::time::Instant;
 pub(crate) use self::polls::Arrival;
 use self::polls::Polls;
 use crate::limits::{DEADLINE_LOOK, OFFER, REPEAT};
+use crate::presence::Instance;
 
 /// A message to a runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub(crate) struct Board {
     /// The jobs that each runner holds, by its newest poll. Those that hold nothing are not in it. Shared with readers, who
     /// are many and quick.
     holding: Arc<HashMap<RunnerId, BTreeSet<JobId>>>,
+    /// The number of each runner's newest poll, with the process that counts them.
+    newest: HashMap<RunnerId, (Instance, u64)>,
     closed: bool,
 }
 
@@ -49,6 +52,9 @@ pub(crate) struct Board {
 #[derive(Debug, Clone)]
 pub(crate) struct Poll {
     pub(crate) runner: RunnerId,
+    pub(crate) instance: Instance,
+    /// Its place among the polls of its process, if the process counts them.
+    pub(crate) number: Option<u64>,
     /// How many jobs it runs at once.
     pub(crate) capacity: u32,
     /// Every job that it holds.
@@ -57,7 +63,7 @@ pub(crate) struct Poll {
 
 /// A poll on the board.
 pub(crate) struct Wait {
-    /// Its place on the board; none if the daemon is stopping.
+    /// Its place on the board; none if the daemon is stopping or a newer poll came before it.
     pub(crate) arrival: Option<Arrival>,
     /// Its answer. It ends without one if the poll is taken off the board.
     pub(crate) answer: oneshot::Receiver<Vec<Message>>,
@@ -101,9 +107,28 @@ impl Board {
         self.waiting.len()
     }
 
-    /// Puts a poll on the board. A waiting poll of the same runner ends without a message.
+    /// Whether a newer poll of the same process came before this one, which a slower connection can bring about. It tells
+    /// what was true before the newer one, so it must have no effect.
+    pub(crate) fn is_overtaken(&mut self, poll: &Poll) -> bool {
+        let Some(number) = poll.number else {
+            return false;
+        };
+        let newest = self.newest.entry(poll.runner).or_default();
+        if newest.0 == poll.instance && number < newest.1 {
+            return true;
+        }
+        *newest = (poll.instance, number);
+        false
+    }
+
+    /// Puts a poll on the board. A waiting poll of the same runner ends without a message, and so does this one if it is
+    /// overtaken.
     pub(crate) fn wait(&mut self, poll: Poll) -> Wait {
         let (sender, answer) = oneshot::channel();
+        if self.is_overtaken(&poll) {
+            let arrival = None;
+            return Wait { arrival, answer };
+        }
         self.waiting.remove(poll.runner);
         self.cancels
             .retain(|(runner, job), _| *runner != poll.runner || poll.holding.contains(job));
@@ -131,6 +156,7 @@ impl Board {
         self.waiting.remove(runner);
         self.offers.retain(|_, offer| offer.runner != runner);
         self.cancels.retain(|(told, _), _| *told != runner);
+        self.newest.remove(&runner);
         self.no_longer_holding(runner);
     }
 
@@ -211,6 +237,7 @@ impl Board {
         self.waiting = polls;
         for runner in over {
             self.waiting.remove(runner);
+            self.newest.remove(&runner);
         }
         let mut round = Round::Done;
         for (runner, Said { messages, new }) in answers {

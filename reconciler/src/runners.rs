@@ -1,7 +1,5 @@
 //! Requests of runners: sessions, and work.
 
-use std::collections::BTreeSet;
-
 use chrono::TimeDelta;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::decide::{Loss, NewSession, NoteProgram, RegisterRunner, RenewSession};
@@ -134,29 +132,39 @@ impl Handle {
     }
 
     /// A runner asks for work. The answer comes when there is a message, or after a while without one. A newer poll of
-    /// the same process ends this one without a message. A poll of another process replaces it.
+    /// the same process ends this one without a message; so does one with a higher `number` that came before it. A poll of
+    /// another process replaces it.
     pub async fn poll(
         &self,
         session: RunnerSession,
+        number: Option<u64>,
         capacity: u32,
         holding: Vec<JobId>,
     ) -> Result<Vec<Message>, RunnerError> {
-        let runner = session.runner;
-        let holding: BTreeSet<JobId> = holding.into_iter().take(HOLDING).collect();
-        self.admit(session, |job| !holding.contains(&job.id))
+        let RunnerSession {
+            runner, instance, ..
+        } = session;
+        let poll = Poll {
+            runner,
+            instance,
+            number,
+            capacity,
+            holding: holding.into_iter().take(HOLDING).collect(),
+        };
+        self.admit(session, |job| !poll.holding.contains(&job.id))
             .map_err(|Taken| RunnerError::PollReplaced)?;
         self.heard(runner);
+        if self.board().is_overtaken(&poll) {
+            return Ok(Vec::new());
+        }
         // A job that it should run and does not name is lost, unless it was claimed while this poll was on its way.
         Box::pin(self.lose(runner, |job, now| {
             let run = job.state.run();
-            !holding.contains(&job.id) && run.is_some_and(|run| !is_fresh(run.expires_at - now))
+            !poll.holding.contains(&job.id)
+                && run.is_some_and(|run| !is_fresh(run.expires_at - now))
         }))
         .await?;
-        let Wait { arrival, answer } = self.board().wait(Poll {
-            runner,
-            capacity,
-            holding,
-        });
+        let Wait { arrival, answer } = self.board().wait(poll);
         let on_board = OnBoard {
             handle: self,
             runner,
@@ -165,7 +173,7 @@ impl Handle {
         self.wake_board();
         let messages = tokio::time::timeout(POLL, answer).await;
         drop(on_board);
-        if self.presence().is_another(runner, session.instance) {
+        if self.presence().is_another(runner, instance) {
             return Err(RunnerError::PollReplaced);
         }
         // The end of the poll of a runner that has said goodbye meanwhile is no sign of life.

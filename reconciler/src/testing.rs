@@ -407,7 +407,7 @@ impl House {
         holding: &[JobId],
     ) -> (JobId, PlainToken) {
         let capacity = u32::try_from(holding.len()).unwrap() + 1;
-        let messages = self.handle.poll(runner, capacity, holding.to_vec());
+        let messages = self.handle.poll(runner, None, capacity, holding.to_vec());
         match in_time("an offer", messages).await.unwrap().as_slice() {
             [Message::Assigned(job, token)] => (*job, token.clone()),
             other => panic!("no single offer: {other:?}"),

@@ -5,8 +5,10 @@
 //! expired. The daemon ends the old poll when the new one arrives. Until then it has not seen the new one. So the worker
 //! of a job from the old poll has to wait: otherwise the daemon could see the job running before it sees it held. For
 //! this the polls are numbered, and [`Polls::all_know`] says whether every poll in flight was sent after a given moment.
+//! The daemon is told the number, so that it ignores a poll that arrives after a newer one.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use client::{Client, Error, PollAnswer};
 use tokio::task::JoinSet;
@@ -18,7 +20,7 @@ use crate::limits;
 pub(crate) type Answer = Result<PollAnswer, Error>;
 
 /// The polls in flight.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Polls {
     tasks: JoinSet<(u64, Answer)>,
     in_flight: BTreeSet<u64>,
@@ -26,7 +28,17 @@ pub(crate) struct Polls {
 }
 
 impl Polls {
-    /// The number of the next poll, which will list a job that is held from now on.
+    /// Numbers that begin with the microseconds since the machine's start: the daemon knows a process by its machine's
+    /// boot and its folder, so the numbers of a process that follows another one must be higher.
+    pub(crate) fn new(since_boot: Duration) -> Self {
+        Self {
+            tasks: JoinSet::new(),
+            in_flight: BTreeSet::new(),
+            next: u64::try_from(since_boot.as_micros()).unwrap_or_default(),
+        }
+    }
+
+    /// The number of the next poll, which will list a job that is held from now on, and carry this number.
     pub(crate) const fn next_number(&self) -> u64 {
         self.next
     }

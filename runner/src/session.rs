@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use uuid::Uuid;
 use wire::{Hello, JobAssigned, Message, Poll};
 
+use crate::clock;
 use crate::configuration::Configuration;
 use crate::conflict::Conflict;
 use crate::contact::Contact;
@@ -103,7 +104,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         held: BTreeMap::new(),
         workers: JoinSet::new(),
         jobs_of_workers: BTreeMap::new(),
-        polls: Polls::default(),
+        polls: Polls::new(clock::since_boot()),
         outdated: true,
         backoff: limits::backoff(),
         conflict: Conflict::none(),
@@ -266,6 +267,7 @@ impl Session {
         };
         Poll {
             instance: self.instance.id(),
+            number: Some(self.polls.next_number()),
             capacity,
             holding: self.held.keys().copied().collect(),
         }

@@ -285,6 +285,7 @@ fn a_runner_that_does_not_know_checkout_is_not_offered_the_job() {
     let plain = world.dispatch("files", "plain", &[]);
     let poll = Poll {
         instance: uuid::Uuid::nil(),
+        number: None,
         capacity: 2,
         holding: Vec::new(),
     };

@@ -127,6 +127,7 @@ async fn offer(world: &World, registration: &str) -> JobAssigned {
     let registered = client.register(&register).await.unwrap();
     let poll = Poll {
         instance: Uuid::new_v4(),
+        number: None,
         capacity: 1,
         holding: Vec::new(),
     };

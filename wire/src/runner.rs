@@ -71,6 +71,10 @@ pub struct Poll {
     /// Identifies the process, as in [`Hello`].
     #[serde(default)]
     pub instance: Uuid,
+    /// Counts the process's polls, so that one that was overtaken on its way is known and ignored. A poll without a number
+    /// counts as the newest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
     /// The number of jobs the runner runs at once.
     pub capacity: u32,
     /// Every job that the runner has.

@@ -181,7 +181,7 @@ pub(super) async fn messages(
     let runner = runner.spoken_by(Instance::from_uuid(poll.instance));
     let holding = poll.holding.into_iter().map(JobId::from_uuid).collect();
     let messages: Vec<Message> = handle
-        .poll(runner, poll.capacity, holding)
+        .poll(runner, poll.number, poll.capacity, holding)
         .await?
         .into_iter()
         .map(message)

@@ -282,6 +282,7 @@ async fn a_poll_brings_messages_and_a_renewed_token() {
     .await;
     let poll = Poll {
         instance: Uuid::nil(),
+        number: None,
         capacity: 2,
         holding: vec![Uuid::nil()],
     };

@@ -30,6 +30,8 @@ impl Scene {
     fn poll(&mut self, runner: RunnerId, capacity: u32, holding: &[JobId]) -> Answer {
         let wait = self.board.wait(Poll {
             runner,
+            instance: Instance::default(),
+            number: None,
             capacity,
             holding: holding.iter().copied().collect(),
         });
@@ -96,6 +98,35 @@ async fn what_a_runner_has_in_hand_is_known_until_it_says_otherwise() {
     let _waits = scene.poll(one, 1, &[gone]);
     scene.board.forget(one);
     assert_eq!(known(&scene), None);
+}
+
+#[tokio::test]
+async fn an_overtaken_poll_takes_nothing_back() {
+    let mut scene = Scene::new();
+    let (one, job) = (scene.lab.register("one", 1, &[]), JobId::FIRST);
+    let poll = |process: u128, number, holding: &[JobId]| Poll {
+        runner: one,
+        instance: Instance::from_uuid(uuid::Uuid::from_u128(process)),
+        number: Some(number),
+        capacity: 1,
+        holding: holding.iter().copied().collect(),
+    };
+    let holds = |scene: &Scene| scene.board.holding().contains_key(&one);
+    let mut newer = scene.board.wait(poll(1, 8, &[])).answer;
+    let older = poll(1, 7, &[job]);
+    assert!(scene.board.is_overtaken(&older));
+    assert!(is_ended(&mut scene.board.wait(older).answer));
+    assert!(waits(&mut newer) && !holds(&scene));
+
+    // Neither a repetition nor another process is overtaken, nor one that starts again.
+    let _waits = scene.board.wait(poll(1, 8, &[job]));
+    assert!(is_ended(&mut newer) && holds(&scene));
+    let _waits = scene.board.wait(poll(2, 1, &[]));
+    assert!(!holds(&scene));
+    let _waits = scene.board.wait(poll(2, 5, &[]));
+    scene.board.forget(one);
+    let _waits = scene.board.wait(poll(2, 1, &[job]));
+    assert!(holds(&scene));
 }
 
 #[tokio::test]

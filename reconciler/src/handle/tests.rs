@@ -79,7 +79,7 @@ async fn a_scan_over_its_timeout_is_cancelled_and_its_worker_may_say_last_words(
     advance(DEADLINE_LOOK).await;
     assert_eq!(end_of(&house, job).await, Reason::TimedOut);
     // The runner is told in its next message, and what it says of the end is answered with the end.
-    let told = house.handle.poll(runner, 1, vec![job]).await.unwrap();
+    let told = house.handle.poll(runner, None, 1, vec![job]).await.unwrap();
     assert_eq!(told, [Message::Cancelled(job)]);
     let over = house.handle.worker(job, worker.token()).await.unwrap();
     let appended = house.handle.append_log(&over, 0, Vec::new()).await;
@@ -118,7 +118,7 @@ async fn a_worker_session_ends_after_four_hours() {
     let job = worker.job().id;
     let state = house.job(job).await.state.clone();
     assert!(matches!(state, JobState::Cancelled { .. }), "{state:?}");
-    let told = house.handle.poll(runner, 1, vec![job]).await.unwrap();
+    let told = house.handle.poll(runner, None, 1, vec![job]).await.unwrap();
     assert_eq!(told, [Message::Cancelled(job)]);
     // The runner has put it down, and its one place is free.
     let next = house.dispatch(workflow, "plain").await.id;
@@ -168,7 +168,7 @@ async fn an_unclaimed_offer_goes_to_another_runner_that_waits_with_nothing_else_
     assert_eq!(offered, job);
 
     let handle = house.handle.clone();
-    let waiting = tokio::spawn(async move { handle.poll(other, 1, Vec::new()).await });
+    let waiting = tokio::spawn(async move { handle.poll(other, None, 1, Vec::new()).await });
     tokio::task::yield_now().await;
     pass(&house, OFFER).await;
     let messages = in_time("the offer that lapsed", waiting).await.unwrap();
@@ -218,7 +218,7 @@ async fn freed_and_unused_capacity_is_filled_while_a_claim_is_under_way() {
     let first = house.dispatch(workflow, "plain").await.id;
     let (_, token) = house.offer(runner, &[]).await;
     let handle = house.handle.clone();
-    let waiting = tokio::spawn(async move { handle.poll(runner, 2, vec![first]).await });
+    let waiting = tokio::spawn(async move { handle.poll(runner, None, 2, vec![first]).await });
     tokio::task::yield_now().await;
     let worker = house.handle.worker(first, token.hash()).await.unwrap();
     house.handle.resolve(&worker).await.unwrap();
@@ -237,14 +237,46 @@ async fn a_poll_that_does_not_name_a_job_loses_it_unless_it_was_claimed_a_moment
     let (runner, _) = house.register("r", 2).await;
     let job = house.run(runner, workflow, "plain").await.job().id;
     house.dispatch(workflow, "plain").await;
-    house.handle.poll(runner, 2, Vec::new()).await.unwrap();
+    house
+        .handle
+        .poll(runner, None, 2, Vec::new())
+        .await
+        .unwrap();
     assert!(!house.job(job).await.state.is_terminal());
 
     pass(&house, OFFER).await;
     house.dispatch(workflow, "plain").await;
-    house.handle.poll(runner, 2, Vec::new()).await.unwrap();
+    house
+        .handle
+        .poll(runner, None, 2, Vec::new())
+        .await
+        .unwrap();
     assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
     house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_that_a_newer_one_has_overtaken_loses_no_job() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let job = house.run(runner, workflow, "plain").await.job().id;
+    let handle = house.handle.clone();
+    let newest = tokio::spawn(async move { handle.poll(runner, Some(2), 1, vec![job]).await });
+    while house.handle.waiting_polls() == 0 {
+        tokio::task::yield_now().await;
+    }
+    pass(&house, OFFER).await;
+    // It was sent before the job was there.
+    let late = house.handle.poll(runner, Some(1), 1, Vec::new());
+    let messages = in_time("its end", late).await.unwrap();
+    assert!(messages.is_empty());
+    assert!(!house.job(job).await.state.is_terminal());
+    assert!(!newest.is_finished());
+    house.close().await;
+    newest.await.unwrap().unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -263,7 +295,11 @@ async fn a_clock_that_was_set_back_before_a_start_excuses_no_missing_job() {
     // So that the poll is answered.
     let workflow = house.activate("a").await;
     house.dispatch(workflow, "plain").await;
-    house.handle.poll(runner, 2, Vec::new()).await.unwrap();
+    house
+        .handle
+        .poll(runner, None, 2, Vec::new())
+        .await
+        .unwrap();
     assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
     house.close().await;
 }
@@ -320,21 +356,21 @@ async fn a_second_process_with_a_runners_session_changes_nothing_while_the_first
 
     let refused = starts(&house, second).await;
     assert!(matches!(refused, Err(RunnerError::InUse)));
-    let refused = house.handle.poll(second, 1, Vec::new()).await;
+    let refused = house.handle.poll(second, None, 1, Vec::new()).await;
     assert!(matches!(refused, Err(RunnerError::PollReplaced)));
     house.handle.runner_stops(second).await.unwrap();
     assert!(!house.job(job).await.state.is_terminal());
 
     // The first falls silent, with a poll that nobody reads.
     let handle = house.handle.clone();
-    let waiting = tokio::spawn(async move { handle.poll(first, 1, vec![job]).await });
+    let waiting = tokio::spawn(async move { handle.poll(first, None, 1, vec![job]).await });
     tokio::task::yield_now().await;
     pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
     starts(&house, second).await.unwrap();
     assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
     let replaced = in_time("the end of the older poll", waiting).await;
     assert!(matches!(replaced.unwrap(), Err(RunnerError::PollReplaced)));
-    let refused = house.handle.poll(first, 1, Vec::new()).await;
+    let refused = house.handle.poll(first, None, 1, Vec::new()).await;
     assert!(matches!(refused, Err(RunnerError::PollReplaced)));
 
     // Who says goodbye makes room at once.
@@ -351,7 +387,7 @@ async fn a_runner_that_says_goodbye_is_not_connected_any_more() {
     let (session, _) = house.register("r", 1).await;
     starts(&house, session).await.unwrap();
     let handle = house.handle.clone();
-    let waiting = tokio::spawn(async move { handle.poll(session, 1, Vec::new()).await });
+    let waiting = tokio::spawn(async move { handle.poll(session, None, 1, Vec::new()).await });
     while house.handle.waiting_polls() == 0 {
         tokio::task::yield_now().await;
     }
@@ -384,7 +420,7 @@ async fn after_a_start_of_the_daemon_no_other_process_ends_a_runners_jobs() {
     let second = session.spoken_by(Instance::from_uuid(uuid::Uuid::from_u128(2)));
     let refused = starts(&house, second).await;
     assert!(matches!(refused, Err(RunnerError::InUse)));
-    let refused = house.handle.poll(second, 1, Vec::new()).await;
+    let refused = house.handle.poll(second, None, 1, Vec::new()).await;
     assert!(matches!(refused, Err(RunnerError::PollReplaced)));
     house.handle.runner_stops(second).await.unwrap();
     assert!(!house.job(job).await.state.is_terminal());
@@ -411,7 +447,7 @@ async fn replacing_or_removing_a_runner_loses_its_jobs() {
     let second = house.run(new, workflow, "plain").await.job().id;
     house.handle.remove_runner(new.runner()).await.unwrap();
     assert_eq!(end_of(&house, second).await, Reason::RunnerLost);
-    let messages = house.handle.poll(new, 1, Vec::new()).await.unwrap();
+    let messages = house.handle.poll(new, None, 1, Vec::new()).await.unwrap();
     assert_eq!(messages, []);
     house.close().await;
 }
@@ -423,14 +459,14 @@ async fn a_poll_is_answered_with_nothing_in_the_end_and_at_once_when_the_daemon_
     let house = House::open(&folder, 0, Vec::new()).await;
     let (runner, _) = house.register("r", 1).await;
     let handle = house.handle.clone();
-    let waiting = tokio::spawn(async move { handle.poll(runner, 1, Vec::new()).await });
+    let waiting = tokio::spawn(async move { handle.poll(runner, None, 1, Vec::new()).await });
     tokio::task::yield_now().await;
     advance(POLL).await;
     let messages = in_time("an empty answer", waiting).await.unwrap();
     assert_eq!(messages.unwrap(), []);
 
     let handle = house.handle.clone();
-    let waiting = tokio::spawn(async move { handle.poll(runner, 1, Vec::new()).await });
+    let waiting = tokio::spawn(async move { handle.poll(runner, None, 1, Vec::new()).await });
     tokio::task::yield_now().await;
     house.handle.drain();
     let messages = in_time("the end", waiting).await.unwrap();

@@ -35,6 +35,7 @@ pub(super) struct Daemon {
     turns: Turns,
     offers: BTreeMap<JobId, Offer>,
     heard: HashMap<RunnerId, i64>,
+    newest_polls: HashMap<RunnerId, u64>,
     started: i64,
     resting: HashMap<ScanKey, i64>,
     /// Requests that were let in and whose commands have not been submitted yet.
@@ -71,6 +72,7 @@ impl Daemon {
             turns: Turns::default(),
             offers: BTreeMap::new(),
             heard: HashMap::new(),
+            newest_polls: HashMap::new(),
             started: time.steady(),
             resting: HashMap::new(),
             admitted: Vec::new(),

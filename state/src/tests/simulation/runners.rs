@@ -29,6 +29,7 @@ pub(super) struct Runner {
     /// The daemon has not been told yet that it runs nothing.
     is_new: bool,
     contact: i64,
+    polls: u64,
     work: BTreeMap<JobId, Work>,
 }
 
@@ -59,6 +60,7 @@ impl Runner {
             is_draining: false,
             is_new: true,
             contact: 0,
+            polls: 0,
             work: BTreeMap::new(),
         }
     }
@@ -132,8 +134,10 @@ impl Runner {
         requests.map(|body| Request { runner, body }).collect()
     }
 
-    fn poll(&self) -> Body {
+    fn poll(&mut self) -> Body {
+        self.polls += 1;
         Body::Poll {
+            number: self.polls,
             capacity: if self.is_draining { 0 } else { self.capacity },
             holding: self.work.keys().copied().collect::<BTreeSet<_>>(),
         }

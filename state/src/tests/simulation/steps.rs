@@ -18,8 +18,8 @@ use super::runners::Runner;
 use super::scenario::{Repository, files, source};
 use super::time::{HOUR, MINUTE, SECOND, Time};
 
-/// A late request comes within this time. Later ones do not exist, because connections end.
-const LATE: i64 = 8 * SECOND;
+/// A late request comes within this time.
+const LATE: i64 = 5 * MINUTE;
 /// The longest time that passes without a look at anything.
 const CHUNK: i64 = 20 * SECOND;
 /// Rounds until everything must have come to rest.
@@ -270,6 +270,7 @@ impl Simulation {
     async fn ask(&mut self, at: usize, is_noted: bool) {
         let request = self.runners[at].request(&mut self.choices, &|_| false);
         let is_start = matches!(request.body, super::daemon::Body::Empty);
+        let may_be_late = !is_start && !self.is_calm;
         let fate = self.choices.below(100);
         if is_noted {
             self.note(format!("{request:?} with fate {fate}"));
@@ -278,8 +279,8 @@ impl Simulation {
         match fate {
             0..8 => {}
             8..16 => self.deliver(request).await,
-            16..23 if !is_start => self.late.push((arrives, request)),
-            23..30 if !is_start => {
+            16..23 if may_be_late => self.late.push((arrives, request)),
+            23..30 if may_be_late => {
                 self.late.push((arrives, request.clone()));
                 self.deliver_with_answer(at, request).await;
             }
@@ -369,6 +370,8 @@ impl Simulation {
 
     async fn start_daemon(&mut self) {
         self.note("the daemon starts".to_owned());
+        // Connections end with the process that they lead to.
+        self.late.clear();
         let seed = self.choices.next();
         self.seen = None;
         self.daemon = Some(Daemon::start(&self.store, &self.time, seed).await);

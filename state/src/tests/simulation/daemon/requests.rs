@@ -32,6 +32,7 @@ pub(crate) enum Body {
     /// The process of the runner has started, or ends: it runs nothing.
     Empty,
     Poll {
+        number: u64,
         capacity: usize,
         holding: BTreeSet<JobId>,
     },
@@ -78,10 +79,20 @@ impl Daemon {
             Body::Empty => {
                 self.heard.insert(runner, self.time.steady());
                 self.offers.retain(|_, offer| offer.runner != runner);
+                self.newest_polls.remove(&runner);
                 self.lose(runner, |_, _| true).await
             }
-            Body::Poll { capacity, holding } => {
+            Body::Poll {
+                number,
+                capacity,
+                holding,
+            } => {
                 self.heard.insert(runner, self.time.steady());
+                let newest = self.newest_polls.entry(runner).or_default();
+                if number < newest {
+                    return Answer::Messages(Vec::new());
+                }
+                *newest = *number;
                 let stale = WORKER_SESSION - TimeDelta::milliseconds(OFFER);
                 let is_fresh = |left| left > stale && left <= WORKER_SESSION;
                 let is_lost = |job: JobId, left| !holding.contains(&job) && !is_fresh(left);

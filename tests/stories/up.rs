@@ -203,6 +203,24 @@ fn a_checkout_in_a_folder_without_git_has_the_workflows_alone() {
 }
 
 #[test]
+fn an_end_is_told_before_the_retry_that_it_made() {
+    let world = World::new();
+    let folder = world.path("laptop");
+    let workflows = folder.join("workflows");
+    std::fs::create_dir_all(&workflows).unwrap();
+    let text = "scans: { again: { on: { dispatch: {} }, retry: { attempts: 2, backoff: 1s }, steps: [ { run: exit 3 } ] } }\n";
+    std::fs::write(workflows.join("tries.yaml"), text).unwrap();
+    let mut up = Up::start(&world, &folder);
+    up.line("tries: revision 1 is active");
+    up.everscan(&world, &["scan", "dispatch", "tries", "again"]);
+    up.line("tries again: job … dispatched by");
+    up.line("tries again: failed after");
+    up.line("tries again: job … failed and is tried again, at ");
+    up.line("tries again: failed after");
+    up.stop();
+}
+
+#[test]
 fn its_link_signs_the_owner_in_once_and_a_command_makes_another() {
     let world = World::new();
     let folder = world.path("laptop");

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use chrono::Local;
 use model::{
     Cause, Condition, Job, JobId, JobState, Outcome, Reason, Source, StaleFile, Status, Timestamp,
     Trigger, WorkflowId, WorkflowStatus,
@@ -172,24 +173,38 @@ impl Narrator {
         lines
     }
 
+    /// An end stands before the jobs that it made: scans that read it, and its retry.
     async fn jobs(&mut self, handle: &Handle, lines: &mut Vec<String>) {
+        let new = self.new_jobs(handle).await;
+        // What made the new jobs has ended by now.
+        self.ends(handle, lines).await;
+        for (id, line) in new {
+            lines.push(line);
+            self.unfinished.insert(id);
+        }
+        self.ends(handle, lines).await;
+    }
+
+    async fn new_jobs(&mut self, handle: &Handle) -> Vec<(JobId, String)> {
         let latest = handle.state().read(model::World::latest_job);
         let printed = self.latest.replace(latest);
-        if printed != Some(latest) {
-            let page = handle
-                .state()
-                .jobs(&JobFilter::default(), None, PRINTED_JOBS)
-                .await;
-            let jobs = page.map(|page| page.jobs).unwrap_or_default();
-            for job in jobs.into_iter().filter(|job| Some(job.id) > printed).rev() {
-                lines.push(format!(
-                    "{}: {}",
-                    title(&job),
-                    made(&job, cause(handle, &job).await)
-                ));
-                self.unfinished.insert(job.id);
-            }
+        if printed == Some(latest) {
+            return Vec::new();
         }
+        let page = handle
+            .state()
+            .jobs(&JobFilter::default(), None, PRINTED_JOBS)
+            .await;
+        let jobs = page.map(|page| page.jobs).unwrap_or_default();
+        let mut new = Vec::new();
+        for job in jobs.into_iter().filter(|job| Some(job.id) > printed).rev() {
+            let made = made(&job, cause(handle, &job).await);
+            new.push((job.id, format!("{}: {made}", title(&job))));
+        }
+        new
+    }
+
+    async fn ends(&mut self, handle: &Handle, lines: &mut Vec<String>) {
         for id in self.unfinished.clone() {
             // A job that cannot be read is not reported again. The log has the error.
             let job = handle.state().job(id).await.ok().flatten();
@@ -260,7 +275,11 @@ fn made(job: &Job, cause: Option<String>) -> String {
         (Reason::Dispatched, None) => format!("dispatched by {}", job.actor),
         (reason, None) => reason.to_string(),
     };
-    format!("job {}: {why}", job.id)
+    // Lines have the time of this machine's zone.
+    let not_before = job.not_before.map_or_else(String::new, |at| {
+        format!(", at {}", at.with_timezone(&Local).format("%H:%M:%S"))
+    });
+    format!("job {}: {why}{not_before}", job.id)
 }
 
 fn ended(job: &Job) -> String {

@@ -198,7 +198,7 @@ fn row(visit: &Visit, job: &Job) -> Markup {
         tr id={ "job-" (job.id) } {
             td { (state(job.state)) }
             td.long { a href=(links::job(job.id)) data-find="job" data-name={ (job.scan) " " (short_id(job.id)) ", " (job.state.as_str()) } { (job.scan) } }
-            td.long { a.quiet href=(links::workflow(&workflow)) { (workflow) } }
+            td.long { a.quiet href=(links::workflow(&workflow)) { (job.workflow.source) "/" wbr; (job.workflow.name) } }
             td.long {
                 (trigger(job.trigger))
                 (attempt(job.attempt, job.attempts))

@@ -18,7 +18,7 @@ impl Element {
     }
 }
 
-const VOID: &[&str] = &["meta", "link", "input", "br", "hr", "img"];
+const VOID: &[&str] = &["meta", "link", "input", "br", "hr", "img", "wbr"];
 
 /// All elements in their order.
 pub(crate) fn elements(page: &str) -> Vec<Element> {

@@ -8,7 +8,8 @@ pub const CONNECT: Duration = Duration::from_secs(10);
 /// Time from a request to its whole answer. The slowest ordinary answer is a commit on a loaded disk.
 pub const ANSWER: Duration = Duration::from_secs(30);
 
-/// The same for requests that the daemon holds, which it does for at most 50 s.
+/// The same for requests that the daemon holds, which it does for at most 50 s. Only for files that it must fetch first it
+/// takes longer, and is asked again.
 pub const HELD_ANSWER: Duration = Duration::from_secs(65);
 
 /// Time between two pieces of a download. After that the other side counts as hung.

@@ -8,10 +8,9 @@ use model::{Job, error_chain};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
-use workflow::Checkout;
 
 use crate::error::WorkerError;
-use crate::git::{CommitId, FileLimits, Files, FilesError, Mirror};
+use crate::git::{CommitId, FetchError, FileLimits, Files, FilesError, Mirror};
 use crate::handle::Handle;
 use crate::limits::{FILES_PAUSE, FILES_PIECE, FILES_PIECES};
 use crate::source::SourceHandle;
@@ -24,8 +23,15 @@ pub struct SourceFiles {
     permit: OwnedSemaphorePermit,
 }
 
-/// A piece of the tar; an error, which is a message, ends it.
-pub type Piece = Result<Bytes, String>;
+/// What comes of the files. Without [`Piece::End`] a part is missing.
+pub enum Piece {
+    /// The next bytes of the tar.
+    Bytes(Bytes),
+    /// The tar is whole.
+    End,
+    /// The rest cannot be read, for this reason.
+    Broken(String),
+}
 
 impl Handle {
     /// Finds the files that the worker's job gets. If the mirror does not have the commit, the source is looked at, and
@@ -41,28 +47,52 @@ impl Handle {
                 "commit {commit} cannot be read: source `{name}` is not configured any more"
             ))
         })?;
+        if let Some(files) = self.files_in_mirror(source, commit, &paths).await? {
+            return Ok(files);
+        }
+        // A look makes a mirror that is gone or damaged anew.
+        let request = source.request();
+        tokio::select! {
+            () = source.honoured(request) => {}
+            () = self.stopping() => return Err(WorkerError::Stopping),
+        }
+        // One asks the repository at a time, and the others find what it has brought.
+        let _turn = tokio::select! {
+            turn = source.turn_to_fetch() => turn,
+            () = self.stopping() => return Err(WorkerError::Stopping),
+        };
+        if let Some(files) = self.files_in_mirror(source, commit, &paths).await? {
+            return Ok(files);
+        }
+        fetch(source, commit).await?;
+        let files = self.files_in_mirror(source, commit, &paths).await?;
+        files.ok_or_else(|| refused(not_there(source, commit, "it is not in what was fetched")))
+    }
+
+    /// None if the mirror does not have the commit, or cannot be read. Other jobs' files are not waited for while a source
+    /// is asked for a commit: the permit is for reading alone.
+    async fn files_in_mirror(
+        &self,
+        source: &SourceHandle,
+        commit: CommitId,
+        paths: &[String],
+    ) -> Result<Option<SourceFiles>, WorkerError> {
         let permit = tokio::select! {
             permit = self.file_streams().acquire_owned() => permit,
             () = self.stopping() => return Err(WorkerError::Stopping),
         };
         let permit = permit.map_err(|_| WorkerError::Stopping)?;
-        let files = match list(source, commit, &paths).await {
-            Err(FilesError::Missing { .. } | FilesError::Damaged(_)) => {
-                // A look makes a mirror that is gone or damaged anew.
-                let request = source.request();
-                tokio::select! {
-                    () = source.honoured(request) => {}
-                    () = self.stopping() => return Err(WorkerError::Stopping),
-                }
-                self.list_or_fetch(source, commit, &paths).await?
-            }
-            files => files.map_err(|error| refused(error_chain(&error)))?,
-        };
-        Ok(SourceFiles {
-            files,
-            mirror: source.mirror().clone(),
-            permit,
-        })
+        match list(source, commit, paths).await {
+            Ok(files) => Ok(Some(SourceFiles {
+                files,
+                mirror: source.mirror().clone(),
+                permit,
+            })),
+            Err(FilesError::Missing { .. } | FilesError::Damaged(_)) => Ok(None),
+            Err(error) => Err(WorkerError::Checkout {
+                message: error_chain(&error),
+            }),
+        }
     }
 
     /// The commit and the paths that a job asks for.
@@ -84,35 +114,33 @@ impl Handle {
                 .checkout
                 .clone()
         });
-        let paths = checkout.as_ref().map(Checkout::paths);
-        Ok((commit, paths.unwrap_or_default().to_vec()))
+        let checkout = checkout.ok_or_else(|| {
+            refused("the revision of the job, which says what the job gets, cannot be read")
+        })?;
+        Ok((commit, checkout.paths().to_vec()))
     }
+}
 
-    async fn list_or_fetch(
-        &self,
-        source: &SourceHandle,
-        commit: CommitId,
-        paths: &[String],
-    ) -> Result<Files, WorkerError> {
-        let refused = |message: String| WorkerError::Checkout { message };
-        match list(source, commit, paths).await {
-            Err(FilesError::Missing { .. } | FilesError::Damaged(_)) => {}
-            files => return files.map_err(|error| refused(error_chain(&error))),
-        }
-        let (mirror, location) = (source.mirror().clone(), source.location().clone());
-        let fetch = move || mirror.fetch_commit(&location, commit);
-        let gone = |why: String| {
-            let name = source.name();
-            refused(format!("commit {commit} of source `{name}` is gone: {why}"))
-        };
-        match tokio::task::spawn_blocking(fetch).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => return Err(gone(error_chain(&error))),
-            Err(_) => return Err(gone("the fetch ended unexpectedly".to_owned())),
-        }
-        let files = list(source, commit, paths).await;
-        files.map_err(|error| refused(error_chain(&error)))
-    }
+/// Asks the repository for this one commit.
+async fn fetch(source: &SourceHandle, commit: CommitId) -> Result<(), WorkerError> {
+    let (mirror, location) = (source.mirror().clone(), source.location().clone());
+    let fetched = tokio::task::spawn_blocking(move || mirror.fetch_commit(&location, commit)).await;
+    let why = match fetched {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(FetchError::Stopped { .. })) => return Err(WorkerError::Stopping),
+        Ok(Err(error)) => error_chain(&error),
+        Err(_) => "the fetch ended unexpectedly".to_owned(),
+    };
+    Err(WorkerError::Checkout {
+        message: not_there(source, commit, &why),
+    })
+}
+
+fn not_there(source: &SourceHandle, commit: CommitId, why: &str) -> String {
+    let name = source.name();
+    format!(
+        "commit {commit} of source `{name}` is gone from the mirror and cannot be fetched again: {why}"
+    )
 }
 
 async fn list(
@@ -131,8 +159,8 @@ async fn list(
 }
 
 impl SourceFiles {
-    /// Reads the tar, a few pieces ahead of the reader. It ends early when the reader drops the receiver, or takes nothing
-    /// for too long. The worker knows a whole tar by its end.
+    /// Reads the tar, a few pieces ahead of the reader. Reading ends early when the reader drops the receiver, or takes nothing
+    /// for too long.
     pub fn read(self) -> mpsc::Receiver<Piece> {
         let (sender, pieces) = mpsc::channel(FILES_PIECES);
         let runtime = Runtime::current();
@@ -142,24 +170,34 @@ impl SourceFiles {
                 mirror,
                 permit,
             } = self;
-            let sending = Pieces {
+            let pieces = Pieces {
                 sender: &sender,
                 runtime: &runtime,
                 pause: FILES_PAUSE,
             };
-            let mut writer = BufWriter::with_capacity(FILES_PIECE, sending);
-            let written = mirror
-                .write_files(&files, &mut writer)
-                .and_then(|()| writer.flush().map_err(FilesError::Unsent));
-            if let Err(error) = written {
-                // If the reader has gone or is stuck, nobody needs it.
-                drop(writer.into_parts());
-                let _unread = sender.try_send(Err(error_chain(&error)));
-            }
+            send_all(pieces, |writer| mirror.write_files(&files, writer));
             drop(permit);
         });
         pieces
     }
+}
+
+/// Sends what `write` writes, and how that ended. A reader that is gone or stuck finds no end, so that it knows that a part
+/// is missing.
+fn send_all<'a>(
+    pieces: Pieces<'a>,
+    write: impl FnOnce(&mut BufWriter<Pieces<'a>>) -> Result<(), FilesError>,
+) {
+    let mut writer = BufWriter::with_capacity(FILES_PIECE, pieces);
+    let written = write(&mut writer).and_then(|()| writer.flush().map_err(FilesError::Unsent));
+    let end = match written {
+        Ok(()) => Piece::End,
+        Err(FilesError::Unsent(_)) => return,
+        Err(error) => Piece::Broken(error_chain(&error)),
+    };
+    // What the buffer still has after an error is for nobody.
+    let (mut pieces, _unsent) = writer.into_parts();
+    let _unread = pieces.send(end);
 }
 
 /// Sends what is written.
@@ -170,17 +208,24 @@ struct Pieces<'a> {
     pause: Duration,
 }
 
+impl Pieces<'_> {
+    fn send(&mut self, piece: Piece) -> io::Result<()> {
+        let sending = self.sender.send(piece);
+        let sent = async { timeout(self.pause, sending).await };
+        match self.runtime.block_on(sent) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(io::ErrorKind::BrokenPipe.into()),
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
 impl Write for Pieces<'_> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         // A file that is larger than the buffer comes whole.
         let piece = &piece[..piece.len().min(FILES_PIECE)];
-        let sending = self.sender.send(Ok(Bytes::copy_from_slice(piece)));
-        let sent = async { timeout(self.pause, sending).await };
-        match self.runtime.block_on(sent) {
-            Ok(Ok(())) => Ok(piece.len()),
-            Ok(Err(_)) => Err(io::ErrorKind::BrokenPipe.into()),
-            Err(_) => Err(io::ErrorKind::TimedOut.into()),
-        }
+        self.send(Piece::Bytes(Bytes::copy_from_slice(piece)))?;
+        Ok(piece.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -192,20 +237,37 @@ impl Write for Pieces<'_> {
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn a_reader_that_takes_nothing_does_not_hold_the_stream() {
-        let (sender, kept) = mpsc::channel(FILES_PIECES);
+    async fn sent(length: usize) -> mpsc::Receiver<Piece> {
+        let (sender, pieces) = mpsc::channel(FILES_PIECES);
         let runtime = Runtime::current();
-        let writing = tokio::task::spawn_blocking(move || {
-            let mut pieces = Pieces {
+        let sending = tokio::task::spawn_blocking(move || {
+            let pieces = Pieces {
                 sender: &sender,
                 runtime: &runtime,
                 pause: Duration::from_millis(10),
             };
-            let content = vec![0; (FILES_PIECES + 1) * FILES_PIECE];
-            pieces.write_all(&content).map_err(|error| error.kind())
+            let content = vec![0; length];
+            send_all(pieces, |writer| {
+                writer.write_all(&content).map_err(FilesError::Unsent)
+            });
         });
-        assert_eq!(writing.await.unwrap(), Err(io::ErrorKind::TimedOut));
-        drop(kept);
+        sending.await.unwrap();
+        pieces
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_takes_nothing_does_not_hold_the_stream_and_learns_that_a_part_is_missing()
+     {
+        let mut pieces = sent((FILES_PIECES + 1) * FILES_PIECE).await;
+        let mut last = None;
+        while let Some(piece) = pieces.recv().await {
+            last = Some(piece);
+        }
+        assert!(matches!(last, Some(Piece::Bytes(_))));
+
+        let mut pieces = sent(1).await;
+        assert!(matches!(pieces.recv().await, Some(Piece::Bytes(_))));
+        assert!(matches!(pieces.recv().await, Some(Piece::End)));
+        assert!(pieces.recv().await.is_none());
     }
 }

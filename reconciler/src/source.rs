@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 pub use self::configured::SourceConfig;
 pub(crate) use self::configured::configure;
-use crate::git::{Access, Calls, CommitId, Location, Mirror};
+use crate::git::{Access, Calls, Location, Mirror};
 use crate::limits::{FIRST_RETRY, JITTER_PERCENT};
 use crate::watch::RepositoryWatch;
 
@@ -35,6 +35,7 @@ struct Shared {
     requested: watch::Sender<u64>,
     handled: watch::Sender<u64>,
     checked_at: Mutex<Option<Timestamp>>,
+    fetches: tokio::sync::Mutex<()>,
 }
 
 impl SourceHandle {
@@ -48,6 +49,7 @@ impl SourceHandle {
                 requested: watch::Sender::new(0),
                 handled: watch::Sender::new(0),
                 checked_at: Mutex::new(None),
+                fetches: tokio::sync::Mutex::new(()),
             }),
         }
     }
@@ -86,6 +88,11 @@ impl SourceHandle {
         drop(handled.wait_for(|handled| *handled >= request).await);
     }
 
+    /// Waits for the turn to ask the repository for a single commit. A fetch takes a thread, and many jobs may ask.
+    pub(crate) async fn turn_to_fetch(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.shared.fetches.lock().await
+    }
+
     /// When the repository was last read successfully, since the daemon started.
     pub(crate) fn checked_at(&self) -> Option<Timestamp> {
         *self
@@ -100,7 +107,7 @@ impl SourceHandle {
         let config = &self.shared.config;
         let _watch = self.watch();
         let mut requested = self.shared.requested.subscribe();
-        let mut applied: Option<CommitId> = None;
+        let mut applied = None;
         let mut failures = 0;
         loop {
             let goal = *requested.borrow_and_update();

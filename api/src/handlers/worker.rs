@@ -2,7 +2,7 @@
 
 use model::Job;
 use model::decide::Failure as JobFailure;
-use reconciler::{Handle, Resolved, Worker, WorkerError};
+use reconciler::{Handle, Piece, Resolved, Worker, WorkerError};
 use state::{EncodedRecord, NewLogRecord};
 use warp::reply::Response;
 use wire::{
@@ -107,15 +107,21 @@ pub(super) async fn source(handle: &Handle, worker: &Worker) -> Result<Response,
     let mut files = handle.source_files(worker).await?.read();
     let job = worker.job().id;
     Ok(reply::streamed("application/x-tar", async move |pieces| {
-        while let Some(piece) = files.recv().await {
-            match piece {
-                Ok(piece) => {
-                    if pieces.send(piece).await.is_err() {
+        loop {
+            match files.recv().await {
+                Some(Piece::Bytes(bytes)) => {
+                    if pieces.send(bytes).await.is_err() {
                         return;
                     }
                 }
-                Err(error) => {
+                Some(Piece::End) => return,
+                Some(Piece::Broken(error)) => {
                     tracing::warn!(%job, error, "files of a repository cannot be read; the answer is broken off");
+                    pieces.cut_off();
+                    return;
+                }
+                None => {
+                    tracing::debug!(%job, "files of a repository were not taken for too long; the answer is broken off");
                     pieces.cut_off();
                     return;
                 }

@@ -17,13 +17,13 @@ use crate::source::desired::desired;
 /// The look failed. The error is recorded or logged, and the look is repeated.
 pub(crate) struct LookFailed;
 
-/// Looks once. `applied` is the last commit that this process has applied completely. It is empty after a start or a
+/// Looks once. `applied` is the last tip that this process has applied completely. It is empty after a start or a
 /// failure, so that an interrupted look is completed.
 pub(crate) async fn look(
     state: &State,
     config: &SourceConfig,
     mirror: &Mirror,
-    applied: &mut Option<CommitId>,
+    applied: &mut Option<Tip>,
 ) -> Result<(), LookFailed> {
     configure_one(state, config)
         .await
@@ -32,7 +32,7 @@ pub(crate) async fn look(
         Ok(tip) => tip,
         Err(error) => return record_failure(state, config, &error).await,
     };
-    if *applied == Some(tip.commit) {
+    if applied.as_ref() == Some(&tip) {
         return record_look(state, config, Status::True, Reason::Fetched).await;
     }
     *applied = None;
@@ -63,7 +63,7 @@ pub(crate) async fn look(
     .map_err(|error| failed(config, &error))?;
     match done {
         Applied::Whole => {
-            *applied = Some(tip.commit);
+            *applied = Some(tip);
             Ok(())
         }
         Applied::Partly => Err(LookFailed),

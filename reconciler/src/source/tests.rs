@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use workflow::Code;
 
 use super::*;
+use crate::git::CommitId;
 use crate::git::testing::{Entry, FILE, Fixture};
 use crate::testing::{House, at, in_time, source_name};
 
@@ -292,6 +293,20 @@ async fn a_force_push_is_a_normal_case_and_marked() {
     scene.push(&[("workflows/a.yaml", &text("on"))]);
     sync(&house).await;
     assert!(!source(&house).tip.clone().unwrap().history_rewritten);
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_default_branch_that_gets_another_name_is_seen_without_a_push() {
+    let scene = Scene::new();
+    scene.push(&[("workflows/a.yaml", &text("1"))]);
+    let house = scene.look(0).await;
+    let default = |house: &House| source(house).default_reference.clone();
+    assert_eq!(default(&house).as_deref(), Some("refs/heads/main"));
+    scene.fixture.git(&["branch", "--move", "main", "trunk"]);
+    sync(&house).await;
+    assert_eq!(default(&house).as_deref(), Some("refs/heads/trunk"));
+    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yaml"));
     house.close().await;
 }
 

@@ -351,10 +351,11 @@ impl Visible {
         self.handle.state().read(|world| {
             let is_connected = |runner| self.handle.is_connected(runner);
             let is_suspended = world.suspension(&job.scan_key()).is_some();
-            let retry = job.waits_for_its_time(self.handle.time(world));
+            let time = self.handle.time(world);
+            let retry = job.waits_for_its_time(time);
             let reason = match retry.filter(|_| !is_suspended) {
                 Some(retry) => retry.by_clock(ahead),
-                None => waiting(world, job, is_connected, holding)?,
+                None => waiting(world, job, time, is_connected, holding)?,
             };
             Some(world.seen_by(&self.viewer).reason_of_waiting(reason))
         })

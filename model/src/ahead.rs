@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{COUNTED_JOBS, NAMED_SCANS};
-use crate::{Abilities, JobId, ScanKey, WorkflowId, World};
+use crate::{Abilities, JobId, ScanKey, Timestamp, WorkflowId, World};
 
 /// Jobs that wait, and are older than one that waits, too. A runner may take any of them first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,14 +17,23 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Those before `job`, among the jobs whose needs `take` accepts.
-    pub(crate) fn of(world: &World, job: JobId, take: impl Fn(&Abilities) -> bool) -> Self {
+    /// Those before `job`, among the jobs whose needs `take` accepts. `time` is the world's.
+    pub(crate) fn of(
+        world: &World,
+        job: JobId,
+        time: Timestamp,
+        take: impl Fn(&Abilities) -> bool,
+    ) -> Self {
         let mut ahead = Self {
             are_all: true,
             ..Self::default()
         };
-        let older = world.older_waiting(job, take).take(COUNTED_JOBS);
-        for older in older.filter_map(|id| world.job(id)) {
+        let mut older = world.older_waiting(job, time, &take);
+        for older in older
+            .by_ref()
+            .take(COUNTED_JOBS)
+            .filter_map(|id| world.job(id))
+        {
             ahead.jobs += 1;
             let scan = older.scan_key();
             if ahead.scans.contains(&scan) {
@@ -36,6 +45,8 @@ impl Ahead {
                 ahead.are_all = false;
             }
         }
+        // The scans of those that are not counted are not known.
+        ahead.are_all &= older.next().is_none();
         ahead
     }
 

@@ -242,14 +242,14 @@ pub const SUSPENSION_REASON_CHARS: usize = 500;
 /// Jobs that the reason of a waiting job names; the others are counted. A person looks at one or two.
 pub const NAMED_JOBS: usize = 3;
 
-/// What scans that start each other for ever wait before each job, unless the daemon's configuration says otherwise.
-pub const CYCLE_PAUSE: TimeDelta = TimeDelta::seconds(1);
-
 /// The same for scans whose jobs have waited longer.
 pub const NAMED_SCANS: usize = 3;
 
 /// How many of these jobs are counted.
 pub const COUNTED_JOBS: usize = 100;
+
+/// What scans that start each other for ever wait before each job, unless the daemon's configuration says otherwise.
+pub const CYCLE_PAUSE: TimeDelta = TimeDelta::seconds(1);
 
 /// Digits of a part of a job's id, at least. With fewer, a part would soon name several jobs.
 pub const ID_PART_DIGITS: usize = 4;

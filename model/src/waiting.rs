@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use crate::abilities::needed_capabilities;
 use crate::job::{Job, JobState};
 use crate::limits::NAMED_JOBS;
-use crate::{Abilities, Ahead, JobId, Reason, Runner, RunnerId, World};
+use crate::{Abilities, Ahead, JobId, Reason, Runner, RunnerId, Timestamp, World};
 
-/// Why the job waits, if it does. `connected` tells which runners have contacted the daemon recently. `holding` gives
-/// the jobs that a runner reports to hold, which are not in any record.
+/// Why the job waits, if it does. `time` is the world's. `connected` tells which runners have contacted the daemon
+/// recently. `holding` gives the jobs that a runner reports to hold, which are not in any record.
 pub fn waiting<'h>(
     world: &World,
     job: &Job,
+    time: Timestamp,
     connected: impl Fn(RunnerId) -> bool,
     holding: impl Fn(RunnerId) -> Option<&'h BTreeSet<JobId>>,
 ) -> Option<Reason> {
@@ -37,7 +38,7 @@ pub fn waiting<'h>(
         wanted.all(|wanted| runner.labels.contains(wanted))
     };
     let mut runners = world.runners();
-    let fitting: Vec<_> = world
+    let mut fitting: Vec<_> = world
         .runners()
         .filter(|runner| fits(runner) && connected(runner.id))
         .collect();
@@ -53,10 +54,12 @@ pub fn waiting<'h>(
         });
     }
     // Only a scan without labels is refused by exclusive runners.
-    if scan.runs_on.is_empty() && fitting.iter().all(|runner| runner.exclusive) {
-        return Some(Reason::RunnersExclusive {
-            runners: fitting.len() as u64,
-        });
+    if scan.runs_on.is_empty() {
+        let runners = fitting.len() as u64;
+        fitting.retain(|runner| !runner.exclusive);
+        if fitting.is_empty() {
+            return Some(Reason::RunnersExclusive { runners });
+        }
     }
     let lacking = needed_capabilities(scan).find(|name| {
         !fitting
@@ -83,7 +86,7 @@ pub fn waiting<'h>(
         let mut fitting = fitting.iter();
         fitting.any(|(_, abilities)| abilities.cover(needed))
     };
-    let ahead = Ahead::of(world, job.id, take);
+    let ahead = Ahead::of(world, job.id, time, take);
     Some(match slots {
         None => Reason::NotFetched { ahead },
         Some(slots) => busy(&slots, ahead),
@@ -150,7 +153,7 @@ mod tests {
     ) -> String {
         let job = house.world.job(job).unwrap();
         let is_connected = |runner| connected.contains(&runner);
-        waiting(&house.world, job, is_connected, |_| Some(held))
+        waiting(&house.world, job, house.now, is_connected, |_| Some(held))
             .map_or_else(|| "-".to_owned(), |reason| reason.to_string())
     }
 

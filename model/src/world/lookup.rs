@@ -128,13 +128,14 @@ impl World {
         self.jobs.queue().offerable(abilities)
     }
 
-    /// Waiting jobs that are older than `job` and whose needs `take` accepts.
+    /// Jobs that may be offered at `time`, which is the world's, are older than `job`, and whose needs `take` accepts.
     pub(crate) fn older_waiting(
         &self,
         job: JobId,
-        take: impl Fn(&Abilities) -> bool,
+        time: Timestamp,
+        take: &impl Fn(&Abilities) -> bool,
     ) -> impl Iterator<Item = JobId> {
-        self.jobs.queue().before(job, take)
+        self.jobs.queue().before(job, time, take)
     }
 
     /// The delayed jobs that a runner with these abilities can take at `time`, which is the world's.
@@ -146,7 +147,7 @@ impl World {
         self.jobs.queue().due_delayed(abilities, time)
     }
 
-    /// When the first retry after `time` is due.
+    /// When the first delayed job after `time` is due.
     pub fn next_delayed(&self, time: Timestamp) -> Option<Timestamp> {
         self.jobs.queue().next_delayed(time)
     }

@@ -53,8 +53,8 @@ impl Queue {
                 workflows.entry(workflow).or_default().insert(job);
             }
             Place::Delayed(needs, at) => {
-                let retries = self.delayed.entry(needs.clone()).or_default();
-                retries.insert((*at, job, workflow));
+                let jobs = self.delayed.entry(needs.clone()).or_default();
+                jobs.insert((*at, job, workflow));
                 self.delays.insert((*at, job));
             }
             Place::Orphan => {
@@ -68,11 +68,11 @@ impl Queue {
         self.places.entry(workflow).or_default().insert(job, place);
     }
 
-    /// Files a retry under another time.
+    /// Files a delayed job under another time.
     pub(super) fn retime(&mut self, workflow: WorkflowId, job: JobId, at: Timestamp) {
         let place = self.places.get(&workflow).and_then(|of| of.get(&job));
-        if let Some(Place::Delayed(labels, _)) = place {
-            let place = Place::Delayed(labels.clone(), at);
+        if let Some(Place::Delayed(needs, _)) = place {
+            let place = Place::Delayed(needs.clone(), at);
             self.file(workflow, job, place);
         }
     }
@@ -89,9 +89,9 @@ impl Queue {
             Some(Place::Offerable(needs)) => self.unfile(&needs, workflow, job),
             Some(Place::Delayed(needs, at)) => {
                 self.delays.remove(&(at, job));
-                if let Some(retries) = self.delayed.get_mut(&needs) {
-                    retries.remove(&(at, job, workflow));
-                    if retries.is_empty() {
+                if let Some(jobs) = self.delayed.get_mut(&needs) {
+                    jobs.remove(&(at, job, workflow));
+                    if jobs.is_empty() {
                         self.delayed.remove(&needs);
                     }
                 }
@@ -134,17 +134,20 @@ impl Queue {
             .map(|(workflow, jobs)| (*workflow, jobs))
     }
 
-    /// The jobs before `job` whose needs `take` accepts.
+    /// The jobs before `job` that may be offered at `time`, and whose needs `take` accepts.
     pub(super) fn before(
         &self,
         job: JobId,
-        take: impl Fn(&Abilities) -> bool,
+        time: Timestamp,
+        take: &impl Fn(&Abilities) -> bool,
     ) -> impl Iterator<Item = JobId> {
-        self.offerable
-            .iter()
+        let offerable = self.offerable.iter();
+        let prompt = offerable
             .filter(move |(needs, _)| take(needs))
             .flat_map(|(_, workflows)| workflows.values())
-            .flat_map(move |jobs| jobs.range(..job).copied())
+            .flat_map(move |jobs| jobs.range(..job).copied());
+        let delayed = self.due(time, move |needs| take(needs));
+        prompt.chain(delayed.map(|(_, id)| id).filter(move |id| *id < job))
     }
 
     /// The delayed jobs that a runner with these abilities can take at `time`.
@@ -153,10 +156,18 @@ impl Queue {
         abilities: &Abilities,
         time: Timestamp,
     ) -> impl Iterator<Item = (WorkflowId, JobId)> {
+        self.due(time, |needs| abilities.cover(needs))
+    }
+
+    fn due(
+        &self,
+        time: Timestamp,
+        take: impl Fn(&Abilities) -> bool,
+    ) -> impl Iterator<Item = (WorkflowId, JobId)> {
         self.delayed
             .iter()
-            .filter(|(needs, _)| abilities.cover(needs))
-            .flat_map(move |(_, retries)| retries.iter().take_while(move |(at, _, _)| *at <= time))
+            .filter(move |(needs, _)| take(needs))
+            .flat_map(move |(_, jobs)| jobs.iter().take_while(move |(at, _, _)| *at <= time))
             .map(|(_, job, workflow)| (*workflow, *job))
     }
 

@@ -236,8 +236,22 @@ fn no_runner_is_offered_a_retry_before_its_time() {
     assert_eq!(scene.offered(), Some(retry));
     assert_eq!(world(&scene).next_delayed(scene.house.now), None);
     assert_eq!(scene.job(retry).waits_for_its_time(scene.house.now), None);
-    let why = waiting(&scene.house.world, scene.job(retry), |_| true, |_| None);
+    let why = waiting(
+        &scene.house.world,
+        scene.job(retry),
+        scene.house.now,
+        |_| true,
+        |_| None,
+    );
     assert!(matches!(why, Some(Reason::NotFetched { .. })), "{why:?}");
+    let younger = scene.dispatch("source");
+    let (world, job) = (&scene.house.world, scene.job(younger));
+    let why = waiting(world, job, scene.house.now, |_| true, |_| None).unwrap();
+    assert_eq!(
+        why.to_string(),
+        "no runner with room for it has asked for work yet; 1 older job of `poke` waits for the same runners"
+    );
+    scene.fail(younger);
 
     // A new revision files it anew, under the same time.
     let text = TEXT.replace("overlap", "runs_on: [gpu]\n    overlap");

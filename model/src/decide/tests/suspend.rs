@@ -118,7 +118,7 @@ impl Scene {
     /// Why a waiting job waits.
     fn why(&self, job: JobId) -> String {
         let job = self.house.world.job(job).unwrap();
-        let reason = waiting(&self.house.world, job, |_| true, |_| None).unwrap();
+        let reason = waiting(&self.house.world, job, self.house.now, |_| true, |_| None).unwrap();
         reason.to_string()
     }
 

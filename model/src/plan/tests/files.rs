@@ -248,15 +248,23 @@ fn a_runner_that_does_not_know_checkout_is_not_offered_its_jobs() {
     };
     let why = |house: &House| {
         let job = house.world.job(job).unwrap();
-        waiting(&house.world, job, |_| true, |_: RunnerId| None)
+        waiting(&house.world, job, house.now, |_| true, |_: RunnerId| None)
             .unwrap()
             .to_string()
     };
     assert_eq!(offered(&house), None);
-    assert_eq!(
-        why(&house),
-        "no connected runner with its labels knows `checkout`; update the runner"
-    );
+    let outdated = "no connected runner with its labels knows `checkout`; update the runner";
+    assert_eq!(why(&house), outdated);
+    // One that knows it and takes only what names its labels is no help.
+    let exclusive = house.exclusive_runner("second", &["gpu"]);
+    house
+        .run(NoteProgram {
+            runner: exclusive,
+            version: "9.9".to_owned(),
+            capabilities: vec!["checkout".to_owned()],
+        })
+        .unwrap();
+    assert_eq!(why(&house), outdated);
     let program = NoteProgram {
         runner,
         version: "9.9".to_owned(),

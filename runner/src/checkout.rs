@@ -1,10 +1,11 @@
 //! Brings the files of the repository into the folder of a job, before its first step.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, SeekFrom};
 use std::path::Path;
 
 use model::error_chain;
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::task::spawn_blocking;
 use wire::Checkout;
 
@@ -35,7 +36,7 @@ pub(crate) async fn bring(
     folder: &Path,
 ) -> Result<String, String> {
     let key = Key::of(checkout).map_err(|error| error.to_string())?;
-    let download = async |file: File| download(link, file).await;
+    let download = async |file| download(link, file).await;
     let tar = tokio::select! {
         biased;
         tar = sources.get(&key, download) => tar.map_err(|Problem(message)| message)?,
@@ -48,7 +49,9 @@ pub(crate) async fn bring(
     match writing.await {
         Ok(Ok(written)) => Ok(lines(checkout, &written)),
         Ok(Err(error)) => {
-            tar.discard();
+            if error.is_of_tar() {
+                tar.discard();
+            }
             Err(format!(
                 "commit {}: {}",
                 checkout.commit,
@@ -82,11 +85,12 @@ fn lines(checkout: &Checkout, written: &Written) -> String {
 }
 
 /// Downloads the tar, from its start each time.
-async fn download(link: &Link, mut file: File) -> Result<(), Problem> {
+async fn download(link: &Link, file: std::fs::File) -> Result<(), Problem> {
+    let mut file = File::from_std(file);
     let mut backoff = limits::backoff();
     loop {
-        file.set_len(0)?;
-        file.rewind()?;
+        file.set_len(0).await?;
+        file.rewind().await?;
         let failure = match link.judge(receive(link, &mut file).await?) {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
@@ -117,13 +121,14 @@ async fn receive(link: &Link, file: &mut File) -> Result<Result<(), client::Erro
         match download.piece().await {
             Ok(Some(piece)) => {
                 link.contact.heard();
-                file.write_all(&piece)?;
+                file.write_all(&piece).await?;
             }
             Ok(None) => break,
             Err(error) => return Ok(Err(error)),
         }
     }
-    if is_whole(file)? {
+    file.flush().await?;
+    if is_whole(file).await? {
         Ok(Ok(()))
     } else {
         Err(Problem(
@@ -133,13 +138,13 @@ async fn receive(link: &Link, file: &mut File) -> Result<Result<(), client::Erro
 }
 
 /// Whether the end of a tar is there.
-fn is_whole(file: &mut File) -> io::Result<bool> {
-    let length = file.stream_position()?;
+async fn is_whole(file: &mut File) -> io::Result<bool> {
+    let length = file.stream_position().await?;
     if length < TAR_END as u64 {
         return Ok(false);
     }
     let mut end = [1; TAR_END];
-    file.seek(SeekFrom::End(-(TAR_END as i64)))?;
-    file.read_exact(&mut end)?;
+    file.seek(SeekFrom::End(-(TAR_END as i64))).await?;
+    file.read_exact(&mut end).await?;
     Ok(end == [0; TAR_END])
 }

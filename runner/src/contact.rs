@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use crate::clock;
 use crate::limits::CONTACT_LOOK;
 
 /// The time of the last answer. Clones share it.
@@ -35,12 +35,9 @@ struct Now {
 
 impl Now {
     fn read() -> Self {
-        let boot = clock_gettime(ClockId::Boottime);
-        let seconds = u64::try_from(boot.tv_sec).unwrap_or(0);
-        let nanos = u32::try_from(boot.tv_nsec).unwrap_or(0);
         Self {
             timers: Instant::now(),
-            boot: Duration::new(seconds, nanos),
+            boot: clock::since_boot(),
         }
     }
 

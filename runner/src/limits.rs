@@ -101,6 +101,9 @@ pub const SOURCE_CACHE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 /// Entries of one checkout. The daemon has a lower limit.
 pub const SOURCE_ENTRIES: usize = 100_000;
 
+/// Characters of a path that an error shows.
+pub const SHOWN_PATH_CHARS: usize = 200;
+
 /// Bytes read from a cached tar at once.
 pub const SOURCE_PIECE: usize = 128 * 1024;
 

@@ -57,6 +57,16 @@ pub(crate) enum SourceError {
     Stopped,
 }
 
+impl SourceError {
+    /// Whether the tar is the cause, and not the folder that it is written to.
+    pub(crate) const fn is_of_tar(&self) -> bool {
+        match self {
+            Self::Refused { .. } | Self::Read(_) | Self::TooMany => true,
+            Self::Write { .. } | Self::Stopped => false,
+        }
+    }
+}
+
 /// Writes what is in `tar` into a new folder.
 ///
 /// # Errors
@@ -232,7 +242,7 @@ fn failed(path: &[u8], error: io::Error) -> SourceError {
 
 fn shown(path: &[u8]) -> String {
     let text = path.escape_ascii().to_string();
-    text.chars().take(200).collect()
+    text.chars().take(limits::SHOWN_PATH_CHARS).collect()
 }
 
 impl Names {

@@ -11,7 +11,7 @@ use crate::call::Answer;
 use crate::job::job_route;
 use crate::{Client, Error, limits};
 
-/// A download. Its content is not checked here: compare it with [`Download::sha256`].
+/// A file on its way: an artifact, or the files of a repository. Its content is not checked here.
 pub struct Download {
     answer: Answer,
 }
@@ -83,12 +83,12 @@ impl Download {
         Self { answer }
     }
 
-    /// The zip's length in bytes, if the answer has it.
+    /// The length in bytes, if the answer has it.
     pub fn size(&self) -> Option<u64> {
         self.answer.content_length()
     }
 
-    /// The zip's SHA-256 in lower-case hexadecimal, if the answer has it.
+    /// The SHA-256 in lower-case hexadecimal, if the answer has it.
     pub fn sha256(&self) -> Option<String> {
         let tag = self.answer.headers().get(ETAG)?.to_str().ok()?;
         digest_in(tag)

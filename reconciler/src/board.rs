@@ -191,7 +191,7 @@ impl Board {
         }
         self.turns.keep_waiting(world);
         while self.answer(world, now, entropy) == Round::Again {}
-        let retry = next_retry(world, now).map(|pause| now.steady + pause);
+        let retry = next_delayed(world, now).map(|pause| now.steady + pause);
         self.next_look().into_iter().chain(retry).min()
     }
 
@@ -363,9 +363,9 @@ impl Board {
     }
 }
 
-/// The pause until the next retry is due. It is not longer than that between two looks at deadlines, because the clock of the
+/// The pause until the next delayed job is due. It is not longer than that between two looks at deadlines, because the clock of the
 /// world goes on while the machine sleeps, and timers do not.
-fn next_retry(world: &World, now: Now) -> Option<Duration> {
+fn next_delayed(world: &World, now: Now) -> Option<Duration> {
     let due = world.next_delayed(now.time)?;
     let pause = (due - now.time).to_std().unwrap_or_default();
     Some(pause.min(DEADLINE_LOOK))

@@ -492,7 +492,7 @@ impl Handle {
     }
 
     /// Lets the board answer polls, and returns when to call this again. Only the task of offers calls it, so that it
-    /// always knows when the next offer expires or the next retry is due.
+    /// always knows when the next offer expires or the next delayed job is due.
     pub(crate) fn assign(&self) -> Option<Instant> {
         let mut entropy = self.entropy();
         self.state().read(|world| {

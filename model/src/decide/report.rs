@@ -139,7 +139,7 @@ pub(super) fn check_steps(
     if !in_order || steps.len() > most {
         return Err(Refusal::BadReport {
             job: job.id,
-            problem: format!("steps must be reported from 0 in order and the scan has {most}"),
+            problem: format!("steps must be reported from 0 in order, and at most {most}"),
         });
     }
     let known = job.state.run().map_or(&[][..], |run| &run.steps);

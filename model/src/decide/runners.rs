@@ -233,7 +233,7 @@ pub struct NoteProgram {
 
 impl Command for NoteProgram {
     type Answer = ();
-    /// Its jobs may end something, and it starts rarely.
+    /// A runner says it before it may have jobs, which can be urgent, and rarely.
     const URGENCY: Urgency = Urgency::Finishing;
 
     /// Nothing is written if the program is the same. A name that no table can show, and what is too much, is left out.

@@ -316,14 +316,14 @@ impl Mirror {
         let Ok(old) = Repository::open_bare(&self.dir) else {
             return;
         };
-        for commit in references::all(&old).unwrap_or_default() {
+        let kept = references::all(&old).unwrap_or_default();
+        for commit in &kept {
             let copied = copy::copy(&old, fresh, commit.oid(), &self.limits);
             if let Err(error) = copied {
                 tracing::warn!(%commit, ?error, "a commit whose files jobs need is lost from the mirror; it is asked for again when a job needs it");
             }
         }
         // Those that could not be copied get no reference.
-        let kept = references::all(&old).unwrap_or_default();
         if let Err(error) = references::keep(fresh, &kept) {
             tracing::warn!(%error, "a mirror has no references to the commits whose files jobs need");
         }

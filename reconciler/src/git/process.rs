@@ -6,7 +6,7 @@
 )]
 
 use std::ffi::OsStr;
-use std::io::{self, PipeReader, Read, Write as _};
+use std::io::{self, PipeReader, PipeWriter, Read, Write as _};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -76,6 +76,9 @@ pub(super) fn run(mut process: Process<'_>) -> Result<Ended, CallError> {
     if process.input.is_some() {
         process.command.stdin(Stdio::piped());
     }
+    // Readers see its other end close when the program has ended. Nothing may fail between the start of the program and the
+    // wait for its end.
+    let pipe = io::pipe().map_err(CallError::Io)?;
     let mut child = process
         .command
         .spawn()
@@ -95,17 +98,20 @@ pub(super) fn run(mut process: Process<'_>) -> Result<Ended, CallError> {
             },
         );
     }
-    supervise(&mut child, group, &process)
+    supervise(&mut child, group, &process, pipe)
 }
 
 /// Waits without reaping, so that the process group's id stays valid until the last signal.
-fn supervise(child: &mut Child, group: Pid, process: &Process<'_>) -> Result<Ended, CallError> {
+fn supervise(
+    child: &mut Child,
+    group: Pid,
+    process: &Process<'_>,
+    (ended, running): (PipeReader, PipeWriter),
+) -> Result<Ended, CallError> {
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
     let is_done = AtomicBool::new(false);
-    // Readers see its other end close when the program has ended.
-    let (ended, running) = io::pipe().map_err(CallError::Io)?;
     let ended = &ended;
     let deadline = Instant::now() + process.deadline;
     thread::scope(|scope| {

@@ -70,20 +70,20 @@ impl RemoteSource<'_> {
     }
 
     /// Fetches what was listed into `mirror`, under the name `into`. The tip may have moved since. The fetched commit
-    /// is then the target of the name.
+    /// is then the target of the name. A shallow fetch brings the newest part of the history only.
     pub(super) fn fetch_into(
         &self,
         mirror: &Path,
         listed: &Listed,
         into: &str,
-        is_new: bool,
+        is_shallow: bool,
     ) -> Result<(), FetchError> {
         let git_dir = format!("--git-dir={}", mirror.display());
         let depth = format!("--depth={}", limits::FIRST_FETCH_DEPTH);
         let refspec = format!("+{}:{into}", listed.ask_for);
         let mut arguments = vec![git_dir.as_str(), "fetch", "--quiet", "--no-tags"];
         arguments.extend(["--no-write-fetch-head", "--no-recurse-submodules"]);
-        if is_new {
+        if is_shallow {
             arguments.push(&depth);
         }
         arguments.extend(["--", self.url.as_str(), &refspec]);

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 use uuid::Uuid;
-use wire::{Hello, JobAssigned, Message, Poll};
+use wire::{ErrorCode, Hello, JobAssigned, Message, Poll};
 
 use crate::clock;
 use crate::configuration::Configuration;
@@ -67,6 +67,18 @@ pub enum SessionError {
     /// The working directory cannot be used.
     #[error(transparent)]
     Workdir(#[from] WorkdirError),
+}
+
+impl SessionError {
+    /// Whether the daemon has lost the jobs, because it knows no such runner.
+    fn has_lost_jobs(&self) -> bool {
+        match self {
+            Self::Unknown { source, .. } => source
+                .problem()
+                .is_some_and(|problem| problem.code == ErrorCode::Unauthorized),
+            Self::Client(_) | Self::Instance(_) | Self::Workdir(_) => false,
+        }
+    }
 }
 
 /// Works for the daemon until told to end, and returns when no job is left.
@@ -157,7 +169,16 @@ impl Session {
             let wake = self.next_wake().await;
             ended = self.on_wake(wake);
         }
-        if ended.is_err() {
+        if let Err(error) = &ended {
+            if error.has_lost_jobs() {
+                tracing::warn!(
+                    jobs = self.held.len(),
+                    "stopping the running jobs, which are lost"
+                );
+                for held in self.held.values() {
+                    held.stop.stop_reporting();
+                }
+            }
             // The workers have tokens of their own.
             self.finish_jobs().await;
         } else {

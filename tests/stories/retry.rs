@@ -1,6 +1,8 @@
 //! Jobs that fail or are lost are tried again: until one succeeds, over a restart of the daemon, and after the loss of a
 //! runner.
 
+use std::path::Path;
+
 use crate::support::{World, eventually, lines};
 
 /// A scan that fails until it has run so often.
@@ -130,4 +132,28 @@ fn a_job_of_a_killed_runner_is_lost_and_its_retry_runs_on_the_next_one() {
         (&"failed".into(), &"runner_lost".into())
     );
     assert_eq!(lost["retried_by"], lines(&ran)[1]);
+}
+
+#[test]
+fn a_runner_that_is_removed_stops_its_job_at_once_and_the_retry_waits_for_it() {
+    let mut world = World::new();
+    let process = world.path("process");
+    let text = format!(
+        "scans:\n  wait:\n    on: {{ dispatch: {{}} }}\n    retry: {{ attempts: 1, backoff: 1s }}\n    steps:\n      - run: echo $$ > {}; exec sleep 600\n",
+        process.display(),
+    );
+    world.init_repository();
+    world.push(&[("wait.yaml", Some(&text))]);
+    world.start_daemon();
+    world.sync();
+    world.start_runner(1);
+    let first = world.dispatch("wait", "wait", &[]);
+    eventually("the step", || lines(&process).len() == 1);
+    let step = Path::new("/proc").join(&lines(&process)[0]);
+    world.everscan(&["runner", "delete", "story"]);
+    eventually("the end of the step", || !step.exists());
+    let lost = world.json(&["job", "show", &first]);
+    assert_eq!(lost["reason"]["code"], "runner_lost");
+    let retry = world.json(&["job", "show", lost["retried_by"].as_str().unwrap()]);
+    assert_eq!(retry["waiting"]["code"], "retry_due", "{retry}");
 }

@@ -1,6 +1,9 @@
 //! The retry of a job that has failed or is lost. It is made in the commit that ends the job.
 
-use crate::job::{Inputs, Job, JobState, Trigger};
+use chrono::TimeDelta;
+
+use crate::job::{Inputs, Job, JobState, Run, Trigger};
+use crate::limits::RUNNER_SILENCE;
 use crate::moment::Moment;
 use crate::retry::RetryOf;
 use crate::world::World;
@@ -37,7 +40,8 @@ pub(super) fn retry(
     let revision = world.revision(ended.revision.id)?;
     let scan = revision.definition.scan(ended.scan.as_str())?;
     let next = ended.next_attempt(scan)?;
-    let not_before = moment.steady.checked_add_signed(next.pause)?;
+    let pause = next.pause.max(least_pause(world, ended, &end.reason));
+    let not_before = moment.steady.checked_add_signed(pause)?;
     Some(Job {
         id: JobId::next(world.latest_job(), moment.now, moment.entropy),
         project: ended.project,
@@ -64,6 +68,17 @@ pub(super) fn retry(
         retried_by: None,
         state: JobState::Scheduled,
     })
+}
+
+/// How long a retry must wait, whatever its scan says. A runner that was removed may still execute the job; it stops when it
+/// learns of its removal, or when it has heard nothing for almost as long as this.
+fn least_pause(world: &World, ended: &Job, reason: &Reason) -> TimeDelta {
+    let run = ended.state.run();
+    let is_removed = |run: &Run| world.runner(run.runner.id).is_none();
+    match reason {
+        Reason::RunnerLost if run.is_some_and(is_removed) => RUNNER_SILENCE,
+        _ => TimeDelta::zero(),
+    }
 }
 
 /// Whether a deadline of the job has passed. Its runner may be the first to say so, and calls it a failure.

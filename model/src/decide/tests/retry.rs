@@ -7,10 +7,11 @@ use serde_json::json;
 
 use crate::decide::{
     Cancel, Claim, ClaimOutcome, Complete, Consider, EndJob, Failure, Fire, FollowClock, KeepEnd,
-    LargeInputs, Loss, Resume, Retire, Suspend, check_rerun,
+    LargeInputs, Loss, RemoveRunner, Resume, Retire, Suspend, check_rerun,
 };
 use crate::job::{StepOutcome, StepStatus};
 use crate::ledger::{Cause, LedgerRecord, Outcome};
+use crate::limits::RUNNER_SILENCE;
 use crate::testing::{House, complete_all, key, step};
 use crate::{
     Abilities, Actor, Change, Holder, Inputs, Job, JobId, JobState, Reason, RetryOf, RunnerId,
@@ -288,6 +289,20 @@ fn failures_and_losses_are_retried_and_other_ends_are_not() {
     let job = scene.dispatch("poke");
     let retry = scene.lose(job, Loss::RunnerLost).retried_by.unwrap();
     scene.cancel(retry);
+    let job = scene.dispatch("poke");
+    scene.house.claim(job, scene.runner).unwrap();
+    let runner = scene.runner;
+    scene.house.run(RemoveRunner { runner }).unwrap();
+    let lost = scene.house.run(EndJob::new(job, Loss::RunnerLost)).unwrap();
+    let retry = lost.retried_by.unwrap();
+    let due = scene.house.now + RUNNER_SILENCE;
+    assert_eq!(
+        scene.job(retry).not_before,
+        Some(due),
+        "it may still execute"
+    );
+    scene.cancel(retry);
+    scene.runner = scene.house.runner("another", &[]);
     for loss in [Loss::Restored, Loss::TimedOut, Loss::SessionExpired] {
         let job = scene.dispatch("poke");
         assert_eq!(scene.lose(job, loss).retried_by, None, "{loss:?}");

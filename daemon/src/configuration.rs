@@ -12,7 +12,8 @@ use model::limits::{BLOB_VERSIONS, CYCLE_PAUSE};
 use model::retention::RetentionSettings;
 use model::{BlobPath, KeptVersions, SealingKeys, SourceName};
 use reconciler::{BlobSettings, LOG_LIMIT, Location, LocationError, Reference, SourceConfig};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 use self::access::FileAccess;
@@ -144,14 +145,28 @@ struct FileSource {
     path: Option<String>,
     #[serde(default)]
     interval: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "token_file")]
     token_file: Option<PathBuf>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "token_command")]
     token_command: Option<Vec<String>>,
     #[serde(default)]
     username: Option<String>,
     #[serde(default)]
     ca_file: Option<PathBuf>,
+}
+
+/// A key without a value is a mistake: without a token another repository may be what is followed.
+fn token_file<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>, D::Error> {
+    let path = PathBuf::deserialize(value);
+    path.map(Some)
+        .map_err(|_| D::Error::custom("`token_file` must be the path of a file"))
+}
+
+fn token_command<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<String>>, D::Error> {
+    let words = Vec::deserialize(value);
+    words.map(Some).map_err(|_| {
+        D::Error::custom("`token_command` must be a list of words, as in `[cat, /etc/token]`")
+    })
 }
 
 #[derive(Debug, Error)]

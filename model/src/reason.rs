@@ -312,7 +312,7 @@ impl fmt::Display for Reason {
                 write!(f, "its expression failed: {message}")
             }
             Self::Overlap { job } => write!(f, "job {job} of the scan had not finished"),
-            Self::SlotsMissed => f.write_str("the daemon could not start it in time"),
+            Self::SlotsMissed => f.write_str("the scan could not start in time: the daemon was away, or a job of the scan was in the way"),
             Self::ClockSetBack { cursor } => {
                 let cursor = cursor.to_rfc3339_opts(SecondsFormat::Secs, true);
                 write!(

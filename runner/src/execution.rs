@@ -266,8 +266,9 @@ impl Execution<'_> {
             if Instant::now() >= end {
                 is_over = true;
                 let seconds = limit.as_secs();
-                let message =
-                    format!("the steps that run after a cancel have {seconds} s together");
+                let message = format!(
+                    "the steps that run after a cancel took {seconds} s together, and are told to end"
+                );
                 self.say(None, &message);
             }
         }

@@ -45,7 +45,8 @@ pub(crate) enum Command {
     },
     /// Let nothing of a scan start, until it is resumed
     ///
-    /// Jobs that run go on. Waiting jobs of its schedule and expression are cancelled, and dispatched ones wait.
+    /// Jobs that run go on. Waiting jobs of its schedule and expression and waiting retries are cancelled, and dispatched ones
+    /// wait.
     Suspend {
         /// Workflow: its name, SOURCE/NAME, or id
         workflow: String,

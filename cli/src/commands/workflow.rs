@@ -43,7 +43,8 @@ pub(crate) enum Command {
     Show(show::Show),
     /// Let nothing of a workflow start, until it is resumed
     ///
-    /// Jobs that run go on. Waiting jobs of schedules and expressions are cancelled, and dispatched ones wait.
+    /// Jobs that run go on. Waiting jobs of schedules and expressions and waiting retries are cancelled, and dispatched ones
+    /// wait.
     Suspend {
         /// Workflow: its name, SOURCE/NAME, or id
         workflow: String,

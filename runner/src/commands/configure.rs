@@ -94,10 +94,15 @@ impl Configure {
         configuration.save(&folder)?;
         new_workdir.keep();
         new_folder.keep();
+        let name = if configuration.name == runner_name(None) {
+            String::new()
+        } else {
+            format!(" --name {}", configuration.name)
+        };
         tracing::info!(
             name = configuration.name,
             folder = %folder.display(),
-            "registered; start it with `everscan-runner run`"
+            "registered; start it with `everscan-runner run{name}`"
         );
         Ok(())
     }

@@ -7,6 +7,7 @@ use cel_interpreter::{Context as CelContext, ExecutionError, Value as CelValue};
 
 use super::compile::ENVIRONMENT;
 use super::error::EvaluationError;
+use super::syntax::AS_DOUBLES;
 use super::value::Value;
 use super::variables::Variables;
 use super::{Expression, missing};
@@ -77,8 +78,18 @@ fn describe(error: &ExecutionError) -> String {
         }
         ExecutionError::Overflow(..) => "a number or time is out of range".to_owned(),
         ExecutionError::ValuesNotComparable(..) => "the values cannot be compared".to_owned(),
-        ExecutionError::UnsupportedBinaryOperator(name, ..) => {
-            format!("`{name}` does not take these values")
+        ExecutionError::UnsupportedBinaryOperator(name, left, right) => {
+            let is_number = |value: &CelValue| {
+                matches!(
+                    value,
+                    CelValue::Int(_) | CelValue::UInt(_) | CelValue::Float(_)
+                )
+            };
+            if is_number(left) && is_number(right) {
+                format!("`{name}` does not take numbers of different kinds; {AS_DOUBLES}")
+            } else {
+                format!("`{name}` does not take these values")
+            }
         }
         ExecutionError::UnsupportedIndex(..) | ExecutionError::UnsupportedKeyType(_) => {
             "this is no position or name".to_owned()

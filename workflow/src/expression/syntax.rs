@@ -12,6 +12,10 @@ use super::site::Names;
 use crate::diagnostic::Code;
 use crate::limits::EXPRESSION_DEPTH;
 
+/// What to write where an integer and a double meet.
+pub(super) const AS_DOUBLES: &str =
+    "calculate with decimals on both sides, as in `double(inputs.a) + 1.0`";
+
 /// What to write instead of a word of another language.
 pub(super) const NEGATION: &str = "write `!`, as in `!ok`";
 

@@ -118,7 +118,9 @@ impl Analysis<'_> {
             "not" | "NOT" => Some(NEGATION.to_owned()),
             // Functions of other services.
             "success" if offers("ok") => Some("write `ok`".to_owned()),
-            "failure" if offers("ok") => Some("write `!ok`".to_owned()),
+            "failure" if offers("ok") => {
+                Some("write `!ok`; YAML needs quotes around it: `\"!ok\"`".to_owned())
+            }
             _ => self.did_you_mean(name, functions::names()),
         }
     }

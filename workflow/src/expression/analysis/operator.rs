@@ -5,6 +5,7 @@ use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 use super::{Analysis, literal_text};
 use crate::diagnostic::Code;
 use crate::expression::kind::{Kind, Shape};
+use crate::expression::syntax::AS_DOUBLES;
 use crate::limits::HISTORY_JOBS;
 
 /// Bytes copied or compared in one unit of cost.
@@ -119,7 +120,9 @@ impl Analysis<'_> {
         let Some(kind) = kind else {
             let symbol = name.trim_matches('_');
             let message = format!("`{symbol}` does not take {} and {}", left.kind, right.kind);
-            self.fault(self.range(node), Code::ExpressionType, message, None);
+            let are_numbers = left.kind.is_number() && right.kind.is_number();
+            let hint = are_numbers.then(|| AS_DOUBLES.to_owned());
+            self.fault(self.range(node), Code::ExpressionType, message, hint);
             return Shape::of(Kind::Any);
         };
         let is_tainted = left.is_tainted || right.is_tainted;

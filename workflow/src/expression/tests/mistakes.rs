@@ -7,6 +7,7 @@ use crate::diagnostic::Code;
 use crate::expression::compile::compile;
 use crate::expression::error::Fault;
 use crate::expression::site::{Names, Site};
+use crate::expression::syntax::AS_DOUBLES;
 
 /// The only fault of an expression within a workflow that has two scans and an input.
 fn fault(source: &str, site: Site) -> Fault {
@@ -113,6 +114,13 @@ fn numbers_have_a_range() {
 }
 
 #[test]
+fn integers_and_decimals_meet_with_a_hint() {
+    let (_, _, message, hint) = fault_of("1 + 1.0");
+    assert_eq!(message, "`+` does not take a number and a number");
+    assert_eq!(hint, AS_DOUBLES);
+}
+
+#[test]
 fn the_number_of_values_of_a_function_is_reported() {
     for (source, message) in [
         ("size()", "`size` takes one value"),
@@ -195,7 +203,11 @@ fn words_of_other_languages_get_a_hint() {
         ("name <> ''", "<>", "write `!=`"),
         ("ok and ok", "and", "write `&&`"),
         ("success()", "success", "write `ok`"),
-        ("failure() && ok", "failure", "write `!ok`"),
+        (
+            "failure() && ok",
+            "failure",
+            "write `!ok`; YAML needs quotes around it: `\"!ok\"`",
+        ),
         ("always()", "always", "write `always` without parentheses"),
     ] {
         let (_, found, _, told) = fault_of(source);

@@ -2,17 +2,19 @@
 // links to http and https alone.
 
 // A colour, another sequence of a terminal, or a control character, which is left out.
-const SEQUENCE = /\x1b\[([\d;:]*)m|\x1b\[[\d;:<=>?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]?|[\x00-\x08\x0b-\x1f\x7f]/g;
+const SEQUENCE = /\x1b\[([\d;:]*)m|\x1b\[[\d;:<=>?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-Z\\^-~]?|[\x00-\x08\x0b-\x1f\x7f]/g;
 
 /** Pieces as `[text, classes]`. A carriage return begins the line anew, as a terminal does. */
 export function pieces(text) {
   text = text.replace(/\r+$/, '');
   const from = text.lastIndexOf('\r') + 1;
   const found = [];
-  let weight = '', slant = '', line = '', fore = '', back = '', at = 0;
+  // Weight, slant, line, colour of the text and of what is behind it.
+  const style = ['', '', '', '', ''];
+  let at = 0;
   const push = (end) => {
     const part = text.slice(Math.max(at, from), end);
-    if (end > from && part) found.push([part, [weight, slant, line, fore, back].filter(Boolean).join(' ')]);
+    if (end > from && part) found.push([part, style.filter(Boolean).join(' ')]);
   };
   for (const match of text.matchAll(SEQUENCE)) {
     push(match.index);
@@ -20,25 +22,16 @@ export function pieces(text) {
     if (match[1] === undefined) continue;
     const codes = match[1].split(/[;:]/).map(Number);
     for (let i = 0; i < codes.length; i++) {
-      const code = codes[i];
-      if (code === 0) weight = slant = line = fore = back = '';
-      else if (code === 1 || code === 2) weight = `a${code}`;
-      else if (code === 3) slant = 'a3';
-      else if (code === 4) line = 'a4';
-      else if (code === 22) weight = '';
-      else if (code === 23) slant = '';
-      else if (code === 24) line = '';
-      else if (code === 39) fore = '';
-      else if (code === 49) back = '';
-      else if (code >= 30 && code < 38) fore = `a${code}`;
-      else if (code >= 40 && code < 48) back = `a${code}`;
       // Bright colours are the plain ones; bright black is grey.
-      else if (code >= 90 && code < 98) fore = code === 90 ? 'a90' : `a${code - 60}`;
-      else if (code >= 100 && code < 108) back = `a${code - 60}`;
-      else if (code === 38 || code === 48) {
+      const code = codes[i] > 90 && codes[i] % 10 < 8 ? codes[i] - 60 : codes[i];
+      if (code === 0) style.fill('');
+      else if (code < 30) {
+        const place = [-1, 0, 0, 1, 2][code % 20] ?? -1;
+        if (place >= 0) style[place] = code < 20 ? `a${code}` : '';
+      } else if (code < 50 || code === 90) {
         // Text is shown without the colours that have no name.
-        if (code === 38) fore = ''; else back = '';
-        i += codes[i + 1] === 5 ? 2 : codes[i + 1] === 2 ? 4 : 0;
+        style[code >= 40 && code < 50 ? 4 : 3] = code % 10 < 8 ? `a${code}` : '';
+        if (code % 10 === 8) i += { 5: 2, 2: 4 }[codes[i + 1]] ?? 0;
       }
     }
   }

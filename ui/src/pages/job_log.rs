@@ -202,14 +202,26 @@ fn plain(text: &str) -> String {
     let mut rest = text.chars().peekable();
     while let Some(letter) = rest.next() {
         match letter {
-            '\u{1b}' if rest.peek() == Some(&'[') => {
-                rest.next();
-                rest.by_ref().find(|letter| ('@'..='~').contains(letter));
-            }
-            '\u{1b}' if rest.peek() == Some(&']') => {
-                rest.by_ref()
-                    .find(|letter| matches!(letter, '\u{7}' | '\u{1b}'));
-            }
+            '\u{1b}' => match rest.next_if(|letter| (' '..='~').contains(letter)) {
+                Some('[') => {
+                    rest.by_ref().find(|letter| ('@'..='~').contains(letter));
+                }
+                // What ends it is left out, too: BEL, or another sequence.
+                Some(']') => {
+                    while rest
+                        .next_if(|letter| !matches!(letter, '\u{7}' | '\u{1b}'))
+                        .is_some()
+                    {}
+                }
+                Some(' '..='/') => {
+                    while rest
+                        .next_if(|letter| (' '..='/').contains(letter))
+                        .is_some()
+                    {}
+                    rest.next_if(|letter| ('0'..='~').contains(letter));
+                }
+                Some(_) | None => {}
+            },
             '\t' | '\n' => plain.push(letter),
             letter if letter.is_control() => {}
             letter => plain.push(letter),
@@ -228,6 +240,9 @@ mod tests {
             ("plain", "plain"),
             ("\u{1b}[31mred\u{1b}[0m end", "red end"),
             ("\u{1b}]8;;https://example.org\u{7}link", "link"),
+            ("\u{1b}]8;;https://example.org\u{1b}\\link", "link"),
+            ("\u{1b}]0;title\u{1b}[31mred", "red"),
+            ("\u{1b}(Bplain\u{1b}7\u{1b}8", "plain"),
             ("cut \u{1b}[3", "cut "),
             ("a\tb\r", "a\tb"),
         ] {

@@ -322,10 +322,7 @@ fn follow(handle: &Handle) -> (Seq, Subscription) {
 /// What a listener gets of a commit, if that is anything.
 fn batch(seq: Seq, wanted: &Wanted, events: &[Event]) -> Option<Batch> {
     let taken = events.iter().filter(|event| wanted.takes(event));
-    let texts: Vec<Bytes> = match wanted.form {
-        Form::Whole => taken.map(Event::text).collect(),
-        Form::Topics => topics::of_commit(taken).into_iter().collect(),
-    };
+    let texts: Vec<Bytes> = taken.map(Event::text).collect();
     (!texts.is_empty()).then_some(Batch { seq, texts })
 }
 

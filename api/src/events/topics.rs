@@ -130,12 +130,6 @@ impl Untold {
     }
 }
 
-/// The event of the stream of pages for one commit.
-pub(super) fn of_commit<'e, 'c: 'e>(events: impl Iterator<Item = &'e Event<'c>>) -> Option<Bytes> {
-    let topics: BTreeSet<&str> = events.flat_map(Event::topics).map(AsRef::as_ref).collect();
-    (!topics.is_empty()).then(|| text(&topics))
-}
-
 fn text<T: Serialize>(topics: &T) -> Bytes {
     // Our own texts are always JSON.
     let data = serde_json::to_string(topics).unwrap_or_default();

@@ -40,12 +40,11 @@ pub(super) async fn listen(me: &Visible, request: &Request) -> Result<Response, 
         Form::Whole,
         after,
     )?;
-    let resync = "event: resync\ndata: {}\n";
-    Ok(stream(me, listener, resync, |_, _| std::future::pending()))
+    Ok(stream(me, listener, |_, _| std::future::pending()))
 }
 
 /// `Last-Event-ID`, if the caller continues a stream.
-pub(crate) fn last_seen(request: &Request) -> Option<Seq> {
+fn last_seen(request: &Request) -> Option<Seq> {
     match request.header(HeaderName::from_static("last-event-id")) {
         None | Some("") => None,
         // An id that is none of ours is as good as one that is too old.
@@ -53,14 +52,9 @@ pub(crate) fn last_seen(request: &Request) -> Option<Seq> {
     }
 }
 
-/// Streams what a listener hears, until the caller goes or may hear no more. `resync` is the event that says that some
-/// are missing. `beside` sends more on the same stream; it never ends by itself.
-pub(crate) fn stream<B, F>(
-    me: &Visible,
-    listener: Listener,
-    resync: &'static str,
-    beside: B,
-) -> Response
+/// Streams what a listener hears, until the caller goes or may hear no more. `beside` sends more on the same
+/// stream; it never ends by itself.
+pub(crate) fn stream<B, F>(me: &Visible, listener: Listener, beside: B) -> Response
 where
     B: FnOnce(Visible, Pieces) -> F + Send + 'static,
     F: Future<Output = ()> + Send + 'static,
@@ -68,7 +62,7 @@ where
     let me = me.clone();
     let mut response = reply::streamed("text/event-stream", move |pieces| async move {
         tokio::select! {
-            _ = send(listener, &pieces, resync) => {}
+            _ = send(listener, &pieces) => {}
             () = beside(me.clone(), pieces.clone()) => {}
             _ = me.dismissed() => {}
             () = pieces.closed() => {}
@@ -83,11 +77,11 @@ where
     response
 }
 
-async fn send(mut listener: Listener, pieces: &Pieces, resync: &'static str) -> Result<(), Unread> {
+async fn send(mut listener: Listener, pieces: &Pieces) -> Result<(), Unread> {
     match listener.start {
         Start::From(_) => pieces.send(alive(listener.place())).await?,
         Start::Resync(place) => {
-            let text = format!("{resync}id: {}\n\n", place.0);
+            let text = format!("event: resync\ndata: {{}}\nid: {}\n\n", place.0);
             pieces.send(Bytes::from(text)).await?;
         }
     }

@@ -17,19 +17,15 @@ use crate::handlers::events;
 use crate::reply::Pieces;
 use crate::visible::Visible;
 
-/// Everything may have changed.
-const RESYNC: &str = "event: changed\ndata: [\"*\"]\n";
-
 /// Time for which nothing more is told of logs: a log that grows all the time costs a page one fetch a second.
 const LOG_PAUSE: Duration = Duration::from_secs(1);
 
 /// Running jobs whose logs are looked at, the newest first. Nobody reads more at a time.
 const FOLLOWED_LOGS: usize = 200;
 
-/// The number of a commit is the id of its event, as in `/v0/events`.
+/// Sends what changes from now on. A page that has lost its stream is fetched again, so it asks for nothing before.
 pub(super) fn listen(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let after = events::last_seen(frame.request);
-    let listener = frame.me.listen(None, None, None, Form::Topics, after)?;
+    let listener = frame.me.listen(None, None, None, Form::Topics, None)?;
     let sees_jobs = frame.may(Scope::JobRead);
     let logs = async move |me: Visible, pieces: Pieces| {
         if sees_jobs {
@@ -37,7 +33,7 @@ pub(super) fn listen(frame: &Frame<'_>) -> Result<Response, Failure> {
         }
         std::future::pending::<()>().await;
     };
-    Ok(events::stream(frame.me, listener, RESYNC, logs))
+    Ok(events::stream(frame.me, listener, logs))
 }
 
 /// Tells which logs have grown. Lines of a log are no commits, so no event tells it.

@@ -498,11 +498,6 @@ async fn topics_of_what_changes_are_streamed() {
         !text.contains("large\":"),
         "an event has topics alone: {text}"
     );
-    let old = browser
-        .call(Method::GET, "/live")
-        .header("last-event-id", "999999");
-    let mut old = old.open(service.address).await;
-    old.until("data: [\"*\"]").await;
 }
 
 /// The values of an attribute, decoded.

@@ -48,7 +48,7 @@ pub static ASSETS: LazyLock<[Asset; 4]> = LazyLock::new(|| {
         asset("everscan.css", CSS, &tight(file!("everscan.css"))),
         asset("icon.svg", "image/svg+xml", file!("icon.svg")),
         asset("theme.js", JAVASCRIPT, file!("theme.js")),
-        asset("main.js", JAVASCRIPT, &joined(MODULES)),
+        asset("main.js", JAVASCRIPT, &close(&joined(MODULES))),
     ]
 });
 
@@ -95,6 +95,19 @@ fn lean(text: &str) -> String {
         .join("\n")
 }
 
+/// A script without spaces around braces and the commonest operators. No text in a script has them.
+fn close(script: &str) -> String {
+    const OPERATORS: [&str; 8] = ["=>", "===", "!==", "=", "&&", "||", "??", "?"];
+    let close = |script: String, operator| script.replace(&format!(" {operator} "), operator);
+    OPERATORS
+        .into_iter()
+        .fold(script.to_owned(), close)
+        .replace("; }", "}")
+        .replace(" {", "{")
+        .replace("{ ", "{")
+        .replace(" }", "}")
+}
+
 /// A sheet without spaces around braces and `>`, and after punctuation. No text in the sheet has them.
 fn tight(sheet: &str) -> String {
     sheet
@@ -138,6 +151,12 @@ mod tests {
     fn comments_and_indentation_are_not_sent() {
         let text = "// why\n  a(1); // end\n\n/** what */\n\tb('//x');\n";
         assert_eq!(lean(text), "a(1); // end\nb('//x');");
+    }
+
+    #[test]
+    fn spaces_that_stand_for_nothing_are_not_sent() {
+        let text = "const a = (b) => { if (b && c) { d = b ?? 'x - y'; } };";
+        assert_eq!(close(text), "const a=(b)=>{if (b&&c){d=b??'x - y'}};");
     }
 
     #[test]

@@ -41,8 +41,16 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
     browser.shows("#log .line", "the first line");
     browser.shows("#steps", "1 of 2");
 
+    // A line that is read stays what it is while others are added.
+    browser.run(
+        "const text = document.querySelector('#log .line .t').firstChild;
+         getSelection().selectAllChildren(text.parentNode);",
+        vec![],
+    );
     std::fs::write(&gates[0], "").unwrap();
     browser.shows("#log .line", "the second line");
+    let selected = browser.run("return getSelection().toString()", vec![]);
+    assert_eq!(selected, "the first line");
     browser.shows("#head", "running");
     // What a reader types and chooses stays while the page is renewed.
     browser.fill("#log-text", "second");
@@ -77,8 +85,10 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
     browser.click(&format!("#head .facts a[href='/jobs/{retry}']"));
     browser.arrives(&format!("/jobs/{retry}"));
     browser.shows("#head .facts", "2 of 2");
+    browser.shows("#log", "No output yet");
     std::fs::write(&gates[2], "").unwrap();
     browser.shows("#head", "succeeded");
+    browser.shows("#log", "The job wrote no output");
     browser.click(&format!("#head .facts a[href='/jobs/{first}']"));
     browser.arrives(&format!("/jobs/{first}"));
 }

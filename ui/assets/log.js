@@ -3,6 +3,7 @@
 import { render } from './ansi.js';
 import { clock } from './times.js';
 import { copy } from './form.js';
+import { morph } from './morph.js';
 
 const ROW = 20, PAGE = 512, KEEP = 24;
 // Browsers limit the height of an element.
@@ -22,22 +23,18 @@ class Log {
     new ResizeObserver(() => this.schedule()).observe(box);
     addEventListener('hashchange', () => this.toHash());
     document.addEventListener('renewed', () => this.renew());
-    this.followButton.addEventListener('click', () => this.setFollow(true));
+    this.followButton.addEventListener('click', () => this.go(Infinity));
     this.read();
-    this.resize();
     if (this.toHash()) return;
-    this.draw(0);
-    if (!this.over) this.setFollow(true); else if (box.dataset.failed) this.toStep(box.dataset.failed, (n) => this.go(n));
+    this.go(this.over ? 0 : Infinity);
+    if (box.dataset.failed) this.find(`step=${box.dataset.failed}`, (n) => this.go(n));
   }
   read() { this.total = Number(this.state.dataset.records); this.over = this.state.dataset.over === 'true'; }
   get seen() { return Math.max(1, Math.floor(this.box.clientHeight / ROW)); }
   get room() { return Math.max(1, this.height - this.box.clientHeight); }
   get lastTop() { return Math.max(0, this.total - this.seen); }
-  get isAtEnd() { return this.first >= this.lastTop; }
-  resize() {
-    this.height = Math.min(HIGHEST, Math.max(this.total * ROW, this.box.clientHeight));
-    this.pad.style.height = `${this.height}px`;
-  }
+  get height() { return Math.min(HIGHEST, Math.max(this.total * ROW, this.box.clientHeight)); }
+  get isAtEnd() { return this.first >= this.lastTop && this.box.scrollTop + this.box.clientHeight + ROW > this.box.scrollHeight; }
   schedule() {
     if (this.queued) return;
     this.queued = requestAnimationFrame(() => {
@@ -46,47 +43,47 @@ class Log {
       if (this.box.scrollTop !== this.placed) {
         const share = Math.min(1, this.box.scrollTop / this.room);
         this.first = this.height < HIGHEST ? Math.min(this.lastTop, Math.round(this.box.scrollTop / ROW)) : Math.round(share * this.lastTop);
-        if (!this.isAtEnd) this.setFollow(false);
+        this.goal = this.isAtEnd ? Infinity : -1;
       }
-      this.draw(this.first);
+      this.draw();
     });
   }
+  // Where the reader is to be until he scrolls: at a line, or at the end, which is followed.
   go(n) {
-    this.first = Math.max(0, Math.min(this.lastTop, n));
-    this.box.scrollTop = this.height < HIGHEST ? this.first * ROW : (this.first / Math.max(1, this.lastTop)) * this.room;
-    this.placed = this.box.scrollTop;
-    this.draw(this.first);
+    this.goal = Math.max(0, n);
+    this.draw();
+  }
+  // Near the end, rows that wrap fill more than the screen, and the line is among them.
+  place() {
+    const { box, goal, first, rows } = this;
+    const above = goal > first ? rows.querySelector(`[data-n="${goal + 1}"]`)?.offsetTop ?? rows.offsetHeight : 0;
+    const top = this.height < HIGHEST ? first * ROW : (first / Math.max(1, this.lastTop)) * this.room;
+    box.scrollTop = Math.min(top, this.pad.offsetHeight - rows.offsetHeight) + above;
+    this.placed = box.scrollTop;
   }
   toHash() {
     const found = /^#L(\d+)(?:-L?(\d+))?$/.exec(location.hash);
     if (!found) return false;
     this.marked = [found[1] - 1, (found[2] ?? found[1]) - 1];
-    this.setFollow(false);
-    this.go(this.marked[0] - 5);
+    this.go(this.marked[0] - 2);
     return true;
   }
   renew() {
-    const before = this.total;
+    const { total, over } = this;
     this.read();
-    if (this.total === before) return;
-    this.pages.delete(Math.floor(Math.max(0, before - 1) / PAGE));
-    this.resize();
-    if (this.follow) this.go(this.lastTop); else this.draw(this.first);
+    if (this.total !== total || this.over !== over) this.draw();
   }
-  setFollow(on) {
-    this.follow = on;
-    if (on) this.go(this.lastTop);
-    this.offerFollow();
-  }
-  // Nothing follows in the log of a job that is over.
-  offerFollow() { this.followButton.hidden = this.follow || this.isAtEnd || this.over; }
   async load(page) {
-    const entry = { lines: [] };
+    const entry = { lines: this.pages.get(page)?.lines ?? [], total: this.total };
     this.pages.set(page, entry);
     if (this.pages.size > KEEP) this.pages.delete(this.pages.keys().next().value);
     const lines = await this.records(`from=${page * PAGE}&limit=${PAGE}`).catch(() => null);
-    if (lines) entry.lines = lines; else if (this.pages.get(page) === entry) setTimeout(() => this.pages.delete(page), 2000);
-    this.draw(this.first);
+    if (lines) entry.lines = lines;
+    else {
+      await new Promise((done) => setTimeout(done, 2000));
+      entry.total = -1;
+    }
+    this.draw();
   }
   async records(query) {
     const answer = await fetch(`${this.box.dataset.log}?${query}`);
@@ -94,16 +91,20 @@ class Log {
     return (await answer.text()).split('\n').filter(Boolean).map((line) => JSON.parse(line));
   }
   record(n) {
-    const number = Math.floor(n / PAGE), page = this.pages.get(number);
-    if (!page) { this.load(number); return undefined; }
-    // The page was used last.
-    this.pages.delete(number);
-    this.pages.set(number, page);
-    return page.lines[n % PAGE];
+    const number = Math.floor(n / PAGE), page = this.pages.get(number), record = page?.lines[n % PAGE];
+    // A line that is missing was written after its page was loaded.
+    if (!page || (!record && page.total < this.total)) this.load(number);
+    else {
+      // The page was used last.
+      this.pages.delete(number);
+      this.pages.set(number, page);
+    }
+    return record;
   }
-  draw(first) {
-    this.first = Math.max(0, Math.min(this.lastTop, first ?? 0));
-    const lines = document.createDocumentFragment();
+  draw() {
+    const before = this.first;
+    this.first = Math.max(0, Math.min(this.lastTop, this.goal < 0 ? this.first : this.goal));
+    const lines = make('div', 'lines');
     const end = Math.min(this.total, this.first + this.seen + 2);
     let step = this.first ? this.pages.get(Math.floor((this.first - 1) / PAGE))?.lines[(this.first - 1) % PAGE]?.step : undefined;
     let isWhole = true;
@@ -118,9 +119,12 @@ class Log {
       lines.append(this.line(n, record));
     }
     if (!this.total) lines.append(make('p', 'empty', this.over ? 'The job wrote no output.' : 'No output yet.'));
-    this.rows.replaceChildren(lines);
-    this.rows.scrollTop = this.isAtEnd ? this.rows.scrollHeight : 0;
-    this.offerFollow();
+    // Lines that stay where they are keep focus and selection.
+    if (this.first === before) morph(this.rows, lines); else this.rows.replaceChildren(...lines.childNodes);
+    this.pad.style.height = `${Math.max(this.height, this.rows.offsetHeight)}px`;
+    if (this.goal >= 0) this.place();
+    // Nothing follows in the log of a job that is over.
+    this.followButton.hidden = this.isAtEnd || this.over;
     this.box.toggleAttribute('data-drawn', isWhole);
   }
   line(n, record) {
@@ -140,11 +144,12 @@ class Log {
     return line;
   }
   range(from, to) { return `L${from + 1}${to > from ? `-L${to + 1}` : ''}`; }
-  show(n) { this.marked = [n, n]; this.setFollow(false); this.go(n - 5); history.replaceState(null, '', `#L${n + 1}`); }
+  show(n) { this.marked = [n, n]; this.go(n - 2); history.replaceState(null, '', `#L${n + 1}`); }
   async search(query) {
     Object.assign(this, { query, matches: [], match: -1, cursor: undefined, count: 0 });
-    if (query) { await this.moreMatches(); if (this.matches.length) this.step(1); else this.say(); } else this.say();
-    this.draw(this.first);
+    if (query) await this.moreMatches();
+    if (this.matches.length) this.step(1); else this.say();
+    this.draw();
   }
   async moreMatches() {
     const query = this.query, from = this.cursor ? `&cursor=${encodeURIComponent(this.cursor)}` : '';
@@ -165,13 +170,9 @@ class Log {
     const none = this.query && !this.count ? 'none' : '';
     document.getElementById('log-hits').textContent = this.count ? `${this.match + 1} of ${this.count.toLocaleString('en')}` : none;
   }
-  async nextError() {
-    const from = (this.marked?.[1] ?? this.first - 1) + 1;
-    const [record] = await this.records(`from=${from}&stream=stderr&limit=1`).catch(() => []);
-    if (record) this.show(record.n);
-  }
-  async toStep(step, show = (n) => this.show(n)) {
-    const [record] = await this.records(`step=${step}&limit=1`).catch(() => []);
+  // The first line that is asked for.
+  async find(query, show = (n) => this.show(n)) {
+    const [record] = await this.records(`${query}&limit=1`).catch(() => []);
     if (record) show(record.n);
   }
 }
@@ -184,8 +185,8 @@ export function startLog() {
   text.addEventListener('input', () => { clearTimeout(pause); pause = setTimeout(() => log.search(text.value), 250); });
   text.addEventListener('keydown', (event) => { if (event.key === 'Enter') { event.preventDefault(); log.step(event.shiftKey ? -1 : 1); } });
   const actions = {
-    next: () => log.step(1), previous: () => log.step(-1), error: () => log.nextError(),
-    first: () => { log.setFollow(false); log.go(0); }, last: () => log.go(log.lastTop),
+    next: () => log.step(1), previous: () => log.step(-1), error: () => log.find(`from=${(log.marked?.[1] ?? log.first - 1) + 1}&stream=stderr`),
+    first: () => log.go(0), last: () => log.go(Infinity),
     link: () => copy(`${location.origin}${location.pathname}#${log.range(...(log.marked ?? [log.first, log.first]))}`),
   };
   for (const tool of document.querySelectorAll('[data-log-tool]')) tool.hidden = false;
@@ -196,16 +197,16 @@ export function startLog() {
     event.preventDefault();
     log.marked = [Math.min(log.marked[0], to), Math.max(log.marked[0], to)];
     history.replaceState(null, '', `#${log.range(...log.marked)}`);
-    log.draw(log.first);
+    log.draw();
   });
   document.addEventListener('click', (event) => {
     const tool = event.target.closest('[data-log-action],[data-toggles],[data-step]');
     if (!tool) return;
-    if (tool.dataset.step) { event.preventDefault(); log.toStep(tool.dataset.step); }
+    if (tool.dataset.step) { event.preventDefault(); log.find(`step=${tool.dataset.step}`); }
     actions[tool.dataset.logAction]?.();
     if (tool.dataset.toggles) {
       tool.ariaPressed = String(box.classList.toggle(tool.dataset.toggles) === (tool.dataset.on === 'set'));
-      log.draw(log.first);
+      log.draw();
     }
   });
 }

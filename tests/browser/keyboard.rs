@@ -40,14 +40,22 @@ fn the_keyboard_alone_is_enough() {
     // A new row waits while one is read, and is told: on the page, and by the one region for screen readers.
     let place = "return document.activeElement.getBoundingClientRect().top";
     let before = browser.run(place, vec![]);
-    world.dispatch("site", "probe", &["target=three"]);
+    let third = world.dispatch("site", "probe", &["target=three"]);
     browser.shows("#news", "1 new");
     assert_eq!(browser.text("#announcements"), "1 new");
     assert_eq!(browser.run(place, vec![]), before);
     browser.keys("j");
     assert_eq!(browser.count(&format!("#job-{} a:focus", jobs[0])), 1);
-    browser.keys("k");
-    browser.keys("j");
+    // A row that goes takes no focus with it, also where a move would.
+    browser.open(&world, "/jobs?state=scheduled");
+    browser.run("delete Element.prototype.moveBefore", vec![]);
+    let first = format!("#job-{} a", jobs[0]);
+    let focus = "document.querySelector(arguments[0]).focus()";
+    browser.run(focus, vec![first.as_str().into()]);
+    world.everscan(&["job", "cancel", "-j", &third]);
+    let gone = "return !document.getElementById(`job-${arguments[0]}`)";
+    browser.until("the row to go", gone, vec![third.as_str().into()]);
+    assert_eq!(browser.count(&format!("{first}:focus")), 1);
     browser.keys(&ENTER.to_string());
     browser.arrives(&format!("/jobs/{}", jobs[0]));
 
@@ -70,6 +78,14 @@ fn the_keyboard_alone_is_enough() {
     browser.chord(CONTROL, 'k');
     browser.appears("#finder[open]");
     browser.keys("report");
+    browser.shows("#finder-list [aria-selected=true]", "report");
+    // What was made since is found as well.
+    browser.keys(&ESCAPE.to_string());
+    world.register_runner("younger", 1);
+    browser.chord(CONTROL, 'k');
+    browser.keys("younger");
+    browser.shows("#finder-list [aria-selected=true]", "younger");
+    browser.fill("#finder-text", "report");
     browser.shows("#finder-list [aria-selected=true]", "report");
     browser.keys(&ENTER.to_string());
     browser.arrives(stage::REPORT);

@@ -4,20 +4,23 @@
 const id = (name) => document.getElementById(name);
 let entries, offers = [], chosen = 0, asked, jobs = [];
 
-async function linked(address) {
+// Of a list in pages, with as many of the next ones.
+async function linked(address, more = 0) {
   const answer = await fetch(address).catch(() => null);
   if (!answer?.ok) return [];
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  const next = more && page.querySelector('a[rel=next]');
   return [...page.querySelectorAll('a[data-find]')].map((link) => ({
     text: link.dataset.name ?? link.textContent.trim(), kind: link.dataset.find, href: link.getAttribute('href'),
-  }));
+  })).concat(next ? await linked(next.getAttribute('href'), more - 1) : []);
 }
 
 async function collect() {
   const menu = [...document.querySelectorAll('.rail a.item')];
-  entries = menu.map((link) => ({ text: link.textContent.trim(), kind: 'page', href: link.href }));
+  const pages = menu.map((link) => ({ text: link.textContent.trim(), kind: 'page', href: link.href }));
+  entries ??= pages;
   const lists = menu.filter((link) => ['/workflows', '/runners', '/sources'].includes(link.pathname));
-  await Promise.all(lists.map(async (list) => entries.push(...await linked(list.href))));
+  entries = pages.concat(...await Promise.all(lists.map((list) => linked(list.href, 20))));
 }
 
 async function ask(digits) {
@@ -49,7 +52,9 @@ export async function openFinder() {
   id('finder-text').value = '';
   chosen = 0;
   id('finder').showModal();
-  if (!entries) { const all = collect(); draw(); await all; }
+  const all = collect();
+  draw();
+  await all;
   draw();
 }
 

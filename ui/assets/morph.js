@@ -17,7 +17,11 @@ export function morph(from, to) {
 
 function children(from, to) {
   const named = new Map();
-  for (const child of from.children) if (child.id) named.set(child.id, child);
+  const stays = new Set([...to.children].map((child) => child.id));
+  // What goes does so first, so that nothing else moves: a move may take the focus.
+  for (const child of [...from.children]) {
+    if (!stays.has(child.id)) child.remove(); else if (child.id) named.set(child.id, child);
+  }
   let at = from.firstChild;
   for (const wanted of [...to.childNodes]) {
     const same = wanted.id && named.get(wanted.id);

@@ -92,6 +92,12 @@ impl Browser {
         )
     }
 
+    /// Runs a script in each page from now on, before the page's own.
+    pub(crate) fn prepare(&self, script: &str) {
+        let source = json!({ "source": script });
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", source);
+    }
+
     /// What the browser has complained about since the last call: exceptions of scripts, what the content security policy
     /// refused, and failed requests.
     pub(crate) fn complaints(&self) -> Vec<String> {

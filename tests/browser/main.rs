@@ -17,6 +17,7 @@ mod live;
 mod long_log;
 mod looks;
 mod no_script;
+mod renewed;
 mod scene;
 mod sessions;
 mod settings;

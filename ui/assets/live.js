@@ -1,12 +1,12 @@
 // Live updates. `event: changed` of the stream has the topics that changed, as a JSON array, and nothing of what holds
-// now. The page is fetched again, and only the regions that name a changed topic in `data-live` are compared with it.
+// now. If a region of the page names one of them in `data-live`, the page is fetched again, and its regions are compared.
 // A browser opens six connections to a host at most, so one tab has the stream and tells the others.
 import { morph } from './morph.js';
-import { clock, localise } from './times.js';
+import { clock, localise, setClock } from './times.js';
 import { say } from './form.js';
 
 const channel = new BroadcastChannel('everscan-live');
-let url, dirty = new Set(), busy = false, last = 0, streak = 0, version, shown = new Date(), leads, hasLeft, online = true;
+let url, dirty = false, busy = false, last = 0, streak = 0, version, shown = new Date(), leads, hasLeft, online = true;
 
 const covers = (one, other) => one === other || (one.endsWith('*') && other.startsWith(one.slice(0, -1)));
 const matches = (wanted, topic) => covers(topic, wanted) || covers(wanted, topic);
@@ -29,42 +29,42 @@ export function refresh(topics) {
   // One without topics, such as a count in the menu, is no reason to fetch.
   const regions = [...document.querySelectorAll('[data-live]:not([data-live=""])')];
   if (!regions.some((region) => names(region, topics))) return;
-  for (const topic of topics) dirty.add(topic);
+  dirty = true;
   delete document.documentElement.dataset.settled;
   if (!busy) run();
 }
 
 async function run() {
   busy = true;
-  while (dirty.size) {
+  while (dirty) {
     const gap = performance.now() - last;
     streak = gap < 1500 ? streak + 1 : 0;
     // Four times a second at most; once a second while it goes on.
     const wait = (streak > 8 ? 1000 : 250) - gap;
     if (wait > 0) await new Promise((done) => setTimeout(done, wait));
     if (document.hidden) await new Promise((done) => document.addEventListener('visibilitychange', done, { once: true }));
-    const topics = [...dirty];
-    dirty = new Set();
+    dirty = false;
     last = performance.now();
-    await fetchAgain(topics).catch(() => {});
+    await fetchAgain().catch(() => {});
   }
   busy = false;
   document.documentElement.dataset.settled = '';
 }
 
-async function fetchAgain(topics) {
+async function fetchAgain() {
   // It can wait a second for a page that is made for many readers at once.
   const headers = { accept: 'text/html', prefer: 'wait=1', ...(version && { 'if-none-match': version }) };
   const answer = await fetch(location.href, { headers, cache: 'no-store' });
   if (answer.redirected && new URL(answer.url).pathname === '/login') return saySignedOut();
   if (!answer.ok && answer.status !== 304) return;
   shown = new Date();
+  setClock(answer.headers.get('date'));
   if (!answer.ok) return;
   version = answer.headers.get('etag');
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
   localise(page);
   for (const region of document.querySelectorAll('[data-live]')) {
-    const fresh = (!region.dataset.live || names(region, topics)) && page.getElementById(region.id);
+    const fresh = page.getElementById(region.id);
     if (!fresh) continue;
     const said = region.dataset.announce;
     if (!hold(region, fresh)) morph(region, fresh);
@@ -111,13 +111,15 @@ function listen(pause, leave) {
     // Without a session the daemon sends every page to the sign-in.
     const page = await fetch(location.href, { redirect: 'manual' }).catch(() => null);
     if (page?.type === 'opaqueredirect') { leave(); return tell({ isSignedOut: true }); }
-    const next = Math.min(30, pause * 2);
-    const count = (left) => {
-      if (left <= 0) return listen(next, leave);
+    // Timers of a hidden tab are late: a second may take a minute.
+    const until = performance.now() + pause * 1000;
+    const count = () => {
+      const left = Math.ceil((until - performance.now()) / 1000);
+      if (left <= 0) return listen(Math.min(30, pause * 2), leave);
       tell({ away: left });
-      setTimeout(count, 1000, left - 1);
+      setTimeout(count, 1000);
     };
-    count(pause);
+    count();
   });
 }
 
@@ -136,4 +138,9 @@ export function startLive(address) {
   channel.onmessage = (event) => hear(event.data);
   queue();
   channel.postMessage({ who: true });
+  // The page may have changed since it was made, and no event tells what time alone changes.
+  const all = () => refresh(['*']);
+  all();
+  setInterval(all, 60000);
+  addEventListener('pageshow', (event) => { if (event.persisted) all(); });
 }

@@ -16,5 +16,5 @@ startForms();
 if (document.querySelector('[data-log]')) startLog();
 if (document.querySelector('form[data-upload]')) startUploads();
 if (document.getElementById('finder')) { startFinder(); startKeys(); }
-if (document.body.dataset.stream) startLive(document.body.dataset.stream);
 document.documentElement.dataset.settled = '';
+if (document.body.dataset.stream) startLive(document.body.dataset.stream);

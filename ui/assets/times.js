@@ -37,8 +37,16 @@ const forms = {
   since: (at, now) => duration(Math.max(0, now - at)),
 };
 
+let ahead = 0;
+
+/** The daemon's time, to the second. A clock that differs by more is wrong. */
+export function setClock(date) {
+  const by = new Date(date) - Date.now();
+  ahead = Math.abs(by) > 2000 ? by : 0;
+}
+
 export function localise(part) {
-  const now = Date.now();
+  const now = Date.now() + ahead;
   for (const time of part.querySelectorAll('time[data-time]')) {
     const at = new Date(time.dateTime);
     if (isNaN(at)) continue;

@@ -1,0 +1,58 @@
+//! Pages that no event renews: without a stream, and where time alone changes what is true.
+
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::stage;
+
+/// Timers of a second wake once a minute, as in a hidden tab, and the minute is over at once. Each stream fails.
+const HIDDEN: &str = "const timer = setTimeout, now = performance.now.bind(performance);
+    let late = 0;
+    window.tries = [];
+    performance.now = () => now() + late;
+    window.setTimeout = (step, pause, ...more) =>
+        pause === 1000 ? timer(() => { late += 60000; step(...more); }, 5) : timer(step, pause, ...more);
+    window.EventSource = class {
+        addEventListener(name, hear) { if (name === 'error') { window.tries.push(late / 60000); timer(hear, 5); } }
+        close() {}
+    };";
+
+#[test]
+fn a_hidden_tab_comes_back_to_the_daemon_in_minutes() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let world = stage::without_runner();
+    browser.sign_in(&world);
+    browser.prepare(HIDDEN);
+    browser.open(&world, "/");
+    browser.until("tries", "return window.tries.length > 6", vec![]);
+    let tries = browser.run("return window.tries.slice(0, 7)", vec![]);
+    assert_eq!(tries, json!([0, 1, 2, 3, 4, 5, 6]));
+}
+
+#[test]
+fn a_clock_of_the_browser_that_is_slow_does_not_matter() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let mut world = stage::without_runner();
+    let gate = world.path("gate");
+    let slow = format!(
+        "scans:\n  slow:\n    on: {{ dispatch: {{}} }}\n    steps:\n      - run: 'until [ -e {} ]; do sleep 0.05; done'\n",
+        gate.display()
+    );
+    world.push(&[("slow.yaml", Some(&slow))]);
+    world.sync();
+    world.start_runner(1);
+    let job = world.dispatch("slow", "slow", &[]);
+    browser.sign_in(&world);
+    browser.prepare("const now = Date.now; Date.now = () => now() - 120000;");
+    browser.open(&world, &format!("/jobs/{job}"));
+    browser.shows("#head", "running");
+    let script = "const time = document.querySelector('#head time[data-time=since]');
+        return time && /[1-9](\\.\\d)? s$/.test(time.textContent)";
+    browser.until("the time that it has run", script, vec![]);
+    std::fs::write(gate, "").unwrap();
+    browser.shows("#head", "succeeded");
+}

@@ -68,17 +68,6 @@ pub fn edges(scans: &[Scan]) -> Vec<Edge> {
     edges
 }
 
-/// A scan with those that it reads and those that read it.
-pub fn neighbours(name: &str, nodes: &[Node], edges: &[Edge]) -> (Vec<Node>, Vec<Edge>) {
-    let touching = |edge: &&Edge| edge.from == name || edge.to == name;
-    let edges: Vec<Edge> = edges.iter().filter(touching).cloned().collect();
-    let is_near = |node: &&Node| {
-        let is_end = |edge: &Edge| edge.from == node.name || edge.to == node.name;
-        node.name == name || edges.iter().any(is_end)
-    };
-    (nodes.iter().filter(is_near).cloned().collect(), edges)
-}
-
 /// The edges by the positions of their nodes. An edge whose scan is missing is left out.
 fn links<'a>(nodes: &[Node], edges: &'a [Edge]) -> (Vec<Link>, Vec<&'a Edge>) {
     let positions: BTreeMap<&str, usize> = nodes

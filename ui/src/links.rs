@@ -226,6 +226,12 @@ pub fn end_session(id: Uuid) -> String {
 /// Ends all sessions of the token.
 pub const END_SESSIONS: &str = "/settings/sessions/end";
 
+/// The path of a page of this daemon, if it is one: never another host.
+pub fn local(path: &str) -> Option<&str> {
+    let is_plain = |byte: u8| (0x21..0x7f).contains(&byte) && byte != b'\\';
+    (path.starts_with('/') && !path.starts_with("//") && path.bytes().all(is_plain)).then_some(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,5 +259,25 @@ mod tests {
             blob("infra", "lists/a%2Fb.txt"),
             "/blobs/lists/a%2Fb.txt?project=infra"
         );
+    }
+
+    #[test]
+    fn a_way_on_never_leads_elsewhere() {
+        for path in ["/", "/jobs?state=failed&scan=a%20b", "/a//b"] {
+            assert_eq!(local(path), Some(path));
+        }
+        for path in [
+            "",
+            "jobs",
+            "//example.org",
+            "https://example.org/",
+            "/\\example.org",
+            "/\t/example.org",
+            "\\/example.org",
+            "/a\r\nset-cookie: x",
+            "javascript:alert(1)",
+        ] {
+            assert_eq!(local(path), None, "{path:?}");
+        }
     }
 }

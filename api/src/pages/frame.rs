@@ -243,34 +243,3 @@ pub(crate) fn protect(response: &mut Response) {
     default(CACHE_CONTROL, "no-store");
     default(REFERRER_POLICY, "same-origin");
 }
-
-/// The path of a page of this daemon, if it is one: never another host.
-pub(super) fn local(path: &str) -> Option<&str> {
-    let is_plain = |byte: u8| (0x21..0x7f).contains(&byte) && byte != b'\\';
-    (path.starts_with('/') && !path.starts_with("//") && path.bytes().all(is_plain)).then_some(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::local;
-
-    #[test]
-    fn a_way_on_never_leads_elsewhere() {
-        for path in ["/", "/jobs?state=failed&scan=a%20b", "/a//b"] {
-            assert_eq!(local(path), Some(path));
-        }
-        for path in [
-            "",
-            "jobs",
-            "//example.org",
-            "https://example.org/",
-            "/\\example.org",
-            "/\t/example.org",
-            "\\/example.org",
-            "/a\r\nset-cookie: x",
-            "javascript:alert(1)",
-        ] {
-            assert_eq!(local(path), None, "{path:?}");
-        }
-    }
-}

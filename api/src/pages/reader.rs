@@ -7,7 +7,7 @@ use ui::shell::{Visit, problem_page};
 use warp::reply::Response;
 use wire::ErrorCode;
 
-use super::frame::{html, local, see_other, visit};
+use super::frame::{html, see_other, visit};
 use crate::access::signed_in;
 use crate::failure::Failure;
 use crate::reply;
@@ -63,7 +63,7 @@ impl Reader {
             is_stranger: !headers.contains_key(COOKIE),
             is_data,
             visit: visit(token.as_deref(), service.handle.now()),
-            here: here.filter(|here| local(here).is_some()),
+            here: here.filter(|here| links::local(here).is_some()),
         })
     }
 

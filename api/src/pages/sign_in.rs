@@ -9,7 +9,7 @@ use ui::shell::problem_page;
 use warp::reply::Response;
 use wire::ErrorCode;
 
-use super::frame::{Frame, html, local, see_other, visit};
+use super::frame::{Frame, html, see_other, visit};
 use super::typed::Typed;
 use crate::access::signed_in;
 use crate::failure::{Failure, unauthorized};
@@ -56,7 +56,7 @@ pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
 
 fn form(service: &Service, next: &str, refused: &Refused) -> String {
     let page = Login {
-        next: local(next).unwrap_or(""),
+        next: links::local(next).unwrap_or(""),
         first_token: is_new(service).then_some(FIRST_TOKEN),
         refused,
     };
@@ -104,7 +104,7 @@ pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Res
     let next = typed.text("next");
     let failure = match sign_in(service, &request, &typed).await {
         Ok(made) => {
-            let mut response = see_other(local(next).unwrap_or(links::OVERVIEW));
+            let mut response = see_other(links::local(next).unwrap_or(links::OVERVIEW));
             sessions::remember(&mut response, &request, &made.cookie);
             return Ok(response);
         }

@@ -1,6 +1,6 @@
 //! The part of time that a chart shows, and its ticks.
 
-use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime, TimeDelta, Utc};
+use chrono::{DateTime, FixedOffset, TimeDelta, Utc};
 
 use super::text;
 
@@ -33,18 +33,6 @@ impl Window {
         Self {
             from: from.unwrap_or(DateTime::<Utc>::MIN_UTC),
             until,
-        }
-    }
-
-    /// Whole days of the offset, from midnight to midnight.
-    pub fn days(first: NaiveDate, days: u16, offset: FixedOffset) -> Self {
-        let midnight = first.and_time(NaiveTime::MIN).and_utc().timestamp();
-        let from = midnight - i64::from(offset.local_minus_utc());
-        let until = from + i64::from(days) * DAY / 1_000;
-        let moment = |seconds| DateTime::from_timestamp(seconds, 0);
-        Self {
-            from: moment(from).unwrap_or(DateTime::<Utc>::MIN_UTC),
-            until: moment(until).unwrap_or(DateTime::<Utc>::MAX_UTC),
         }
     }
 
@@ -136,10 +124,7 @@ mod tests {
 
     #[test]
     fn a_week_has_a_tick_at_every_midnight() {
-        let first = NaiveDate::from_ymd_opt(2025, 11, 24).unwrap();
-        let offset = FixedOffset::east_opt(3_600).unwrap();
-        let window = Window::days(first, 7, offset);
-        assert_eq!(window.from, at("2025-11-23T23:00:00Z"));
+        let window = Window::before(at("2025-11-30T23:00:00Z"), TimeDelta::days(7));
         let labels = labels(window, 3_600);
         assert_eq!(labels.len(), 8);
         assert_eq!(labels[0], "Mon 24 Nov");

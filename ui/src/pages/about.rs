@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use wire::{Health, HealthStatus, Readiness, ReadyStatus};
 
 use crate::list::{card, facts};
-use crate::shell::{Menu, Shell, Visit, heading, region};
+use crate::shell::{Menu, Shell, Visit, heading};
 use crate::words::{bytes, condition, count, percent_of};
 
 pub struct About<'a> {
@@ -51,13 +51,13 @@ pub fn about(visit: &Visit, page: &About<'_>) -> Markup {
     }
     let content = html! {
         (heading("About", &html! {}, &html! {}))
-        (region("health", &[], &card("daemon", "This daemon", &html! {}, &html! {
+        (card("daemon", "This daemon", &html! {}, &html! {
             div.body {
                 (facts(&lines))
                 @if let Some(reason) = &page.health.reason { p.note { (reason) } }
                 @for reason in &page.readiness.reasons { p.note { (reason) } }
             }
-        })))
+        }))
         (card("api", "For programs", &html! {}, &html! {
             div.body {
                 p { "Programs use the HTTP API with an access token: " a href="/v0/docs" { "its documentation" } ", " a href="/v0/openapi.json" { "its description as OpenAPI" } "." }

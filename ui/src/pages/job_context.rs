@@ -16,7 +16,7 @@ pub fn job_context(visit: &Visit, job: &Job, context: &JobContext) -> Markup {
     let content = html! {
         (heading("Frozen values", &html! {}, &html! {}))
         p.lead { "What the expressions of the job read, as of " (at(context.frozen_at)) ". Later changes do not matter to it." }
-        (card("values", "Values", &html! {}, &html! { div.body.tree { (value(&context.context, 0)) } }))
+        (card("values", "Values", &html! {}, &html! { div.body { (value(&context.context, 0)) } }))
         (card("secrets", "Secrets", &html! { (count(context.secrets.len() as u64, "secret", "secrets")) }, &html! {
             @if context.secrets.is_empty() {
                 (empty(&html! { p { "The job names no secret." } }))

@@ -40,7 +40,8 @@ pub(crate) const SHORTCUTS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// A script fills the list: with pages, workflows, runners and sources, or with the job whose id was typed.
+/// A script fills the list: with pages, workflows, scans, runners and sources, or with the jobs whose ids begin or end
+/// with what was typed.
 pub(super) fn finder() -> Markup {
     html! {
         dialog #finder aria-labelledby="finder-title" {

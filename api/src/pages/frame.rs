@@ -11,10 +11,12 @@ use http::header::{
 use maud::{Markup, html};
 use model::{ActiveWorkflow, Scope, Timestamp, Token, WorkflowStatus};
 use ui::form::Refused;
+use ui::links;
 use ui::shell::{Counts, Theme, Viewer, Visit};
 use uuid::Uuid;
 use warp::Reply;
 use warp::reply::Response;
+use wire::ErrorCode;
 
 use super::typed::Typed;
 use crate::failure::Failure;
@@ -124,6 +126,23 @@ impl<'a> Frame<'a> {
     /// Whether the reader may see or do what asks for this scope. A page may hold more than its own scope allows.
     pub(super) fn may(&self, scope: Scope) -> bool {
         self.me.token().scopes.allow(scope)
+    }
+
+    /// Refuses what asks for another scope than its route does.
+    pub(super) fn need(&self, scope: Scope) -> Result<(), Failure> {
+        if self.may(scope) {
+            return Ok(());
+        }
+        let text = format!("this needs a token with the scope `{scope}`, too");
+        Err(Failure::new(ErrorCode::Forbidden, text))
+    }
+
+    /// Sends the browser to a page after a form was taken, or to the overview if the page asks for more than the reader has.
+    pub(super) fn done(&self, scope: Scope, address: &str) -> Response {
+        see_other(match self.may(scope) {
+            true => address,
+            false => links::OVERVIEW,
+        })
     }
 
     /// The n-th parameter of the path.

@@ -12,7 +12,7 @@ use wire::{ErrorCode, Job, LedgerOutcome, LedgerRecord, Page, RerunJob};
 use workflow::UploadOn;
 
 use super::charts;
-use super::frame::{Frame, html, see_other};
+use super::frame::{Frame, html};
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::{dispatch, jobs, revisions, scans, workflows};
@@ -208,7 +208,7 @@ pub(super) async fn context(frame: &Frame<'_>) -> Result<Response, Failure> {
 pub(super) async fn cancel(frame: &Frame<'_>) -> Result<Response, Failure> {
     let job = frame.me.job_named(frame.parameter(0)).await?;
     jobs::cancel_named(frame.me, frame.request.parameter(0)).await?;
-    Ok(see_other(&links::job(job.id.uuid())))
+    Ok(frame.done(Scope::JobRead, &links::job(job.id.uuid())))
 }
 
 pub(super) async fn rerun(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
@@ -221,10 +221,7 @@ pub(super) async fn rerun(frame: &Frame<'_>, typed: &Typed) -> Result<Response, 
         }
         answer => answer?,
     };
-    match frame.may(Scope::JobRead) {
-        true => Ok(see_other(&links::job(job.id.uuid()))),
-        false => Ok(see_other(links::JOBS)),
-    }
+    Ok(frame.done(Scope::JobRead, &links::job(job.id.uuid())))
 }
 
 /// The refusal to start a job of what is suspended, with the way to the page that resumes it.
@@ -245,5 +242,5 @@ async fn suspended(frame: &Frame<'_>, failure: Failure) -> Result<Response, Fail
 
 pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {
     jobs::delete(frame.me, frame.request).await?;
-    Ok(see_other(links::JOBS))
+    Ok(frame.done(Scope::JobRead, links::JOBS))
 }

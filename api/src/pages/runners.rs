@@ -11,7 +11,7 @@ use warp::reply::Response;
 use wire::{Job, Registration, Runner};
 
 use super::charts;
-use super::frame::{Frame, html, see_other};
+use super::frame::{Frame, html};
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::{jobs, runners};
@@ -93,18 +93,13 @@ fn lanes(frame: &Frame<'_>, runner: &Runner, jobs: &[Job]) -> Markup {
 pub(super) async fn register(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let nothing = serde_json::json!({});
     let request = frame.request.telling(&[], &nothing, typed.key())?;
+    frame.need(Scope::RunnerRead)?;
     let made = runners::make_registration(frame.me, request).await?;
-    if !frame.may(Scope::RunnerRead) {
-        return Err(Failure::new(
-            wire::ErrorCode::Forbidden,
-            "the page of runners needs a token with the scope `runner:read`, too",
-        ));
-    }
     let page = page(frame, "", Some(&made))?;
     Ok(html(StatusCode::OK, page.into_string()))
 }
 
 pub(super) async fn remove(frame: &Frame<'_>) -> Result<Response, Failure> {
     runners::delete(frame.me, frame.request).await?;
-    Ok(see_other(links::RUNNERS))
+    Ok(frame.done(Scope::RunnerRead, links::RUNNERS))
 }

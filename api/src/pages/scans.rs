@@ -10,7 +10,7 @@ use ui::pages::{self, Dispatch, ScanPage};
 use ui::{chart, links};
 use uuid::Uuid;
 use warp::reply::Response;
-use wire::{ErrorCode, Input, Page, Project, Runner, ScanStatus};
+use wire::{Input, Page, Project, Runner, ScanStatus};
 
 use super::charts;
 use super::frame::{Frame, html, see_other};
@@ -75,17 +75,8 @@ pub(super) async fn dispatch_form(frame: &Frame<'_>) -> Result<Response, Failure
 
 /// The scan with its inputs, which a token that may only start jobs does not see.
 async fn status_for_dispatch(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {
-    need(frame, Scope::WorkflowRead)?;
+    frame.need(Scope::WorkflowRead)?;
     status(frame).await
-}
-
-/// Refuses a part of a page to a reader without its scope.
-fn need(frame: &Frame<'_>, scope: Scope) -> Result<(), Failure> {
-    if frame.may(scope) {
-        return Ok(());
-    }
-    let text = format!("this needs a token with the scope `{scope}`, too");
-    Err(Failure::new(ErrorCode::Forbidden, text))
 }
 
 /// The inputs of the job that is to run again.
@@ -94,7 +85,7 @@ async fn earlier(frame: &Frame<'_>) -> Result<Option<(Uuid, BTreeMap<String, Inp
     if named.is_empty() {
         return Ok(None);
     }
-    need(frame, Scope::JobRead)?;
+    frame.need(Scope::JobRead)?;
     let job = frame.me.job_named(named).await?;
     let job = jobs::wire_job(frame.me, &job).await?;
     Ok(Some((job.id, job.inputs)))

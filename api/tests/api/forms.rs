@@ -169,4 +169,29 @@ async fn a_form_without_its_scope_does_nothing() {
     assert_eq!(answer.status, 403);
     let jobs = service.get("/v0/jobs").await.expect(200);
     assert_eq!(jobs["items"].as_array().unwrap().len(), 0);
+
+    // The answer would be the page of runners.
+    let token = service.personal([Scope::RunnerWrite], None).await;
+    let browser = Browser::with(&service, &token).await;
+    let answer = browser.post("/runners/registrations", &[]).await;
+    assert_eq!(answer.status, 403);
+    assert!(answer.text().contains("runner:read"), "{answer:?}");
+    let changes = service.get("/v0/audit").await.expect(200);
+    let mut changes = changes["items"].as_array().unwrap().iter();
+    let of_browser = changes.find(|line| !line["session"].is_null());
+    assert_eq!(of_browser, None, "nothing was made");
+}
+
+#[tokio::test]
+async fn who_may_not_read_jobs_is_led_to_a_page_that_is_shown() {
+    let service = Service::start().await;
+    let token = service
+        .personal([Scope::Dispatch, Scope::JobWrite], None)
+        .await;
+    let browser = Browser::with(&service, &token).await;
+    let job = service.dispatch("large").await;
+    for action in ["cancel", "rerun", "delete"] {
+        let to = browser.done(&format!("/jobs/{job}/{action}"), &[]).await;
+        assert_eq!(to, "/", "{action}");
+    }
 }

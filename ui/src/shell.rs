@@ -345,9 +345,12 @@ impl<'a> Shell<'a> {
     }
 }
 
-/// A part of a page that is renewed when one of the topics changes.
+/// A part of a page that is renewed when one of the topics changes. One without content is there, too: what comes while
+/// the page is open has a place.
 pub fn region(id: &str, topics: &[&str], content: &Markup) -> Markup {
-    html! { div.region id=(id) data-live=(topics.join(" ")) { (content) } }
+    html! {
+        div.region id=(id) data-live=(topics.join(" ")) hidden[content.0.is_empty()] { (content) }
+    }
 }
 
 /// The head of a page: its only first-level heading, what stands beside it, and the actions.

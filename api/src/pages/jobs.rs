@@ -7,6 +7,7 @@ use ui::form::Refused;
 use ui::pages::{self, Declared, DeclaredStep, JobFilter, JobPage};
 use ui::shell::{Crumb, problem_page};
 use ui::{chart, links};
+use uuid::Uuid;
 use warp::reply::Response;
 use wire::{ErrorCode, Job, LedgerOutcome, LedgerRecord, Page, RerunJob};
 use workflow::UploadOn;
@@ -16,6 +17,7 @@ use super::frame::{Frame, html};
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::{dispatch, jobs, revisions, scans, workflows};
+use crate::visible::ShownJob;
 
 /// Lines of a ledger among which the one is looked for that made a job.
 const LEDGER: &str = "200";
@@ -108,6 +110,7 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let made_by = made_by(frame, &workflow, &job).await?;
     let declared = declared(frame, &workflow, &job).await;
     let retry = retry(frame, &job).await;
+    let pending_retry = pending_retry(frame, &shown).await;
     let scan = shown.scan_key();
     let page = JobPage {
         job: &job,
@@ -116,6 +119,7 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
         others: &others,
         made_by: made_by.as_ref(),
         retry: retry.as_ref(),
+        pending_retry,
         usual: chart::usual_seconds(&bars).and_then(TimeDelta::try_seconds),
         history: charts::mini_bars(&bars),
         progress: charts::progress(frame, &job, &bars),
@@ -128,6 +132,19 @@ async fn retry(frame: &Frame<'_>, job: &Job) -> Option<Job> {
     let retry = job.retried_by?.to_string();
     let retry = frame.me.job_named(&retry).await.ok()?;
     jobs::wire_job(frame.me, &retry).await.ok()
+}
+
+/// The newest of the jobs that retry this one and one another, if that is not over. There are few of them: a file says how
+/// many at most.
+async fn pending_retry(frame: &Frame<'_>, job: &ShownJob) -> Option<Uuid> {
+    let mut next = job.retried_by?;
+    loop {
+        let retry = frame.me.job(next).await.ok()?;
+        match retry.retried_by {
+            Some(later) => next = later,
+            None => return (!retry.state.is_terminal()).then(|| retry.id.uuid()),
+        }
+    }
 }
 
 /// What the job's revision says of its scan, for those who may read that. A revision that cannot be read says nothing.

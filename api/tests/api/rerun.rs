@@ -122,6 +122,12 @@ async fn a_job_is_not_run_again_while_one_of_its_retries_is_unfinished() {
         .push(&[("workflows/pipeline.yaml", &retrying)])
         .await;
     let first = service.dispatch("only").await;
+    let browser = Browser::admin(&service).await;
+    let again = format!("action=\"/jobs/{first}/rerun\"");
+    let is_offered = async || {
+        let page = browser.page(&format!("/jobs/{first}")).await;
+        page.contains(&again)
+    };
     let runner = service.register("one", &["linux"], 1).await;
     let mut retry = first.clone();
     for _ in 0..2 {
@@ -149,9 +155,11 @@ async fn a_job_is_not_run_again_while_one_of_its_retries_is_unfinished() {
                 "{problem}"
             );
         }
+        assert!(!is_offered().await, "{retry} is not over");
     }
     let cancel = Call::post(format!("/v0/jobs/{retry}/cancel"));
     service.admin(cancel).await.expect(200);
+    assert!(is_offered().await);
     rerun(&service, &first, &json!({})).await.expect(202);
 }
 

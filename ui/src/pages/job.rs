@@ -4,6 +4,7 @@ mod cards;
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
+use uuid::Uuid;
 use wire::{Job, JobLine, JobState, LedgerRecord};
 
 use crate::list::facts;
@@ -25,6 +26,8 @@ pub struct JobPage<'a> {
     pub made_by: Option<&'a LedgerRecord>,
     /// The job that retries it, if it is still there.
     pub retry: Option<&'a Job>,
+    /// The newest of the jobs that retry it and one another, if that is not over.
+    pub pending_retry: Option<Uuid>,
     /// Finished jobs of its scan, newest first.
     pub others: &'a [JobLine],
     /// How long jobs of its scan usually take.
@@ -62,9 +65,13 @@ pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
                 (region("steps", &[&topic], &cards::steps(visit, page)))
                 (region("why", &[&topic], &cards::why(page)))
                 (region("artifacts", &[&topic], &cards::artifacts(visit, page)))
-                @if !job.outputs.is_empty() { (cards::outputs(job)) }
+                (region("outputs", &[&topic], &html! {
+                    @if !job.outputs.is_empty() { (cards::outputs(job)) }
+                }))
                 (cards::inputs(job))
-                @if visit.may("job:write") && job.state.is_terminal() { (remove(visit, job)) }
+                @if visit.may("job:write") {
+                    (region("removal", &[&topic], &html! { @if job.state.is_terminal() { (remove(visit, job)) } }))
+                }
             }
             (virtual_log(job, &topic))
         }
@@ -82,16 +89,11 @@ pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
     shell.page(&content)
 }
 
-/// The job that retries this one, while it is not over.
-fn pending_retry<'a>(page: &JobPage<'a>) -> Option<&'a Job> {
-    page.retry.filter(|retry| !retry.state.is_terminal())
-}
-
 fn head(visit: &Visit, page: &JobPage<'_>) -> Markup {
     let job = page.job;
     let mut topic = topics::job(job.id);
-    if let Some(retry) = pending_retry(page) {
-        topic = format!("{topic} {}", topics::job(retry.id));
+    if let Some(retry) = page.pending_retry {
+        topic = format!("{topic} {}", topics::job(retry));
     }
     // Why it waits changes with its workflow: that may be suspended.
     if job.state == JobState::Scheduled {
@@ -176,8 +178,8 @@ fn actions(visit: &Visit, page: &JobPage<'_>) -> Markup {
         @if visit.may("dispatch") {
             @if page.is_suspended {
                 a.tag href=(links::scan(&workflow, &job.scan)) { "suspended" }
-            } @else if job.state.is_terminal() && pending_retry(page).is_none() {
-                // The daemon refuses to run a job again whose retry is not over.
+            } @else if job.state.is_terminal() && page.pending_retry.is_none() {
+                // The daemon refuses to run a job again while one of its retries is not over.
                 (form::button(visit, &links::rerun_job(job.id), "Run again"))
             }
             a.button href=(again) data-key="d" { "Run with changes" }

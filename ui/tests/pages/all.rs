@@ -122,6 +122,7 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
         ("job-retried", retried(texts, visit, &pending_retry(texts))),
         ("job-retry-cancelled", retried(texts, visit, cancelled)),
         ("workflow", workflow_page(texts, visit, false)),
+        ("job-retried-twice", retried_twice(texts, visit, failed)),
         ("workflow-week", workflow_page(texts, visit, true)),
         ("dispatch", dispatch_page(texts, visit, succeeded)),
     ];
@@ -162,6 +163,7 @@ fn job_page(
         made_by,
         retry: None,
         usual,
+        pending_retry: None,
         history: drawing(),
         progress: html! {},
     };
@@ -171,6 +173,16 @@ fn job_page(
 /// A failed job whose retry is not over, or never ran.
 fn retried(texts: Texts, visit: &Visit, retry: &Job) -> Markup {
     let page = JobPage {
+    let pending = (!retry.state.is_terminal()).then_some(retry.id);
+    retried_by(texts, visit, retry, pending)
+}
+
+/// A failed job whose retry has failed and is retried, too.
+fn retried_twice(texts: Texts, visit: &Visit, retry: &Job) -> Markup {
+    retried_by(texts, visit, retry, Some(id(11)))
+}
+
+fn retried_by(texts: Texts, visit: &Visit, retry: &Job, pending: Option<uuid::Uuid>) -> Markup {
         job: &Job {
             retried_by: Some(retry.id),
             ..job(texts, 6, JobState::Failed)
@@ -181,6 +193,7 @@ fn retried(texts: Texts, visit: &Visit, retry: &Job) -> Markup {
         made_by: None,
         retry: Some(retry),
         usual: None,
+        pending_retry: pending,
         history: drawing(),
         progress: html! {},
     };

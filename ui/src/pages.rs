@@ -44,7 +44,7 @@ pub use job_context::job_context;
 pub use job_log::{LogPage, job_log};
 pub use jobs::{JobFilter, Jobs, jobs};
 pub use login::{Login, SignInLink, login, sign_in_link};
-pub use overview::{Failing, Overview, overview};
+pub use overview::{Failing, Overview, Unfinished, overview};
 pub use projects::projects;
 pub use revision::{RevisionPage, revision};
 pub use revisions::revisions;

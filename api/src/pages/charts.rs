@@ -7,7 +7,8 @@ use ui::chart::{self, Bar, Cause, Clock, Lane, Window};
 use ui::graph::{self, Node};
 use ui::links;
 use wire::{
-    Job, JobLine, JobState, LedgerCause, LedgerOutcome, LedgerRecord, Scan, ScanStatus, Trigger,
+    Job, JobLine, JobState, LedgerCause, LedgerOutcome, LedgerRecord, Page, Scan, ScanStatus,
+    Trigger,
 };
 
 use super::frame::Frame;
@@ -132,6 +133,14 @@ pub(super) fn lanes(
         return html! {};
     }
     chart::lanes(all, causes, window, clock(frame))
+}
+
+/// The number of jobs in lanes of the last day, if jobs that are not among them may be in it, too.
+pub(super) fn cut(frame: &Frame<'_>, jobs: &Page<Job>) -> Option<u64> {
+    let from = frame.visit.now - day();
+    let oldest = jobs.items.last()?;
+    let is_in_it = oldest.finished_at.is_none_or(|end| end > from);
+    (jobs.next_cursor.is_some() && is_in_it).then_some(jobs.items.len() as u64)
 }
 
 /// The graph of a workflow; nothing where no scan reads another one.

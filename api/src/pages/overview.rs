@@ -6,10 +6,10 @@ use maud::Markup;
 use model::Scope;
 use ui::chart::{Bar, Lane};
 use ui::links;
-use ui::pages::{self, Failing};
+use ui::pages::{self, Failing, Unfinished};
 use uuid::Uuid;
 use warp::reply::Response;
-use wire::{Job, JobLine, JobState, Page, Project, Runner, ScanStatus, Slot, Source};
+use wire::{Job, JobLine, JobState, Project, Runner, ScanStatus, Slot, Source};
 
 use super::charts;
 use super::frame::Frame;
@@ -31,6 +31,7 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
     let slots = slots(frame)?;
     let projects = projects(frame, &sources)?;
     let histories = histories(frame, &scans).await;
+    let (lanes, lanes_cut) = lanes(frame).await?;
     let page = pages::Overview {
         health: &health,
         sources: &sources,
@@ -38,10 +39,12 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
         scans: &scans,
         failing: &failing(&scans, &histories),
         unfinished: &unfinished,
+        counts: counts(frame),
         progress: progress(frame, &unfinished).await,
         slots: &slots,
         projects: &projects,
-        lanes: lanes(frame).await?,
+        lanes,
+        lanes_cut,
     };
     Ok(frame.page(pages::overview(&frame.visit, &page)))
 }
@@ -127,7 +130,7 @@ fn failures(history: &[JobLine]) -> Option<(&JobLine, u64)> {
     Some((newest, failed.count() as u64 + 1))
 }
 
-/// The jobs that run and those that wait.
+/// The newest jobs that run and the newest that wait.
 async fn unfinished(frame: &Frame<'_>) -> Result<Vec<Job>, Failure> {
     let mut all = Vec::new();
     if frame.may(Scope::JobRead) {
@@ -138,6 +141,31 @@ async fn unfinished(frame: &Frame<'_>) -> Result<Vec<Job>, Failure> {
         }
     }
     Ok(all)
+}
+
+/// How many jobs run and wait, also those that are not listed.
+fn counts(frame: &Frame<'_>) -> Unfinished {
+    let mut counts = Unfinished::default();
+    if !frame.may(Scope::JobRead) {
+        return counts;
+    }
+    let (now, steady) = (frame.me.now(), frame.me.steady());
+    frame.me.read(|seen| {
+        for job in seen.jobs() {
+            if job.state.run().is_some() {
+                counts.running += 1;
+                continue;
+            }
+            counts.waiting += 1;
+            // A retry waits for a runner once its time has come.
+            let due = job.not_before.map(|due| due + (now - steady));
+            let since = due.unwrap_or(job.created_at).max(job.created_at);
+            if since <= now && counts.oldest_wait.is_none_or(|oldest| since < oldest) {
+                counts.oldest_wait = Some(since);
+            }
+        }
+    });
+    counts
 }
 
 fn slots(frame: &Frame<'_>) -> Result<Vec<Slot>, Failure> {
@@ -177,18 +205,18 @@ async fn progress(frame: &Frame<'_>, unfinished: &[Job]) -> Vec<Markup> {
     all
 }
 
-/// The jobs of the last day, a lane for each workflow.
-async fn lanes(frame: &Frame<'_>) -> Result<Markup, Failure> {
+/// The jobs of the last day, a lane for each workflow, and how many they are if there are more.
+async fn lanes(frame: &Frame<'_>) -> Result<(Markup, Option<u64>), Failure> {
     if !frame.may(Scope::JobRead) {
-        return Ok(Markup::default());
+        return Ok((Markup::default(), None));
     }
     let since = frame.visit.now - charts::day();
     let since = since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
     let mut lanes: BTreeMap<String, Vec<Bar>> = BTreeMap::new();
     let query = [("since", since.as_str()), ("limit", MOST)];
     let request = frame.request.asking(&[], &query);
-    let Page { items, .. } = jobs::load_list(frame.me, &request).await?;
-    for job in &items {
+    let found = jobs::load_list(frame.me, &request).await?;
+    for job in &found.items {
         let lane = lanes
             .entry(links::workflow_name(&job.workflow))
             .or_default();
@@ -200,12 +228,9 @@ async fn lanes(frame: &Frame<'_>) -> Result<Markup, Failure> {
         bars,
         empty_slots: Vec::new(),
     });
-    Ok(charts::lanes(
-        frame,
-        &lanes.collect::<Vec<_>>(),
-        &[],
-        charts::day(),
-    ))
+    let lanes: Vec<Lane> = lanes.collect();
+    let chart = charts::lanes(frame, &lanes, &[], charts::day());
+    Ok((chart, charts::cut(frame, &found)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use ui::chart::{self, Bar, Lane};
 use ui::links;
 use ui::pages::{self, RunnerPage};
 use warp::reply::Response;
-use wire::{Job, Registration, Runner};
+use wire::{Job, Page, Registration, Runner};
 
 use super::charts;
 use super::frame::{Frame, html};
@@ -64,15 +64,17 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
         true => {
             let query = [("runner", runner.name.as_str()), ("limit", JOBS)];
             let request = frame.request.asking(&[], &query);
-            jobs::load_list(frame.me, &request).await?.items
+            jobs::load_list(frame.me, &request).await?
         }
-        false => Vec::new(),
+        false => Page::all(Vec::new()),
     };
     let page = RunnerPage {
         slots: slots(&runner),
-        lanes: lanes(frame, &runner, &past),
+        lanes: lanes(frame, &runner, &past.items),
+        lanes_cut: charts::cut(frame, &past),
         runner: &runner,
-        past: past.get(..LISTED).unwrap_or(&past),
+        past: past.items.get(..LISTED).unwrap_or(&past.items),
+        has_more: past.next_cursor.is_some(),
     };
     Ok(frame.page(pages::runner(&frame.visit, &page)))
 }
@@ -91,9 +93,9 @@ fn lanes(frame: &Frame<'_>, runner: &Runner, jobs: &[Job]) -> Markup {
 
 /// Makes a registration. Its token is in this answer alone, so the answer is the page itself.
 pub(super) async fn register(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    frame.need(Scope::RunnerRead)?;
     let nothing = serde_json::json!({});
     let request = frame.request.telling(&[], &nothing, typed.key())?;
-    frame.need(Scope::RunnerRead)?;
     let made = runners::make_registration(frame.me, request).await?;
     let page = page(frame, "", Some(&made))?;
     Ok(html(StatusCode::OK, page.into_string()))

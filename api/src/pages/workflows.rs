@@ -39,7 +39,8 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
         });
     }
     let sources = sources(frame)?;
-    Ok(frame.page(pages::workflows(&frame.visit, &rows, &sources)))
+    let next = found.next_cursor.as_deref();
+    Ok(frame.page(pages::workflows(&frame.visit, &rows, &sources, next)))
 }
 
 /// How many jobs of each workflow are running.

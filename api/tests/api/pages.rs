@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::browser::{Browser, sign_in, typed};
 use crate::client::{Answer, Call};
 use crate::entries::packed;
-use crate::service::Service;
+use crate::service::{PLAIN, Service};
 
 /// Two finished jobs of `build` with an artifact, vars, a secret and a blob.
 struct World {
@@ -440,6 +440,38 @@ async fn pages_say_what_happened_and_who_would_take_a_job() {
         ])
         .await;
     has("/sources/main", &["1 commit passed over"]).await;
+}
+
+#[tokio::test]
+async fn pages_say_of_how_many_jobs_and_workflows_they_tell() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    service.dispatch("large").await;
+    service.clock.advance(TimeDelta::hours(1));
+    for _ in 0..200 {
+        service.dispatch("large").await;
+    }
+    let page = browser.page("/").await;
+    for part in [
+        "<a href=\"/jobs?state=scheduled\">201</a>",
+        ">1 h</time>",
+        "Of the newest 200 jobs.",
+    ] {
+        assert!(page.contains(part), "no {part}: {page}");
+    }
+
+    let names = (0..200).map(|number| format!("workflows/deep/{number:03}.yaml"));
+    let names: Vec<String> = names
+        .chain(["workflows/pipeline.yaml".to_owned()])
+        .collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (&**name, PLAIN)).collect();
+    service.push(&files).await;
+    let page = browser.page("/workflows").await;
+    let (_, next) = page.split_once("rel=\"next\" href=\"").unwrap();
+    let next = next.split_once('"').unwrap().0;
+    assert!(!page.contains(">pipeline<"), "{page}");
+    let page = browser.page(next).await;
+    assert!(page.contains(">pipeline<") && !page.contains("rel=\"next\""));
 }
 
 #[tokio::test]

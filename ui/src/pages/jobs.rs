@@ -87,7 +87,9 @@ pub fn jobs(visit: &Visit, page: &Jobs<'_>) -> Markup {
 
 fn none(page: &Jobs<'_>) -> Markup {
     empty(&html! {
-        @if page.filter.is_set() {
+        @if page.jobs.next_cursor.is_some() {
+            p { "No job is like this so far. The next page looks further back. " a href=(links::JOBS) { "Show all jobs" } "." }
+        } @else if page.filter.is_set() {
             p { "No job is like this. " a href=(links::JOBS) { "Show all jobs" } "." }
         } @else if page.is_later {
             p { "There are no more jobs. " a href=(links::JOBS) { "To the newest" } "." }

@@ -9,7 +9,7 @@ use crate::shell::{Shell, Visit};
 pub struct Login<'a> {
     /// Where the reader wanted to go: a path of this daemon.
     pub next: &'a str,
-    /// Where the token of a first start is, while nobody has signed in yet.
+    /// Where the daemon has written its first token, while no browser is signed in.
     pub first_token: Option<&'a str>,
     pub refused: &'a Refused,
 }
@@ -29,7 +29,7 @@ pub fn login(visit: &Visit, page: &Login<'_>) -> Markup {
                 }
                 p.muted { "Without a token at hand: " code { "everscan session link" } " prints a link that signs you in." }
                 @if let Some(path) = page.first_token {
-                    p { "First start: the token is in " code { (path) } "." }
+                    p { "No browser is signed in. The daemon has written its first token to " code { (path) } "." }
                 }
             }
         }

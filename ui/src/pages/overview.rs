@@ -14,7 +14,7 @@ use super::workflows::EXAMPLE;
 use crate::list::{card, empty, table};
 use crate::shell::{Menu, Shell, Visit, heading, region};
 use crate::words::{
-    ago, condition, copy_button, count, explained, in_future, job_link, retry_sentence,
+    ago, condition, copy_button, count, explained, grouped, in_future, job_link, retry_sentence,
     running_for, state, waits_since, with_code,
 };
 use crate::{links, topics};
@@ -27,8 +27,10 @@ pub struct Overview<'a> {
     pub scans: &'a [ScanStatus],
     /// Scans that have failed since their last success, and that nothing retries.
     pub failing: &'a [Failing<'a>],
-    /// Jobs that are not over, newest first.
+    /// The newest jobs that run and the newest that wait.
     pub unfinished: &'a [Job],
+    /// All jobs that are not over.
+    pub counts: Unfinished,
     /// For each running job, in their order, how far it is against its usual time.
     pub progress: Vec<Markup>,
     /// The next slots of all schedules.
@@ -37,6 +39,17 @@ pub struct Overview<'a> {
     pub projects: &'a [Project],
     /// The last day of all workflows.
     pub lanes: Markup,
+    /// The number of jobs in the lanes, if there are more.
+    pub lanes_cut: Option<u64>,
+}
+
+/// How many jobs are not over.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unfinished {
+    pub running: u64,
+    pub waiting: u64,
+    /// Since when the one waits that has waited longest.
+    pub oldest_wait: Option<DateTime<Utc>>,
 }
 
 /// A scan whose newest job that ran to an end has failed, and that no job retries.
@@ -67,9 +80,7 @@ pub fn overview(visit: &Visit, page: &Overview<'_>) -> Markup {
             @if visit.may("job:read") { (region("running", &[topics::JOBS], &running(visit, page))) }
             @if visit.may("workflow:read") { (region("next", &[topics::SCANS], &next(visit, page))) }
         }
-        @if !page.lanes.0.is_empty() {
-            (region("lanes", &[topics::JOBS], &card("lanes", "Last 24 hours", &lanes_legend(), &page.lanes)))
-        }
+        @if visit.may("job:read") { (region("lanes", &[topics::JOBS], &lanes(page))) }
     };
     Shell::new(visit, "Overview", Some(Menu::Overview)).page(&content)
 }
@@ -84,13 +95,25 @@ fn of_state(jobs: &[Job], state: JobState) -> impl Iterator<Item = &Job> {
     jobs.iter().filter(move |job| job.state == state)
 }
 
+fn lanes(page: &Overview<'_>) -> Markup {
+    if page.lanes.0.is_empty() {
+        return html! {};
+    }
+    let content = html! { (page.lanes) (lanes_cut(page.lanes_cut)) };
+    card("lanes", "Last 24 hours", &lanes_legend(), &content)
+}
+
+/// That lanes show fewer jobs than there are.
+pub(super) fn lanes_cut(newest: Option<u64>) -> Markup {
+    html! { @if let Some(newest) = newest { p.body.small.muted { "Of the newest " (count(newest, "job", "jobs")) "." } } }
+}
+
 fn strip(visit: &Visit, page: &Overview<'_>) -> Markup {
-    let running = of_state(page.unfinished, JobState::Running).count();
-    let waiting = of_state(page.unfinished, JobState::Scheduled).count();
-    let oldest = of_state(page.unfinished, JobState::Scheduled)
-        .map(waits_since)
-        .filter(|since| *since <= visit.now)
-        .min();
+    let Unfinished {
+        running,
+        waiting,
+        oldest_wait,
+    } = page.counts;
     let connected = page
         .runners
         .iter()
@@ -100,9 +123,9 @@ fn strip(visit: &Visit, page: &Overview<'_>) -> Markup {
     html! {
         dl.strip {
             @if visit.may("job:read") {
-                div { dt { "running" } dd { a href=(links::with_query(links::JOBS, &[("state", "running")])) { (running) } } }
-                div { dt { "waiting" } dd { a href=(links::with_query(links::JOBS, &[("state", "scheduled")])) { (waiting) } } }
-                div { dt { "oldest wait" } dd { @match oldest { Some(since) => (running_for(since, visit.now)), None => "none" } } }
+                div { dt { "running" } dd { a href=(links::with_query(links::JOBS, &[("state", "running")])) { (grouped(running)) } } }
+                div { dt { "waiting" } dd { a href=(links::with_query(links::JOBS, &[("state", "scheduled")])) { (grouped(waiting)) } } }
+                div { dt { "oldest wait" } dd { @match oldest_wait { Some(since) => (running_for(since, visit.now)), None => "none" } } }
             }
             @if visit.may("runner:read") {
                 div { dt { "runners" } dd { a href=(links::RUNNERS) { (connected) " of " (page.runners.len()) } } }
@@ -318,16 +341,19 @@ fn suspended_part(
 fn failing(visit: &Visit, one: &Failing<'_>) -> Markup {
     let workflow = links::workflow_name(&one.scan.workflow);
     let name = &one.scan.scan.name;
+    let failures =
+        html! { @if one.failures > 1 { ", " (count(one.failures, "failure", "failures")) } };
     html! {
         li {
             (state(one.newest.state))
             span {
                 a href=(links::scan(&workflow, name)) { (name) } " of " (workflow) ": " (job_link(one.newest.id))
                 span.muted {
-                    @if one.failures > 1 { ", " (count(one.failures, "failure", "failures")) }
-                    @match one.succeeded_at {
-                        Some(success) => { " since its last success " (ago(success, visit.now)) }
-                        None => { ", no success before" }
+                    @match (one.succeeded_at, one.scan.finished.succeeded) {
+                        (Some(success), _) => { (failures) " since its last success " (ago(success, visit.now)) }
+                        (None, 0) => { (failures) ", no success before" }
+                        // It succeeded before the jobs that were looked at.
+                        (None, _) => { ", at least " (count(one.failures, "failure", "failures")) " since its last success" }
                     }
                 }
             }
@@ -378,7 +404,10 @@ fn running(visit: &Visit, page: &Overview<'_>) -> Markup {
     card(
         "running",
         "Running now",
-        &html! { (jobs.len()) },
+        &html! {
+            @if page.counts.running > jobs.len() as u64 { "the newest " (jobs.len()) " of " }
+            (grouped(page.counts.running))
+        },
         &html! {
             @if jobs.is_empty() { (empty(&html! { p { "No job is running." } })) }
             @else {

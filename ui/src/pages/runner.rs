@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use wire::{Job, Runner, RunnerJob};
 
 use super::jobs::job_table;
+use super::overview::lanes_cut;
 use super::runners::{heard, labels, taken};
 use crate::list::{card, empty, facts, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
@@ -14,10 +15,14 @@ pub struct RunnerPage<'a> {
     pub runner: &'a Runner,
     /// The newest jobs that it executed.
     pub past: &'a [Job],
+    /// Whether it may have executed others.
+    pub has_more: bool,
     /// The bars of its slots.
     pub slots: Markup,
     /// When it was busy in the last day.
     pub lanes: Markup,
+    /// The number of jobs in the lanes, if there are more.
+    pub lanes_cut: Option<u64>,
 }
 
 pub fn runner(visit: &Visit, page: &RunnerPage<'_>) -> Markup {
@@ -50,22 +55,33 @@ pub fn runner(visit: &Visit, page: &RunnerPage<'_>) -> Markup {
                 }
             }))
         }))
-        @if !page.lanes.0.is_empty() {
-            (region("lanes", &[topics::JOBS], &card("lanes", "Busy in the last 24 hours", &html! {}, &page.lanes)))
+        @if visit.may("job:read") {
+            (region("lanes", &[topics::JOBS], &lanes(page)))
+            (card("past", "Last jobs", &html! {
+                a href=(links::with_query(links::JOBS, &[("runner", &runner.name)])) { "all" }
+            }, &html! {
+                @if page.past.is_empty() {
+                    (empty(&html! { p {
+                        @if page.has_more { "It has executed none of the newest jobs." }
+                        @else { "It has executed no job that is still known." }
+                    } }))
+                } @else {
+                    (job_table(visit, page.past))
+                }
+            }))
         }
-        (card("past", "Last jobs", &html! {
-            a href=(links::with_query(links::JOBS, &[("runner", &runner.name)])) { "all" }
-        }, &html! {
-            @if page.past.is_empty() {
-                (empty(&html! { p { "It has executed no job that is still known." } }))
-            } @else {
-                (job_table(visit, page.past))
-            }
-        }))
     };
     Shell::new(visit, &runner.name, Some(Menu::Runners))
         .under([Crumb::new("Runners", links::RUNNERS)])
         .page(&content)
+}
+
+fn lanes(page: &RunnerPage<'_>) -> Markup {
+    if page.lanes.0.is_empty() {
+        return html! {};
+    }
+    let content = html! { (page.lanes) (lanes_cut(page.lanes_cut)) };
+    card("lanes", "Busy in the last 24 hours", &html! {}, &content)
 }
 
 fn row(visit: &Visit, job: &RunnerJob) -> Markup {

@@ -48,20 +48,22 @@ pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
         a.button href=(links::with_query(links::JOBS, &[("workflow", &name), ("scan", &scan.name)])) { "Jobs" }
     };
     let content = html! {
-        (heading(&scan.name, &html! { @if page.why.state != "active" { span.tag { (page.why.state) } } }, &actions))
-        p.lead { "Starts: " (starts(scan)) ". " (finished(page.status)) (resumed(page.status.resumed.as_ref())) }
-        (banner(suspended, Some(&name)))
-        (region("past", &[&topic], &past(visit, page)))
+        (region("head", &[&topic], &html! {
+            (heading(&scan.name, &html! { @if page.why.state != "active" { span.tag { (page.why.state) } } }, &actions))
+            p.lead { "Starts: " (starts(scan)) ". " (finished(page.status)) (resumed(page.status.resumed.as_ref())) }
+            (banner(suspended, Some(&name)))
+        }))
+        @if visit.may("job:read") { (region("past", &[&topic], &past(visit, page))) }
         div.two {
             (region("now", &[&topic], &now(visit, page)))
-            (schedule(visit, page))
+            (region("schedule", &[&topic], &schedule(visit, page)))
         }
         (region("ledger", &[&topic], &html! {
             (damaged(&page.ledger.damaged))
             (card("ledger", "What was decided", &html! { "newest first" }, &ledger(scan, &page.ledger.items)))
         }))
         (more(&path, &[], page.ledger.next_cursor.as_deref()))
-        (declares(scan, &name))
+        (region("declares", &[&topic], &declares(scan, &name)))
     };
     Shell::new(visit, &scan.name, Some(Menu::Workflows))
         .under([

@@ -65,12 +65,12 @@ pub fn workflow(visit: &Visit, page: &WorkflowPage<'_>) -> Markup {
             p.lead { (lead(page, &name)) }
             (banners(workflow, &name))
         }))
-        @if !page.graph.0.is_empty() {
-            (region("graph", &[&topic], &card("graph", "Who starts whom", &triggers(), &page.graph)))
-        }
-        @if let Some(lanes) = &page.lanes {
-            (region("lanes", &[&topic], &lanes_card(lanes, &name)))
-        }
+        (region("graph", &[&topic], &html! {
+            @if !page.graph.0.is_empty() { (card("graph", "Who starts whom", &triggers(), &page.graph)) }
+        }))
+        (region("lanes", &[&topic], &html! {
+            @if let Some(lanes) = &page.lanes { (lanes_card(lanes, &name)) }
+        }))
         (region("scans", &[&topic], &scans(visit, page, &name)))
         div.two {
             (region("feed", &[&topic], &card("feed", "What happened, and what did not", &html! {}, &feed(visit, &name, workflow, page.scans, page.feed))))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use wire::{Source, Workflow};
 
-use crate::list::{card, empty, table};
+use crate::list::{card, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading, region};
 use crate::words::{condition, count, in_future, with_code};
 use crate::{links, topics};
@@ -30,8 +30,13 @@ pub const EXAMPLE: &str = "scans:
       - run: echo hello
 ";
 
-/// `sources` are those that the viewer may see.
-pub fn workflows(visit: &Visit, rows: &[WorkflowRow<'_>], sources: &[Source]) -> Markup {
+/// `sources` are those that the viewer may see, and `next` is where the next page begins.
+pub fn workflows(
+    visit: &Visit,
+    rows: &[WorkflowRow<'_>],
+    sources: &[Source],
+    next: Option<&str>,
+) -> Markup {
     let mut folders: BTreeMap<(&str, &str), Vec<&WorkflowRow<'_>>> = BTreeMap::new();
     for row in rows {
         let folder = row
@@ -53,6 +58,7 @@ pub fn workflows(visit: &Visit, rows: &[WorkflowRow<'_>], sources: &[Source]) ->
                 (group(visit, place, source, folder, rows))
             }
         }))
+        (more(links::WORKFLOWS, &[], next))
     };
     Shell::new(visit, "Workflows", Some(Menu::Workflows)).page(&content)
 }

@@ -5,7 +5,8 @@ use maud::{Markup, html};
 use ui::form::Refused;
 use ui::pages::{
     self, Audit, Blobs, Declared, DeclaredStep, Dispatch, JobFilter, JobPage, Jobs, Lanes, LogPage,
-    Login, Overview, Past, Runners, ScanPage, ScanPast, SignInLink, Variables, WorkflowPage,
+    Login, Overview, Past, RunnerPage, Runners, ScanPage, ScanPast, SignInLink, Unfinished,
+    Variables, WorkflowPage,
 };
 use ui::shell::{Crumb, Visit, problem_page};
 use wire::*;
@@ -121,8 +122,8 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
         ("job-retry", job_of(&pending_retry(texts), None)),
         ("job-retried", retried(texts, visit, &pending_retry(texts))),
         ("job-retry-cancelled", retried(texts, visit, cancelled)),
-        ("workflow", workflow_page(texts, visit, false)),
         ("job-retried-twice", retried_twice(texts, visit, failed)),
+        ("workflow", workflow_page(texts, visit, false)),
         ("workflow-week", workflow_page(texts, visit, true)),
         ("dispatch", dispatch_page(texts, visit, succeeded)),
     ];
@@ -162,8 +163,8 @@ fn job_page(
         others,
         made_by,
         retry: None,
-        usual,
         pending_retry: None,
+        usual,
         history: drawing(),
         progress: html! {},
     };
@@ -172,7 +173,6 @@ fn job_page(
 
 /// A failed job whose retry is not over, or never ran.
 fn retried(texts: Texts, visit: &Visit, retry: &Job) -> Markup {
-    let page = JobPage {
     let pending = (!retry.state.is_terminal()).then_some(retry.id);
     retried_by(texts, visit, retry, pending)
 }
@@ -183,6 +183,7 @@ fn retried_twice(texts: Texts, visit: &Visit, retry: &Job) -> Markup {
 }
 
 fn retried_by(texts: Texts, visit: &Visit, retry: &Job, pending: Option<uuid::Uuid>) -> Markup {
+    let page = JobPage {
         job: &Job {
             retried_by: Some(retry.id),
             ..job(texts, 6, JobState::Failed)
@@ -192,8 +193,8 @@ fn retried_by(texts: Texts, visit: &Visit, retry: &Job, pending: Option<uuid::Uu
         others: &[],
         made_by: None,
         retry: Some(retry),
-        usual: None,
         pending_retry: pending,
+        usual: None,
         history: drawing(),
         progress: html! {},
     };
@@ -405,6 +406,25 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
         finished: FinishedJobs::default(),
         ..scan_status(texts, None)
     };
+    let (no_jobs, no_records) = (page(Vec::new()), page(Vec::new()));
+    let never = ScanPage {
+        status: &by_hand,
+        why: &why,
+        history: &no_jobs,
+        ledger: &no_records,
+        slots: &[],
+        bars: html! {},
+    };
+    let runner = runner(texts, true);
+    let idle = RunnerPage {
+        runner: &runner,
+        past: &[],
+        has_more: true,
+        slots: drawing(),
+        lanes: html! {},
+        lanes_cut: None,
+    };
+    let without_jobs = &with(texts, &["workflow:read", "runner:read"]);
     let no_blobs = BlobList {
         items: Vec::new(),
         folders: Vec::new(),
@@ -448,7 +468,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
             "job-scheduled",
             job_page(texts, visit, &bare_job, None, &[], None),
         ),
-        ("workflows-none", pages::workflows(visit, &[], &[])),
+        ("workflows-none", pages::workflows(visit, &[], &[], None)),
         (
             "runners-none",
             pages::runners(
@@ -461,6 +481,9 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                 },
             ),
         ),
+        ("runner-none", pages::runner(visit, &idle)),
+        ("scan-without-jobs", pages::scan(without_jobs, &never)),
+        ("runner-without-jobs", pages::runner(without_jobs, &idle)),
         ("sources-none", pages::sources(visit, &page(Vec::new()))),
         ("artifacts-none", pages::artifacts(visit, &page(Vec::new()))),
         ("projects-none", pages::projects(visit, &page(Vec::new()))),
@@ -474,20 +497,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                 },
             ),
         ),
-        (
-            "scan-never",
-            pages::scan(
-                visit,
-                &ScanPage {
-                    status: &by_hand,
-                    why: &why,
-                    history: &page(Vec::new()),
-                    ledger: &page(Vec::new()),
-                    slots: &[],
-                    bars: html! {},
-                },
-            ),
-        ),
+        ("scan-never", pages::scan(visit, &never)),
         (
             "blobs-none",
             pages::blobs(
@@ -536,10 +546,12 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                     scans: &[],
                     failing: &[],
                     unfinished: &[],
+                    counts: Unfinished::default(),
                     progress: Vec::new(),
                     slots: &[],
                     projects: &[],
                     lanes: html! {},
+                    lanes_cut: None,
                 },
             ),
         ),

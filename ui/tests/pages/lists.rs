@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use ui::form::Refused;
 use ui::pages::{
     self, About, ArtifactEntries, Audit, Blobs, Disk, Failing, JobFilter, Jobs, Overview,
-    RevisionPage, RunnerPage, Runners, ScanPage, Tokens, Variables, WorkflowRow,
+    RevisionPage, RunnerPage, Runners, ScanPage, Tokens, Unfinished, Variables, WorkflowRow,
 };
 use ui::shell::Visit;
 use wire::*;
@@ -41,6 +41,13 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
         ..Refused::default()
     };
     let failed = scan_status(texts, Some(JobState::Failed));
+    let never = ScanStatus {
+        finished: FinishedJobs {
+            failed: 1,
+            ..FinishedJobs::default()
+        },
+        ..failed.clone()
+    };
     let newest = job_line(texts, 8, JobState::Failed);
     let workflow = workflow(texts);
     let row = WorkflowRow {
@@ -66,6 +73,21 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                 &Jobs {
                     filter: &filter,
                     jobs: &long_page([jobs, &retries].concat(), texts),
+                    is_later: false,
+                    refused: &Refused::default(),
+                },
+            ),
+        ),
+        (
+            "jobs-not-yet",
+            pages::jobs(
+                visit,
+                &Jobs {
+                    filter: &filter,
+                    jobs: &Page {
+                        next_cursor: Some(texts.text("next")),
+                        ..page(Vec::new())
+                    },
                     is_later: false,
                     refused: &Refused::default(),
                 },
@@ -127,7 +149,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
         ),
         (
             "workflows",
-            pages::workflows(visit, &[row], &[source(texts)]),
+            pages::workflows(visit, &[row], &[source(texts)], Some(&texts.text("next"))),
         ),
         (
             "runners",
@@ -202,15 +224,27 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                         Failing {
                             scan: &failed,
                             newest: &newest,
+                            failures: 50,
+                            succeeded_at: None,
+                        },
+                        Failing {
+                            scan: &never,
+                            newest: &newest,
                             failures: 1,
                             succeeded_at: None,
                         },
                     ],
                     unfinished: &[&jobs[..1], &retries].concat(),
+                    counts: Unfinished {
+                        running: 1_201,
+                        waiting: 1_002,
+                        oldest_wait: Some(ago(7_400)),
+                    },
                     progress: vec![drawing()],
                     slots: &[slot(texts, -600)],
                     projects: &[project(texts)],
                     lanes: drawing(),
+                    lanes_cut: Some(200),
                 },
             ),
         ),
@@ -308,8 +342,10 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
                 &RunnerPage {
                     runner: &runner(texts, true),
                     past: std::slice::from_ref(job),
+                    has_more: true,
                     slots: drawing(),
                     lanes: drawing(),
+                    lanes_cut: Some(200),
                 },
             ),
         ),

@@ -57,11 +57,15 @@ pub(crate) fn stranger(texts: Texts) -> Visit {
 
 /// Somebody who may only look.
 pub(crate) fn reader(texts: Texts) -> Visit {
-    let scopes = ["workflow:read", "job:read", "project:read"];
+    with(texts, &["workflow:read", "job:read", "project:read"])
+}
+
+/// Somebody whose token has these scopes.
+pub(crate) fn with(texts: Texts, scopes: &[&str]) -> Visit {
     Visit {
         viewer: Some(Viewer {
             name: "reader".to_owned(),
-            scopes: scopes.map(str::to_owned).to_vec(),
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
         }),
         ..visit(texts)
     }

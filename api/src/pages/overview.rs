@@ -9,7 +9,7 @@ use ui::links;
 use ui::pages::{self, Failing, Unfinished};
 use uuid::Uuid;
 use warp::reply::Response;
-use wire::{Job, JobLine, JobState, Project, Runner, ScanStatus, Slot, Source};
+use wire::{Job, JobLine, JobState, Page, Project, Runner, ScanStatus, Slot, Source};
 
 use super::charts;
 use super::frame::Frame;
@@ -27,6 +27,11 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
     let sources = sources(frame)?;
     let runners = runners(frame)?;
     let scans = scans(frame).await?;
+    let is_cut = sources.next_cursor.is_some()
+        || runners.next_cursor.is_some()
+        || scans.next_cursor.is_some()
+        || scans.items.iter().filter(|scan| may_fail(scan)).count() > charts::MOST_HISTORIES;
+    let (sources, runners, scans) = (sources.items, runners.items, scans.items);
     let unfinished = unfinished(frame).await?;
     let slots = slots(frame)?;
     let projects = projects(frame, &sources)?;
@@ -38,6 +43,7 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
         runners: &runners,
         scans: &scans,
         failing: &failing(&scans, &histories),
+        is_cut,
         unfinished: &unfinished,
         counts: counts(frame),
         progress: progress(frame, &unfinished).await,
@@ -50,28 +56,34 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
 }
 
 /// The sources, for those who may see them.
-pub(super) fn sources(frame: &Frame<'_>) -> Result<Vec<Source>, Failure> {
+pub(super) fn sources(frame: &Frame<'_>) -> Result<Page<Source>, Failure> {
     if !frame.may(Scope::ProjectRead) {
-        return Ok(Vec::new());
+        return Ok(Page::all(Vec::new()));
     }
     let request = frame.request.asking(&[], &[("limit", MOST)]);
-    Ok(sources::load_list(frame.me, &request)?.items)
+    sources::load_list(frame.me, &request)
 }
 
-fn runners(frame: &Frame<'_>) -> Result<Vec<Runner>, Failure> {
+fn runners(frame: &Frame<'_>) -> Result<Page<Runner>, Failure> {
     if !frame.may(Scope::RunnerRead) {
-        return Ok(Vec::new());
+        return Ok(Page::all(Vec::new()));
     }
     let request = frame.request.asking(&[], &[("limit", MOST)]);
-    Ok(runners::load_list(frame.me, &request)?.items)
+    runners::load_list(frame.me, &request)
 }
 
-async fn scans(frame: &Frame<'_>) -> Result<Vec<ScanStatus>, Failure> {
+async fn scans(frame: &Frame<'_>) -> Result<Page<ScanStatus>, Failure> {
     if !frame.may(Scope::WorkflowRead) {
-        return Ok(Vec::new());
+        return Ok(Page::all(Vec::new()));
     }
     let request = frame.request.asking(&[], &[("limit", MOST)]);
-    Ok(scans::load_list(frame.me, &request).await?.items)
+    scans::load_list(frame.me, &request).await
+}
+
+/// Whether a scan may have failed since its last success.
+fn may_fail(scan: &ScanStatus) -> bool {
+    let newest = scan.last_job.as_ref().map(|job| job.state);
+    scan.finished.failed > 0 && newest != Some(JobState::Succeeded)
 }
 
 /// The newest finished jobs of scans that may have failed since their last success.
@@ -79,10 +91,9 @@ async fn histories(frame: &Frame<'_>, scans: &[ScanStatus]) -> Vec<Vec<JobLine>>
     let mut left = charts::MOST_HISTORIES;
     let mut all = Vec::with_capacity(scans.len());
     for scan in scans {
-        let newest = scan.last_job.as_ref().map(|job| job.state);
-        let may_fail = scan.finished.failed > 0 && newest != Some(JobState::Succeeded) && left > 0;
-        left -= usize::from(may_fail);
-        all.push(match may_fail {
+        let is_read = may_fail(scan) && left > 0;
+        left -= usize::from(is_read);
+        all.push(match is_read {
             true => {
                 let workflow = links::workflow_name(&scan.workflow);
                 let lines = charts::history(frame, &workflow, &scan.scan.name, charts::USUAL_OF);

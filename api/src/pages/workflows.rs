@@ -38,7 +38,7 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
             workflow,
         });
     }
-    let sources = sources(frame)?;
+    let sources = sources(frame)?.items;
     let next = found.next_cursor.as_deref();
     Ok(frame.page(pages::workflows(&frame.visit, &rows, &sources, next)))
 }

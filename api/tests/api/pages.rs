@@ -472,6 +472,8 @@ async fn pages_say_of_how_many_jobs_and_workflows_they_tell() {
     assert!(!page.contains(">pipeline<"), "{page}");
     let page = browser.page(next).await;
     assert!(page.contains(">pipeline<") && !page.contains("rel=\"next\""));
+    let page = browser.page("/").await;
+    assert!(page.contains("others may need you, too"), "{page}");
 }
 
 #[tokio::test]

@@ -27,6 +27,8 @@ pub struct Overview<'a> {
     pub scans: &'a [ScanStatus],
     /// Scans that have failed since their last success, and that nothing retries.
     pub failing: &'a [Failing<'a>],
+    /// Whether there are too many sources, runners or scans to look at all of them.
+    pub is_cut: bool,
     /// The newest jobs that run and the newest that wait.
     pub unfinished: &'a [Job],
     /// All jobs that are not over.
@@ -237,6 +239,7 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
                 }
                 @for (workflow, scan, suspension) in &suspended { (suspended_part(visit, workflow, *scan, suspension)) }
             }
+            @if page.is_cut { p.body.small.muted { "There are too many sources, runners or scans to look at all: others may need you, too." } }
             // They need nobody, and are not counted.
             @for job in retries { p.body.small.muted { (retry(job)) } }
         },

@@ -545,6 +545,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                     runners: &[],
                     scans: &[],
                     failing: &[],
+                    is_cut: false,
                     unfinished: &[],
                     counts: Unfinished::default(),
                     progress: Vec::new(),

@@ -234,6 +234,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                             succeeded_at: None,
                         },
                     ],
+                    is_cut: true,
                     unfinished: &[&jobs[..1], &retries].concat(),
                     counts: Unfinished {
                         running: 1_201,

@@ -27,3 +27,4 @@ mod stage;
 #[expect(dead_code, reason = "the other stories need more of it")]
 mod support;
 mod tabs;
+mod wrapped_log;

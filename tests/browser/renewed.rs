@@ -5,6 +5,60 @@ use serde_json::json;
 use crate::browser::Browser;
 use crate::stage;
 
+/// A stream that never says anything.
+const SILENT: &str = "window.EventSource = class { addEventListener() {} };";
+
+#[test]
+fn a_page_is_renewed_when_it_opens_each_minute_and_when_the_browser_kept_it() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let world = stage::without_runner();
+    browser.sign_in(&world);
+    browser.prepare(SILENT);
+    browser.prepare(
+        "const real = setInterval;
+         window.setInterval = (step, pause, ...more) => {
+             if (pause === 60000) window.minute = step; else real(step, pause, ...more);
+         };",
+    );
+    browser.open(&world, "/");
+    fetched(&browser, 1);
+
+    let job = world.dispatch("site", "probe", &["target=a.example"]);
+    browser.run("window.minute()", vec![]);
+    browser.shows("#strip", "1");
+    fetched(&browser, 2);
+
+    browser.run(
+        "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))",
+        vec![],
+    );
+    fetched(&browser, 3);
+
+    // One topic is enough for all regions: the version of the page is that of all of them.
+    browser.open(&world, &format!("/jobs/{job}"));
+    fetched(&browser, 1);
+    world.everscan(&["job", "cancel", "-j", &job]);
+    browser.run(
+        "new BroadcastChannel('everscan-live').postMessage({ topics: [arguments[0]] })",
+        vec!["scan/*".into()],
+    );
+    fetched(&browser, 2);
+    browser.shows("#head", "cancelled");
+    assert_eq!(browser.count("#log-state[data-over=true]"), 1);
+}
+
+/// Waits until the page has been fetched again that often.
+fn fetched(browser: &Browser, times: u64) {
+    browser.until(
+        &format!("{times} fetches"),
+        "const fetches = performance.getEntriesByName(location.href, 'resource');
+         return fetches.length === arguments[0] && document.documentElement.dataset.settled !== undefined",
+        vec![json!(times)],
+    );
+}
+
 /// Timers of a second wake once a minute, as in a hidden tab, and the minute is over at once. Each stream fails.
 const HIDDEN: &str = "const timer = setTimeout, now = performance.now.bind(performance);
     let late = 0;

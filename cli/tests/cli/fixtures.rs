@@ -431,7 +431,10 @@ pub(crate) fn why() -> Why {
                     count: 9,
                 },
                 None,
-                not_made("slots_missed", "the scan could not start in time: the daemon was away, or a job of the scan was in the way"),
+                not_made(
+                    "slots_missed",
+                    "the scan could not start in time: the daemon was away, or a job of the scan was in the way",
+                ),
             ),
             look(
                 0,

@@ -17,6 +17,7 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
          until [ -e {} ]; do sleep 0.05; done\n          \
          echo the second line\n          \
          until [ -e {} ]; do sleep 0.05; done\n      - run: echo the last line\n  \
+         later:\n    on: {{ dispatch: {{}} }}\n    retry: {{ attempts: 1, backoff: 1h }}\n    steps:\n      - run: exit 1\n  \
          again:\n    on: {{ dispatch: {{}} }}\n    retry: {{ attempts: 1, backoff: 1s }}\n    steps:\n      - run: |\n          \
          [ -e {ran} ] || {{ touch {ran}; exit 1; }}\n          \
          until [ -e {} ]; do sleep 0.05; done\n",
@@ -53,8 +54,8 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
     assert_eq!(selected, "the first line");
     browser.shows("#head", "running");
     // What a reader types and chooses stays while the page is renewed.
-    browser.fill("#log-text", "second");
-    browser.shows("#log-hits", "1 of 1");
+    browser.fill("#log-text", "line");
+    browser.shows("#log-hits", "1 of 2");
 
     std::fs::write(&gates[1], "").unwrap();
     browser.shows("#head", "succeeded");
@@ -66,10 +67,21 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
         vec![],
     );
     browser.shows("#log .line", "the last line");
-    assert_eq!(browser.value("#log-text"), "second");
+    browser.shows("#log-hits", "1 of 3");
+    assert_eq!(browser.value("#log-text"), "line");
     assert_eq!(browser.count("#log-text:focus"), 1);
-    assert_eq!(browser.text("#log mark"), "second");
+    assert_eq!(browser.text("#log mark"), "line");
     assert!(is_marked(&browser));
+
+    // A job that fails and is retried later needs nobody.
+    let later = world.dispatch("slow", "later", &[]);
+    browser.open(&world, &format!("/jobs/{later}"));
+    browser.shows("#head", "failed");
+    browser.open(&world, "/");
+    browser.shows("#needs", "attempt 2 of 2");
+    assert_eq!(browser.count("#needs .state.failed"), 0);
+    browser.click(&format!("#needs a[href='/jobs/{later}']"));
+    browser.arrives(&format!("/jobs/{later}"));
 
     // A job that fails, and the one that retries it.
     let first = world.dispatch("slow", "again", &[]);
@@ -77,11 +89,6 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
     browser.shows("#head", "failed");
     let retry = world.json(&["job", "show", &first])["retried_by"].clone();
     let retry = retry.as_str().unwrap();
-    browser.open(&world, "/");
-    browser.shows("#needs", "attempt 2 of 2");
-    assert_eq!(browser.count("#needs .state.failed"), 0);
-    browser.click(&format!("#needs a[href='/jobs/{first}']"));
-    browser.arrives(&format!("/jobs/{first}"));
     browser.click(&format!("#head .facts a[href='/jobs/{retry}']"));
     browser.arrives(&format!("/jobs/{retry}"));
     browser.shows("#head .facts", "2 of 2");

@@ -72,6 +72,7 @@ class Log {
     const { total, over } = this;
     this.read();
     if (this.total !== total || this.over !== over) this.draw();
+    if (this.over !== over && this.query) this.moreMatches().then(() => this.say());
   }
   async load(page) {
     const entry = { lines: this.pages.get(page)?.lines ?? [], total: this.total };
@@ -151,16 +152,19 @@ class Log {
     if (this.matches.length) this.step(1); else this.say();
     this.draw();
   }
+  // The next ones, or all of them again: there may be more lines than at the last search.
   async moreMatches() {
-    const query = this.query, from = this.cursor ? `&cursor=${encodeURIComponent(this.cursor)}` : '';
+    const { query, total } = this, from = this.cursor ? `&cursor=${encodeURIComponent(this.cursor)}` : '';
     const answer = await fetch(`${this.box.dataset.search}?q=${encodeURIComponent(query)}&limit=1000${from}`).catch(() => null);
     if (!answer?.ok || query !== this.query) return;
     const found = await answer.json();
+    if (!this.cursor) this.matches = [];
+    this.searched = total;
     this.matches.push(...found.matches.map((match) => match.n));
     [this.cursor, this.count] = [found.next_cursor, found.total];
   }
   async step(by) {
-    if (by > 0 && this.match + 1 >= this.matches.length && this.cursor) await this.moreMatches();
+    if (by > 0 && this.match + 1 >= this.matches.length && (this.cursor || this.searched !== this.total)) await this.moreMatches();
     if (!this.matches.length) return;
     this.match = (this.match + by + this.matches.length) % this.matches.length;
     this.say();

@@ -95,7 +95,7 @@ fn lean(text: &str) -> String {
         .join("\n")
 }
 
-/// A script without spaces around braces and the commonest operators. No text in a script has them.
+/// A script without spaces around braces and the commonest operators, and after commas. No text in a script has them.
 fn close(script: &str) -> String {
     const OPERATORS: [&str; 8] = ["=>", "===", "!==", "=", "&&", "||", "??", "?"];
     let close = |script: String, operator| script.replace(&format!(" {operator} "), operator);
@@ -106,6 +106,9 @@ fn close(script: &str) -> String {
         .replace(" {", "{")
         .replace("{ ", "{")
         .replace(" }", "}")
+        .replace("if (", "if(")
+        .replace("for (", "for(")
+        .replace(", ", ",")
 }
 
 /// A sheet without spaces around braces and `>`, and after punctuation. No text in the sheet has them.
@@ -156,7 +159,7 @@ mod tests {
     #[test]
     fn spaces_that_stand_for_nothing_are_not_sent() {
         let text = "const a = (b) => { if (b && c) { d = b ?? 'x - y'; } };";
-        assert_eq!(close(text), "const a=(b)=>{if (b&&c){d=b??'x - y'}};");
+        assert_eq!(close(text), "const a=(b)=>{if(b&&c){d=b??'x - y'}};");
     }
 
     #[test]

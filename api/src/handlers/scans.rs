@@ -166,15 +166,13 @@ pub(crate) fn load_schedule(me: &Visible, request: &Request) -> Result<Page<wire
     Ok(Page::<wire::Slot>::all(items))
 }
 
-/// The next slots of all schedules, at most `each` of each.
-pub(crate) fn load_next_slots(
-    me: &Visible,
-    limit: usize,
-    each: usize,
-) -> Result<Vec<wire::Slot>, Failure> {
+/// The next slots of all schedules. Each schedule gets its share of `limit`, and at least two, so that one that is often due
+/// does not hide the others.
+pub(crate) fn load_next_slots(me: &Visible, limit: usize) -> Result<Vec<wire::Slot>, Failure> {
     // No schedule behind the first `limit` can have one of the first `limit` slots.
     let first: Shown<Vec<Upcoming>> =
         me.find(|seen| Ok(seen.next_slots().take(limit).collect()))?;
+    let each = limit.div_ceil(first.len().max(1)).max(2);
     let slots = first.iter().cloned();
     let mut slots: Vec<Upcoming> = slots
         .flat_map(|first| upcoming(vec![first], me.now(), each))

@@ -19,8 +19,6 @@ use crate::handlers::{health, jobs, projects, runners, scans, sources};
 /// The longest lists that are looked at: pages of `/v0`.
 const MOST: &str = "200";
 const SLOTS: usize = 10;
-/// Of each scan, so that one that is often due does not hide the others.
-const SLOTS_OF_SCAN: usize = 2;
 
 pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
     let health = health::load_health(&frame.service.handle).await?;
@@ -183,7 +181,7 @@ fn slots(frame: &Frame<'_>) -> Result<Vec<Slot>, Failure> {
     if !frame.may(Scope::WorkflowRead) {
         return Ok(Vec::new());
     }
-    scans::load_next_slots(frame.me, SLOTS, SLOTS_OF_SCAN)
+    scans::load_next_slots(frame.me, SLOTS)
 }
 
 /// The projects with the vars and secrets that scans name and that are not set. Each source is a project.

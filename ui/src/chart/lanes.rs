@@ -204,7 +204,7 @@ fn axis(ticks: &[Tick], window: Window, bottom: i64) -> Markup {
         @for tick in ticks {
             @let x = LEFT + share(tick.distance, window.length(), PLOT);
             path.rule d={ "M" (x) " " (TOP) "V" (bottom) } {}
-            text x=(x) y=(bottom + 18) text-anchor="middle" { (tick.label) }
+            text x=(x) y=(bottom + 18) text-anchor="middle" data-clock=[tick.clock.map(|at| at.to_rfc3339())] { (tick.label) }
         }
     }
 }

@@ -70,11 +70,15 @@ impl Window {
             .filter_map(|distance| {
                 let at = self.from.timestamp_millis() + distance;
                 let at = DateTime::from_timestamp_millis(at)?;
-                let label = match step < DAY {
-                    true => text::time(at, offset),
-                    false => text::day(at, offset),
+                let (label, clock) = match step < DAY {
+                    true => (text::time(at, offset), Some(at)),
+                    false => (text::day(at, offset), None),
                 };
-                Some(Tick { distance, label })
+                Some(Tick {
+                    distance,
+                    label,
+                    clock,
+                })
             })
             .collect()
     }
@@ -86,6 +90,8 @@ pub(super) struct Tick {
     /// From the start of the window, in milliseconds.
     pub(super) distance: i64,
     pub(super) label: String,
+    /// The time of a label that is a time, which a script shows as the reader's.
+    pub(super) clock: Option<DateTime<Utc>>,
 }
 
 #[cfg(test)]

@@ -26,7 +26,10 @@ const BESIDE_NAME: usize = 72;
 const MOST_BARS: usize = 9;
 const ARROW: i64 = 7;
 
-/// Draws the graph. It is as wide as it needs to be, and its frame scrolls.
+/// Up to this width a graph shrinks to its frame and can still be read.
+const MOST_TO_FIT: i64 = 1_450;
+
+/// Draws the graph. One that does not fit its frame shrinks a little; a wider one scrolls.
 pub fn draw(nodes: &[Node], edges: &[Edge]) -> Markup {
     let (links, edges) = links(nodes, edges);
     let sizes: Vec<Size> = nodes.iter().map(size).collect();
@@ -34,7 +37,7 @@ pub fn draw(nodes: &[Node], edges: &[Edge]) -> Markup {
     let (width, height) = (layout.width, layout.height);
     html! {
         div.graph tabindex="0" role="region" aria-label="Graph, scrolls sideways" {
-            svg width=(width) height=(height) viewBox={ "0 0 " (width) " " (height) }
+            svg.fits[width <= MOST_TO_FIT] width=(width) height=(height) viewBox={ "0 0 " (width) " " (height) }
                 role="group" aria-label=(label(nodes, edges.len())) {
                 @for route in &layout.routes {
                     (edge(edges[route.link], route, nodes[links[route.link].to].state))

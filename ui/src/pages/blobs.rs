@@ -131,7 +131,7 @@ fn upload(page: &Blobs<'_>, project: &str) -> Markup {
             div.body.fields data-scripted {
                 form data-upload=(page.prefix) data-project=(project) {
                     div.field {
-                        label for="field-file" { "Files" }
+                        label for="field-file" { "Files, chosen or dropped here" }
                         input #field-file name="file" type="file" multiple required;
                     }
                     (Field::new("expires_in", "Kept for").hint("Such as 12h, 30d or 2w; for ever if it is empty.").input("text", "", &Refused::default()))

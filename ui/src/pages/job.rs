@@ -185,8 +185,11 @@ fn actions(visit: &Visit, page: &JobPage<'_>) -> Markup {
             a.button href=(again) data-key="d" { "Run with changes" }
         }
         @if visit.may("job:write") && !job.state.is_terminal() {
-            (form::guarded(visit, &links::cancel_job(job.id), "Cancel",
-                "The runner stops the step that runs. What it has written stays in the log."))
+            (form::guarded(visit, &links::cancel_job(job.id), "Cancel", if job.state == JobState::Scheduled {
+                "It will not run, and neither will a retry of it."
+            } else {
+                "The runner stops the step that runs. What it has written stays in the log."
+            }))
         }
     }
 }

@@ -29,7 +29,7 @@ pub fn revision(visit: &Visit, page: &RevisionPage<'_>) -> Markup {
         }))
         (facts(&[
             ("commit", short_commit(&revision.commit)),
-            ("active since", html! { @if let Some(since) = revision.activated_at { (at(since)) } }),
+            ("activated", html! { @if let Some(since) = revision.activated_at { (at(since)) } }),
             ("file", html! { code { (text.file) } }),
             ("scans", html! { (text.scans.len()) }),
         ]))

@@ -11,13 +11,7 @@ use crate::words::{ago, hits, short_commit};
 /// `workflow` is `source/name`.
 pub fn revisions(visit: &Visit, workflow: &str, page: &Page<Revision>) -> Markup {
     let path = links::revisions(workflow);
-    let heads = [
-        "revision",
-        "commit",
-        "active since",
-        "digest of the file",
-        "",
-    ];
+    let heads = ["revision", "commit", "activated", "digest of the file", ""];
     let side = html! { (hits(page.items.len(), page.next_cursor.is_some())) };
     let content = html! {
         (heading("Revisions", &html! { span.tag { (workflow) } }, &html! {}))

@@ -245,7 +245,7 @@ fn newest_revisions(visit: &Visit, page: &WorkflowPage<'_>, name: &str) -> Marku
         "Revisions",
         &all,
         &html! {
-            (table("Revisions", &["revision", "commit", "active since"], &html! {
+            (table("Revisions", &["revision", "commit", "activated"], &html! {
                 @for revision in page.revisions {
                     tr {
                         td { a href=(links::revision(name, revision.number)) { (revision.number) } }

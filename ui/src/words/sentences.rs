@@ -234,6 +234,7 @@ pub fn cause(record: &LedgerRecord) -> Markup {
         LedgerCause::Clock { cursor } => html! {
             "the clock was behind " (at(*cursor)) ", up to which the schedule had been followed"
         },
+        LedgerCause::Repeats { last, count: 1, .. } => html! { "the same again, " (at(*last)) },
         LedgerCause::Repeats {
             first,
             last,

@@ -209,7 +209,7 @@ fn artifact_row(visit: &Visit, page: &JobPage<'_>, artifact: &Artifact) -> Marku
                 b { (artifact.name) } ", " (bytes(artifact.size))
                 p.small.muted { "Gone since " (at(removed.at)) ": " (with_code(&removed.message)) ". The digest stays." }
             } @else {
-                a href=(links::artifact(job.id, &artifact.name)) download { (artifact.name) ".zip" } ", " (bytes(artifact.size))
+                a href=(links::artifact(job.id, &artifact.name)) download { (artifact.name.strip_suffix(".zip").unwrap_or(&artifact.name)) ".zip" } ", " (bytes(artifact.size))
                 " · " a href=(links::artifact_entries(job.id, &artifact.name)) { "files" }
                 @if let Some(expires) = artifact.expires_at {
                     p.small.muted { "Expires " (in_future(expires, visit.now)) }

@@ -94,7 +94,7 @@ function hear(message) {
   if (message.isSignedOut) saySignedOut();
   if (message.away !== undefined) {
     online = message.away === null;
-    bar(online ? null : `Not connected. The page is of ${clock(shown)}; tries again in ${message.away} s.`);
+    bar(online ? null : `Not connected. The page is of ${clock(shown)}. Tries again in ${message.away} s.`);
     // Somebody has signed in again.
     if (online && hasLeft) queue();
   }

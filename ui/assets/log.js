@@ -72,7 +72,7 @@ class Log {
     const { total, over } = this;
     this.read();
     if (this.total !== total || this.over !== over) this.draw();
-    if (this.over !== over && this.query) this.moreMatches().then(() => this.say());
+    if (this.over !== over && this.query) this.moreMatches();
   }
   async load(page) {
     const entry = { lines: this.pages.get(page)?.lines ?? [], total: this.total };
@@ -148,8 +148,8 @@ class Log {
   show(n) { this.marked = [n, n]; this.go(n - 2); history.replaceState(null, '', `#L${n + 1}`); }
   async search(query) {
     Object.assign(this, { query, matches: [], match: -1, cursor: undefined, count: 0 });
-    if (query) await this.moreMatches();
-    if (this.matches.length) this.step(1); else this.say();
+    if (query) await this.moreMatches(); else this.say();
+    if (this.matches.length) this.step(1);
     this.draw();
   }
   // The next ones, or all of them again: there may be more lines than at the last search.
@@ -162,6 +162,7 @@ class Log {
     this.searched = total;
     this.matches.push(...found.matches.map((match) => match.n));
     [this.cursor, this.count] = [found.next_cursor, found.total];
+    this.say();
   }
   async step(by) {
     if (by > 0 && this.match + 1 >= this.matches.length && (this.cursor || this.searched !== this.total)) await this.moreMatches();

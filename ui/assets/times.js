@@ -53,7 +53,7 @@ export function localise(part) {
     const text = forms[time.dataset.time]?.(at, now);
     if (text && time.textContent !== text) time.textContent = text;
   }
-  for (const tick of part.querySelectorAll('[data-clock]')) tick.textContent = clock(new Date(tick.dataset.clock)).slice(0, 5);
+  for (const time of part.querySelectorAll('[data-clock]')) time.textContent = clock(new Date(time.dataset.clock)).slice(0, 5);
   for (const bar of part.querySelectorAll('svg.progress[data-usual]')) {
     const share = (now - bar.dataset.since) / (bar.dataset.usual * 1000);
     bar.querySelector('.running')?.setAttribute('width', Math.round(1000 * Math.min(1, Math.max(0, share))));

@@ -4,12 +4,6 @@ export function startUploads() {
   const form = document.querySelector('form[data-upload]');
   const files = form.querySelector('input[type=file]');
   const line = form.querySelector('[data-progress]');
-  const card = form.closest('.card');
-  card.ondragover = (event) => event.preventDefault();
-  card.ondrop = (event) => {
-    event.preventDefault();
-    files.files = event.dataTransfer.files;
-  };
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     event.stopPropagation();

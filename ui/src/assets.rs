@@ -95,7 +95,8 @@ fn lean(text: &str) -> String {
         .join("\n")
 }
 
-/// A script without spaces around braces and the commonest operators, and after commas. No text in a script has them.
+/// A script without spaces around braces and the commonest operators, and after commas and semicolons. No text in a script has
+/// them.
 fn close(script: &str) -> String {
     const OPERATORS: [&str; 8] = ["=>", "===", "!==", "=", "&&", "||", "??", "?"];
     let close = |script: String, operator| script.replace(&format!(" {operator} "), operator);
@@ -109,6 +110,7 @@ fn close(script: &str) -> String {
         .replace("if (", "if(")
         .replace("for (", "for(")
         .replace(", ", ",")
+        .replace("; ", ";")
 }
 
 /// A sheet without spaces around braces and `>`, and after punctuation. No text in the sheet has them.

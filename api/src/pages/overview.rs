@@ -13,6 +13,7 @@ use wire::{Job, JobLine, JobState, Page, Project, Runner, ScanStatus, Slot, Sour
 
 use super::charts;
 use super::frame::Frame;
+use super::runners::server;
 use crate::failure::Failure;
 use crate::handlers::{health, jobs, projects, runners, scans, sources};
 
@@ -36,6 +37,7 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
     let histories = histories(frame, &scans).await;
     let (lanes, lanes_cut) = lanes(frame).await?;
     let page = pages::Overview {
+        server: &server(frame),
         health: &health,
         sources: &sources,
         runners: &runners,

@@ -47,7 +47,7 @@ fn slots(runner: &Runner) -> Markup {
 }
 
 /// The address at which the browser has reached the daemon.
-fn server(frame: &Frame<'_>) -> String {
+pub(super) fn server(frame: &Frame<'_>) -> String {
     let scheme = match frame.request.arrival.peer.is_https {
         true => "https",
         false => "http",

@@ -22,6 +22,7 @@ pub(super) fn virtual_log(job: &Job, topic: &str) -> Markup {
                 (toggle("wrap", "w", "unwrapped", "clear"))
                 a.button.small href=(links::job_log(job.id)) { "plain" }
                 a.button.small href=(links::raw_log(job.id)) { "raw" }
+                a.button.small href=(links::raw_log(job.id)) download={ (job.id) ".log" } { "download" }
             }
             div.log #log role="log" aria-live="off" aria-label={ "Log of " (job.scan) } tabindex="0" data-keep
                 data-log=(links::log_records(job.id)) data-search=(links::log_search(job.id)) data-failed=[failed] {

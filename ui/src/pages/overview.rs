@@ -21,6 +21,8 @@ use crate::{links, topics};
 
 /// What the viewer may not see is empty, and is not spoken of.
 pub struct Overview<'a> {
+    /// Where programs find the daemon.
+    pub server: &'a str,
     pub health: &'a Health,
     pub sources: &'a [Source],
     pub runners: &'a [Runner],
@@ -157,10 +159,12 @@ const CONFIGURATION: &str = "sources:
     url: /srv/git/scans.git
 ";
 
-const RUNNER: &str = "everscan runner register-token > registration-token
-everscan-runner configure --registration-token-file registration-token
-everscan-runner run
-";
+/// In a new shell nothing is known of the daemon.
+fn runner_commands(server: &str) -> String {
+    format!(
+        "export SERVICE_URL={server}\nSERVICE_TOKEN=YOUR-TOKEN everscan runner register-token > registration-token\neverscan-runner configure --registration-token-file registration-token\neverscan-runner run\n"
+    )
+}
 
 /// A text of a first step, and a button that copies it.
 fn to_copy(text: &str, label: &str) -> Markup {
@@ -187,7 +191,7 @@ fn first_steps(visit: &Visit, page: &Overview<'_>) -> Markup {
                 @if visit.may("runner:read") { li {
                     @if page.runners.is_empty() {
                         a href=(links::RUNNERS) { "Register a runner" } ", which executes the jobs:"
-                        (to_copy(RUNNER, "Copy the commands that register a runner"))
+                        (to_copy(&runner_commands(page.server), "Copy the commands that register a runner"))
                     } @else { "A runner is registered." }
                 } }
             }

@@ -540,6 +540,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
             pages::overview(
                 &crate::values::visit(texts),
                 &Overview {
+                    server: "https://everscan.example.org",
                     health: &health,
                     sources: &[],
                     runners: &[],

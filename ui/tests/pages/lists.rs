@@ -207,6 +207,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
             pages::overview(
                 visit,
                 &Overview {
+                    server: "https://everscan.example.org",
                     health: &Health {
                         status: HealthStatus::DiskLow,
                         reason: Some(texts.text("2 % are free")),

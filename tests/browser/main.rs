@@ -27,4 +27,5 @@ mod stage;
 #[expect(dead_code, reason = "the other stories need more of it")]
 mod support;
 mod tabs;
+mod upload;
 mod wrapped_log;

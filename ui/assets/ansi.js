@@ -1,5 +1,6 @@
 // The text of a log line as pieces with classes, and as nodes. Only text nodes are made from what the log says, and
 // links to http and https alone.
+import { make } from './dom.js';
 
 // A colour, another sequence of a terminal, or a control character, which is left out.
 const SEQUENCE = /\x1b\[([\d;:]*)m|\x1b\[[\d;:<=>?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-Z\\^-~]?|[\x00-\x08\x0b-\x1f\x7f]/g;
@@ -45,11 +46,11 @@ const LINK = /\bhttps?:\/\/[^\s<>"'`\\^{|}]+[^\s<>"'`\\^{|}.,;:!?)\]]/g;
 export function render(text, query) {
   const line = document.createDocumentFragment();
   for (const [part, classes] of pieces(text)) {
-    const parent = classes ? line.appendChild(Object.assign(document.createElement('span'), { className: classes })) : line;
+    const parent = classes ? line.appendChild(make('span', { className: classes })) : line;
     let at = 0;
     for (const match of part.matchAll(LINK)) {
       mark(parent, part.slice(at, match.index), query);
-      const link = Object.assign(document.createElement('a'), { href: match[0], rel: 'noreferrer noopener', target: '_blank' });
+      const link = make('a', { href: match[0], rel: 'noreferrer noopener', target: '_blank' });
       mark(link, match[0], query);
       parent.append(link);
       at = match.index + match[0].length;
@@ -67,7 +68,7 @@ function mark(parent, text, query) {
     const found = lower.indexOf(wanted, at);
     if (found < 0) break;
     parent.append(text.slice(at, found));
-    parent.append(Object.assign(document.createElement('mark'), { textContent: text.slice(found, found + wanted.length) }));
+    parent.append(make('mark', { textContent: text.slice(found, found + wanted.length) }));
     at = found + wanted.length;
   }
   if (at < text.length) parent.append(text.slice(at));

@@ -1,7 +1,7 @@
 // The finder: pages of the menu, the workflows, scans, runners and sources that their pages link with `data-find`, and
 // the jobs whose ids begin or end with the digits that are typed, for which the daemon is asked.
+import { id, make } from './dom.js';
 
-const id = (name) => document.getElementById(name);
 let entries, offers = [], chosen = 0, asked, jobs = [];
 
 // Of a list in pages, with as many of the next ones.
@@ -38,9 +38,9 @@ function draw() {
   offers = jobs.concat(entries.filter((entry) => place(entry) >= 0).sort((a, b) => place(a) - place(b))).slice(0, 12);
   chosen = Math.max(0, Math.min(chosen, offers.length - 1));
   id('finder-list').replaceChildren(...offers.map((entry, place) => {
-    const item = Object.assign(document.createElement('li'), { id: `found-${place}`, role: 'option', ariaSelected: String(place === chosen) });
-    const link = Object.assign(document.createElement('a'), { href: entry.href, textContent: entry.text, tabIndex: -1 });
-    item.append(link, Object.assign(document.createElement('span'), { className: 'muted small', textContent: entry.kind }));
+    const item = make('li', { id: `found-${place}`, role: 'option', ariaSelected: String(place === chosen) });
+    const link = make('a', { href: entry.href, textContent: entry.text, tabIndex: -1 });
+    item.append(link, make('span', { className: 'muted small', textContent: entry.kind }));
     return item;
   }));
   id('finder-none').hidden = offers.length > 0;

@@ -1,8 +1,9 @@
 // Small things in forms: copying, counting what is typed, choices of this browser, and no form sent twice.
+import { id } from './dom.js';
 import { localise } from './times.js';
 
 /** Tells a screen reader of a change. */
-export function say(text) { document.getElementById('announcements').textContent = text; }
+export function say(text) { id('announcements').textContent = text; }
 
 /** Copies a text, or shows it selected: the clipboard is there on secure addresses alone. */
 export async function copy(text) {

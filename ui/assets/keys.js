@@ -1,5 +1,6 @@
 // Keyboard shortcuts. None while the reader types, and none if they are off in the settings. An element that names
 // keys in `data-key` is what they stand for.
+import { id } from './dom.js';
 import { setting } from './times.js';
 import { openFinder } from './finder.js';
 
@@ -10,8 +11,8 @@ function row(by) {
 }
 
 const SINGLE = {
-  '?': () => document.getElementById('shortcuts').showModal(),
-  '/': () => { const text = document.getElementById('log-text'); if (text) text.focus(); else openFinder(); },
+  '?': () => id('shortcuts').showModal(),
+  '/': () => { const text = id('log-text'); if (text) text.focus(); else openFinder(); },
   j: () => row(1),
   k: () => row(-1),
   u: () => [...document.querySelectorAll('.crumbs a')].pop()?.click(),

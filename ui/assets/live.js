@@ -1,6 +1,7 @@
 // Live updates. `event: changed` of the stream has the topics that changed, as a JSON array, and nothing of what holds
 // now. If a region of the page names one of them in `data-live`, the page is fetched again, and its regions are compared.
 // A browser opens six connections to a host at most, so one tab has the stream and tells the others.
+import { id, make } from './dom.js';
 import { morph } from './morph.js';
 import { clock, localise, setClock } from './times.js';
 import { say } from './form.js';
@@ -13,7 +14,7 @@ const matches = (wanted, topic) => covers(topic, wanted) || covers(wanted, topic
 const names = (region, topics) => region.dataset.live.split(' ').some((w) => topics.some((t) => matches(w, t)));
 
 function bar(text) {
-  const line = document.getElementById('connection');
+  const line = id('connection');
   line.hidden = !text;
   line.textContent = text ?? '';
   return line;
@@ -21,7 +22,7 @@ function bar(text) {
 
 function saySignedOut() {
   const href = `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
-  const link = Object.assign(document.createElement('a'), { href, textContent: 'Sign in' });
+  const link = make('a', { href, textContent: 'Sign in' });
   bar('You are signed out. ').append(link);
 }
 
@@ -75,9 +76,9 @@ async function fetchAgain() {
 
 // Rows that are new do not move what is being read: a link tells their number, and the others are renewed in place.
 function hold(region, fresh) {
-  const news = document.getElementById('news');
+  const news = id('news');
   if (!news || !('calm' in region.dataset)) return false;
-  const rows = [...fresh.querySelectorAll('tr[id]')], shown = (row) => document.getElementById(row.id);
+  const rows = [...fresh.querySelectorAll('tr[id]')], shown = (row) => id(row.id);
   const added = rows.filter((row) => !shown(row)).length;
   const holds = added > 0 && (scrollY > 99 || region.contains(document.activeElement));
   const text = holds ? `${added} new` : '';

@@ -1,5 +1,6 @@
 // A window over a log of any length. The scroll bar stands for record numbers; only the lines in sight are in the
 // document, and they flow, so that a wrapped line may be as high as it needs.
+import { id, make } from './dom.js';
 import { render } from './ansi.js';
 import { clock } from './times.js';
 import { copy } from './form.js';
@@ -8,15 +9,15 @@ import { morph } from './morph.js';
 const ROW = 20, PAGE = 512, KEEP = 24;
 // Browsers limit the height of an element.
 const HIGHEST = 8_000_000;
-const make = (tag, className, text = '') => Object.assign(document.createElement(tag), { className, textContent: text });
+const part = (tag, className, textContent = '') => make(tag, { className, textContent });
 
 class Log {
   constructor(box) {
     Object.assign(this, { box, pages: new Map(), query: '', matches: [], match: -1, total: 0 });
-    this.state = document.getElementById('log-state');
-    this.followButton = document.getElementById('log-follow');
-    this.pad = make('div', 'pad');
-    this.rows = make('div', 'lines');
+    this.state = id('log-state');
+    this.followButton = id('log-follow');
+    this.pad = part('div', 'pad');
+    this.rows = part('div', 'lines');
     this.pad.append(this.rows);
     box.replaceChildren(this.pad);
     box.addEventListener('scroll', () => this.schedule(), { passive: true });
@@ -105,7 +106,7 @@ class Log {
   draw() {
     const before = this.first;
     this.first = Math.max(0, Math.min(this.lastTop, this.goal < 0 ? this.first : this.goal));
-    const lines = make('div', 'lines');
+    const lines = part('div', 'lines');
     const end = Math.min(this.total, this.first + this.seen + 2);
     let step = this.first ? this.pages.get(Math.floor((this.first - 1) / PAGE))?.lines[(this.first - 1) % PAGE]?.step : undefined;
     let isWhole = true;
@@ -115,11 +116,11 @@ class Log {
       if (record?.step !== undefined && record.step !== step) {
         step = record.step;
         const script = document.querySelector(`[data-step="${step}"] :is(b,.script)`)?.textContent;
-        lines.append(make('div', 'line group', `Step ${step + 1}${script ? ` · ${script}` : ''}`));
+        lines.append(part('div', 'line group', `Step ${step + 1}${script ? ` · ${script}` : ''}`));
       }
       lines.append(this.line(n, record));
     }
-    if (!this.total) lines.append(make('p', 'empty', this.over ? 'The job wrote no output.' : 'No output yet.'));
+    if (!this.total) lines.append(part('p', 'empty', this.over ? 'The job wrote no output.' : 'No output yet.'));
     // Lines that stay where they are keep focus and selection.
     if (this.first === before) morph(this.rows, lines); else this.rows.replaceChildren(...lines.childNodes);
     this.pad.style.height = `${Math.max(this.height, this.rows.offsetHeight)}px`;
@@ -129,13 +130,13 @@ class Log {
     this.box.toggleAttribute('data-drawn', isWhole);
   }
   line(n, record) {
-    const line = make('div', 'line');
+    const line = part('div', 'line');
     line.dataset.n = n + 1;
     if (record && record.stream !== 'stdout') line.classList.add(record.stream);
     if (this.marked && n >= this.marked[0] && n <= this.marked[1]) line.classList.add('marked');
-    const link = Object.assign(make('a', '', n + 1), { href: `#L${n + 1}`, ariaLabel: `Line ${n + 1}` });
-    const time = make('time', '');
-    const text = make('span', 't');
+    const link = make('a', { textContent: n + 1, href: `#L${n + 1}`, ariaLabel: `Line ${n + 1}` });
+    const time = part('time', '');
+    const text = part('span', 't');
     if (record) {
       time.dateTime = time.title = record.at;
       time.textContent = clock(new Date(record.at));
@@ -173,7 +174,7 @@ class Log {
   }
   say() {
     const none = this.query && !this.count ? 'none' : '';
-    document.getElementById('log-hits').textContent = this.count ? `${this.match + 1} of ${this.count.toLocaleString('en')}` : none;
+    id('log-hits').textContent = this.count ? `${this.match + 1} of ${this.count.toLocaleString('en')}` : none;
   }
   // The first line that is asked for.
   async find(query, show = (n) => this.show(n)) {
@@ -185,7 +186,7 @@ class Log {
 export function startLog() {
   const box = document.querySelector('[data-log]');
   const log = (box.log = new Log(box));
-  const text = document.getElementById('log-text');
+  const text = id('log-text');
   let pause;
   text.addEventListener('input', () => { clearTimeout(pause); pause = setTimeout(() => log.search(text.value), 250); });
   text.addEventListener('keydown', (event) => { if (event.key === 'Enter') { event.preventDefault(); log.step(event.shiftKey ? -1 : 1); } });
@@ -196,7 +197,7 @@ export function startLog() {
   };
   for (const tool of document.querySelectorAll('[data-log-tool]')) tool.hidden = false;
   box.addEventListener('click', (event) => {
-    const to = event.target.closest('.line > a')?.parentNode.dataset.n - 1;
+    const to = event.target.closest('.line>a')?.parentNode.dataset.n - 1;
     // With the shift key the lines from the marked one on.
     if (!event.shiftKey || !log.marked || !(to >= 0)) return;
     event.preventDefault();

@@ -1,4 +1,5 @@
 // What begins when a page is there. `data-settled` on the root element says that all is done that was asked for.
+import { id } from './dom.js';
 import { everySecond, localise } from './times.js';
 import { startForms } from './form.js';
 import { startLive } from './live.js';
@@ -15,6 +16,6 @@ everySecond(document);
 startForms();
 if (document.querySelector('[data-log]')) startLog();
 if (document.querySelector('form[data-upload]')) startUploads();
-if (document.getElementById('finder')) { startFinder(); startKeys(); }
+if (id('finder')) { startFinder(); startKeys(); }
 document.documentElement.dataset.settled = '';
 if (document.body.dataset.stream) startLive(document.body.dataset.stream);

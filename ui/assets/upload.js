@@ -4,6 +4,10 @@ export function startUploads() {
   const form = document.querySelector('form[data-upload]');
   const files = form.querySelector('input[type=file]');
   const line = form.querySelector('[data-progress]');
+  // Files that are dropped anywhere on the card are chosen.
+  const card = form.closest('.card');
+  card.addEventListener('dragover', (event) => event.preventDefault());
+  card.addEventListener('drop', (event) => { event.preventDefault(); files.files = event.dataTransfer.files; });
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     event.stopPropagation();

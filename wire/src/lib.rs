@@ -54,7 +54,7 @@ pub use project::{
 pub use prune::{Amount, PruneRequest, Pruned, PrunedScan, RetentionPolicy};
 pub use revision::{
     Change, Difference, Edit, Fate, Hunk, Part, RevisionDiff, RevisionText, ScanDifference,
-    TextDifference,
+    SlotDifference, TextDifference,
 };
 pub use runner::{
     Hello, JobAssigned, JobCancelled, Message, Poll, RegisterRunner, RegisteredRunner,

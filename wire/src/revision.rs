@@ -1,5 +1,6 @@
 //! The revisions of a workflow, and how two of them differ in meaning.
 
+use chrono::{DateTime, FixedOffset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,9 +34,21 @@ pub struct RevisionDiff {
     /// The scans that are the same in both, in their order. A change outside of the scans may still matter to them.
     #[serde(default)]
     pub untouched: Vec<String>,
+    /// The scans that start at other times, first the present ones in their order, then the removed ones.
+    #[serde(default)]
+    pub next_slots: Vec<SlotDifference>,
     /// How the texts of the files differ, with comments and spaces.
     #[serde(default)]
     pub text: TextDifference,
+}
+
+/// The next slots of a scan's schedule by each of two revisions, in the time zone of that schedule. A revision without the
+/// scan, or without a schedule of it, has none. Whether one of them starts a job is not said: the scan may be suspended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SlotDifference {
+    pub scan: String,
+    pub from: Vec<DateTime<FixedOffset>>,
+    pub to: Vec<DateTime<FixedOffset>>,
 }
 
 /// How two texts differ, line by line.

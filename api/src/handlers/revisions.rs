@@ -1,10 +1,11 @@
 //! `/v0/workflows/{workflow}/revisions`
 
-use model::{RevisionRecord, RevisionRef, WorkflowRef};
+use chrono::{DateTime, FixedOffset};
+use model::{RevisionRecord, RevisionRef, Timestamp, WorkflowRef};
 use state::{ReadError, StoredRevision};
 use warp::reply::Response;
-use wire::{ErrorCode, Page, RevisionDiff, RevisionText};
-use workflow::{Diagnostic, Difference, Workflow};
+use wire::{ErrorCode, Page, RevisionDiff, RevisionText, SlotDifference};
+use workflow::{Diagnostic, Difference, Scan, Triggers, Workflow};
 
 use super::{validate, workflows};
 use crate::failure::{Failure, RESTORE};
@@ -15,6 +16,8 @@ use crate::{convert, convert_diff};
 
 /// The word for the newest revision.
 const NEWEST: &str = "newest";
+/// The next slots of a schedule in a comparison.
+const COMPARED_SLOTS: usize = 5;
 
 /// The revisions of a workflow, newest first.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
@@ -104,6 +107,7 @@ pub(crate) async fn load_diff(me: &Visible, request: &Request) -> Result<Revisio
         to: convert::revision_ref(&to.reference),
         untouched: untouched(&to.definition, &difference),
         difference: convert_diff::difference(&difference),
+        next_slots: next_slots(&from.definition, &to.definition, me.now()),
         lines: difference.to_string().lines().map(str::to_owned).collect(),
         text: convert_diff::text(validate::compare(from.text, to.text).await?),
     })
@@ -114,6 +118,33 @@ fn untouched(definition: &Workflow, difference: &Difference) -> Vec<String> {
     let differs = |name: &str| difference.scans.iter().any(|scan| scan.scan == name);
     let names = definition.scans().map(|scan| scan.name.to_string());
     names.filter(|name| !differs(name)).collect()
+}
+
+/// The scans that start at other times from `now` on.
+fn next_slots(from: &Workflow, to: &Workflow, now: Timestamp) -> Vec<SlotDifference> {
+    let removed = from
+        .scans()
+        .filter(|scan| to.scan(scan.name.as_str()).is_none());
+    let differs = |scan: &Scan| {
+        let slots = |workflow: &Workflow| {
+            let scan = workflow.scan(scan.name.as_str());
+            scan.map_or_else(Vec::new, |scan| compared_slots(&scan.on, now))
+        };
+        let (from, to) = (slots(from), slots(to));
+        (from != to).then(|| SlotDifference {
+            scan: scan.name.to_string(),
+            from,
+            to,
+        })
+    };
+    to.scans().chain(removed).filter_map(differs).collect()
+}
+
+/// As many of the next slots as tell one schedule from another for a reader.
+fn compared_slots(on: &Triggers, now: Timestamp) -> Vec<DateTime<FixedOffset>> {
+    let slots = std::iter::successors(on.next_slot(now), |slot| on.next_slot(*slot));
+    let local = slots.map(|slot| slot.with_timezone(&on.timezone).fixed_offset());
+    local.take(COMPARED_SLOTS).collect()
 }
 
 fn workflow(me: &Visible, request: &Request) -> Result<Shown<WorkflowRef>, Failure> {

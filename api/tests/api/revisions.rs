@@ -130,6 +130,38 @@ async fn a_difference_is_against_the_revision_before_unless_another_is_named() {
 }
 
 #[tokio::test]
+async fn a_difference_tells_the_slots_of_schedules_that_differ() {
+    let service = Service::start().await;
+    let at_three = "on: { cron: '0 3 * * *', timezone: Europe/Berlin }, steps: [ { run: x } ]";
+    let at_four = at_three.replace('3', "4");
+    let file = |scans: &[(&str, &str)]| {
+        let scans = scans
+            .iter()
+            .map(|(name, scan)| format!("{name}: {{ {scan} }}"));
+        format!("scans: {{ {} }}\n", scans.collect::<Vec<_>>().join(", "))
+    };
+    for text in [
+        file(&[("same", at_three), ("later", at_three), ("gone", at_three)]),
+        file(&[("same", at_three), ("later", &at_four)]),
+    ] {
+        service.push(&[("workflows/deep/plain.yaml", &text)]).await;
+    }
+    let diff = service.get(&format!("{REVISIONS}/3/diff")).await;
+    let slots = |hour: u32| -> Vec<String> {
+        let days = 21..26;
+        days.map(|day| format!("2026-11-{day}T{hour:02}:00:00+01:00"))
+            .collect()
+    };
+    assert_eq!(
+        diff.expect(200)["next_slots"],
+        json!([
+            {"scan": "later", "from": slots(3), "to": slots(4)},
+            {"scan": "gone", "from": slots(3), "to": []},
+        ])
+    );
+}
+
+#[tokio::test]
 async fn a_damaged_text_hides_no_other_revision() {
     let service = with_revisions().await;
     service.handle.state().settled().await.unwrap();

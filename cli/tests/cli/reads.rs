@@ -6,7 +6,7 @@ use serde_json::json;
 use wire::{
     ArtifactDiff, ArtifactEntry, Change, Difference, Edit, Fate, FileChange, FinishedJobs,
     JobContext, JobLine, JobState, MissingName, Page, Part, Project, Revision, RevisionDiff,
-    Runner, ScanDifference, ScanName, ScanStatus, Slot,
+    Runner, ScanDifference, ScanName, ScanStatus, Slot, SlotDifference,
 };
 
 use crate::everscan::{Run, run, run_at};
@@ -72,6 +72,11 @@ fn revision_diff(changes: Vec<Change>) -> RevisionDiff {
         },
         lines,
         untouched: Vec::new(),
+        next_slots: vec![SlotDifference {
+            scan: "a".to_owned(),
+            from: Vec::new(),
+            to: vec![at(4 * 3_600).fixed_offset(), at(28 * 3_600).fixed_offset()],
+        }],
         text: wire::TextDifference::default(),
     }
 }
@@ -106,7 +111,10 @@ fn two_revisions_are_compared_by_the_daemon() {
         "GET /v0/workflows/main%2Frecon/revisions/4/diff?from=3",
         reply,
     );
-    let same = Reply::json(&revision_diff(Vec::new()));
+    let same = Reply::json(&RevisionDiff {
+        next_slots: Vec::new(),
+        ..revision_diff(Vec::new())
+    });
     let server = Server::start([same]);
     let output = run_at(&server.url, "workflow diff main/recon 3");
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));

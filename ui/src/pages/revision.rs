@@ -1,13 +1,14 @@
 //! One revision: its text with problems beside the lines, and how it differs from another one.
 
+use chrono::{DateTime, FixedOffset};
 use maud::{Markup, html};
 use wire::{
     Change, Diagnostic, Edit, Fate, Hunk, Part, RevisionDiff, RevisionText, ScanDifference,
-    TextDifference,
+    SlotDifference, TextDifference,
 };
 
 use crate::links;
-use crate::list::{card, diagnostics, empty, facts};
+use crate::list::{card, diagnostics, empty, facts, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
 use crate::words::{at, condition, count, grouped, short_commit, with_code};
 
@@ -110,11 +111,35 @@ fn difference(workflow: &str, diff: &RevisionDiff) -> Markup {
                     @for scan in &difference.scans { (scan_difference(scan)) }
                 }
             }
+            (next_slots(&diff.next_slots))
             @if !diff.untouched.is_empty() && !difference.scans.is_empty() {
                 p.body.muted { "Untouched: " (diff.untouched.join(", ")) "." }
             }
         },
     )
+}
+
+/// What becomes of the times at which scans start.
+fn next_slots(differences: &[SlotDifference]) -> Markup {
+    let times = |slots: &[DateTime<FixedOffset>]| {
+        html! {
+            @if slots.is_empty() { span.muted { "none" } }
+            @for slot in slots { div { (at(slot.to_utc())) } }
+        }
+    };
+    html! {
+        @if !differences.is_empty() {
+            (table("Next slots of the schedules that differ", &["scan", "next slots were", "are now"], &html! {
+                @for difference in differences {
+                    tr {
+                        td.long { (difference.scan) }
+                        td { (times(&difference.from)) }
+                        td { (times(&difference.to)) }
+                    }
+                }
+            }))
+        }
+    }
 }
 
 /// The lines that differ, with those around them.

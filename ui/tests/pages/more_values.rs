@@ -365,6 +365,21 @@ pub(crate) fn revision_diff(texts: Texts) -> RevisionDiff {
         },
         lines: Vec::new(),
         untouched: vec![texts.text("hosts"), texts.text("report")],
+        next_slots: vec![
+            SlotDifference {
+                scan: texts.text("probe"),
+                from: vec![now().fixed_offset()],
+                to: vec![
+                    (now() + TimeDelta::hours(1)).fixed_offset(),
+                    (now() + TimeDelta::hours(2)).fixed_offset(),
+                ],
+            },
+            SlotDifference {
+                scan: texts.text("report"),
+                from: Vec::new(),
+                to: vec![now().fixed_offset()],
+            },
+        ],
         text: TextDifference {
             hunks: vec![hunk(texts, 1, 1), hunk(texts, 41, 42)],
             cut: true,

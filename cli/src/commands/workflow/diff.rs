@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use chrono::{DateTime, FixedOffset};
 use clap::Args;
-use wire::RevisionDiff;
+use wire::{RevisionDiff, SlotDifference};
 use workflow::{Diagnostic, Difference, TemplatePolicy, Workflow};
 
 use crate::error::Error;
@@ -91,7 +92,10 @@ impl Diff {
                 let diff = client.revision_diff(&workflow, from.as_deref(), &to);
                 let diff = diff.await?;
                 session.terminal.say(&heading(&diff));
-                session.show(&diff, |diff| cleaned(diff.lines.iter().map(String::as_str)))?;
+                session.show(&diff, |diff| {
+                    let slots = diff.next_slots.iter().map(next_slots);
+                    cleaned(diff.lines.iter().cloned().chain(slots))
+                })?;
                 diff.lines.is_empty()
             }
         };
@@ -139,11 +143,25 @@ fn read(path: &Path) -> Result<Workflow, Error> {
 }
 
 fn text(difference: &Difference) -> String {
-    cleaned(difference.to_string().lines())
+    cleaned(difference.to_string().lines().map(str::to_owned))
 }
 
-fn cleaned<'a>(lines: impl Iterator<Item = &'a str>) -> String {
-    lines.map(|line| clean(line) + "\n").collect()
+/// What becomes of the times at which a scan starts, in the form of the other lines.
+fn next_slots(difference: &SlotDifference) -> String {
+    let times = |slots: &[DateTime<FixedOffset>]| match slots {
+        [] => "none".to_owned(),
+        slots => slots
+            .iter()
+            .map(|slot| format!("`{}`", slot.format("%F %R %:z")))
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    let SlotDifference { scan, from, to } = difference;
+    format!("scan `{scan}`: next slots {} → {}", times(from), times(to))
+}
+
+fn cleaned(lines: impl Iterator<Item = String>) -> String {
+    lines.map(|line| clean(&line) + "\n").collect()
 }
 
 #[cfg(test)]

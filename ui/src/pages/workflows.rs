@@ -138,6 +138,7 @@ fn workflow_row(visit: &Visit, row: &WorkflowRow<'_>) -> Markup {
                 @for (place, scan) in workflow.scans.iter().enumerate() {
                     @if place > 0 { ", " }
                     a.quiet href=(links::scan(&name, &scan.name)) data-find="scan" data-name={ (name) " · " (scan.name) } { (scan.name) }
+                    @if workflow.suspended_scans.contains(&scan.name) { " " span.tag { "suspended" } }
                 }
             }
             td { (workflow_state(workflow)) }

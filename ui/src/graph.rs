@@ -68,6 +68,19 @@ pub fn edges(scans: &[Scan]) -> Vec<Edge> {
     edges
 }
 
+/// A scan with those that start or read it and those that it starts or reads.
+pub fn neighbours(name: &str, nodes: Vec<Node>, edges: Vec<Edge>) -> (Vec<Node>, Vec<Edge>) {
+    let touches = |edge: &Edge, name: &str| edge.from == name || edge.to == name;
+    let edges: Vec<Edge> = edges
+        .into_iter()
+        .filter(|edge| touches(edge, name))
+        .collect();
+    let is_near =
+        |node: &Node| node.name == name || edges.iter().any(|edge| touches(edge, &node.name));
+    let nodes = nodes.into_iter().filter(is_near).collect();
+    (nodes, edges)
+}
+
 /// The edges by the positions of their nodes. An edge whose scan is missing is left out.
 fn links<'a>(nodes: &[Node], edges: &'a [Edge]) -> (Vec<Link>, Vec<&'a Edge>) {
     let positions: BTreeMap<&str, usize> = nodes

@@ -60,6 +60,11 @@ pub fn workflow(name: &str) -> String {
     format!("{WORKFLOWS}/{}", segment(name))
 }
 
+/// The page of a workflow whose graph shows one scan and its neighbours.
+pub fn graph_of_scan(workflow_name: &str, scan: &str) -> String {
+    with_query(&workflow(workflow_name), &[("focus", scan)]) + "#graph"
+}
+
 pub fn revisions(workflow_name: &str) -> String {
     format!("{}/revisions", workflow(workflow_name))
 }

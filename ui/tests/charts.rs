@@ -12,7 +12,7 @@ use ui::chart::{
     Bar, Cause, Clock, Lane, Window, causes, lanes, mini_bars, outcomes, progress, slots,
     usual_seconds,
 };
-use ui::graph::{Edge, Node, draw};
+use ui::graph::{Edge, Node, draw, neighbours};
 use uuid::Uuid;
 use wire::{How, JobState, LedgerCause, LedgerOutcome, LedgerRecord, Trigger};
 
@@ -389,4 +389,14 @@ fn workflow() -> (Vec<Node>, Vec<Edge>) {
 fn the_graph_of_a_workflow() {
     let (nodes, edges) = workflow();
     check("graph", &draw(&nodes, &edges));
+}
+
+#[test]
+fn the_neighbours_of_a_scan() {
+    let (nodes, edges) = workflow();
+    let (nodes, edges) = neighbours("hosts", nodes, edges);
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let expected = ["certs", "dictionary", "hosts", "probe", "report", "expand"];
+    assert_eq!(names, expected);
+    check("graph-neighbours", &draw(&nodes, &edges));
 }

@@ -143,12 +143,13 @@ pub(super) fn cut(frame: &Frame<'_>, jobs: &Page<Job>) -> Option<u64> {
     (jobs.next_cursor.is_some() && is_in_it).then_some(jobs.items.len() as u64)
 }
 
-/// The graph of a workflow; nothing where no scan reads another one.
+/// The graph of a workflow, or of one scan with its neighbours; nothing where no scan reads another one.
 pub(super) fn graph(
     frame: &Frame<'_>,
     workflow: &str,
     scans: &[ScanStatus],
     histories: &[Vec<Bar>],
+    focus: Option<&str>,
 ) -> Markup {
     let definitions: Vec<Scan> = scans.iter().map(|status| status.scan.clone()).collect();
     let edges = graph::edges(&definitions);
@@ -168,6 +169,10 @@ pub(super) fn graph(
             history: history.clone(),
         })
         .collect();
+    let (nodes, edges) = match focus {
+        Some(scan) => graph::neighbours(scan, nodes, edges),
+        None => (nodes, edges),
+    };
     graph::draw(&nodes, &edges)
 }
 

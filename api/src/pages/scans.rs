@@ -7,7 +7,7 @@ use model::Scope;
 use serde_json::{Map, Value, json};
 use ui::form::Refused;
 use ui::pages::{self, Dispatch, ScanPage};
-use ui::{chart, links};
+use ui::{chart, graph, links};
 use uuid::Uuid;
 use warp::reply::Response;
 use wire::{Input, Page, Project, Runner, ScanStatus};
@@ -16,7 +16,7 @@ use super::charts;
 use super::frame::{Frame, html, see_other};
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::{dispatch, jobs, projects, runners, scans, why};
+use crate::handlers::{dispatch, jobs, projects, runners, scans, why, workflows};
 
 /// Jobs in the chart of a scan.
 const JOBS: &str = "200";
@@ -50,8 +50,19 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
             true => maud::Markup::default(),
             false => chart::outcomes(&bars, charts::clock(frame)),
         },
+        has_neighbours: has_neighbours(frame)?,
     };
     Ok(frame.page(pages::scan(&frame.visit, &page)))
+}
+
+/// Whether another scan starts or reads the scan, or is started or read by it.
+fn has_neighbours(frame: &Frame<'_>) -> Result<bool, Failure> {
+    let workflow = workflows::load(frame.me, frame.parameter(0))?;
+    let edges = graph::edges(&workflow.scans);
+    let scan = frame.parameter(1);
+    Ok(edges
+        .iter()
+        .any(|edge| edge.from == scan || edge.to == scan))
 }
 
 async fn status(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {

@@ -129,11 +129,18 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
         })
         .collect();
     let has_run = bars.iter().any(|bars| !bars.is_empty());
+    // A scan that a later revision removed narrows nothing.
+    let focus = frame.query("focus");
+    let focus = scans
+        .iter()
+        .map(|status| status.scan.name.as_str())
+        .find(|name| *name == focus);
     let page = WorkflowPage {
         workflow: &workflow,
         scans: &scans,
         revisions: &revisions.items,
-        graph: charts::graph(frame, &name, &scans, &bars),
+        graph: charts::graph(frame, &name, &scans, &bars, focus),
+        focus,
         lanes: has_run.then(|| Lanes {
             chart: lanes(frame, &name, &scans, &pasts, is_week),
             is_week,

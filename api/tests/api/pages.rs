@@ -419,6 +419,23 @@ async fn pages_say_what_happened_and_who_would_take_a_job() {
     )
     .await;
     has(&format!("{workflow}?lanes=week"), &["Last 7 days"]).await;
+    has(workflow, &["4 scans and 1 edge"]).await;
+    let around_build = format!("{workflow}?focus=build");
+    let around_build = [
+        &*around_build,
+        "around build",
+        "2 scans and 1 edge",
+        "all scans",
+    ];
+    has(around_build[0], &around_build[1..]).await;
+    has(&format!("{workflow}?focus=gone"), &["4 scans and 1 edge"]).await;
+    has(
+        &format!("{workflow}/scans/announce"),
+        &["?focus=announce#graph"],
+    )
+    .await;
+    let lonely = browser.page(&format!("{workflow}/scans/nightly")).await;
+    assert!(!lonely.contains("?focus="), "{lonely}");
     let short = &job[job.len() - 8..];
     has(
         &format!("/jobs?id={short}"),

@@ -28,6 +28,8 @@ pub struct ScanPage<'a> {
     pub slots: &'a [Slot],
     /// Length and outcome of its last jobs.
     pub bars: Markup,
+    /// Whether the graph of its workflow shows scans that start or read it, or that it starts or reads.
+    pub has_neighbours: bool,
 }
 
 pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
@@ -45,6 +47,7 @@ pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
         @if page.why.state == "active" {
             (toggle(visit, &path, is_itself))
         }
+        @if page.has_neighbours { a.button href=(links::graph_of_scan(&name, &scan.name)) { "Graph" } }
         a.button href=(links::with_query(links::JOBS, &[("workflow", &name), ("scan", &scan.name)])) { "Jobs" }
     };
     let content = html! {

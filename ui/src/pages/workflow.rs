@@ -19,6 +19,8 @@ pub struct WorkflowPage<'a> {
     pub revisions: &'a [Revision],
     /// Who starts whom. The table of scans says the same in words.
     pub graph: Markup,
+    /// The scan to which the graph is narrowed, with its neighbours.
+    pub focus: Option<&'a str>,
     /// The jobs of the last day or week, a lane for each scan; none where no job ran.
     pub lanes: Option<Lanes>,
     /// The past of each scan, in the order of `scans`.
@@ -66,10 +68,10 @@ pub fn workflow(visit: &Visit, page: &WorkflowPage<'_>) -> Markup {
             (banners(workflow, &name))
         }))
         (region("graph", &[&topic], &html! {
-            @if !page.graph.0.is_empty() { (card("graph", "Who starts whom", &triggers(), &page.graph)) }
+            @if !page.graph.0.is_empty() { (graph_card(page, &name)) }
         }))
         (region("lanes", &[&topic], &html! {
-            @if let Some(lanes) = &page.lanes { (lanes_card(lanes, &name)) }
+            @if let Some(lanes) = &page.lanes { (lanes_card(lanes, page.focus, &name)) }
         }))
         (region("scans", &[&topic], &scans(visit, page, &name)))
         div.two {
@@ -126,19 +128,47 @@ fn stale_banner(stale: &StaleFile, name: &str) -> Markup {
     }
 }
 
-/// What the drawings in the graph mean.
-fn triggers() -> Markup {
-    html! { @for one in [Trigger::Cron, Trigger::Expr, Trigger::Dispatch] { (trigger(one)) } }
+/// A graph of so many scans is read whole.
+const READ_WHOLE: usize = 8;
+
+fn graph_card(page: &WorkflowPage<'_>, name: &str) -> Markup {
+    let side = html! {
+        // What the drawings mean.
+        @for one in [Trigger::Cron, Trigger::Expr, Trigger::Dispatch] { (trigger(one)) }
+        @if page.focus.is_some() || page.scans.len() > READ_WHOLE { (focus(page, name)) }
+    };
+    let title = match page.focus {
+        Some(scan) => format!("Who starts whom around {scan}"),
+        None => "Who starts whom".to_owned(),
+    };
+    card("graph", &title, &side, &page.graph)
 }
 
-fn lanes_card(lanes: &Lanes, name: &str) -> Markup {
-    let path = links::workflow(name);
-    let (title, other, link) = if lanes.is_week {
-        ("Last 7 days", "24 hours", path)
-    } else {
-        let week = links::with_query(&path, &[("lanes", "week")]);
-        ("Last 24 hours", "7 days", week)
+/// The form that narrows the graph to one scan, or widens it again.
+fn focus(page: &WorkflowPage<'_>, name: &str) -> Markup {
+    let is_week = page.lanes.as_ref().is_some_and(|lanes| lanes.is_week);
+    html! {
+        form.actions method="get" action={ (links::workflow(name)) "#graph" } aria-label="Graph" {
+            @if is_week { input type="hidden" name="lanes" value="week"; }
+            select name="focus" aria-label="Scans in the graph" {
+                option value="" { "all scans" }
+                @for status in page.scans {
+                    @let scan = status.scan.name.as_str();
+                    option value=(scan) selected[page.focus == Some(scan)] { "around " (scan) }
+                }
+            }
+            button.button.small type="submit" { "Show" }
+        }
+    }
+}
+
+fn lanes_card(lanes: &Lanes, focus: Option<&str>, name: &str) -> Markup {
+    let (title, other, length) = match lanes.is_week {
+        true => ("Last 7 days", "24 hours", ""),
+        false => ("Last 24 hours", "7 days", "week"),
     };
+    let parameters = [("lanes", length), ("focus", focus.unwrap_or_default())];
+    let link = links::with_query(&links::workflow(name), &parameters);
     let side = html! { (lanes_legend()) a.button.small href=(link) { (other) } };
     card(
         "lanes",

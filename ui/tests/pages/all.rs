@@ -292,6 +292,7 @@ fn workflow_page(texts: Texts, visit: &Visit, is_week: bool) -> Markup {
         ],
         revisions: &[revision(texts, 12), revision(texts, 10)],
         graph: drawing(),
+        focus: is_week.then_some(scan.as_str()),
         lanes: Some(Lanes {
             chart: if is_week {
                 html! {}
@@ -414,6 +415,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
         ledger: &no_records,
         slots: &[],
         bars: html! {},
+        has_neighbours: false,
     };
     let runner = runner(texts, true);
     let idle = RunnerPage {

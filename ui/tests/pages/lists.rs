@@ -300,6 +300,7 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
                     revision: &revision_text(texts),
                     diff: Some(&RevisionDiff {
                         difference: Difference::default(),
+                        next_slots: Vec::new(),
                         text: TextDifference::default(),
                         ..revision_diff(texts)
                     }),
@@ -317,6 +318,7 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
                     ledger: &long_page(ledger(texts), texts),
                     slots: &[slot(texts, 60), slot(texts, -600)],
                     bars: drawing(),
+                    has_neighbours: true,
                 },
             ),
         ),
@@ -334,6 +336,7 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
                     ledger: &page(Vec::new()),
                     slots: &[],
                     bars: drawing(),
+                    has_neighbours: false,
                 },
             ),
         ),

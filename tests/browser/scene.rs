@@ -194,6 +194,7 @@ impl Scene {
             page("overview", "/".to_owned()),
             page("workflows", "/workflows".to_owned()),
             page("workflow", recon.to_owned()),
+            page("workflow-focus", format!("{recon}?focus=hosts")),
             page("workflow-stale", "/workflows/main%2Fnightly".to_owned()),
             page("revisions", format!("{recon}/revisions")),
             page("revision", format!("{recon}/revisions/2")),

@@ -161,10 +161,7 @@ fn user(
     };
     service.count_request(token.id, peer)?;
     if let Some(scope) = scope.filter(|scope| !token.scopes.allow(*scope)) {
-        return Err(Failure::new(
-            ErrorCode::Forbidden,
-            format!("this needs a token with the scope `{scope}`"),
-        ));
+        return Err(Failure::without_scope(scope));
     }
     handle.note_use(&token);
     let handle = if head.arrival.method.is_safe() {

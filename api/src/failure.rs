@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{ETAG, HeaderName, RETRY_AFTER};
 use model::decide::{Refusal, Remedy};
-use model::{JobId, Made, SealingError, SuspendedPart, error_chain};
+use model::{JobId, Made, Scope, SealingError, SuspendedPart, error_chain};
 use reconciler::{
     BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WhyError,
     WorkerError,
@@ -68,6 +68,17 @@ impl Failure {
             ErrorCode::NotFound,
             format!("there is no {what} `{}`", shorten(name)),
         )
+    }
+
+    /// The caller's token has not this scope.
+    pub(crate) fn without_scope(scope: Scope) -> Self {
+        Self::new(
+            ErrorCode::Forbidden,
+            format!("this needs a token with the scope `{scope}`"),
+        )
+        .hint(format!(
+            "whoever may make tokens can make one with it: `everscan token create --name NAME --scope {scope}`"
+        ))
     }
 
     /// Also the answer about a job that the caller may not see.

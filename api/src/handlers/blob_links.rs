@@ -54,10 +54,7 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
     let use_for = match asked.use_for {
         BlobLinkUse::Get => LinkUse::Get,
         BlobLinkUse::Put if me.token().scopes.allow(Scope::BlobWrite) => LinkUse::Put,
-        BlobLinkUse::Put => {
-            let text = format!("this needs a token with the scope `{}`", Scope::BlobWrite);
-            return Err(Failure::new(ErrorCode::Forbidden, text));
-        }
+        BlobLinkUse::Put => return Err(Failure::without_scope(Scope::BlobWrite)),
     };
     let life = workflow::parse_duration(&asked.expires_in)
         .map_err(|error| Failure::invalid("expires_in", error.to_string()))?;

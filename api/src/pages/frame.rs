@@ -16,7 +16,6 @@ use ui::shell::{Counts, Theme, Viewer, Visit};
 use uuid::Uuid;
 use warp::Reply;
 use warp::reply::Response;
-use wire::ErrorCode;
 
 use super::typed::Typed;
 use crate::failure::Failure;
@@ -133,8 +132,7 @@ impl<'a> Frame<'a> {
         if self.may(scope) {
             return Ok(());
         }
-        let text = format!("this needs a token with the scope `{scope}`, too");
-        Err(Failure::new(ErrorCode::Forbidden, text))
+        Err(Failure::without_scope(scope))
     }
 
     /// Sends the browser to a page after a form was taken, or to the overview if the page asks for more than the reader has.

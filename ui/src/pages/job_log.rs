@@ -64,7 +64,7 @@ fn search_tools() -> Markup {
     html! {
         div.search data-log-tool hidden {
             (icon("search"))
-            input #log-text type="search" aria-label="Search the log" placeholder="Search the log" autocomplete="off" spellcheck="false";
+            input #log-text type="search" aria-label="Search the log" placeholder="Search" autocomplete="off" spellcheck="false";
             span.hits #log-hits role="status" {}
             button.square type="button" data-log-action="previous" data-key="N" aria-label="Previous match" { (icon("up")) }
             button.square type="button" data-log-action="next" data-key="n" aria-label="Next match" { (icon("down")) }

@@ -179,7 +179,7 @@ impl Session {
                     held.stop.stop_reporting();
                 }
             }
-            // The workers have tokens of their own.
+            // After any other error the jobs go on: their workers have tokens of their own.
             self.finish_jobs().await;
         } else {
             self.say_goodbye().await;

@@ -1,0 +1,101 @@
+//! A retry among the other jobs of its scan.
+
+use super::*;
+use crate::decide::{Claim, ClaimOutcome, Consider, check_rerun};
+use crate::ledger::{Cause, Outcome};
+use crate::{TokenHash, Trigger};
+
+#[test]
+fn a_pending_retry_counts_as_active_and_each_slot_has_one_record() {
+    let mut scene = Scene::new();
+    let first = scene.fire("poke").unwrap();
+    let retry = scene.retry(first);
+    assert_eq!(scene.fire("poke"), None, "skipped");
+    scene.succeed(retry);
+    let next = scene.fire("poke").unwrap();
+    let records = scene.ledger("poke");
+    let outcomes: Vec<_> = records.iter().map(|record| &record.outcome).collect();
+    let reason = Reason::Overlap { job: retry };
+    let expected = [
+        &Outcome::Made { job: first },
+        &Outcome::NotMade { reason },
+        &Outcome::Made { job: next },
+    ];
+    assert_eq!(outcomes, expected);
+    for record in records {
+        assert!(matches!(record.cause, Cause::Slots { count: 1, .. }));
+    }
+}
+
+#[test]
+fn a_retry_is_not_checked_against_its_expression_again_and_its_success_is_an_execution() {
+    let mut scene = Scene::new();
+    let source = scene.dispatch("source");
+    scene.succeed(source);
+    let [first] = scene.unfinished("after")[..] else {
+        panic!("the success starts it")
+    };
+    let retry = scene.retry(first);
+    assert_eq!(scene.job(retry).trigger, Trigger::Expr);
+    // The scan has executed since the success, so its expression is false now.
+    scene.house.pass(TimeDelta::seconds(10));
+    let claim = Claim {
+        job: retry,
+        runner: scene.runner,
+        token: TokenHash::of(&retry.to_string()),
+    };
+    let outcome = scene.house.run(claim).unwrap();
+    assert!(matches!(outcome, ClaimOutcome::Claimed(_)));
+    let claimed = scene
+        .house
+        .world
+        .head(&key(scene.workflow, "after"))
+        .unwrap();
+    assert_eq!(claimed.latest_claim, Some(scene.house.order));
+
+    // A success that comes meanwhile is looked at when the chain has ended.
+    let source = scene.dispatch("source");
+    scene.succeed(source);
+    assert_eq!(scene.unfinished("after"), [retry]);
+    let token = TokenHash::of(&retry.to_string());
+    let ended = scene.house.run(failed(complete_all(retry, token))).unwrap();
+    assert_eq!(ended.retried_by, None, "the last attempt");
+    let next = scene.unfinished("after");
+    assert_eq!(next.len(), 1, "in the commit of that end");
+    assert_eq!(scene.job(next[0]).retry_of, None);
+}
+
+#[test]
+fn the_end_of_a_job_starts_no_other_job_beside_its_retry() {
+    let mut scene = Scene::new();
+    let source = scene.dispatch("source");
+    scene.succeed(source);
+    let [first] = scene.unfinished("after")[..] else {
+        panic!("the success starts it")
+    };
+    let token = scene.house.claim(first, scene.runner).unwrap();
+    let source = scene.dispatch("source");
+    scene.succeed(source);
+    let ended = scene.house.run(failed(complete_all(first, token))).unwrap();
+    let retry = ended.retried_by.unwrap();
+    assert_eq!(scene.unfinished("after"), [retry]);
+    let scan = key(scene.workflow, "after");
+    assert_eq!(scene.house.run(Consider { scan }).unwrap(), None);
+}
+
+#[test]
+fn a_job_is_not_run_again_beside_a_retry_of_its_chain() {
+    let mut scene = Scene::new();
+    let id = scene.dispatch("poke");
+    let first = scene.fail(id);
+    let retry = first.retried_by.unwrap();
+    let refused = check_rerun(&scene.house.world, &first, scene.job(retry)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "job {id} is retried as {retry}, which is not finished; wait for it, or cancel it first"
+        )
+    );
+    let over = scene.cancel(retry);
+    assert_eq!(check_rerun(&scene.house.world, &first, &over), Ok(()));
+}

@@ -347,7 +347,7 @@ impl fmt::Display for Reason {
             Self::SetupFailed { message } => {
                 write!(f, "the runner could not prepare the job: {message}")
             }
-            Self::RunnerStopped { message } => write!(f, "the runner was stopped: {message}"),
+            Self::RunnerStopped { message } => write!(f, "the runner stopped the job: {message}"),
             Self::RunnerLost => f.write_str("the runner was lost"),
             Self::Restored => f.write_str("the job was running when the backup was taken"),
             Self::CancelledByUser => f.write_str("cancelled by a user"),

@@ -46,12 +46,15 @@ impl Default for Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::Stop;
 
     #[test]
     fn a_job_without_contact_has_ended_before_its_retry_may_begin() {
         let options = Options::default();
         let stopped = options.silence + options.grace + limits::AFTER_KILL;
         assert!(stopped < model::limits::RUNNER_SILENCE.to_std().unwrap());
+        let seconds = format!("for {} seconds", options.silence.as_secs());
+        assert!(Stop::ContactLost.explanation().ends_with(&seconds));
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Stop {
             Self::Cancelled => "the job was cancelled",
             Self::DeadlinePassed => "the scan's timeout has passed",
             Self::SessionExpired => "the worker session has ended",
-            Self::ContactLost => "the daemon has not been heard for too long",
+            Self::ContactLost => "the daemon did not answer for 100 seconds",
             Self::RunnerStopped => "the runner was told to stop at once",
             Self::JobOver => "the daemon has closed the job",
             Self::LogFailed(_) => "the log cannot be kept",

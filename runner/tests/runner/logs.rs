@@ -222,5 +222,6 @@ async fn a_job_that_may_be_retried_stops_without_contact() {
     // The fake daemon holds polls forever, so the runner hears nothing while a step runs without output.
     let end = harness.run(&job).await;
     assert_eq!(ends(&end), [CANCELLED]);
-    assert!(matches!(end.failure, Some(JobFailure::RunnerStopped(_))));
+    let reason = "the daemon did not answer for 100 seconds".to_owned();
+    assert_eq!(end.failure, Some(JobFailure::RunnerStopped(reason)));
 }

@@ -10,7 +10,10 @@ use crate::table::{Fields, Table, short_job, time, time_or_dash};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Forget a runner; its jobs fail
+    /// Remove a runner; its running jobs fail
+    ///
+    /// The runner stops these jobs as soon as it learns of its removal, and exits. Their retries wait at least two
+    /// minutes, in case it cannot be reached.
     Delete {
         /// Name or id of the runner
         runner: String,
@@ -32,9 +35,7 @@ impl Command {
         match self {
             Self::Delete { runner } => {
                 client.delete_runner(&runner).await?;
-                session
-                    .terminal
-                    .say(&format!("runner {runner} is forgotten"));
+                session.terminal.say(&format!("runner {runner} is removed"));
             }
             Self::List => session.show(&Page::all(client.runners().await?), table)?,
             Self::RegisterToken => {

@@ -234,40 +234,4 @@ impl Write for Pieces<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    async fn sent(length: usize) -> mpsc::Receiver<Piece> {
-        let (sender, pieces) = mpsc::channel(FILES_PIECES);
-        let runtime = Runtime::current();
-        let sending = tokio::task::spawn_blocking(move || {
-            let pieces = Pieces {
-                sender: &sender,
-                runtime: &runtime,
-                pause: Duration::from_millis(10),
-            };
-            let content = vec![0; length];
-            send_all(pieces, |writer| {
-                writer.write_all(&content).map_err(FilesError::Unsent)
-            });
-        });
-        sending.await.unwrap();
-        pieces
-    }
-
-    #[tokio::test]
-    async fn a_reader_that_takes_nothing_does_not_hold_the_stream_and_learns_that_a_part_is_missing()
-     {
-        let mut pieces = sent((FILES_PIECES + 1) * FILES_PIECE).await;
-        let mut last = None;
-        while let Some(piece) = pieces.recv().await {
-            last = Some(piece);
-        }
-        assert!(matches!(last, Some(Piece::Bytes(_))));
-
-        let mut pieces = sent(1).await;
-        assert!(matches!(pieces.recv().await, Some(Piece::Bytes(_))));
-        assert!(matches!(pieces.recv().await, Some(Piece::End)));
-        assert!(pieces.recv().await.is_none());
-    }
-}
+mod tests;

@@ -1,0 +1,145 @@
+//! The files of the repository on their way, when something is slow or stops.
+
+use std::fs;
+use std::net::TcpListener;
+
+use model::{CHECKOUT, SourceName, WorkflowId};
+use tempfile::TempDir;
+use tokio::task::{JoinSet, yield_now};
+
+use super::*;
+use crate::git::testing::{FILE, Fixture};
+use crate::git::{Access, Calls, Location};
+use crate::limits::FILE_STREAMS;
+use crate::source::SourceConfig;
+use crate::testing::{House, PATIENCE, in_time};
+
+const WITH_FILES: &str = "
+scans:
+  say:
+    on: {dispatch: {}}
+    checkout: true
+    steps: [{run: 'true'}]
+";
+
+fn config(name: &str, location: Location) -> SourceConfig {
+    SourceConfig {
+        name: name.parse().unwrap(),
+        location,
+        access: Access::default(),
+        reference: None,
+        folder: "workflows".to_owned(),
+        interval: Duration::from_secs(3600),
+    }
+}
+
+/// The worker of a job that gets files of that source.
+async fn worker_of(house: &House, source: &str) -> Worker {
+    let name: SourceName = source.parse().unwrap();
+    let synced = in_time("a look", house.handle.sync_source(&name, true));
+    synced.await.unwrap();
+    let (runner, _) = house.register(source, 1).await;
+    let capabilities = vec![CHECKOUT.to_owned()];
+    let started = house
+        .handle
+        .runner_starts(runner, "1".to_owned(), capabilities);
+    started.await.unwrap();
+    house
+        .run(runner, WorkflowId::derive(&name, "files"), "say")
+        .await
+}
+
+#[tokio::test]
+async fn a_source_that_is_asked_for_a_commit_holds_up_no_files_of_another() {
+    let [away, near] = ["away", "near"].map(|name| {
+        let fixture = Fixture::bare();
+        fixture.push(&[("workflows/files.yaml", FILE, WITH_FILES.as_bytes())]);
+        (config(name, fixture.location()), fixture)
+    });
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, vec![away.0, near.0]).await;
+    let (of_away, of_near) = (
+        worker_of(&house, "away").await,
+        worker_of(&house, "near").await,
+    );
+
+    // One job asks the repository, which does not answer, and others wait for their turn.
+    let source = house
+        .handle
+        .source(&"away".parse().unwrap())
+        .unwrap()
+        .clone();
+    let asking = source.turn_to_fetch().await;
+    let mirrors = state::mirrors_folder(&folder.path().join("state"));
+    fs::remove_dir_all(state::mirror_folder(&mirrors, source.name())).unwrap();
+    let mut waiting = JoinSet::new();
+    for _ in 0..FILE_STREAMS {
+        let (handle, worker) = (house.handle.clone(), of_away.clone());
+        waiting.spawn(async move { handle.source_files(&worker).await.map(drop) });
+    }
+    yield_now().await;
+    let files = in_time(
+        "files of the other source",
+        house.handle.source_files(&of_near),
+    );
+    assert!(files.await.is_ok());
+
+    drop(asking);
+    for ended in in_time("the others", waiting.join_all()).await {
+        ended.unwrap();
+    }
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_stop_while_a_commit_is_fetched_does_not_fail_the_job() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/x", listener.local_addr().unwrap());
+    let folder = TempDir::new().unwrap();
+    let calls = Calls::default();
+    let hanging = config("recon", Location::parse(&url).unwrap());
+    let source = SourceHandle::new(hanging, folder.path(), calls.clone());
+    let commit = "c".repeat(40).parse().unwrap();
+    let fetching = tokio::spawn(async move { fetch(&source, commit).await });
+    let accepted = tokio::task::spawn_blocking(move || listener.accept().unwrap());
+    let _connection = in_time("the call of git", accepted).await.unwrap();
+
+    // As the last part of a stop.
+    let ended = tokio::task::spawn_blocking(move || calls.end(PATIENCE));
+    assert!(in_time("the end of git", ended).await.unwrap());
+    let fetched = in_time("the end of the fetch", fetching).await.unwrap();
+    assert!(matches!(fetched, Err(WorkerError::Stopping)), "{fetched:?}");
+}
+
+async fn sent(length: usize) -> mpsc::Receiver<Piece> {
+    let (sender, pieces) = mpsc::channel(FILES_PIECES);
+    let runtime = Runtime::current();
+    let sending = tokio::task::spawn_blocking(move || {
+        let pieces = Pieces {
+            sender: &sender,
+            runtime: &runtime,
+            pause: Duration::from_millis(10),
+        };
+        let content = vec![0; length];
+        send_all(pieces, |writer| {
+            writer.write_all(&content).map_err(FilesError::Unsent)
+        });
+    });
+    sending.await.unwrap();
+    pieces
+}
+
+#[tokio::test]
+async fn a_reader_that_takes_nothing_does_not_hold_the_stream_and_learns_that_a_part_is_missing() {
+    let mut pieces = sent((FILES_PIECES + 1) * FILES_PIECE).await;
+    let mut last = None;
+    while let Some(piece) = pieces.recv().await {
+        last = Some(piece);
+    }
+    assert!(matches!(last, Some(Piece::Bytes(_))));
+
+    let mut pieces = sent(1).await;
+    assert!(matches!(pieces.recv().await, Some(Piece::Bytes(_))));
+    assert!(matches!(pieces.recv().await, Some(Piece::End)));
+    assert!(pieces.recv().await.is_none());
+}

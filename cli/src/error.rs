@@ -11,6 +11,7 @@ use wire::JobState;
 use crate::clock::format_duration;
 use crate::exit::Exit;
 use crate::table::bytes;
+use crate::wait::Retry;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -78,6 +79,14 @@ pub(crate) enum Error {
     TooMuchUnpacked { artifact: String, limit: u64 },
     #[error("job {job} is not over after {}", format_duration(*after))]
     WaitTimedOut { job: Uuid, after: Duration },
+    #[error(
+        "job {} failed, and its retry {}{} is not over after {}",
+        retry.of,
+        retry.id,
+        retry.due(),
+        format_duration(*after)
+    )]
+    RetryTimedOut { retry: Retry, after: Duration },
 }
 
 impl Error {
@@ -113,7 +122,9 @@ impl Error {
             | Self::Usage { .. }
             | Self::Unreadable(_)
             | Self::EmptyToken { .. } => Exit::Usage,
-            Self::WaitTimedOut { .. } => Exit::of_job(JobState::Running),
+            Self::WaitTimedOut { .. } | Self::RetryTimedOut { .. } => {
+                Exit::of_job(JobState::Running)
+            }
             Self::Client(_)
             | Self::Output { .. }
             | Self::Runtime { .. }
@@ -153,7 +164,7 @@ impl Error {
             Self::TooMuchUnpacked { .. } => Some(
                 "allow more with --max-size, or take the zip as it is, with --output-file".to_owned(),
             ),
-            Self::WaitTimedOut { job, .. } => {
+            Self::WaitTimedOut { job, .. } | Self::RetryTimedOut { retry: Retry { id: job, .. }, .. } => {
                 Some(format!("it goes on; `everscan job wait {job}` waits again"))
             }
             Self::NoContext { .. } => Some(

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::limits;
 use crate::log_lines::LogLines;
 use crate::session::Session;
-use crate::wait::next_attempt;
+use crate::wait::{Waited, next_attempt};
 use crate::why_waiting::WhyWaiting;
 
 /// Prints the log up to its current end.
@@ -32,7 +32,7 @@ pub(crate) async fn read(
 pub(crate) async fn follow(
     session: &mut Session<'_>,
     client: &Client,
-    job: Uuid,
+    waited: &Waited,
     query: LogQuery,
     lines: &mut LogLines,
 ) -> Result<Job, Error> {
@@ -41,8 +41,8 @@ pub(crate) async fn follow(
         tail: None,
         ..query
     };
-    let mut current = follow_one(session, client, job, query, lines).await?;
-    while let Some(retry) = next_attempt(session, client, &current).await? {
+    let mut current = follow_one(session, client, waited.first(), query, lines).await?;
+    while let Some(retry) = next_attempt(session, client, waited, &current).await? {
         lines.begin_another();
         current = follow_one(session, client, retry, whole, lines).await?;
     }

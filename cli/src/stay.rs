@@ -14,6 +14,7 @@ use crate::exit::Exit;
 use crate::format::Format;
 use crate::log_lines::LogLines;
 use crate::session::Session;
+use crate::wait::Waited;
 use crate::{follow, wait};
 
 /// What the command does after making the job.
@@ -56,14 +57,16 @@ impl Stay {
             Self::Following { timeout } => {
                 session.terminal.say(&job.id.to_string());
                 let mut lines = LogLines::default();
-                let end = follow::follow(session, client, job.id, LogQuery::default(), &mut lines);
-                let job = wait::within(timeout, job.id, end).await?;
+                let waited = Waited::new(job.id);
+                let end = follow::follow(session, client, &waited, LogQuery::default(), &mut lines);
+                let job = wait::within(timeout, &waited, end).await?;
                 Ok(wait::report_end(session, &job))
             }
             Self::Waiting { timeout } => {
                 print_id(session, &job)?;
-                let end = wait::end_of(session, client, job.id);
-                let job = wait::within(timeout, job.id, end).await?;
+                let waited = Waited::new(job.id);
+                let end = wait::end_of(session, client, &waited);
+                let job = wait::within(timeout, &waited, end).await?;
                 if session.format != Format::Table {
                     session.show(&job, id_line)?;
                 }

@@ -1,11 +1,12 @@
 //! Waits for the end of a job. The daemon holds its answer until then.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use client::Client;
 use tokio::time::{Instant, sleep_until, timeout};
 use uuid::Uuid;
-use wire::{Job, JobState};
+use wire::{Job, JobState, StepOutcome};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -14,14 +15,49 @@ use crate::session::Session;
 use crate::table::time;
 use crate::why_waiting::WhyWaiting;
 
+/// A job that is waited for, and then the jobs that retry it.
+pub(crate) struct Waited {
+    job: Uuid,
+    retry: RefCell<Option<Retry>>,
+}
+
+/// The job that is waited for in place of one that failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Retry {
+    pub(crate) of: Uuid,
+    pub(crate) id: Uuid,
+    /// Its time, if it waited for that when it was last seen.
+    due: Option<String>,
+}
+
+impl Waited {
+    pub(crate) const fn new(job: Uuid) -> Self {
+        Self {
+            job,
+            retry: RefCell::new(None),
+        }
+    }
+
+    pub(crate) const fn first(&self) -> Uuid {
+        self.job
+    }
+}
+
+impl Retry {
+    pub(crate) fn due(&self) -> String {
+        let due = self.due.as_ref();
+        due.map(|at| format!(", due at {at},")).unwrap_or_default()
+    }
+}
+
 /// Waits until the job is over, and the jobs that retry it. Returns the last one.
 pub(crate) async fn end_of(
     session: &mut Session<'_>,
     client: &Client,
-    job: Uuid,
+    waited: &Waited,
 ) -> Result<Job, Error> {
-    let mut current = end_of_one(session, client, job).await?;
-    while let Some(retry) = next_attempt(session, client, &current).await? {
+    let mut current = end_of_one(session, client, waited.job).await?;
+    while let Some(retry) = next_attempt(session, client, waited, &current).await? {
         current = end_of_one(session, client, retry).await?;
     }
     Ok(current)
@@ -31,6 +67,7 @@ pub(crate) async fn end_of(
 pub(crate) async fn next_attempt(
     session: &mut Session<'_>,
     client: &Client,
+    waited: &Waited,
     ended: &Job,
 ) -> Result<Option<Uuid>, Error> {
     let Some(retry) = ended.retried_by else {
@@ -41,14 +78,19 @@ pub(crate) async fn next_attempt(
     let place = retry.attempt.zip(retry.attempts);
     let place = place.map(|(attempt, attempts)| format!(" (attempt {attempt} of {attempts})"));
     let due = retry.not_before.as_ref();
-    let due = due.filter(|_| retry.state == JobState::Scheduled);
-    let at = due.map(|at| format!(" at {}", time(at)));
+    let due = due.filter(|_| retry.state == JobState::Scheduled).map(time);
+    let at = due.as_ref().map(|at| format!(" at {at}"));
     session.terminal.say(&format!(
         "job {} retries it{}{}",
         retry.id,
         at.unwrap_or_default(),
         place.unwrap_or_default()
     ));
+    waited.retry.replace(Some(Retry {
+        of: ended.id,
+        id: retry.id,
+        due,
+    }));
     Ok(Some(retry.id))
 }
 
@@ -78,24 +120,42 @@ pub(crate) fn report_end(session: &mut Session<'_>, job: &Job) -> Exit {
         _ => String::new(),
     };
     session.terminal.say(&format!(
-        "job {} {}: {}{by}",
+        "job {} {}: {}{by}{}",
         job.id,
         job.state.as_str(),
-        reason.message
+        reason.message,
+        error_of_step(job)
     ));
     Exit::of_job(job.state)
+}
+
+/// What failed the step that failed the job, if it was not an exit code.
+fn error_of_step(job: &Job) -> String {
+    if job.reason.code != "step_failed" {
+        return String::new();
+    }
+    let mut steps = job.steps.iter();
+    let failed = steps.find(|step| step.outcome == Some(StepOutcome::Failed));
+    let error = failed.and_then(|step| step.error.as_ref());
+    error.map(|error| format!(": {error}")).unwrap_or_default()
 }
 
 /// Limits the time of an attempt.
 pub(crate) async fn within<T>(
     bound: Option<Duration>,
-    job: Uuid,
+    waited: &Waited,
     attempt: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
     match bound {
         None => attempt.await,
-        Some(after) => timeout(after, attempt)
-            .await
-            .unwrap_or(Err(Error::WaitTimedOut { job, after })),
+        Some(after) => timeout(after, attempt).await.unwrap_or_else(|_| {
+            Err(match waited.retry.take() {
+                None => Error::WaitTimedOut {
+                    job: waited.job,
+                    after,
+                },
+                Some(retry) => Error::RetryTimedOut { retry, after },
+            })
+        }),
     }
 }

@@ -107,8 +107,9 @@ impl Command {
             }
             Self::Wait { job, timeout } => {
                 let (client, id) = session.client_and_job(&job).await?;
-                let end = wait::end_of(session, &client, id);
-                let job = wait::within(timeout, id, end).await?;
+                let waited = wait::Waited::new(id);
+                let end = wait::end_of(session, &client, &waited);
+                let job = wait::within(timeout, &waited, end).await?;
                 session.show(&job, |job| format!("{}\n", job.state.as_str()))?;
                 if job.state == JobState::Succeeded {
                     return Ok(Exit::Succeeded);

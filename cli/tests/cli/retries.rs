@@ -1,6 +1,8 @@
 //! Waiting for a job and following it go on with the jobs that retry it.
 
-use wire::{Job, JobReason, JobState};
+use std::time::Duration;
+
+use wire::{Job, JobReason, JobState, Page, Step, StepOutcome, StepStatus, Trigger};
 
 use crate::everscan::run_at;
 use crate::fixtures::{at, id, job, log};
@@ -57,6 +59,73 @@ fn waiting_goes_on_with_the_retry_and_ends_as_it_ended() {
 }
 
 #[test]
+fn a_wait_that_ends_before_the_retry_says_which_job_failed_and_which_is_not_over() {
+    let server = Server::answering(move |line| {
+        let failed = Job {
+            retried_by: Some(id(2)),
+            ..job(JobState::Failed)
+        };
+        let retry = Job {
+            id: id(2),
+            retry_of: Some(id(1)),
+            not_before: Some(at(10)),
+            ..job(JobState::Scheduled)
+        };
+        let is_first = line.contains(&id(1).to_string());
+        let reply = Reply::json(&if is_first { failed } else { retry });
+        if line.ends_with("?wait=true") {
+            reply.held(Duration::from_secs(3))
+        } else {
+            reply
+        }
+    });
+    let output = run_at(&server.url, &format!("job wait {} --timeout 1s", id(1)));
+    assert_eq!((output.code, output.stdout.as_str()), (6, ""));
+    assert_eq!(
+        output.stderr,
+        format!(
+            "job {0} failed: asked for\njob {1} retries it at 2026-09-21T14:13:30Z\n\
+             error: job {0} failed, and its retry {1}, due at 2026-09-21T14:13:30Z, is not over after 1s\n\
+             hint: it goes on; `everscan job wait {1}` waits again\n",
+            id(1),
+            id(2)
+        )
+    );
+}
+
+#[test]
+fn waiting_says_what_failed_the_step_if_it_was_no_exit_code() {
+    let step = |outcome, error: Option<&str>| Step {
+        status: StepStatus::Failed,
+        outcome: Some(outcome),
+        exit_code: None,
+        error: error.map(str::to_owned),
+        ..job(JobState::Failed).steps.remove(0)
+    };
+    let allowed = step(StepOutcome::Succeeded, Some("timed out after 1 s"));
+    for (error, end) in [
+        (
+            Some("output `token` holds a secret"),
+            "step 2 failed: output `token` holds a secret",
+        ),
+        (None, "step 2 failed"),
+    ] {
+        let failed = Job {
+            reason: JobReason {
+                code: "step_failed".to_owned(),
+                message: "step 2 failed".to_owned(),
+                actor: "runner box".to_owned(),
+            },
+            steps: vec![allowed.clone(), step(StepOutcome::Failed, error)],
+            ..job(JobState::Failed)
+        };
+        let server = Server::start([Reply::json(&failed)]);
+        let output = run_at(&server.url, &format!("job wait {}", id(1)));
+        assert_eq!(output.stderr, format!("job {} failed: {end}\n", id(1)));
+    }
+}
+
+#[test]
 fn waiting_says_who_cancelled_the_job() {
     let cancelled = Job {
         reason: JobReason {
@@ -103,4 +172,21 @@ fn a_retry_is_shown_with_its_place_in_the_chain() {
         "{second}"
     );
     assert!(second.contains("attempt:       2 of 4\n"), "{second}");
+}
+
+#[test]
+fn the_jobs_of_a_scan_say_what_they_retry() {
+    let retry = Job {
+        id: id(2),
+        retry_of: Some(id(1)),
+        trigger: Trigger::Cron,
+        ..job(JobState::Failed)
+    };
+    let page = Page::all(vec![retry]);
+    let server = Server::answering(move |_| Reply::json(&page));
+    let table = run_at(&server.url, "scan jobs nightly subdomains").stdout;
+    assert!(table.contains("  cron, retry of 00000001  "), "{table}");
+    let json = run_at(&server.url, "scan jobs nightly subdomains --output json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["items"][0]["trigger"], "cron");
 }

@@ -15,7 +15,7 @@ use crate::limits::MATCHES;
 use crate::log_lines::{Grep, LogLines, say_matched};
 use crate::selected_job::SelectedJob;
 use crate::session::Session;
-use crate::wait;
+use crate::wait::{self, Waited};
 
 const STREAMS: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Runner];
 
@@ -94,7 +94,7 @@ async fn print(
     lines: &mut LogLines,
 ) -> Result<Exit, Error> {
     if query.follow {
-        let job = follow::follow(session, client, job, query, lines).await?;
+        let job = follow::follow(session, client, &Waited::new(job), query, lines).await?;
         return Ok(wait::report_end(session, &job));
     }
     follow::read(session, client, job, query, lines).await?;

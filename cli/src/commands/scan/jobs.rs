@@ -50,7 +50,7 @@ fn table(page: &Page<Job>) -> String {
         table.row([
             short_job(&job.id),
             job.state.as_str().to_owned(),
-            job.trigger.as_str().to_owned(),
+            trigger(job),
             job.reason.code.clone(),
             job.runner
                 .as_ref()
@@ -61,6 +61,15 @@ fn table(page: &Page<Job>) -> String {
         ]);
     }
     table.text()
+}
+
+/// What made it. A retry keeps the trigger of the first job of its chain.
+fn trigger(job: &Job) -> String {
+    let trigger = job.trigger.as_str();
+    match &job.retry_of {
+        None => trigger.to_owned(),
+        Some(of) => format!("{trigger}, retry of {}", short_job(of)),
+    }
 }
 
 /// How long it ran; a dash while it runs, or if it never did.

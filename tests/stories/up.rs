@@ -199,6 +199,11 @@ fn a_checkout_in_a_folder_without_git_has_the_workflows_alone() {
         assert!(said.contains(file), "{said}");
     }
     assert!(!said.contains("beside"), "{said}");
+    let text = text.replace("checkout: true", "checkout: [beside.txt]");
+    std::fs::write(workflows.join("beside.yaml"), text).unwrap();
+    up.line("beside: revision 1 is active");
+    up.everscan(&world, &["scan", "dispatch", "beside", "list"]);
+    up.line("has no `beside.txt`; only `workflows/` is there");
     up.stop();
 }
 

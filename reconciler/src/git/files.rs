@@ -45,8 +45,13 @@ pub(crate) enum FilesError {
     /// The mirror does not have the commit.
     #[error("commit {commit} is not in the mirror")]
     Missing { commit: CommitId },
-    #[error("commit {commit} has no `{path}`")]
-    NoSuchPath { commit: CommitId, path: String },
+    #[error("commit {commit} has no `{path}`{}", only_there(only.as_deref()))]
+    NoSuchPath {
+        commit: CommitId,
+        path: String,
+        /// What is at the top of the commit, if it is one thing and the path is not below it.
+        only: Option<String>,
+    },
     #[error("commit {commit}: {path} {problem}")]
     Refused {
         commit: CommitId,
@@ -66,6 +71,12 @@ pub(crate) enum FilesError {
     /// The reader has gone.
     #[error("the files cannot be sent")]
     Unsent(#[source] io::Error),
+}
+
+/// `everscand up` commits the folder of workflows alone, and its users do not see the commit.
+fn only_there(name: Option<&str>) -> String {
+    name.map(|name| format!("; only `{name}` is there"))
+        .unwrap_or_default()
 }
 
 /// Lists the files at or below `paths`; all files if there are none.
@@ -121,6 +132,9 @@ impl<'a> Lister<'a> {
         let none = || FilesError::NoSuchPath {
             commit: self.files.commit,
             path: path.to_owned(),
+            only: self
+                .only_entry(top)
+                .filter(|only| !path.starts_with(only.as_str())),
         };
         let names: Vec<&[u8]> = path.split('/').map(str::as_bytes).collect();
         let Some((last, folders)) = names.split_last() else {
@@ -240,6 +254,16 @@ impl<'a> Lister<'a> {
             return Err(self.refused(path, &problem));
         }
         Ok(size)
+    }
+
+    /// The one entry of a tree, if it has no others.
+    fn only_entry(&self, tree: Oid) -> Option<String> {
+        let found = self.tree(tree).ok()?;
+        let mut entries = found.iter();
+        let entry = TreeEntry::of(&entries.next()?);
+        let end = if entry.mode == Mode::Folder { "/" } else { "" };
+        let is_alone = entries.next().is_none();
+        is_alone.then(|| format!("{}{end}", shown(&entry.name)))
     }
 
     fn tree(&self, tree: Oid) -> Result<git2::Tree<'a>, FilesError> {

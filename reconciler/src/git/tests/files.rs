@@ -108,6 +108,17 @@ fn paths_choose_files_and_folders_and_each_must_be_there() {
         let error = message(chosen(&[missing]));
         assert_eq!(error, format!("commit {commit} has no `{missing}`"));
     }
+
+    let commit = source.push(&[("workflows/a.yaml", FILE, b"1")]);
+    mirror.fetch(&source.location(), None).unwrap();
+    for (missing, end) in [
+        ("scripts/say.sh", "; only `workflows/` is there"),
+        ("workflows-old", "; only `workflows/` is there"),
+        ("workflows/b.yaml", ""),
+    ] {
+        let error = message(sent(&mirror, commit, &[missing]));
+        assert_eq!(error, format!("commit {commit} has no `{missing}`{end}"));
+    }
 }
 
 /// A tree of exactly these entries, which no Git tool would make.

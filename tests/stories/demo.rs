@@ -92,8 +92,15 @@ fn the_demo_shows_the_loop_and_leaves_nothing_behind() {
         "report (1 file)",
         "job.json",
         "Done.",
+        "everscand demo --keep",
     ] {
         assert!(said.contains(words), "`{words}` is missing in: {said}");
+    }
+    // Whoever reads along knows from an earlier line which job is meant.
+    for (at, _) in said.match_indices(" -j ") {
+        let (before, after) = said.split_at(at);
+        let job = after[" -j ".len()..].split_whitespace().next().unwrap();
+        assert!(before.contains(job), "{job} in: {said}");
     }
     let left: Vec<_> = std::fs::read_dir(&temporary).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");

@@ -252,6 +252,12 @@ impl Stage {
         Ok(job.id)
     }
 
+    /// Shows the jobs of a scan, newest first.
+    pub(super) fn jobs_of(&self, scan: &str) -> Result<(), DemoError> {
+        let list = ["scan", "jobs", WORKFLOW, scan];
+        self.everscan(&list).map(drop)
+    }
+
     fn await_success(&self, job: &str) -> Result<(), DemoError> {
         let wait = ["job", "wait", "-j", job, "--timeout", "2m"];
         self.programs.run("everscan", &wait).map(drop)

@@ -46,7 +46,9 @@ pub(super) fn run(stage: &mut Stage, keep: bool) -> Result<(), DemoError> {
         stage.keep()?;
     }
     stage.terminal.say(
-        "Done. The same on your own files: `everscand up`, and README.md, “The first ten minutes”.",
+        "Done. The folder of the demonstration is removed, and its programs end. `everscand demo --keep` leaves both until\n\
+         Ctrl-C, to look around with a browser and with commands.\n\
+         The same on your own files: `everscand up`, and README.md, “The first ten minutes”.",
     )
 }
 
@@ -119,10 +121,12 @@ fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
     stage.dispatch("inventory", &[])?;
     stage
         .terminal
-        .say("9. The two newest lists differ, so the loop goes round again.")?;
+        .say("9. The two newest lists differ, so the loop goes round again. The newest job of `changes` comes\n   \
+         first in its list; some digits of its id name it.")?;
     let changes = stage.started_by_itself("changes")?;
+    stage.jobs_of("changes")?;
     expect(
-        &stage.everscan(&["job", "logs", "-j", &changes])?,
+        &stage.everscan(&["job", "logs", "-j", short(&changes)])?,
         "upgraded",
     )?;
     stage.started_by_itself("report")
@@ -142,9 +146,19 @@ fn a_broken_file(stage: &Stage) -> Result<(), DemoError> {
 
 fn the_result(stage: &Stage, report: &str) -> Result<(), DemoError> {
     stage.terminal.say(
-        "11. What a job left behind is downloaded by name; the content is checked on the way.",
+        "11. The newest job of `report` left an artifact behind. It is downloaded by name, and the content is checked\n    \
+         on the way.",
     )?;
-    let download = ["job", "artifact", "download", "-j", report, "-a", "report"];
+    stage.jobs_of("report")?;
+    let download = [
+        "job",
+        "artifact",
+        "download",
+        "-j",
+        short(report),
+        "-a",
+        "report",
+    ];
     stage.everscan(&[&download[..], &["--unpack", "report"]].concat())?;
     let page = stage.path("report/report.html");
     let text =
@@ -157,6 +171,12 @@ fn the_result(stage: &Stage, report: &str) -> Result<(), DemoError> {
         .terminal
         .command("find state -type f   (without Git's own files)")?;
     stage.terminal.output(&files.join("\n"))
+}
+
+/// The digits of a job's id that tables show.
+fn short(job: &str) -> &str {
+    let (_, digits) = job.split_at(job.len().saturating_sub(8));
+    digits
 }
 
 /// Replaces one place of the text. The place must exist: otherwise the example has changed and the story is wrong.

@@ -74,18 +74,18 @@ fn a_wait_that_ends_before_the_retry_says_which_job_failed_and_which_is_not_over
         let is_first = line.contains(&id(1).to_string());
         let reply = Reply::json(&if is_first { failed } else { retry });
         if line.ends_with("?wait=true") {
-            reply.held(Duration::from_secs(3))
+            reply.held(Duration::from_secs(30))
         } else {
             reply
         }
     });
-    let output = run_at(&server.url, &format!("job wait {} --timeout 1s", id(1)));
+    let output = run_at(&server.url, &format!("job wait {} --timeout 5s", id(1)));
     assert_eq!((output.code, output.stdout.as_str()), (6, ""));
     assert_eq!(
         output.stderr,
         format!(
             "job {0} failed: asked for\njob {1} retries it at 2026-09-21T14:13:30Z\n\
-             error: job {0} failed, and its retry {1}, due at 2026-09-21T14:13:30Z, is not over after 1s\n\
+             error: job {0} failed, and its retry {1}, due at 2026-09-21T14:13:30Z, is not over after 5s\n\
              hint: it goes on; `everscan job wait {1}` waits again\n",
             id(1),
             id(2)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use model::{Job, error_chain};
 use tokio::runtime::Handle as Runtime;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
 use crate::error::WorkerError;
@@ -47,7 +47,7 @@ impl Handle {
                 "commit {commit} cannot be read: source `{name}` is not configured any more"
             ))
         })?;
-        if let Some(files) = self.files_in_mirror(source, commit, &paths).await? {
+        if let Ok(files) = self.files_in_mirror(source, commit, &paths).await? {
             return Ok(files);
         }
         // A look makes a mirror that is gone or damaged anew.
@@ -57,38 +57,46 @@ impl Handle {
             () = self.stopping() => return Err(WorkerError::Stopping),
         }
         // One asks the repository at a time, and the others find what it has brought.
-        let _turn = tokio::select! {
+        let turn = tokio::select! {
             turn = source.turn_to_fetch() => turn,
             () = self.stopping() => return Err(WorkerError::Stopping),
         };
-        if let Some(files) = self.files_in_mirror(source, commit, &paths).await? {
+        if let Ok(files) = self.files_in_mirror(source, commit, &paths).await? {
             return Ok(files);
         }
-        fetch(source, commit).await?;
+        let fetched = fetch(source, commit, turn).await;
+        // Whoever stops the daemon may stop its `git` at the same time.
+        fetched.map_err(|error| {
+            if self.is_stopping() {
+                WorkerError::Stopping
+            } else {
+                error
+            }
+        })?;
         let files = self.files_in_mirror(source, commit, &paths).await?;
-        files.ok_or_else(|| refused(not_there(source, commit, "it is not in what was fetched")))
+        files.map_err(|error| refused(not_there(source, commit, &error_chain(&error))))
     }
 
-    /// None if the mirror does not have the commit, or cannot be read. Other jobs' files are not waited for while a source
-    /// is asked for a commit: the permit is for reading alone.
+    /// The files, or why the mirror does not have the commit or cannot be read. Other jobs' files are not waited for while a
+    /// source is asked for a commit: the permit is for reading alone.
     async fn files_in_mirror(
         &self,
         source: &SourceHandle,
         commit: CommitId,
         paths: &[String],
-    ) -> Result<Option<SourceFiles>, WorkerError> {
+    ) -> Result<Result<SourceFiles, FilesError>, WorkerError> {
         let permit = tokio::select! {
             permit = self.file_streams().acquire_owned() => permit,
             () = self.stopping() => return Err(WorkerError::Stopping),
         };
         let permit = permit.map_err(|_| WorkerError::Stopping)?;
         match list(source, commit, paths).await {
-            Ok(files) => Ok(Some(SourceFiles {
+            Ok(files) => Ok(Ok(SourceFiles {
                 files,
                 mirror: source.mirror().clone(),
                 permit,
             })),
-            Err(FilesError::Missing { .. } | FilesError::Damaged(_)) => Ok(None),
+            Err(error @ (FilesError::Missing { .. } | FilesError::Damaged(_))) => Ok(Err(error)),
             Err(error) => Err(WorkerError::Checkout {
                 message: error_chain(&error),
             }),
@@ -121,10 +129,18 @@ impl Handle {
     }
 }
 
-/// Asks the repository for this one commit.
-async fn fetch(source: &SourceHandle, commit: CommitId) -> Result<(), WorkerError> {
+/// Asks the repository for this one commit. The turn lasts as long as that does, also if nobody waits for it any more.
+async fn fetch(
+    source: &SourceHandle,
+    commit: CommitId,
+    turn: OwnedMutexGuard<()>,
+) -> Result<(), WorkerError> {
     let (mirror, location) = (source.mirror().clone(), source.location().clone());
-    let fetched = tokio::task::spawn_blocking(move || mirror.fetch_commit(&location, commit)).await;
+    let fetched = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        mirror.fetch_commit(&location, commit)
+    })
+    .await;
     let why = match fetched {
         Ok(Ok(())) => return Ok(()),
         Ok(Err(FetchError::Stopped { .. })) => return Err(WorkerError::Stopping),
@@ -174,6 +190,7 @@ impl SourceFiles {
                 sender: &sender,
                 runtime: &runtime,
                 pause: FILES_PAUSE,
+                has_failed: false,
             };
             send_all(pieces, |writer| mirror.write_files(&files, writer));
             drop(permit);
@@ -206,17 +223,25 @@ struct Pieces<'a> {
     runtime: &'a Runtime,
     /// How long the reader may take for a piece.
     pause: Duration,
+    /// A reader that a piece did not reach gets none after it: buffers and archives write what they still have when they are
+    /// dropped, and it would look like an end.
+    has_failed: bool,
 }
 
 impl Pieces<'_> {
     fn send(&mut self, piece: Piece) -> io::Result<()> {
+        if self.has_failed {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
         let sending = self.sender.send(piece);
         let sent = async { timeout(self.pause, sending).await };
-        match self.runtime.block_on(sent) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(io::ErrorKind::BrokenPipe.into()),
-            Err(_) => Err(io::ErrorKind::TimedOut.into()),
-        }
+        let failure = match self.runtime.block_on(sent) {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(_)) => io::ErrorKind::BrokenPipe,
+            Err(_) => io::ErrorKind::TimedOut,
+        };
+        self.has_failed = true;
+        Err(failure.into())
     }
 }
 

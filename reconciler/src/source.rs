@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use model::{Clock, SourceName, Timestamp};
 use state::{State, mirror_folder};
-use tokio::sync::watch;
+use tokio::sync::{OwnedMutexGuard, watch};
 
 pub use self::configured::SourceConfig;
 pub(crate) use self::configured::configure;
@@ -35,7 +35,7 @@ struct Shared {
     requested: watch::Sender<u64>,
     handled: watch::Sender<u64>,
     checked_at: Mutex<Option<Timestamp>>,
-    fetches: tokio::sync::Mutex<()>,
+    fetches: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl SourceHandle {
@@ -49,7 +49,7 @@ impl SourceHandle {
                 requested: watch::Sender::new(0),
                 handled: watch::Sender::new(0),
                 checked_at: Mutex::new(None),
-                fetches: tokio::sync::Mutex::new(()),
+                fetches: Arc::default(),
             }),
         }
     }
@@ -89,8 +89,9 @@ impl SourceHandle {
     }
 
     /// Waits for the turn to ask the repository for a single commit. A fetch takes a thread, and many jobs may ask.
-    pub(crate) async fn turn_to_fetch(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.shared.fetches.lock().await
+    pub(crate) async fn turn_to_fetch(&self) -> OwnedMutexGuard<()> {
+        let fetches = Arc::clone(&self.shared.fetches);
+        fetches.lock_owned().await
     }
 
     /// When the repository was last read successfully, since the daemon started.

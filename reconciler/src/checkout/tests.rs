@@ -1,8 +1,9 @@
 //! The files of the repository on their way, when something is slow or stops.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 
+use futures_util::FutureExt as _;
 use model::{CHECKOUT, SourceName, WorkflowId};
 use tempfile::TempDir;
 use tokio::task::{JoinSet, yield_now};
@@ -91,24 +92,85 @@ async fn a_source_that_is_asked_for_a_commit_holds_up_no_files_of_another() {
     house.close().await;
 }
 
+/// A source whose repository takes calls and does not answer, with the call of a fetch of one commit.
+struct Hanging {
+    source: SourceHandle,
+    calls: Calls,
+    fetching: tokio::task::JoinHandle<Result<(), WorkerError>>,
+    _folder: TempDir,
+    _connection: TcpStream,
+}
+
+impl Hanging {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/x", listener.local_addr().unwrap());
+        let folder = TempDir::new().unwrap();
+        let calls = Calls::default();
+        let config = config("recon", Location::parse(&url).unwrap());
+        let source = SourceHandle::new(config, folder.path(), calls.clone());
+        let turn = source.turn_to_fetch().await;
+        let (asked, commit) = (source.clone(), "c".repeat(40).parse().unwrap());
+        let fetching = tokio::spawn(async move { fetch(&asked, commit, turn).await });
+        let accepted = tokio::task::spawn_blocking(move || listener.accept().unwrap());
+        let (connection, _) = in_time("the call of git", accepted).await.unwrap();
+        Self {
+            source,
+            calls,
+            fetching,
+            _folder: folder,
+            _connection: connection,
+        }
+    }
+
+    /// As the last part of a stop.
+    async fn stop(&self) {
+        let calls = self.calls.clone();
+        let ended = tokio::task::spawn_blocking(move || calls.end(PATIENCE));
+        assert!(in_time("the end of git", ended).await.unwrap());
+    }
+}
+
 #[tokio::test]
 async fn a_stop_while_a_commit_is_fetched_does_not_fail_the_job() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/x", listener.local_addr().unwrap());
-    let folder = TempDir::new().unwrap();
-    let calls = Calls::default();
-    let hanging = config("recon", Location::parse(&url).unwrap());
-    let source = SourceHandle::new(hanging, folder.path(), calls.clone());
-    let commit = "c".repeat(40).parse().unwrap();
-    let fetching = tokio::spawn(async move { fetch(&source, commit).await });
-    let accepted = tokio::task::spawn_blocking(move || listener.accept().unwrap());
-    let _connection = in_time("the call of git", accepted).await.unwrap();
-
-    // As the last part of a stop.
-    let ended = tokio::task::spawn_blocking(move || calls.end(PATIENCE));
-    assert!(in_time("the end of git", ended).await.unwrap());
-    let fetched = in_time("the end of the fetch", fetching).await.unwrap();
+    let mut hanging = Hanging::start().await;
+    hanging.stop().await;
+    let fetched = in_time("the end of the fetch", &mut hanging.fetching);
+    let fetched = fetched.await.unwrap();
     assert!(matches!(fetched, Err(WorkerError::Stopping)), "{fetched:?}");
+}
+
+#[tokio::test]
+async fn a_fetch_keeps_its_turn_when_nobody_waits_for_it_any_more() {
+    let mut hanging = Hanging::start().await;
+    hanging.fetching.abort();
+    let fetched = in_time("the end of the request", &mut hanging.fetching);
+    assert!(fetched.await.unwrap_err().is_cancelled());
+    let next = hanging.source.turn_to_fetch();
+    tokio::pin!(next);
+    assert!(next.as_mut().now_or_never().is_none());
+    hanging.stop().await;
+    in_time("the next turn", next).await;
+}
+
+#[tokio::test]
+async fn a_reader_that_missed_a_piece_gets_none_after_it() {
+    let (sender, mut pieces) = mpsc::channel(1);
+    let runtime = Runtime::current();
+    let sending = tokio::task::spawn_blocking(move || {
+        let mut sending = Pieces {
+            sender: &sender,
+            runtime: &runtime,
+            pause: Duration::from_millis(10),
+            has_failed: false,
+        };
+        sending.write_all(b"read").unwrap();
+        sending.write_all(b"missed").unwrap_err();
+        assert!(matches!(pieces.blocking_recv(), Some(Piece::Bytes(read)) if read == "read"));
+        sending.write_all(b"after").unwrap_err();
+        assert!(pieces.try_recv().is_err());
+    });
+    sending.await.unwrap();
 }
 
 async fn sent(length: usize) -> mpsc::Receiver<Piece> {
@@ -119,6 +181,7 @@ async fn sent(length: usize) -> mpsc::Receiver<Piece> {
             sender: &sender,
             runtime: &runtime,
             pause: Duration::from_millis(10),
+            has_failed: false,
         };
         let content = vec![0; length];
         send_all(pieces, |writer| {

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use chrono::Local;
 use model::{
@@ -175,10 +176,9 @@ impl Narrator {
 
     /// An end stands before the jobs that it made: scans that read it, and its retry.
     async fn jobs(&mut self, handle: &Handle, lines: &mut Vec<String>) {
-        let new = self.new_jobs(handle).await;
-        // What made the new jobs has ended by now.
-        self.ends(handle, lines).await;
-        for (id, line) in new {
+        for (id, line) in self.new_jobs(handle).await {
+            // What made it has ended by now, and may be new itself.
+            self.ends(handle, lines).await;
             lines.push(line);
             self.unfinished.insert(id);
         }
@@ -197,7 +197,9 @@ impl Narrator {
             .await;
         let jobs = page.map(|page| page.jobs).unwrap_or_default();
         let mut new = Vec::new();
-        for job in jobs.into_iter().filter(|job| Some(job.id) > printed).rev() {
+        // One that was made meanwhile is new at the next look.
+        let is_new = |job: &Arc<Job>| Some(job.id) > printed && job.id <= latest;
+        for job in jobs.into_iter().filter(is_new).rev() {
             let made = made(&job, cause(handle, &job).await);
             new.push((job.id, format!("{}: {made}", title(&job))));
         }

@@ -70,7 +70,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Whether the daemon has lost the jobs, because it knows no such runner.
+    /// Whether the daemon has lost the jobs: it knows no such runner, or none with this token any more.
     fn has_lost_jobs(&self) -> bool {
         match self {
             Self::Unknown { source, .. } => source
@@ -84,7 +84,7 @@ impl SessionError {
 /// Works for the daemon until told to end, and returns when no job is left.
 ///
 /// # Errors
-/// [`SessionError`]; running jobs finish first.
+/// [`SessionError`]; running jobs finish first, unless the daemon has lost them.
 pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(), SessionError> {
     let configuration = setup.configuration;
     let url = configuration.url.clone();

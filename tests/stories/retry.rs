@@ -3,6 +3,9 @@
 
 use std::path::Path;
 
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::Value;
+
 use crate::support::{World, eventually, lines};
 
 /// A scan that fails until it has run so often.
@@ -11,6 +14,10 @@ fn fails(world: &World, until: usize, retry: &str) -> String {
     format!(
         "scans:\n  build:\n    on: {{ dispatch: {{ inputs: {{ name: {{}} }} }} }}\n    retry: {retry}\n    env:\n      NAME: ${{{{ inputs.name          }}}}\n    steps:\n      - run: |\n          echo \"$SERVICE_JOB_ID\" >> {ran}\n          echo \"try of $NAME\"\n          [ $(wc -l <          {ran}) -ge {until} ]\n"
     )
+}
+
+fn moment(value: &Value) -> DateTime<Utc> {
+    value.as_str().unwrap().parse().unwrap()
 }
 
 fn world_with(until: usize, retry: &str) -> World {
@@ -46,16 +53,9 @@ fn a_job_that_fails_twice_is_followed_to_its_success() {
     assert_eq!(jobs[2]["trigger"], "dispatch");
     assert_eq!(jobs[2]["inputs"], jobs[0]["inputs"]);
     assert!(jobs[2]["retried_by"].is_null());
-    let moment = |value: &serde_json::Value| {
-        value
-            .as_str()
-            .unwrap()
-            .parse::<chrono::DateTime<chrono::Utc>>()
-            .unwrap()
-    };
     for (before, after, seconds) in [(0, 1, 1), (1, 2, 2)] {
         let pause = moment(&jobs[after]["started_at"]) - moment(&jobs[before]["finished_at"]);
-        assert!(pause >= chrono::TimeDelta::seconds(seconds), "{pause}");
+        assert!(pause >= TimeDelta::seconds(seconds), "{pause}");
     }
 
     std::fs::remove_file(world.path("ran")).unwrap();
@@ -156,4 +156,6 @@ fn a_runner_that_is_removed_stops_its_job_at_once_and_the_retry_waits_for_it() {
     assert_eq!(lost["reason"]["code"], "runner_lost");
     let retry = world.json(&["job", "show", lost["retried_by"].as_str().unwrap()]);
     assert_eq!(retry["waiting"]["code"], "retry_due", "{retry}");
+    let pause = moment(&retry["not_before"]) - moment(&lost["finished_at"]);
+    assert!(pause >= TimeDelta::minutes(2), "{pause}");
 }

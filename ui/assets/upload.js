@@ -5,9 +5,12 @@ export function startUploads() {
   const files = form.querySelector('input[type=file]');
   const line = form.querySelector('[data-progress]');
   // Files that are dropped anywhere on the card are chosen.
-  const card = form.closest('.card');
-  card.addEventListener('dragover', (event) => event.preventDefault());
-  card.addEventListener('drop', (event) => { event.preventDefault(); files.files = event.dataTransfer.files; });
+  for (const kind of ['dragover', 'drop']) form.closest('.card').addEventListener(kind, (event) => {
+    const dropped = event.dataTransfer;
+    if (!dropped.types.includes('Files')) return;
+    event.preventDefault();
+    if (kind === 'drop') files.files = dropped.files;
+  });
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     event.stopPropagation();

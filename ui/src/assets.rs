@@ -176,7 +176,14 @@ mod tests {
         let texts: Vec<&str> = quoted.collect();
         assert!(texts.len() > 100);
         for text in texts {
-            assert_eq!(close(text), text.replace(", ", ","));
+            // A selector is the same without spaces.
+            let is_selector = text.contains(":is(") || text.contains("input, textarea");
+            let plain = if is_selector {
+                text.replace(", ", ",")
+            } else {
+                text.to_owned()
+            };
+            assert_eq!(close(text), plain);
         }
     }
 

@@ -68,6 +68,13 @@ pub fn edges(scans: &[Scan]) -> Vec<Edge> {
     edges
 }
 
+/// Whether a scan starts or reads another one, or another one it.
+pub fn has_neighbours(name: &str, edges: &[Edge]) -> bool {
+    edges
+        .iter()
+        .any(|edge| (edge.from == name) != (edge.to == name))
+}
+
 /// A scan with those that start or read it and those that it starts or reads.
 pub fn neighbours(name: &str, nodes: Vec<Node>, edges: Vec<Edge>) -> (Vec<Node>, Vec<Edge>) {
     let touches = |edge: &Edge, name: &str| edge.from == name || edge.to == name;

@@ -12,7 +12,7 @@ use ui::chart::{
     Bar, Cause, Clock, Lane, Window, causes, lanes, mini_bars, outcomes, progress, slots,
     usual_seconds,
 };
-use ui::graph::{Edge, Node, draw, neighbours};
+use ui::graph::{Edge, Node, draw, has_neighbours, neighbours};
 use uuid::Uuid;
 use wire::{How, JobState, LedgerCause, LedgerOutcome, LedgerRecord, Trigger};
 
@@ -399,4 +399,15 @@ fn the_neighbours_of_a_scan() {
     let expected = ["certs", "dictionary", "hosts", "probe", "report", "expand"];
     assert_eq!(names, expected);
     check("graph-neighbours", &draw(&nodes, &edges));
+    let alone = Edge {
+        from: "hosts".to_owned(),
+        ..edges[0].clone()
+    };
+    let alone = Edge {
+        to: "hosts".to_owned(),
+        ..alone
+    };
+    assert!(has_neighbours("hosts", &edges));
+    assert!(!has_neighbours("expand", &edges[..1]));
+    assert!(!has_neighbours("hosts", &[alone]));
 }

@@ -34,7 +34,7 @@ pub struct RevisionDiff {
     /// The scans that are the same in both, in their order. A change outside of the scans may still matter to them.
     #[serde(default)]
     pub untouched: Vec<String>,
-    /// The scans that start at other times, first the present ones in their order, then the removed ones.
+    /// The scans whose next five slots differ, first the present ones in their order, then the removed ones.
     #[serde(default)]
     pub next_slots: Vec<SlotDifference>,
     /// How the texts of the files differ, with comments and spaces.

@@ -55,14 +55,10 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::scan(&frame.visit, &page)))
 }
 
-/// Whether another scan starts or reads the scan, or is started or read by it.
 fn has_neighbours(frame: &Frame<'_>) -> Result<bool, Failure> {
     let workflow = workflows::load(frame.me, frame.parameter(0))?;
     let edges = graph::edges(&workflow.scans);
-    let scan = frame.parameter(1);
-    Ok(edges
-        .iter()
-        .any(|edge| edge.from == scan || edge.to == scan))
+    Ok(graph::has_neighbours(frame.parameter(1), &edges))
 }
 
 async fn status(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {

@@ -3,8 +3,8 @@
 use chrono::{DateTime, FixedOffset};
 use maud::{Markup, html};
 use wire::{
-    Change, Diagnostic, Edit, Fate, Hunk, Part, RevisionDiff, RevisionText, ScanDifference,
-    SlotDifference, TextDifference,
+    Change, Diagnostic, Edit, Fate, Hunk, Part, RevisionDiff, RevisionRef, RevisionText,
+    ScanDifference, TextDifference,
 };
 
 use crate::links;
@@ -111,7 +111,7 @@ fn difference(workflow: &str, diff: &RevisionDiff) -> Markup {
                     @for scan in &difference.scans { (scan_difference(scan)) }
                 }
             }
-            (next_slots(&diff.next_slots))
+            (next_slots(diff))
             @if !diff.untouched.is_empty() && !difference.scans.is_empty() {
                 p.body.muted { "Untouched: " (diff.untouched.join(", ")) "." }
             }
@@ -120,7 +120,9 @@ fn difference(workflow: &str, diff: &RevisionDiff) -> Markup {
 }
 
 /// What becomes of the times at which scans start.
-fn next_slots(differences: &[SlotDifference]) -> Markup {
+fn next_slots(diff: &RevisionDiff) -> Markup {
+    let by = |revision: &RevisionRef| format!("next slots by revision {}", revision.number);
+    let (from, to) = (by(&diff.from), by(&diff.to));
     let times = |slots: &[DateTime<FixedOffset>]| {
         html! {
             @if slots.is_empty() { span.muted { "none" } }
@@ -128,9 +130,9 @@ fn next_slots(differences: &[SlotDifference]) -> Markup {
         }
     };
     html! {
-        @if !differences.is_empty() {
-            (table("Next slots of the schedules that differ", &["scan", "next slots were", "are now"], &html! {
-                @for difference in differences {
+        @if !diff.next_slots.is_empty() {
+            (table("Next slots of the schedules that differ", &["scan", &from, &to], &html! {
+                @for difference in &diff.next_slots {
                     tr {
                         td.long { (difference.scan) }
                         td { (times(&difference.from)) }

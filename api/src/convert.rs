@@ -407,6 +407,11 @@ pub(crate) fn scan(workflow: &workflow::Workflow, scan: &workflow::Scan) -> wire
         name: scan.name.to_string(),
         reads: reads.map(reading).collect(),
         cron: scan.on.cron.as_ref().map(|cron| cron.source().to_owned()),
+        timezone: scan
+            .on
+            .cron
+            .as_ref()
+            .map(|_| scan.on.timezone.name().to_owned()),
         expr: scan.on.expr.as_ref().map(|expr| expr.source().to_owned()),
         inputs: scan
             .on

@@ -92,6 +92,9 @@ pub struct Scan {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<String>,
+    /// The time zone of the schedule; none without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expr: Option<String>,
     /// The inputs of a dispatch, if the scan declares `dispatch`.

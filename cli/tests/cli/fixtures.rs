@@ -225,6 +225,7 @@ pub(crate) fn workflow() -> Workflow {
             Scan {
                 name: "subdomains".to_owned(),
                 cron: Some("0 3 * * *".to_owned()),
+                timezone: Some("UTC".to_owned()),
                 expr: None,
                 inputs: Some(vec![ScanInput {
                     key: "domain".to_owned(),
@@ -243,6 +244,7 @@ pub(crate) fn workflow() -> Workflow {
             Scan {
                 name: "ports".to_owned(),
                 cron: None,
+                timezone: None,
                 expr: Some("scans.subdomains.has_diff()".to_owned()),
                 inputs: None,
                 artifacts: Vec::new(),

@@ -224,7 +224,7 @@ routes! {
         Artifact GET "/jobs/{job}/artifacts/{artifact}", JobRead; [], 0;
         ArtifactEntries GET "/jobs/{job}/artifacts/{artifact}/entries", JobRead; ["cursor"], 0;
         ArtifactDiff GET "/jobs/{job}/artifacts/{artifact}/diff", JobRead; ["against" "cursor"], 0;
-        Workflows GET "/workflows", WorkflowRead; ["cursor"], 0;
+        Workflows GET "/workflows", WorkflowRead; ["cursor" "state"], 0;
         Workflow GET "/workflows/{workflow}", WorkflowRead; ["focus" "lanes"], 0;
         Revisions GET "/workflows/{workflow}/revisions", WorkflowRead; ["cursor"], 0;
         Revision GET "/workflows/{workflow}/revisions/{revision}", WorkflowRead; ["against"], 0;

@@ -73,6 +73,16 @@ const NIGHTLY: &str = "name: Nightly
 scans: { clean: { on: { cron: \"0 3 * * *\", dispatch: {} }, steps: [ { run: echo clean } ] } }
 ";
 
+/// Names and texts without a place to break them, as addresses in descriptions are.
+const WIDE: &str = "description: https://wiki.example.org/teams/security/runbooks/what-to-do-when-this-workflow-fails
+scans:
+  find_the_subdomains_of_each_customer_with_an_active_contract:
+    on: { cron: \"5 4 * * *\", timezone: America/Argentina/Buenos_Aires, dispatch: {} }
+    steps: [ { run: \"./find.sh --lists=all,new,gone --resolvers=resolvers/public-and-private.txt --rate=fast\" } ]
+";
+
+const WIDE_SCAN: &str = "find_the_subdomains_of_each_customer_with_an_active_contract";
+
 const WORKFLOW: &str = "main/recon";
 
 /// A text as long as digests, tokens and addresses are, without a place to break it. No screen of 390 pixels has room for
@@ -143,6 +153,7 @@ impl Scene {
         world.push(&[
             ("recon.yaml", Some(&recon)),
             ("nightly.yaml", Some(NIGHTLY)),
+            ("wide.yaml", Some(WIDE)),
         ]);
         world.start_daemon();
         world.sync();
@@ -173,6 +184,7 @@ impl Scene {
         world.push(&[
             ("recon.yaml", Some(&second)),
             ("nightly.yaml", Some(&broken)),
+            ("wide.yaml", Some(&WIDE.replace("fast", "slow"))),
         ]);
         world.output("everscan", &["source", "sync", "main", "--wait"]);
         std::fs::remove_file(&gate).unwrap();
@@ -188,7 +200,8 @@ impl Scene {
 
         let link = world.everscan(&["session", "link"]);
         let link = link.trim().strip_prefix(world.url()).unwrap().to_owned();
-        let recon = "/workflows/main%2Frecon";
+        let (recon, wide) = ("/workflows/main%2Frecon", "/workflows/main%2Fwide");
+        let wide_scan = format!("{wide}/scans/{WIDE_SCAN}");
         let (page, problem) = (|name, path: String| Page::new(name, path), Page::problem);
         let pages = vec![
             page("overview", "/".to_owned()),
@@ -200,6 +213,13 @@ impl Scene {
             page("revision", format!("{recon}/revisions/2")),
             page("revision-diff", format!("{recon}/revisions/2?against=1")),
             page("scan", format!("{recon}/scans/probe")),
+            page("wide-workflow", wide.to_owned()),
+            page(
+                "wide-revision-diff",
+                format!("{wide}/revisions/2?against=1"),
+            ),
+            page("wide-scan", wide_scan.clone()),
+            page("wide-dispatch", format!("{wide_scan}/dispatch")),
             page("scan-failed", format!("{recon}/scans/report")),
             page("dispatch", format!("{recon}/scans/dictionary/dispatch")),
             page(

@@ -166,6 +166,7 @@ class Log {
     this.say();
   }
   async step(by) {
+    if (!this.query) return;
     if (by > 0 && this.match + 1 >= this.matches.length && (this.cursor || this.searched !== this.total)) await this.moreMatches();
     if (!this.matches.length) return;
     this.match = (this.match + by + this.matches.length) % this.matches.length;

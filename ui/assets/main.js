@@ -1,6 +1,6 @@
 // What begins when a page is there. `data-settled` on the root element says that all is done that was asked for.
 import { id } from './dom.js';
-import { everySecond, localise } from './times.js';
+import { localise } from './times.js';
 import { startForms } from './form.js';
 import { startLive } from './live.js';
 import { startLog } from './log.js';
@@ -12,7 +12,7 @@ localise(document);
 // On a phone the menu is wider than the screen.
 const here = document.querySelector('.rail [aria-current]');
 if (here) here.parentNode.scrollLeft = here.offsetLeft - 150;
-everySecond(document);
+setInterval(() => { if (!document.hidden) localise(document); }, 1000);
 startForms();
 if (document.querySelector('[data-log]')) startLog();
 if (document.querySelector('form[data-upload]')) startUploads();

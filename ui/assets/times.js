@@ -32,6 +32,7 @@ function coarse(millis) {
 
 const forms = {
   at: moment,
+  clock,
   ago: (at, now) => (now - at < 1000 ? 'now' : `${coarse(now - at)} ago`),
   until: (at, now) => (at - now < 1000 ? 'now' : `in ${coarse(at - now)}`),
   since: (at, now) => duration(Math.max(0, now - at)),
@@ -58,8 +59,4 @@ export function localise(part) {
     const share = (now - bar.dataset.since) / (bar.dataset.usual * 1000);
     bar.querySelector('.running')?.setAttribute('width', Math.round(1000 * Math.min(1, Math.max(0, share))));
   }
-}
-
-export function everySecond(part) {
-  setInterval(() => { if (!document.hidden) localise(part); }, 1000);
 }

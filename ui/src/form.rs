@@ -201,6 +201,7 @@ impl<'a> Field<'a> {
 
     /// One line of text. `kind` is the type of the input.
     pub(crate) fn input(&self, kind: &str, value: &str, refused: &Refused) -> Markup {
+        let must_say = self.required && kind == "text";
         // A secret is never sent back.
         let value = if kind == "password" {
             ""
@@ -209,7 +210,7 @@ impl<'a> Field<'a> {
         };
         self.around(refused, |described, invalid| html! {
             input id=(self.id()) name=(self.name) type=(kind) value=(value) required[self.required] maxlength=[self.most]
-                autocomplete="off" spellcheck="false" aria-invalid=[invalid] aria-describedby=[described];
+                pattern=[must_say.then_some(r".*\S.*")] title=[must_say.then_some("More than spaces")] autocomplete="off" spellcheck="false" aria-invalid=[invalid] aria-describedby=[described];
         })
     }
 

@@ -65,10 +65,14 @@ pub(crate) fn damaged(lines: &[DamagedLines]) -> Markup {
 }
 
 /// Problems of a file, each with its place.
+/// Errors first.
 pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) -> Markup {
+    let (errors, warnings): (Vec<_>, Vec<_>) = diagnostics
+        .iter()
+        .partition(|diagnostic| diagnostic.severity == Severity::Error);
     html! {
         ul.diagnostics {
-            @for diagnostic in diagnostics {
+            @for diagnostic in errors.into_iter().chain(warnings) {
                 li {
                     (match diagnostic.severity {
                         Severity::Error => condition("failed", "error"),

@@ -13,7 +13,9 @@ pub use sentences::{
     attempt, cause, failed_step, job_sentence, outcome_of, retry_sentence, short_commit,
     stopped_by, waits_for_its_time, waits_since, what_it_waits_for,
 };
-pub use times::{ago, at, between, date, duration, in_future, millis, running_for, seconds, usual};
+pub use times::{
+    ago, ago_text, at, between, date, duration, in_future, millis, running_for, seconds, usual,
+};
 
 use crate::links;
 

@@ -150,6 +150,7 @@ fn scan(name: &str, reads: &[(&str, How)]) -> Scan {
     Scan {
         name: name.to_owned(),
         cron: None,
+        timezone: None,
         expr: None,
         inputs: None,
         artifacts: Vec::new(),

@@ -6,6 +6,7 @@ use model::Scope;
 use ui::chart::{self, Bar, Cause, Clock, Lane, Window};
 use ui::graph::{self, Node};
 use ui::links;
+use ui::words::ago_text;
 use wire::{
     Job, JobLine, JobState, LedgerCause, LedgerOutcome, LedgerRecord, Page, Scan, ScanStatus,
     Trigger,
@@ -180,19 +181,21 @@ pub(super) fn graph(
 fn lines(frame: &Frame<'_>, status: &ScanStatus) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(cron) = &status.scan.cron {
-        lines.push(cron.clone());
+        let elsewhere = status
+            .scan
+            .timezone
+            .as_deref()
+            .filter(|zone| *zone != "UTC");
+        lines.push(match elsewhere {
+            Some(zone) => format!("{cron} {zone}"),
+            None => cron.clone(),
+        });
     }
     lines.push(match &status.last_job {
         None => "never ran".to_owned(),
         Some(job) => {
             let at = job.finished_at.or(job.started_at).unwrap_or(job.created_at);
-            let is_today = at.date_naive() == frame.visit.now.date_naive();
-            let format = if is_today {
-                "%H:%M UTC"
-            } else {
-                "%d %b %H:%M UTC"
-            };
-            format!("{} {}", job.state.as_str(), at.format(format))
+            format!("{} {}", job.state.as_str(), ago_text(at, frame.visit.now))
         }
     });
     lines

@@ -24,8 +24,10 @@ pub(crate) struct Reader {
     /// Whether a script reads the answer.
     is_data: bool,
     visit: Visit,
-    /// Where to go back to, and where to come to after a sign-in.
+    /// Where to come to after a sign-in.
     here: Option<String>,
+    /// The other page of this daemon that the request came from.
+    back: Option<String>,
 }
 
 impl Reader {
@@ -50,13 +52,14 @@ impl Reader {
             Matched::OtherMethods(_) | Matched::Nothing if accepts_pages() => false,
             Matched::OtherMethods(_) | Matched::Nothing => return None,
         };
-        let here = if arrival.method == Method::GET {
-            Some(match head.query.as_str() {
-                "" => path.to_owned(),
-                query => format!("{path}?{query}"),
-            })
-        } else {
-            came_from(head)
+        let asked = match head.query.as_str() {
+            "" => path.to_owned(),
+            query => format!("{path}?{query}"),
+        };
+        let came_from = came_from(head);
+        let (here, back) = match arrival.method {
+            Method::GET => (Some(asked.clone()), came_from.filter(|back| *back != asked)),
+            _ => (came_from.clone(), came_from),
         };
         let token = signed_in(&service.handle, headers, arrival.peer);
         Some(Self {
@@ -64,6 +67,7 @@ impl Reader {
             is_data,
             visit: visit(token.as_deref(), service.handle.now()),
             here: here.filter(|here| links::local(here).is_some()),
+            back,
         })
     }
 
@@ -82,7 +86,7 @@ impl Reader {
         }
         let status = failure.status();
         let (problem, headers) = failure.problem(request_id);
-        let page = problem_page(&self.visit, &problem, self.here.as_deref(), None);
+        let page = problem_page(&self.visit, &problem, self.back.as_deref(), None);
         let mut response = html(status, page.into_string());
         for (name, value) in headers {
             reply::set(&mut response, name, &value);
@@ -91,7 +95,7 @@ impl Reader {
     }
 }
 
-/// The page of this daemon that a form was on.
+/// The page of this daemon that has the link or the form.
 fn came_from(head: &Head) -> Option<String> {
     let text = |name| head.headers.get(name)?.to_str().ok();
     let referer = text(REFERER)?;

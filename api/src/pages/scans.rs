@@ -68,7 +68,7 @@ async fn status(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {
 
 pub(super) async fn dispatch_form(frame: &Frame<'_>) -> Result<Response, Failure> {
     let status = status_for_dispatch(frame).await?;
-    let earlier = earlier(frame).await?;
+    let earlier = earlier(frame, &status).await?;
     let (runners, project) = (runners(frame)?, project(frame, &status)?);
     let page = Dispatch {
         scan: &status,
@@ -87,7 +87,10 @@ async fn status_for_dispatch(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {
 }
 
 /// The inputs of the job that is to run again.
-async fn earlier(frame: &Frame<'_>) -> Result<Option<(Uuid, BTreeMap<String, Input>)>, Failure> {
+async fn earlier(
+    frame: &Frame<'_>,
+    status: &ScanStatus,
+) -> Result<Option<(Uuid, BTreeMap<String, Input>)>, Failure> {
     let named = frame.query("job");
     if named.is_empty() {
         return Ok(None);
@@ -95,6 +98,9 @@ async fn earlier(frame: &Frame<'_>) -> Result<Option<(Uuid, BTreeMap<String, Inp
     frame.need(Scope::JobRead)?;
     let job = frame.me.job_named(named).await?;
     let job = jobs::wire_job(frame.me, &job).await?;
+    if job.workflow.id != status.workflow.id || job.scan != status.scan.name {
+        return Err(Failure::invalid("job", "must be a job of this scan"));
+    }
     Ok(Some((job.id, job.inputs)))
 }
 

@@ -25,7 +25,12 @@ const NEWEST: &str = "10";
 const SCANS: &str = "200";
 
 pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let query = [("limit", SCANS), ("cursor", frame.query("cursor"))];
+    let state = frame.query("state");
+    let query = [
+        ("limit", SCANS),
+        ("cursor", frame.query("cursor")),
+        ("state", state),
+    ];
     let found = workflows::load_list(frame.me, &frame.request.asking(&[], &query))?;
     let (running, next) = (running(frame), next_slots(frame));
     let mut rows = Vec::with_capacity(found.items.len());
@@ -40,7 +45,7 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
     }
     let sources = sources(frame)?.items;
     let next = found.next_cursor.as_deref();
-    Ok(frame.page(pages::workflows(&frame.visit, &rows, &sources, next)))
+    Ok(frame.page(pages::workflows(&frame.visit, &rows, state, &sources, next)))
 }
 
 /// How many jobs of each workflow are running.

@@ -460,6 +460,58 @@ async fn pages_say_what_happened_and_who_would_take_a_job() {
 }
 
 #[tokio::test]
+async fn a_page_that_is_refused_leads_back_to_where_its_link_is() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    let unknown = "/jobs/zzzzzzzz";
+    let from = async |path: &str| {
+        let call = browser.call(Method::GET, unknown);
+        let call = call.header("host", "everscan.test");
+        let referer = format!("http://everscan.test{path}");
+        let answer = browser.send(call.header("referer", &referer)).await;
+        assert_eq!(answer.status, 404, "{answer:?}");
+        answer.text().to_owned()
+    };
+    let has_back = |page: &str| page.contains("\">Back</a>");
+    assert!(
+        from("/jobs?state=failed")
+            .await
+            .contains("href=\"/jobs?state=failed\">Back</a>")
+    );
+    assert!(!has_back(&from(unknown).await));
+    assert!(!has_back(browser.get(unknown).await.text()));
+}
+
+#[tokio::test]
+async fn the_list_of_workflows_has_retired_ones_if_asked_for() {
+    let service = Service::start().await;
+    let browser = Browser::admin(&service).await;
+    service.push(&[("workflows/deep/plain.yaml", PLAIN)]).await;
+    let [active, all] = ["/workflows", "/workflows?state=all"].map(|path| browser.page(path));
+    let (active, all) = (active.await, all.await);
+    assert!(!active.contains("main%2Fpipeline"), "{active}");
+    for part in ["main%2Fpipeline", "retired<", "deep%2Fplain"] {
+        assert!(all.contains(part), "{all}");
+    }
+}
+
+#[tokio::test]
+async fn inputs_are_those_of_a_job_of_the_same_scan() {
+    let world = World::new().await;
+    let browser = Browser::admin(&world.service).await;
+    let job = &world.jobs[1];
+    let form = |scan: &str| format!("/workflows/main%2Fpipeline/scans/{scan}/dispatch?job={job}");
+    assert!(
+        browser
+            .page(&form("build"))
+            .await
+            .contains("The inputs are those of")
+    );
+    let refused = browser.get(&form("large")).await;
+    assert_eq!(refused.status, 400, "{refused:?}");
+}
+
+#[tokio::test]
 async fn pages_say_of_how_many_jobs_and_workflows_they_tell() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;

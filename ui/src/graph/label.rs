@@ -80,6 +80,7 @@ mod tests {
         Scan {
             name: "b".to_owned(),
             cron: None,
+            timezone: None,
             expr: Some(expr.to_owned()),
             inputs: None,
             artifacts: Vec::new(),

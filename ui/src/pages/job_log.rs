@@ -188,7 +188,7 @@ fn line(job: &Job, record: &LogRecord) -> Markup {
     html! {
         div.line.stderr[stream == Stream::Stderr].runner[stream == Stream::Runner] {
             a href={ (links::job(job.id)) "#L" (number) } aria-label={ "Line " (number) } { (number) }
-            time datetime=(record.record.at.to_rfc3339()) title=(record.record.at) { (record.record.at.format("%H:%M:%S")) }
+            time datetime=(record.record.at.to_rfc3339()) title=(record.record.at) data-time="clock" { (record.record.at.format("%H:%M:%S")) }
             span.t {
                 @if stream == Stream::Stderr { span.visually-hidden { "standard error: " } }
                 (plain(&record.record.text))

@@ -83,7 +83,7 @@ fn row(visit: &Visit, session: &Session) -> Markup {
             td.wide { (session.device) @if session.current { " " span.tag { "this one" } } }
             td { (session.address) }
             td { (at(session.created_at)) }
-            td { (ago(session.seen_at, visit.now)) }
+            td { @if session.current { "now" } @else { (ago(session.seen_at, visit.now)) } }
             td { (at(session.expires_at)) }
             td.end { (form::button(visit, &links::end_session(session.id), "End")) }
         }

@@ -169,7 +169,7 @@ fn lanes_card(lanes: &Lanes, focus: Option<&str>, name: &str) -> Markup {
     };
     let parameters = [("lanes", length), ("focus", focus.unwrap_or_default())];
     let link = links::with_query(&links::workflow(name), &parameters);
-    let side = html! { (lanes_legend()) a.button.small href=(link) { (other) } };
+    let side = html! { (lanes_legend()) span.muted { "○ slot without a job" } a.button.small href=(link) { (other) } };
     card(
         "lanes",
         title,
@@ -184,7 +184,8 @@ fn lanes_card(lanes: &Lanes, focus: Option<&str>, name: &str) -> Markup {
 
 /// What the shapes in lanes mean.
 pub(super) fn lanes_legend() -> Markup {
-    const STATES: [JobState; 4] = [
+    const STATES: [JobState; 5] = [
+        JobState::Scheduled,
         JobState::Succeeded,
         JobState::Failed,
         JobState::Running,
@@ -250,7 +251,10 @@ fn scan_row(visit: &Visit, status: &ScanStatus, past: Option<&ScanPast>, name: &
 /// What starts a scan, in words.
 pub(super) fn starts(scan: &Scan) -> Markup {
     html! {
-        @if let Some(cron) = &scan.cron { "schedule " code { (cron) } }
+        @if let Some(cron) = &scan.cron {
+            "schedule " code { (cron) }
+            @if let Some(timezone) = &scan.timezone { " " span.muted { (timezone) } }
+        }
         @if let Some(expr) = &scan.expr {
             @if scan.cron.is_some() { " or " }
             code { (expr) }

@@ -21,6 +21,9 @@ pub struct WorkflowRow<'a> {
     pub history: Markup,
 }
 
+/// The state for which a list also has retired workflows.
+const ALL: &str = "all";
+
 /// A file that makes a first workflow.
 pub const EXAMPLE: &str = "scans:
   hello:
@@ -30,10 +33,12 @@ pub const EXAMPLE: &str = "scans:
       - run: echo hello
 ";
 
-/// `sources` are those that the viewer may see, and `next` is where the next page begins.
+/// `state` is what the list is narrowed to, `sources` are those that the viewer may see, and `next` is where the next page
+/// begins.
 pub fn workflows(
     visit: &Visit,
     rows: &[WorkflowRow<'_>],
+    state: &str,
     sources: &[Source],
     next: Option<&str>,
 ) -> Markup {
@@ -51,6 +56,11 @@ pub fn workflows(
     }
     let content = html! {
         (heading("Workflows", &html! {}, &html! {}))
+        nav.chips aria-label="States" {
+            @for (of, label) in [("", "active"), (ALL, "with retired ones")] {
+                a.chip href=(links::with_query(links::WORKFLOWS, &[("state", of)])) aria-current=[(of == state).then_some("true")] { (label) }
+            }
+        }
         (region("workflows", &[topics::SCANS, topics::SOURCES], &html! {
             (never_valid(sources))
             @if rows.is_empty() { (none()) }
@@ -58,7 +68,7 @@ pub fn workflows(
                 (group(visit, place, source, folder, rows))
             }
         }))
-        (more(links::WORKFLOWS, &[], next))
+        (more(links::WORKFLOWS, &[("state", state)], next))
     };
     Shell::new(visit, "Workflows", Some(Menu::Workflows)).page(&content)
 }

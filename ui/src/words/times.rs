@@ -25,11 +25,15 @@ pub fn date(day: NaiveDate) -> Markup {
 
 /// How long ago a moment was.
 pub fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> Markup {
-    let text = match now.signed_duration_since(at) {
+    html! { time datetime=(machine(at)) title=(in_utc(at)) data-time="ago" { (ago_text(at, now)) } }
+}
+
+/// The same for a drawing, which no script renews.
+pub fn ago_text(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    match now.signed_duration_since(at) {
         past if past < TimeDelta::seconds(1) => "now".to_owned(),
         past => format!("{} ago", coarse(past)),
-    };
-    html! { time datetime=(machine(at)) title=(in_utc(at)) data-time="ago" { (text) } }
+    }
 }
 
 /// How long it is until a moment.

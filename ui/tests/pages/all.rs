@@ -470,7 +470,10 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
             "job-scheduled",
             job_page(texts, visit, &bare_job, None, &[], None),
         ),
-        ("workflows-none", pages::workflows(visit, &[], &[], None)),
+        (
+            "workflows-none",
+            pages::workflows(visit, &[], "", &[], None),
+        ),
         (
             "runners-none",
             pages::runners(

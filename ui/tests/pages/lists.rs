@@ -149,7 +149,13 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
         ),
         (
             "workflows",
-            pages::workflows(visit, &[row], &[source(texts)], Some(&texts.text("next"))),
+            pages::workflows(
+                visit,
+                &[row],
+                "all",
+                &[source(texts)],
+                Some(&texts.text("next")),
+            ),
         ),
         (
             "runners",

@@ -43,6 +43,7 @@ pub(crate) fn scan(texts: Texts) -> Scan {
     Scan {
         name: texts.text("probe"),
         cron: Some(texts.text("0 */6 * * *")),
+        timezone: Some(texts.text("Europe/Berlin")),
         expr: Some(texts.text("scans.hosts.has_diff()")),
         inputs: Some(vec![
             input("domain", "string", true, ""),

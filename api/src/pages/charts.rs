@@ -6,7 +6,7 @@ use model::Scope;
 use ui::chart::{self, Bar, Cause, Clock, Lane, Window};
 use ui::graph::{self, Node};
 use ui::links;
-use ui::words::ago_text;
+use ui::words::{ago_text, between};
 use wire::{
     Job, JobLine, JobState, LedgerCause, LedgerOutcome, LedgerRecord, Page, Scan, ScanStatus,
     Trigger,
@@ -194,8 +194,14 @@ fn lines(frame: &Frame<'_>, status: &ScanStatus) -> Vec<String> {
     lines.push(match &status.last_job {
         None => "never ran".to_owned(),
         Some(job) => {
-            let at = job.finished_at.or(job.started_at).unwrap_or(job.created_at);
-            format!("{} {}", job.state.as_str(), ago_text(at, frame.visit.now))
+            let (state, now) = (job.state.as_str(), frame.visit.now);
+            match job.finished_at {
+                Some(end) => format!("{state} {}", ago_text(end, now)),
+                None => {
+                    let since = job.started_at.unwrap_or(job.created_at);
+                    format!("{state} for {}", between(since, now))
+                }
+            }
         }
     });
     lines

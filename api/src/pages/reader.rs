@@ -57,8 +57,10 @@ impl Reader {
             query => format!("{path}?{query}"),
         };
         let came_from = came_from(head);
+        // The form of a sign-in leads here, too.
+        let is_other = |back: &String| *back != asked && !back.starts_with(links::LOGIN);
         let (here, back) = match arrival.method {
-            Method::GET => (Some(asked.clone()), came_from.filter(|back| *back != asked)),
+            Method::GET => (Some(asked.clone()), came_from.filter(is_other)),
             _ => (came_from.clone(), came_from),
         };
         let token = signed_in(&service.handle, headers, arrival.peer);

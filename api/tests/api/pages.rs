@@ -478,7 +478,9 @@ async fn a_page_that_is_refused_leads_back_to_where_its_link_is() {
             .await
             .contains("href=\"/jobs?state=failed\">Back</a>")
     );
-    assert!(!has_back(&from(unknown).await));
+    for path in [unknown, "/login?next=%2Fjobs%2Fzzzzzzzz"] {
+        assert!(!has_back(&from(path).await));
+    }
     assert!(!has_back(browser.get(unknown).await.text()));
 }
 
@@ -520,10 +522,13 @@ async fn pages_say_of_how_many_jobs_and_workflows_they_tell() {
     for _ in 0..200 {
         service.dispatch("large").await;
     }
+    service.clock.advance(TimeDelta::hours(2));
+    let page = browser.page("/workflows/main%2Fpipeline").await;
+    assert!(page.contains("scheduled for 2 h"), "{page}");
     let page = browser.page("/").await;
     for part in [
         "<a href=\"/jobs?state=scheduled\">201</a>",
-        ">1 h</time>",
+        ">3 h</time>",
         "Of the newest 200 jobs.",
     ] {
         assert!(page.contains(part), "no {part}: {page}");

@@ -99,7 +99,7 @@ fn never_valid(sources: &[Source]) -> Markup {
 
 fn none() -> Markup {
     empty(&html! {
-        p { "There is no workflow yet. Push a file such as this to " code { "workflows/hello.yaml" } " of a source:" }
+        p { "No workflow is active. Push a file such as this to " code { "workflows/hello.yaml" } " of a source:" }
         pre tabindex="0" role="group" aria-label="Example" { code { (EXAMPLE) } }
         p { (crate::words::copy_button(EXAMPLE, "Copy the example")) }
         p { a href=(links::SOURCES) { "Sources" } " says which repositories are followed." }

@@ -70,7 +70,7 @@ impl Failure {
         )
     }
 
-    /// The caller's token has not this scope.
+    /// The caller's token lacks this scope.
     pub(crate) fn without_scope(scope: Scope) -> Self {
         Self::new(
             ErrorCode::Forbidden,

@@ -120,7 +120,7 @@ fn untouched(definition: &Workflow, difference: &Difference) -> Vec<String> {
     names.filter(|name| !differs(name)).collect()
 }
 
-/// The scans that start at other times from `now` on.
+/// The scans whose next slots after `now` differ.
 fn next_slots(from: &Workflow, to: &Workflow, now: Timestamp) -> Vec<SlotDifference> {
     let removed = from
         .scans()
@@ -140,7 +140,7 @@ fn next_slots(from: &Workflow, to: &Workflow, now: Timestamp) -> Vec<SlotDiffere
     to.scans().chain(removed).filter_map(differs).collect()
 }
 
-/// As many of the next slots as tell one schedule from another for a reader.
+/// The next slots of a schedule, in its time zone.
 fn compared_slots(on: &Triggers, now: Timestamp) -> Vec<DateTime<FixedOffset>> {
     let slots = std::iter::successors(on.next_slot(now), |slot| on.next_slot(*slot));
     let local = slots.map(|slot| slot.with_timezone(&on.timezone).fixed_offset());

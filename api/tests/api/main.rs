@@ -35,6 +35,7 @@ mod logs;
 mod metrics;
 mod mutations;
 mod operations;
+mod page_contents;
 mod pages;
 mod polls;
 mod problems;

@@ -38,6 +38,9 @@ pub struct HistoryLine {
     /// The job that retries it. Absent in lines that an older daemon wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<JobId>,
+    /// The successes for which it was made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<JobId>,
     /// Bytes of its log, inputs and artifacts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
@@ -95,6 +98,7 @@ impl HistoryLine {
             reason: Some(end.reason.code().to_owned()),
             runner: run.map(|run| run.runner.name.clone()),
             retried_by: job.retried_by,
+            causes: job.causes.clone(),
             bytes: job.bytes(),
         })
     }

@@ -10,7 +10,8 @@ use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::retry::RetryOf;
 use crate::revision::{RevisionRef, WorkflowRef};
 use crate::{
-    Actor, ArtifactId, JobId, Order, ProjectId, Reason, RunnerId, ScanKey, Timestamp, TokenHash,
+    Actor, ArtifactId, Hops, JobId, Order, ProjectId, Reason, RunnerId, ScanKey, Timestamp,
+    TokenHash,
 };
 
 /// One invocation of a scan. A job is one attempt and is never repeated.
@@ -49,6 +50,13 @@ pub struct Job {
     /// No runner gets it earlier. In the world's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
+    /// The successes that its expression was evaluated for when it was made: the newest of each scan, newest first. A
+    /// retry has those of the job that it retries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<JobId>,
+    /// Its place in the chain of those causes, in a group of scans that can wake each other.
+    #[serde(default, skip_serializing_if = "Hops::is_none")]
+    pub hops: Hops,
     /// Where it stands.
     pub state: JobState,
 }

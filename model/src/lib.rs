@@ -16,6 +16,7 @@ pub mod decide;
 mod error_chain;
 mod frozen;
 mod history;
+mod hops;
 mod id;
 mod idempotency;
 mod irregularity;
@@ -63,6 +64,7 @@ pub use change::{Change, HistoryEntry, LedgerEntry};
 pub use clause::Clause;
 pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
+pub use hops::{Circle, Hops};
 pub use id::{
     ArtifactId, BlobLinkId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId,
     RunnerId, ScanKey, SessionId, SourceName, SourceNameError, TokenId, WorkflowId,

@@ -248,8 +248,20 @@ pub const NAMED_SCANS: usize = 3;
 /// How many of these jobs are counted.
 pub const COUNTED_JOBS: usize = 100;
 
-/// What scans that start each other for ever wait before each job, unless the daemon's configuration says otherwise.
+/// What jobs of scans that wake each other wait from the second lap on, unless the daemon's configuration says otherwise.
 pub const CYCLE_PAUSE: TimeDelta = TimeDelta::seconds(1);
+
+/// The least of these pauses. Without any, two scans of empty steps keep a disk busy that all projects share.
+pub(crate) const CYCLE_PAUSE_LEAST: TimeDelta = TimeDelta::milliseconds(100);
+
+/// A lap that takes longer than this is no haste: a schedule could have the same pace.
+pub(crate) const QUICK_LAP: TimeDelta = TimeDelta::minutes(1);
+
+/// Quick laps after which people are told: more than a loop needs that ends when its work is done.
+pub(crate) const CIRCLE_LAPS: u64 = 100;
+
+/// Causes that a job names. A scan that more others wake at once can be told by the newest.
+pub(crate) const CAUSES: usize = 8;
 
 /// Digits of a part of a job's id, at least. With fewer, a part would soon name several jobs.
 pub const ID_PART_DIGITS: usize = 4;

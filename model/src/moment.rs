@@ -64,7 +64,7 @@ pub struct Moment<'a> {
     pub log_bytes: &'a dyn Fn(JobId) -> u64,
     /// Whether jobs may be made: there is room for them on the disk.
     pub may_make_jobs: bool,
-    /// What scans that start each other for ever wait before each job.
+    /// What jobs of scans that wake each other wait from the second lap on.
     pub cycle_pause: TimeDelta,
 }
 

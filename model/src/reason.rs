@@ -115,7 +115,7 @@ pub enum Reason {
         attempt: u32,
         attempts: u32,
     },
-    /// Its scan and others start each other for ever. The daemon keeps a pause.
+    /// Its scan and others have woken each other for more than a lap. The daemon keeps a pause.
     CyclePause {
         /// Its end.
         at: Timestamp,
@@ -381,7 +381,7 @@ impl fmt::Display for Reason {
             }
             Self::CyclePause { at } => write!(
                 f,
-                "its scan and others start each other for ever, so it waits until {}",
+                "its scan and others wake each other in a circle, so it waits until {}",
                 at.to_rfc3339_opts(SecondsFormat::Millis, true)
             ),
             Self::NoRunner => f.write_str("no runner is registered"),

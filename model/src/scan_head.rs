@@ -8,7 +8,7 @@ use workflow::ScanName;
 
 use crate::job::{EndState, Job};
 use crate::ledger::Repeats;
-use crate::{JobId, Order, Reason, ScanKey, Timestamp, WorkflowId};
+use crate::{Hops, JobId, Order, Reason, ScanKey, Timestamp, WorkflowId};
 
 /// A summary of a scan's past. Every claim and every end of a job writes it in the same commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,6 +187,9 @@ pub struct Success {
     pub order: Order,
     /// How many artifacts it has.
     pub artifacts: usize,
+    /// The job's place in its chain of causes, for the jobs that this success makes.
+    #[serde(default, skip_serializing_if = "Hops::is_none")]
+    pub hops: Hops,
     /// Artifact name to content digest, also after the files are removed. They have a file of their own, because they
     /// are not bounded and a head is written with every claim.
     #[serde(skip)]
@@ -282,6 +285,7 @@ mod tests {
             job: "0198c5f2-7c1e-7000-8000-000000000000".parse().unwrap(),
             order: Order::default(),
             artifacts: 1,
+            hops: Hops::default(),
             digests: digests.clone(),
         };
         let head = ScanHead {

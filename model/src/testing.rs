@@ -267,6 +267,7 @@ pub(crate) fn line(number: u128, state: EndState) -> HistoryLine {
         reason: None,
         runner: None,
         retried_by: None,
+        causes: Vec::new(),
         bytes: 0,
     }
 }

@@ -380,6 +380,7 @@ mod tests {
                 job: JobId::FIRST,
                 order,
                 artifacts: 0,
+                hops: crate::Hops::default(),
                 digests: BTreeMap::new(),
             }],
             ..head()

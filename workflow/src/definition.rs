@@ -1,6 +1,6 @@
 //! The model of a valid workflow file. [`crate::parse`] has checked everything in it, so no caller checks again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -11,7 +11,7 @@ use crate::checkout::Checkout;
 use crate::cron::Cron;
 use crate::digest::{self, ScanDigest};
 use crate::dispatch::{Dispatch, InputError, InputValue};
-use crate::expression::{Expression, References, endless};
+use crate::expression::{Expression, References, groups};
 use crate::names::ScanName;
 use crate::template::Template;
 
@@ -26,7 +26,7 @@ pub struct Workflow {
     pub env: Arc<[Variable]>,
     scans: Vec<Scan>,
     index: HashMap<ScanName, usize>,
-    endless: HashSet<ScanName>,
+    groups: HashMap<ScanName, Arc<BTreeSet<ScanName>>>,
 }
 
 impl Workflow {
@@ -45,13 +45,17 @@ impl Workflow {
             .iter()
             .map(|scan| (scan.name.as_str(), scan.on.expr.as_ref()))
             .collect();
-        let endless = endless(&expressions).into_iter().flatten();
-        let endless = endless.filter_map(|at| Some(scans.get(at)?.name.clone()));
+        let mut of_scan = HashMap::new();
+        for group in groups(&expressions) {
+            let names = group.iter().filter_map(|at| scans.get(*at));
+            let names: Arc<BTreeSet<_>> = Arc::new(names.map(|scan| scan.name.clone()).collect());
+            of_scan.extend(names.iter().map(|name| (name.clone(), names.clone())));
+        }
         Self {
             name,
             description,
             env,
-            endless: endless.collect(),
+            groups: of_scan,
             scans,
             index,
         }
@@ -67,9 +71,10 @@ impl Workflow {
         self.scans.get(*self.index.get(name)?)
     }
 
-    /// Whether the scan is in a cycle of scans that start each other for ever.
-    pub fn is_endless(&self, scan: &ScanName) -> bool {
-        self.endless.contains(scan)
+    /// The scans that the scan can wake and that can wake it, directly or through others, and the scan itself. None if
+    /// there are no others.
+    pub fn group(&self, scan: &str) -> Option<&BTreeSet<ScanName>> {
+        self.groups.get(scan).map(|group| &**group)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::limits::{SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
 use crate::moment::Moment;
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef};
 use crate::world::World;
-use crate::{Actor, JobId, Reason, RevisionId, ScanKey, Timestamp, WorkflowId};
+use crate::{Actor, Hops, JobId, Reason, RevisionId, ScanKey, Timestamp, WorkflowId};
 
 /// Start a job of a scan, with inputs that were checked against `revision`.
 #[derive(Debug, Clone)]
@@ -191,6 +191,8 @@ impl Command for Dispatch {
             retry_of: None,
             retried_by: None,
             not_before: None,
+            causes: Vec::new(),
+            hops: Hops::default(),
             state: JobState::Scheduled,
         })));
         Ok(Decision {

@@ -72,6 +72,7 @@ fn count(head: &mut ScanHead, job: &Job, state: EndState, moment: &Moment<'_>) {
                 job: job.id,
                 order: moment.order,
                 artifacts: digests.len(),
+                hops: job.hops,
                 digests,
             };
             head.successes.insert(0, success);

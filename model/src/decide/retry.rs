@@ -66,6 +66,8 @@ pub(super) fn retry(
         }),
         not_before: Some(not_before),
         retried_by: None,
+        causes: ended.causes.clone(),
+        hops: ended.hops,
         state: JobState::Scheduled,
     })
 }

@@ -13,10 +13,12 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use chrono::TimeDelta;
-use workflow::{Overlap, Scan};
+use workflow::{Overlap, Scan, ScanName};
+
+use cause::Unseen;
 
 pub use consider::Consider;
 pub(super) use consider::{consider, read_by_trigger};
@@ -36,7 +38,7 @@ use crate::revision::{ActiveWorkflow, WorkflowStatus};
 use crate::scan_head::ScanHead;
 use crate::view::View;
 use crate::world::World;
-use crate::{Actor, JobId, Reason, ScanKey, Timestamp};
+use crate::{Actor, Hops, JobId, Reason, ScanKey};
 
 /// A scan of an active workflow whose trigger is checked.
 struct Subject<'a> {
@@ -89,15 +91,30 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The earliest start of a new job. Scans that start each other for ever keep a distance.
-    fn not_before(&self, trigger: Trigger, moment: &Moment<'_>) -> Option<Timestamp> {
-        match trigger {
-            Trigger::Expr if self.workflow.revision.definition.is_endless(&self.key.scan) => {
-                let pause = moment.cycle_pause;
-                let at = moment.steady.checked_add_signed(pause)?;
-                (pause > TimeDelta::zero()).then_some(at)
-            }
-            Trigger::Expr | Trigger::Cron | Trigger::Dispatch => None,
+    /// The scans that the scan can wake and that can wake it, with the scan itself.
+    fn group(&self) -> Option<&BTreeSet<ScanName>> {
+        self.workflow
+            .revision
+            .definition
+            .group(self.key.scan.as_str())
+    }
+
+    /// A new job of the scan that its expression makes. From its second lap on, a group of scans keeps a pause.
+    fn job_of_expression(
+        &self,
+        scan: &Scan,
+        id: JobId,
+        unseen: &Unseen,
+        moment: &Moment<'_>,
+    ) -> Job {
+        let scans = self.group().map_or(0, BTreeSet::len);
+        let hops = unseen.hops(scans, moment.steady);
+        let pause = hops.pause(scans, moment.cycle_pause);
+        Job {
+            causes: unseen.causes.clone(),
+            hops,
+            not_before: pause.and_then(|pause| moment.steady.checked_add_signed(pause)),
+            ..self.job(scan, id, Trigger::Expr, Reason::ExpressionTrue, moment)
         }
     }
 
@@ -125,7 +142,9 @@ impl<'a> Subject<'a> {
             source: None,
             retry_of: None,
             retried_by: None,
-            not_before: self.not_before(trigger, moment),
+            not_before: None,
+            causes: Vec::new(),
+            hops: Hops::default(),
             state: JobState::Scheduled,
         }
     }

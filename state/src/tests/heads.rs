@@ -23,6 +23,7 @@ fn widest(name: &str) -> ScanHead {
         job,
         order,
         artifacts: 100,
+        hops: model::Hops::default(),
         digests: BTreeMap::new(),
     };
     let workflow = "0198c5f2-7c1e-7000-8000-000000000000".parse().unwrap();

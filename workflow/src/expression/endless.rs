@@ -1,149 +1,227 @@
-//! Finds scans that start each other for ever: their expressions ask for nothing but `is_available()` of each other.
-
-use std::collections::{BTreeSet, HashMap};
+//! Finds scans that start each other for ever, because nothing that their expressions ask for depends on a result.
 
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
 use super::Expression;
+use super::analysis::literal_text;
+use super::compile::children;
+use super::groups::groups;
 use super::reach::scan_of;
 use super::same::parts;
 
-/// The cycles among scans, which are given by their name and `on.expr`. A cycle is a list of places. Only certain ones
-/// are found: any other condition may end a cycle.
+/// The cycles among scans, which are given by name and `on.expr`. A cycle is a list of places. An expression that asks
+/// for a result in every alternative may end its cycle, so the scan is in none.
 pub(crate) fn endless(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> {
-    let places: HashMap<&str, usize> = scans
+    let going_on: Vec<_> = scans
         .iter()
-        .enumerate()
-        .map(|(at, (name, _))| (*name, at))
+        .map(|(name, expr)| (*name, expr.filter(|expr| goes_on(expr))))
         .collect();
-    let mut waits_for: Vec<Vec<usize>> = Vec::with_capacity(scans.len());
-    let mut waited_for_by: Vec<Vec<usize>> = vec![Vec::new(); scans.len()];
-    for (at, (_, expr)) in scans.iter().enumerate() {
-        let names = expr.iter().flat_map(|expr| &expr.references().scans);
-        let others: Vec<usize> = names
-            .filter_map(|name| places.get(name.as_str()).copied())
-            .filter(|other| *other != at)
-            .collect();
-        for other in &others {
-            if let Some(waiting) = waited_for_by.get_mut(*other) {
-                waiting.push(at);
-            }
-        }
-        waits_for.push(others);
-    }
-    let neighbours = |graph: &[Vec<usize>], at: usize| graph.get(at).cloned().unwrap_or_default();
-    let mut found: BTreeSet<usize> = (0..scans.len()).collect();
-    // A scan that waits for something else drops out, and so do those that wait for it.
-    let mut pending: Vec<usize> = (0..scans.len()).collect();
-    while let Some(at) = pending.pop() {
-        let goes_on = scans.get(at).is_some_and(|(own, expr)| {
-            let is_available = |name: &str| {
-                name == *own || places.get(name).is_some_and(|place| found.contains(place))
-            };
-            let waits = neighbours(&waits_for, at);
-            waits.iter().any(|other| found.contains(other))
-                && expr.is_some_and(|expr| holds(expr.program().expression(), &is_available))
-        });
-        if !goes_on && found.remove(&at) {
-            pending.extend(neighbours(&waited_for_by, at));
-        }
-    }
-    // A scan that only follows a cycle is not in it.
-    let mut pending: Vec<usize> = (0..scans.len()).collect();
-    while let Some(at) = pending.pop() {
-        let keeps_another = neighbours(&waited_for_by, at);
-        if !keeps_another.iter().any(|other| found.contains(other)) && found.remove(&at) {
-            pending.extend(neighbours(&waits_for, at));
-        }
-    }
-    let mut cycles = Vec::new();
-    while let Some(first) = found.pop_first() {
-        let (mut cycle, mut pending) = (vec![first], vec![first]);
-        while let Some(at) = pending.pop() {
-            for other in neighbours(&waits_for, at) {
-                if found.remove(&other) {
-                    cycle.push(other);
-                    pending.push(other);
-                }
-            }
-        }
-        cycle.sort_unstable();
-        cycles.push(cycle);
-    }
-    cycles
+    groups(&going_on)
 }
 
-/// Whether the condition certainly holds when these scans are available. Recursive; the depth of the tree was limited
-/// before.
-fn holds(node: &IdedExpr, is_available: &impl Fn(&str) -> bool) -> bool {
+fn goes_on(expression: &Expression) -> bool {
+    can_be(true, expression.program().expression())
+}
+
+/// Whether a condition can have this value again and again while no result changes. What is not known counts as a
+/// result. Recursive; the depth of the tree was limited before.
+fn can_be(wanted: bool, node: &IdedExpr) -> bool {
+    if !any_part(node, is_scans) {
+        return match &node.expr {
+            Expr::Literal(LiteralValue::Boolean(value)) => *value.inner() == wanted,
+            // A var, for example, keeps its value until a person changes it.
+            _ => true,
+        };
+    }
+    let Expr::Call(call) = &node.expr else {
+        return wanted && reads_only_success(node);
+    };
+    match (call.func_name.as_str(), call.args.as_slice()) {
+        (operators::LOGICAL_AND | operators::LOGICAL_OR, _) => {
+            let mut parts = parts(node).into_iter();
+            if (call.func_name == operators::LOGICAL_AND) == wanted {
+                parts.all(|part| can_be(wanted, part))
+            } else {
+                parts.any(|part| can_be(wanted, part))
+            }
+        }
+        (operators::LOGICAL_NOT, [part]) => can_be(!wanted, part),
+        (operators::CONDITIONAL, [condition, yes, no]) => {
+            (can_be(true, condition) && can_be(wanted, yes))
+                || (can_be(false, condition) && can_be(wanted, no))
+        }
+        ("is_available", _) => wanted,
+        (operator, [size, bound]) if is_size(size) && !any_part(bound, is_scans) => {
+            stays(operator) == Some(wanted)
+        }
+        (operator, [bound, size]) if is_size(size) && !any_part(bound, is_scans) => {
+            mirrored(operator).and_then(stays) == Some(wanted)
+        }
+        _ => wanted && reads_only_success(node),
+    }
+}
+
+/// The value that a comparison of a growing number with a fixed one has in the end.
+fn stays(operator: &str) -> Option<bool> {
+    match operator {
+        operators::GREATER | operators::GREATER_EQUALS | operators::NOT_EQUALS => Some(true),
+        operators::LESS | operators::LESS_EQUALS | operators::EQUALS => Some(false),
+        _ => None,
+    }
+}
+
+/// The comparison with its sides exchanged.
+fn mirrored(operator: &str) -> Option<&str> {
+    match operator {
+        operators::GREATER => Some(operators::LESS),
+        operators::GREATER_EQUALS => Some(operators::LESS_EQUALS),
+        operators::LESS => Some(operators::GREATER),
+        operators::LESS_EQUALS => Some(operators::GREATER_EQUALS),
+        operators::EQUALS | operators::NOT_EQUALS => Some(operator),
+        _ => None,
+    }
+}
+
+/// `size` of a scan.
+fn is_size(node: &IdedExpr) -> bool {
     match &node.expr {
-        Expr::Literal(LiteralValue::Boolean(value)) => *value.inner(),
-        Expr::Call(call) => match (call.func_name.as_str(), &call.target) {
-            (operators::LOGICAL_AND, _) => parts(node)
-                .into_iter()
-                .all(|part| holds(part, is_available)),
-            (operators::LOGICAL_OR, _) => parts(node)
-                .into_iter()
-                .any(|part| holds(part, is_available)),
-            ("is_available", Some(history)) => scan_of(history).is_some_and(is_available),
-            _ => false,
-        },
+        Expr::Call(call) if call.func_name == "size" => {
+            let mut given = call.target.iter().map(AsRef::as_ref).chain(&call.args);
+            given.any(|scan| scan_of(scan).is_some())
+        }
         _ => false,
     }
 }
 
+/// Whether a part of a condition asks of jobs for nothing but whether they have succeeded.
+fn reads_only_success(node: &IdedExpr) -> bool {
+    !any_part(node, |part| match &part.expr {
+        Expr::Select(select) => !is_namespace(&select.operand) && select.field != "state",
+        Expr::Call(call) => match (call.func_name.as_str(), call.args.as_slice()) {
+            (operators::EQUALS, [one, other]) => ![one, other].into_iter().any(is_succeeded),
+            (operators::INDEX, [of, at]) => {
+                !is_namespace(of) && literal_text(at).is_some_and(|member| member != "state")
+            }
+            (
+                operators::LOGICAL_AND
+                | operators::LOGICAL_OR
+                | operators::GREATER
+                | operators::GREATER_EQUALS
+                // These two are parts of `filter`, `exists` and the like.
+                | operators::ADD
+                | operators::CONDITIONAL
+                | operators::NOT_STRICTLY_FALSE
+                | "size",
+                _,
+            ) => false,
+            (operators::LOGICAL_NOT, [part]) => !matches!(part.expr, Expr::Ident(_)),
+            _ => true,
+        },
+        _ => false,
+    })
+}
+
+fn is_succeeded(node: &IdedExpr) -> bool {
+    literal_text(node) == Some("succeeded")
+}
+
+fn is_namespace(node: &IdedExpr) -> bool {
+    let namespaces = [
+        "scans", "vars", "secrets", "inputs", "project", "workflow", "revision",
+    ];
+    name(node).is_some_and(|name| namespaces.contains(&name))
+}
+
+fn is_scans(node: &IdedExpr) -> bool {
+    name(node) == Some("scans")
+}
+
+fn name(node: &IdedExpr) -> Option<&str> {
+    match &node.expr {
+        Expr::Ident(name) => Some(name.strip_prefix('.').unwrap_or(name)),
+        _ => None,
+    }
+}
+
+/// Whether a node or one below it is such a node.
+fn any_part(node: &IdedExpr, is_it: impl Fn(&IdedExpr) -> bool) -> bool {
+    let mut pending = vec![node];
+    while let Some(node) = pending.pop() {
+        if is_it(node) {
+            return true;
+        }
+        pending.extend(children(&node.expr));
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::groups::tests::named;
     use super::*;
-    use crate::expression::Site;
-
-    fn found(scans: &[(&str, &str)]) -> Vec<String> {
-        let parsed: Vec<(&str, Option<Expression>)> = scans
-            .iter()
-            .map(|(name, text)| {
-                let expr = (!text.is_empty()).then(|| Expression::parse(text, Site::Trigger));
-                (*name, expr.transpose().unwrap())
-            })
-            .collect();
-        let scans: Vec<_> = parsed
-            .iter()
-            .map(|(name, expr)| (*name, expr.as_ref()))
-            .collect();
-        let names = |cycle: Vec<usize>| {
-            let names: Vec<_> = cycle.into_iter().map(|at| scans[at].0).collect();
-            names.join(" ")
-        };
-        endless(&scans).into_iter().map(names).collect()
-    }
 
     #[test]
-    fn only_cycles_that_nothing_ends_are_found() {
+    fn cycles_that_no_result_ends_are_found() {
         let (a, b) = ("scans.a.is_available()", "scans['b'].is_available()");
-        assert_eq!(found(&[("a", b), ("b", a)]), ["a b"]);
+        let found = |scans: &[(&str, &str)]| named(scans, endless);
         assert_eq!(found(&[("a", b), ("b", a), ("c", a)]), ["a b"]);
         let (c, d) = ("scans.c.is_available()", "scans.d.is_available()");
         let two = [("a", b), ("c", d), ("b", a), ("d", c)];
         assert_eq!(found(&two), ["a b", "c d"]);
         assert_eq!(found(&[("a", b), ("b", c), ("c", a)]), ["a b c"]);
-        let either = format!("{b} || {c}");
-        assert_eq!(found(&[("a", &either), ("b", a), ("c", "")]), ["a b"]);
-        let own = format!("({a} && {b}) && true");
-        assert_eq!(found(&[("a", &own), ("b", a)]), ["a b"]);
-        for ended in [
-            format!("{b} && {c}"),
-            format!("{b} && vars.GO == '1'"),
-            format!("{b} && scans.b.has_diff()"),
-            format!("{b} && scans.b.size() < 10"),
-            format!("!{b}"),
-            "scans[vars.X].is_available()".to_owned(),
-            String::new(),
+        // The cases of which the daemon ran away.
+        assert_eq!(
+            found(&[("a", ""), ("b", "true"), ("c", "vars.X == '1'")]),
+            ["b c"]
+        );
+        let of_c = "scans.c[0].state == 'succeeded' || scans.a.is_available()";
+        assert_eq!(
+            found(&[("a", ""), ("b", of_c), ("c", "size(scans.b) >= 0")]),
+            ["b c"]
+        );
+    }
+
+    #[test]
+    fn a_condition_goes_on_unless_every_alternative_asks_for_a_result() {
+        for (expr, expected) in [
+            ("true", true),
+            ("false", false),
+            ("scans.b.is_available()", true),
+            ("!scans.b.is_available()", false),
+            ("scans[vars.X].is_available()", true),
+            ("vars.GO == '1' && scans.b.is_available()", true),
+            ("scans.b.is_available() && scans.b.has_diff()", false),
+            ("scans.b.is_available() || scans.b.has_diff()", true),
+            ("!(scans.b.is_available() && scans.b.has_diff())", false),
+            ("!(!scans.b.is_available() || !true)", true),
+            ("vars.X == '1' ? scans.b.has_diff() : true", true),
+            ("vars.X == '1' ? scans.b.has_diff() : false", false),
+            ("scans.b.has_diff() ? true : false", false),
+            ("size(scans.b) > 3", true),
+            ("3 < scans.b.size()", true),
+            ("scans.b.size() != 3", true),
+            ("!(scans.b.size() < 3)", true),
+            ("scans.b.size() < 3", false),
+            ("scans.b.size() == 3", false),
+            ("3 > size(scans.b)", false),
+            ("size(scans.b) % 2 == 0", false),
+            ("scans.b[0].state == 'succeeded'", true),
+            ("'succeeded' == scans.b[0]['state']", true),
+            ("scans.b[0].state == 'failed'", false),
+            ("scans.b.exists(j, j.state == 'succeeded')", true),
+            ("scans.b.filter(j, j.state == 'succeeded').size() > 0", true),
+            (
+                "scans.b.filter(j, j.state == 'succeeded').size() < 9",
+                false,
+            ),
+            ("scans.b.exists(j, j.trigger == 'cron')", false),
+            ("scans.b[0].trigger == 'cron'", false),
+            ("scans.b[0].outputs.go == 'yes'", false),
+            ("scans.b[0].artifacts.hosts.size > 0", false),
+            ("scans.b[0].id == scans.b[1].id", false),
         ] {
-            let none: [&str; 0] = [];
-            assert_eq!(
-                found(&[("a", &ended), ("b", a), ("c", "")]),
-                none,
-                "{ended}"
-            );
+            let expression = Expression::parse(expr, crate::expression::Site::Trigger).unwrap();
+            assert_eq!(goes_on(&expression), expected, "{expr}");
         }
     }
 }

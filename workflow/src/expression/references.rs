@@ -70,6 +70,11 @@ impl References {
     /// Whether a success of `scan` is a reason to evaluate an `on.expr` with these references: it names the scan, names
     /// no scan at all, or computes the name. The caller excludes the scan's own success.
     pub fn woken_by(&self, scan: &str) -> bool {
-        self.any_scan || self.scans.is_empty() || self.scans.contains(scan)
+        self.is_woken_by_any() || self.scans.contains(scan)
+    }
+
+    /// Whether the success of any other scan is one.
+    pub(super) fn is_woken_by_any(&self) -> bool {
+        self.any_scan || self.scans.is_empty()
     }
 }

@@ -1,5 +1,6 @@
-//! Finds scans that never start by themselves, and scans that start each other for ever. An expression is evaluated when a scan that it names succeeds. So the
-//! expressions of a file form a graph, and a part of it that no schedule and no dispatch reaches never starts.
+//! Finds scans that never start by themselves, and scans that start each other for ever. An expression is evaluated when
+//! a scan that it names succeeds. So the expressions of a file form a graph, and a part of it that no schedule and no
+//! dispatch reaches never starts.
 
 use std::collections::HashMap;
 
@@ -63,11 +64,14 @@ impl Reader<'_> {
     fn endless_cycle(&mut self, first: &Entry, cycle: &[&Entry]) {
         let names = cycle.iter().map(|scan| scan.shown_key());
         let names: Vec<&str> = names.take(SHOWN).collect();
-        let message = format!("the scans {} start each other for ever", listed(&names));
+        let message = format!(
+            "the scans {} start each other for ever: no expression of them depends on a result",
+            listed(&names)
+        );
         let span = self.expr_span(first);
         self.report
             .warning(span, Code::EndlessCycle, message)
-            .hint("add what ends the cycle, such as `scans.X.has_diff()`, or start one of the scans by `cron`");
+            .hint("ask for a result, such as `scans.X.has_diff()`, in one of the expressions, or start one of the scans by `cron`");
     }
 
     fn start(

@@ -4,39 +4,60 @@ use workflow::Scan;
 
 use super::Subject;
 use crate::ledger::Cause;
-use crate::view::View;
-use crate::{Order, ScanKey};
+use crate::limits::CAUSES;
+use crate::{Hops, JobId, Order, ScanKey, Timestamp};
 
-/// The newest success that triggers the scan's expression and for which it has not been evaluated.
-pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Cause> {
-    let references = scan.on.expr.as_ref()?.references();
-    let considered = subject.view.world().considered(&subject.key);
-    subject
-        .workflow
-        .revision
-        .definition
-        .scans()
-        .filter(|other| other.name != scan.name && references.woken_by(other.name.as_str()))
-        .filter_map(|other| newest_success(subject.view, subject.key.workflow, other))
-        .filter(|(order, _)| *order > considered)
-        .max_by_key(|(order, _)| *order)
-        .map(|(_, cause)| cause)
+/// The successes that trigger a scan's expression and for which it has not been evaluated: at most one of each scan, the
+/// newest.
+pub(super) struct Unseen {
+    /// The newest of all.
+    pub(super) cause: Cause,
+    /// Their jobs, newest first, as many as a job names.
+    pub(super) causes: Vec<JobId>,
+    /// The largest place in a chain of causes of those that belong to the scan's own group.
+    in_group: Option<Hops>,
 }
 
-fn newest_success(
-    view: &View<'_>,
-    workflow: crate::WorkflowId,
-    scan: &Scan,
-) -> Option<(Order, Cause)> {
-    let key = ScanKey {
-        workflow,
-        scan: scan.name.clone(),
-    };
-    let head = view.head(&key);
-    let success = head.successes.first()?;
-    let cause = Cause::Success {
-        scan: scan.name.to_string(),
-        job: success.job,
-    };
-    Some((success.order, cause))
+impl Unseen {
+    /// The place in its chain of causes of the job that they make, in a group of so many scans.
+    pub(super) fn hops(&self, scans: usize, time: Timestamp) -> Hops {
+        self.in_group
+            .map_or_else(Hops::default, |hops| hops.next(scans, time))
+    }
+}
+
+/// None if no success is unseen.
+pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
+    let references = scan.on.expr.as_ref()?.references();
+    let considered = subject.view.world().considered(&subject.key);
+    let group = subject.group();
+    let mut found: Vec<(Order, JobId, &Scan)> = Vec::new();
+    let mut in_group: Option<Hops> = None;
+    for other in subject.workflow.revision.definition.scans() {
+        if other.name == scan.name || !references.woken_by(other.name.as_str()) {
+            continue;
+        }
+        let head = subject.view.head(&ScanKey {
+            workflow: subject.key.workflow,
+            scan: other.name.clone(),
+        });
+        let newest = head.successes.first();
+        let Some(success) = newest.filter(|success| success.order > considered) else {
+            continue;
+        };
+        found.push((success.order, success.job, other));
+        if group.is_some_and(|group| group.contains(&other.name)) {
+            in_group = in_group.max(Some(success.hops));
+        }
+    }
+    found.sort_unstable_by_key(|(order, ..)| std::cmp::Reverse(*order));
+    let (_, job, newest) = found.first()?;
+    Some(Unseen {
+        cause: Cause::Success {
+            scan: newest.name.to_string(),
+            job: *job,
+        },
+        causes: found.iter().take(CAUSES).map(|(_, job, _)| *job).collect(),
+        in_group,
+    })
 }

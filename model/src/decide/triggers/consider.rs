@@ -7,7 +7,6 @@ use super::cause::unseen;
 use super::{Obstacle, Subject, not_made, replace};
 use crate::change::Change;
 use crate::decide::{Command, Decision, Refusal, Urgency};
-use crate::job::Trigger;
 use crate::ledger::{Evaluation, LedgerRecord, Outcome};
 use crate::moment::Moment;
 use crate::view::{View, histories, unreadable};
@@ -73,7 +72,7 @@ pub(in crate::decide) fn consider(
     let Some(expression) = &scan.on.expr else {
         return Ok(Vec::new());
     };
-    let Some(cause) = unseen(&subject, scan) else {
+    let Some(unseen) = unseen(&subject, scan) else {
         return Ok(Vec::new());
     };
     let suspension = view.world().suspension(key);
@@ -105,7 +104,7 @@ pub(in crate::decide) fn consider(
             let id = JobId::next(*latest, moment.now, moment.entropy);
             *latest = id;
             changes.extend(replace(&replaced, id, &mut head, moment)?);
-            let job = subject.job(scan, id, Trigger::Expr, Reason::ExpressionTrue, moment);
+            let job = subject.job_of_expression(scan, id, &unseen, moment);
             head.latest_job = head.latest_job.max(id);
             changes.push(Change::Job(Arc::new(job)));
             Outcome::Made { job: id }
@@ -116,7 +115,7 @@ pub(in crate::decide) fn consider(
     }
     let record = LedgerRecord {
         at: moment.now,
-        cause,
+        cause: unseen.cause,
         evaluation: Some(evaluation),
         outcome,
     };

@@ -10,6 +10,7 @@ use crate::testing::{House, complete_all, key};
 use crate::{Actor, Change, JobId, JobState, Reason, RunnerId, Timestamp, Trigger, WorkflowId};
 
 mod clock;
+mod cycles;
 
 const LOOP: &str = "
 scans:
@@ -95,40 +96,6 @@ impl Scene {
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
-}
-
-#[test]
-fn scans_that_start_each_other_for_ever_keep_a_distance() {
-    let waits = |scan: &str| format!("on: {{ expr: scans.{scan}.is_available(), dispatch: {{}} }}");
-    let steps = "steps: [ { run: x } ]";
-    let text = format!(
-        "scans:\n  a: {{ {}, {steps} }}\n  b: {{ {}, {steps} }}\n  c: {{ {}, {steps} }}\n",
-        waits("b"),
-        waits("a"),
-        waits("a")
-    );
-    for pause in [TimeDelta::zero(), TimeDelta::seconds(1)] {
-        let mut house = House::new();
-        house.cycle_pause = pause;
-        let workflow = house.push("ring", &text);
-        let runner = house.runner("first", &[]);
-        let first = house.dispatch(workflow, "a", json!({})).unwrap();
-        assert_eq!(house.world.job(first).unwrap().not_before, None);
-        let token = house.claim(first, runner).unwrap();
-        house.run(complete_all(first, token)).unwrap();
-        let made = |scan: &str| house.world.jobs_of(&key(workflow, scan)).next().unwrap();
-        let due = (pause > TimeDelta::zero()).then(|| house.now + pause);
-        assert_eq!(made("b").not_before, due);
-        // It follows the cycle and is not in it.
-        assert_eq!(made("c").not_before, None);
-        let why = made("b").waits_for_its_time(house.now);
-        assert_eq!(
-            why.map(|why| why.to_string()),
-            due.map(|_| {
-                "its scan and others start each other for ever, so it waits until 2026-09-21T14:13:21.000Z".to_owned()
-            })
-        );
-    }
 }
 
 #[test]

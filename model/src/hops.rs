@@ -1,0 +1,165 @@
+//! How far a chain of causes has come within a group: scans that can wake each other, so that each success may start the
+//! next job for ever. Such jobs wait from the second lap on, and people are told of a group that goes in a circle.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+use workflow::ScanName;
+
+use crate::limits::{CIRCLE_LAPS, CYCLE_PAUSE_LEAST, QUICK_LAP};
+use crate::revision::WorkflowRef;
+use crate::viewer::Seen;
+use crate::{JobId, Timestamp, is_zero};
+
+/// The place of a job in its chain of causes, counted since the last slot of a schedule, dispatch or cause from outside
+/// its group. Of several causes the largest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub struct Hops {
+    /// How many jobs of the group stand before it.
+    pub count: u64,
+    /// How many laps of under a minute each were the last ones, without a longer one between them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub quick_laps: u64,
+    /// When its lap began. In the world's time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lap_began: Option<Timestamp>,
+}
+
+impl Hops {
+    /// Whether no job of the group stands before it.
+    pub fn is_none(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The place of a job that this one's success has made. The group has so many scans; `time` is the world's.
+    #[must_use]
+    pub(crate) fn next(self, scans: usize, time: Timestamp) -> Self {
+        let count = self.count.saturating_add(1);
+        let ends_lap = count.checked_rem(scans as u64) == Some(0);
+        match self.lap_began {
+            Some(began) if ends_lap => Self {
+                count,
+                quick_laps: if time - began < QUICK_LAP {
+                    self.quick_laps.saturating_add(1)
+                } else {
+                    0
+                },
+                lap_began: Some(time),
+            },
+            began => Self {
+                count,
+                lap_began: began.or(Some(time)),
+                ..self
+            },
+        }
+    }
+
+    /// The pause before a job at this place in a group of so many scans: none in the first lap.
+    pub(crate) fn pause(self, scans: usize, cycle_pause: TimeDelta) -> Option<TimeDelta> {
+        let laps = self.count.checked_div(scans as u64)?;
+        (laps > 0).then(|| cycle_pause.max(CYCLE_PAUSE_LEAST))
+    }
+
+    /// Whether its group goes in a circle, so that people should know.
+    const fn is_circle(self) -> bool {
+        self.quick_laps > CIRCLE_LAPS
+    }
+}
+
+/// A group that goes in a circle: one of its jobs is not over, and more than a hundred laps of under a minute each have
+/// led to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Circle {
+    pub workflow: WorkflowRef,
+    /// The scans of the group, by name.
+    pub scans: Vec<ScanName>,
+    /// How many such laps.
+    pub laps: u64,
+    /// The job.
+    pub job: JobId,
+}
+
+impl Seen<'_> {
+    /// The groups that go in a circle.
+    pub fn circles(self) -> Vec<Circle> {
+        let mut found = BTreeMap::new();
+        for job in self.jobs().filter(|job| job.hops.is_circle()) {
+            let Some(workflow) = self.workflow(job.workflow.id) else {
+                continue;
+            };
+            let Some(group) = workflow.revision.definition.group(job.scan.as_str()) else {
+                continue;
+            };
+            let circle = Circle {
+                workflow: workflow.record.reference(),
+                scans: group.iter().cloned().collect(),
+                laps: job.hops.quick_laps,
+                job: job.id,
+            };
+            let key = (job.workflow.id, group.first().cloned());
+            let known = found.entry(key).or_insert_with(|| circle.clone());
+            if known.laps < circle.laps {
+                *known = circle;
+            }
+        }
+        found.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + TimeDelta::seconds(seconds)
+    }
+
+    #[test]
+    fn a_pause_comes_from_the_second_lap_on_and_is_never_too_short() {
+        let second = TimeDelta::seconds(1);
+        let mut hops = Hops::default();
+        let mut pauses = Vec::new();
+        for hop in 0..6 {
+            pauses.push(hops.pause(3, second));
+            hops = hops.next(3, at(hop));
+        }
+        let pause = Some(second);
+        assert_eq!(pauses, [None, None, None, pause, pause, pause]);
+        assert_eq!(hops.pause(3, TimeDelta::zero()), Some(CYCLE_PAUSE_LEAST));
+    }
+
+    #[test]
+    fn laps_of_under_a_minute_are_counted_until_one_is_longer() {
+        let mut hops = Hops::default();
+        let mut time = 0;
+        let mut lap = |hops: Hops, seconds: i64| {
+            time += seconds;
+            let half = hops.next(2, at(time - seconds / 2));
+            half.next(2, at(time))
+        };
+        for _ in 0..=CIRCLE_LAPS {
+            assert!(!hops.is_circle());
+            hops = lap(hops, 59);
+        }
+        assert!(hops.is_circle());
+        assert_eq!((hops.count, hops.quick_laps), (202, 101));
+        hops = lap(hops, 60);
+        assert_eq!((hops.count, hops.quick_laps), (204, 0));
+        assert!(!hops.is_circle());
+    }
+
+    #[test]
+    fn the_largest_of_several_causes_counts_first_by_its_hops() {
+        let few = Hops {
+            count: 3,
+            quick_laps: 1,
+            lap_began: Some(at(9)),
+        };
+        let many = Hops {
+            count: 4,
+            ..Hops::default()
+        };
+        assert_eq!(few.max(many), many);
+    }
+}

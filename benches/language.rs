@@ -71,6 +71,7 @@ fn context(jobs: usize) -> Context {
         successes: jobs as u64,
         newest_successes: Vec::new(),
         newest_success_ids: Vec::new(),
+        news: None,
     };
     Context {
         job: None,

@@ -118,6 +118,7 @@ fn cause(cause: Cause) -> wire::LedgerCause {
             scan,
             job: job.uuid(),
         },
+        Cause::Activation { revision } => wire::LedgerCause::Activation { revision },
         Cause::Claim { job } => wire::LedgerCause::Claim { job: job.uuid() },
         Cause::Clock { cursor } => wire::LedgerCause::Clock { cursor },
         Cause::Repeats { first, last, count } => wire::LedgerCause::Repeats { first, last, count },
@@ -135,6 +136,7 @@ fn evaluation(evaluation: Evaluation) -> wire::Evaluation {
                     size: read.size,
                     available: read.available,
                     diff: read.diff,
+                    news: read.news,
                     successes: read.successes.iter().map(ToString::to_string).collect(),
                 };
                 (name, read)

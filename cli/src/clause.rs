@@ -50,6 +50,7 @@ pub(crate) fn scan_read(history: ScanHistory) -> ScanRead {
         size: history.size,
         available: history.available,
         diff: history.has_diff(None),
+        news: history.news.is_some().then(|| history.has_news(None)),
         successes: history.newest_success_ids,
     }
 }
@@ -93,15 +94,17 @@ pub(crate) fn scan_line(scan: &str, read: &ScanRead) -> String {
         size,
         available,
         diff,
+        news,
         successes,
     } = read;
+    let news = news.map_or_else(String::new, |news| format!(", has_news() {news}"));
     let successes = if successes.is_empty() {
         "none".to_owned()
     } else {
         successes.join(", ")
     };
     clean(&format!(
-        "of {scan}: size() {size}, is_available() {available}, has_diff() {diff}; newest successes {successes}"
+        "of {scan}: size() {size}, is_available() {available}, has_diff() {diff}{news}; newest successes {successes}"
     ))
 }
 
@@ -136,17 +139,23 @@ mod tests {
 
     #[test]
     fn a_scan_is_shown_with_its_newest_successes() {
-        let line = |successes: &[&str]| {
+        let line = |news, successes: &[&str]| {
             let read = ScanRead {
                 size: 3,
                 available: true,
                 diff: false,
+                news,
                 successes: successes.iter().map(ToString::to_string).collect(),
             };
             scan_line("hosts", &read)
         };
-        let head = "of hosts: size() 3, is_available() true, has_diff() false; newest successes";
-        assert_eq!(line(&["j5", "j4"]), format!("{head} j5, j4"));
-        assert_eq!(line(&[]), format!("{head} none"));
+        let head = "of hosts: size() 3, is_available() true, has_diff() false";
+        let two = line(None, &["j5", "j4"]);
+        assert_eq!(two, format!("{head}; newest successes j5, j4"));
+        let none = line(Some(true), &[]);
+        assert_eq!(
+            none,
+            format!("{head}, has_news() true; newest successes none")
+        );
     }
 }

@@ -24,6 +24,10 @@ pub struct ArmedExpr {
     pub expression: String,
     /// Only later successes trigger it.
     pub since: Order,
+    /// The activation after which it is evaluated once without a success. Only an expression that names `has_news` has
+    /// one: a scan that is new, or was mended, must not wait for another success to work on what it has not processed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub look: Option<Order>,
 }
 
 /// Since when a schedule is active.
@@ -37,9 +41,10 @@ pub struct ArmedCron {
 }
 
 /// The triggers of a definition that becomes active now. An unchanged schedule or expression keeps its start. A new or
-/// changed one starts now (design section 4).
+/// changed one starts now (design section 4). `replaced` is the definition until now.
 pub(crate) fn arm(
     before: Option<&BTreeMap<ScanName, Armed>>,
+    replaced: Option<&Workflow>,
     definition: &Workflow,
     now: Timestamp,
     order: Order,
@@ -50,7 +55,7 @@ pub(crate) fn arm(
             let known = before.and_then(|before| before.get(&scan.name));
             let armed = Armed {
                 cron: arm_cron(known, scan, now),
-                expr: arm_expr(known, scan, order),
+                expr: arm_expr(known, is_same(replaced, scan), scan, order),
             };
             (armed.cron.is_some() || armed.expr.is_some()).then(|| (scan.name.clone(), armed))
         })
@@ -70,13 +75,25 @@ fn arm_cron(known: Option<&Armed>, scan: &Scan, now: Timestamp) -> Option<ArmedC
     })
 }
 
-fn arm_expr(known: Option<&Armed>, scan: &Scan, order: Order) -> Option<ArmedExpr> {
-    let expression = scan.on.expr.as_ref()?.source().to_owned();
+fn arm_expr(known: Option<&Armed>, is_same: bool, scan: &Scan, order: Order) -> Option<ArmedExpr> {
+    let expr = scan.on.expr.as_ref()?;
+    let expression = expr.source().to_owned();
     let unchanged = known
         .and_then(|known| known.expr.as_ref())
         .filter(|known| known.expression == expression);
+    let look = match unchanged {
+        Some(known) if is_same => known.look,
+        Some(_) | None => (!expr.references().news.is_empty()).then_some(order),
+    };
     Some(ArmedExpr {
         since: unchanged.map_or(order, |known| known.since),
         expression,
+        look,
     })
+}
+
+/// Whether the scan is in the replaced definition and means the same there.
+fn is_same(replaced: Option<&Workflow>, scan: &Scan) -> bool {
+    let before = replaced.and_then(|replaced| replaced.scan(scan.name.as_str()));
+    before.is_some_and(|before| before.digest() == scan.digest())
 }

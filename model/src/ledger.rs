@@ -37,6 +37,11 @@ pub enum Cause {
         /// Its newest successful job.
         job: JobId,
     },
+    /// A revision added or changed the scan, whose expression asks for news.
+    Activation {
+        /// Its number.
+        revision: u64,
+    },
     /// A runner asked for a job that the expression had made.
     Claim { job: JobId },
     /// The clock is behind the cursor of the schedule.
@@ -88,6 +93,9 @@ pub struct ScanRead {
     pub available: bool,
     /// The value of `has_diff()`.
     pub diff: bool,
+    /// The value of `has_news()`, if the expression asks for news of the scan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub news: Option<bool>,
     /// Its two newest successful jobs, newest first.
     pub successes: Vec<JobId>,
 }

@@ -90,7 +90,7 @@ pub use revision::{
     WorkflowRef, WorkflowStatus,
 };
 pub use runner::{Registration, Runner, Session};
-pub use scan_head::{Digests, ScanHead, Success, Tail, Totals, digests_of};
+pub use scan_head::{Digests, Processed, ScanHead, Success, Tail, Totals, digests_of};
 pub use schedule::{Upcoming, upcoming};
 pub use scope::{ParseScopeError, Scope, Scopes};
 pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey, SecretValue};

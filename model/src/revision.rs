@@ -70,7 +70,7 @@ impl WorkflowRecord {
     #[must_use]
     pub fn rearmed(self, definition: &Workflow, now: Timestamp, order: Order) -> Self {
         Self {
-            armed: arm(None, definition, now, order),
+            armed: arm(None, None, definition, now, order),
             ..self
         }
     }

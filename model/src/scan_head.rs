@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
-use crate::job::{EndState, Job};
+use crate::job::{EndState, Job, Run};
 use crate::ledger::Repeats;
 use crate::{Hops, JobId, Order, Reason, ScanKey, Timestamp, WorkflowId};
 
@@ -22,6 +22,12 @@ pub struct ScanHead {
     pub totals: Totals,
     /// The newest two successes, newest first.
     pub successes: Vec<Success>,
+    /// Of how many scans it has processed a success.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub processed_scans: usize,
+    /// What its successful jobs have processed of other scans. It has a file of its own, like the digests of successes.
+    #[serde(skip)]
+    pub processed: BTreeMap<ScanName, Processed>,
     /// Where the next history line goes.
     pub history: Tail,
     /// Up to where the slots of its schedule have been handled.
@@ -55,6 +61,8 @@ impl ScanHead {
             latest_claim: None,
             totals: Totals::NONE,
             successes: Vec::new(),
+            processed_scans: 0,
+            processed: BTreeMap::new(),
             history: Tail { page: 0, bytes: 0 },
             cron_cursor: None,
             considered: None,
@@ -87,10 +95,61 @@ impl ScanHead {
         }
     }
 
-    /// Whether one of the newest two successes has an artifact.
+    /// Whether something of it is stored beside it as [`Digests`].
     pub fn has_digests(&self) -> bool {
-        self.successes.iter().any(|success| success.artifacts > 0)
+        let has_artifacts = self.successes.iter().any(|success| success.artifacts > 0);
+        has_artifacts || self.processed_scans > 0
     }
+
+    /// Notes what a successful job has processed, as frozen in its context. Of two jobs the one that was claimed later
+    /// counts, whichever ends first.
+    pub(crate) fn process(&mut self, run: &Run) {
+        for (name, history) in &run.context.scans {
+            let success = history
+                .newest_success_ids
+                .first()
+                .zip(history.newest_successes.first())
+                .filter(|_| history.news.is_some());
+            let parsed = success.and_then(|(job, digests)| {
+                let scan = ScanName::new(name.as_str()).ok()?;
+                Some((scan, job.parse().ok()?, digests.clone()))
+            });
+            let Some((scan, success, digests)) = parsed else {
+                continue;
+            };
+            let known = self.processed.get(&scan);
+            if known.is_none_or(|known| known.claimed < run.claimed) {
+                let processed = Processed {
+                    success,
+                    claimed: run.claimed,
+                    digests,
+                };
+                self.processed.insert(scan, processed);
+            }
+        }
+        self.processed_scans = self.processed.len();
+    }
+
+    /// Whether it is lost what was processed, or not read yet.
+    pub fn lacks_processed(&self) -> bool {
+        self.processed.len() < self.processed_scans
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// A success of another scan that a successful job has processed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Processed {
+    /// The job of the other scan.
+    pub success: JobId,
+    /// When the job that has processed it was claimed, in the order of decisions.
+    pub claimed: Order,
+    /// Artifact name to content digest.
+    pub digests: BTreeMap<String, String>,
 }
 
 /// Lifetime counters.
@@ -211,13 +270,17 @@ pub fn digests_of(job: &Job) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The artifact digests of a scan's newest two successes. In memory, the head holds them.
+/// The artifact digests of a scan's newest two successes, and of those of other scans that it has processed. In memory,
+/// the head holds them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digests {
     pub workflow: WorkflowId,
     pub scan: ScanName,
     /// Success to artifact name to content digest.
     pub successes: BTreeMap<JobId, BTreeMap<String, String>>,
+    /// What it has processed of other scans.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub processed: BTreeMap<ScanName, Processed>,
 }
 
 impl Digests {
@@ -229,6 +292,7 @@ impl Digests {
             successes: successes
                 .map(|success| (success.job, success.digests.clone()))
                 .collect(),
+            processed: head.processed.clone(),
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
 use workflow::{
-    ArtifactSummary, Context, EngineError, Expression, JobSummary, Reach, References, Sandbox,
-    Scan, ScanHistory, ScanName,
+    ArtifactSummary, Context, EngineError, Expression, JobSummary, News, Processed, Reach,
+    References, Sandbox, Scan, ScanHistory, ScanName,
 };
 
 use crate::frozen;
@@ -123,6 +123,9 @@ impl<'a> View<'a> {
                     references.jobs.get(scan.name.as_str()).copied()
                 };
                 let mut history = self.history(holder, &scan.name, reach, evaluated);
+                if references.news.contains(scan.name.as_str()) {
+                    history.news = Some(self.news(holder, &scan.name));
+                }
                 if !references.outputs {
                     history.jobs.iter_mut().for_each(|job| job.outputs.clear());
                 }
@@ -158,6 +161,19 @@ impl<'a> View<'a> {
                 .iter()
                 .map(|success| success.job.to_string())
                 .collect(),
+            news: None,
+        }
+    }
+
+    /// What `holder` has processed of a scan.
+    fn news(&self, holder: &ScanKey, scan: &ScanName) -> News {
+        let head = self.head(holder);
+        let processed = head.processed.get(scan);
+        News {
+            processed: processed.map(|processed| Processed {
+                id: processed.success.to_string(),
+                artifacts: processed.digests.clone(),
+            }),
         }
     }
 
@@ -188,6 +204,13 @@ impl<'a> View<'a> {
             jobs.insert(ended.job, ended.line.summary());
         }
         let reachable = match reach {
+            Reach::Success => {
+                let newest = self.head(scan).successes.first().map(|success| success.job);
+                let newest = newest.and_then(|newest| jobs.remove(&newest));
+                let is_success = |job: &JobSummary| job.state == EndState::Succeeded.name();
+                let found = newest.or_else(|| jobs.into_values().rev().find(is_success));
+                return found.into_iter().collect();
+            }
             Reach::Newest(count) => count.min(HISTORY_JOBS),
             Reach::All => HISTORY_JOBS,
         };
@@ -196,7 +219,7 @@ impl<'a> View<'a> {
             let is_success = job.state == EndState::Succeeded.name();
             successes += usize::from(is_success);
             let is_kept = match reach {
-                Reach::Newest(_) => at < reachable,
+                Reach::Success | Reach::Newest(_) => at < reachable,
                 Reach::All => at < reachable || (is_success && successes <= HISTORY_SUCCESSES),
             };
             is_kept.then_some(job)
@@ -257,6 +280,7 @@ impl<'a> View<'a> {
                 size: scan.size,
                 available: scan.available,
                 diff: scan.has_diff(None),
+                news: scan.news.is_some().then(|| scan.has_news(None)),
                 successes: head.successes.iter().map(|success| success.job).collect(),
             };
             (name.clone(), read)

@@ -193,7 +193,9 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         ["workflows", _, "workflow.json"] => "it is rebuilt from the newest revision",
         ["workflows", _, "scans", _, file] => match *file {
             "head.json" | "retention.json" => "it is rebuilt from the history of the scan",
-            "digests.json" => "it is rebuilt from the jobs of the scan",
+            "digests.json" => {
+                "what the scan has processed of others is not known any more; the rest is rebuilt from the jobs of the scan"
+            }
             "suspension.json" => "the scan is not suspended any more; suspend it again",
             "repeats.json" => "the newest equal evaluations are missing in the ledger of the scan",
             _ => return None,

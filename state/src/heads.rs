@@ -66,6 +66,9 @@ fn end_of(key: &Key, tail: Tail, length: Length) -> Tail {
     }
 }
 
+/// What the loss of it means.
+pub(crate) const PROCESSED_LOST: &str = "it is lost what the scan has processed of others: `has_news()` is true for their newest successes until a job of the scan succeeds";
+
 /// What is stored beside a head and in memory with it.
 #[derive(Default)]
 pub(crate) struct Beside {
@@ -73,7 +76,8 @@ pub(crate) struct Beside {
     pub(crate) repeats: Option<Repeats>,
 }
 
-/// A head with what is stored beside it. Digests that are lost are found again in the records of the jobs.
+/// A head with what is stored beside it. Digests of successes that are lost are found again in the records of the jobs.
+/// What was processed is not.
 pub(crate) async fn whole(
     reader: &StoreReader,
     head: Arc<ScanHead>,
@@ -81,6 +85,13 @@ pub(crate) async fn whole(
 ) -> Arc<ScanHead> {
     let mut head = Arc::unwrap_or_clone(head);
     head.repeats = beside.repeats;
+    if let Some(digests) = &beside.digests {
+        head.processed = digests.processed.clone();
+    }
+    if head.lacks_processed() {
+        tracing::error!(workflow = %head.workflow, scan = %head.scan, "{PROCESSED_LOST}");
+    }
+    head.processed_scans = head.processed.len();
     for success in &mut head.successes {
         let known = beside.digests.as_ref();
         if let Some(known) = known.and_then(|known| known.successes.get(&success.job)) {

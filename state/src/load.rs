@@ -198,7 +198,10 @@ impl Loading {
                 let retention = rebuilt::retention_after_loss(reader, &head).await?;
                 world.apply(&Change::Retention(Arc::new(retention)));
             }
-            world.apply(&Change::Head(Arc::new(head)));
+            // What was processed is beside the head. The history does not tell it.
+            let beside = self.beside.remove(&head.key()).unwrap_or_default();
+            let head = heads::whole(reader, Arc::new(head), beside).await;
+            world.apply(&Change::Head(head));
         }
         world.finish_loading();
         Ok(Loaded {

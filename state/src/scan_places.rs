@@ -23,6 +23,12 @@ pub(crate) fn is_head(key: &Key) -> bool {
     )
 }
 
+/// The key of the head beside the digests at this path.
+pub(crate) fn head_beside(digests: &str) -> Option<Key> {
+    let folder = digests.strip_suffix("/digests.json")?;
+    Key::new(format!("{folder}/head.json")).ok()
+}
+
 /// The scan whose record belongs at this key; `place` makes keys of such records. None when no readable text of the
 /// workflow defines it.
 pub(crate) async fn scan_at(

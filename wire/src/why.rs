@@ -125,6 +125,11 @@ pub enum LedgerCause {
     Resumed { slot: DateTime<Utc> },
     /// A scan succeeded.
     Success { scan: String, job: Uuid },
+    /// A revision added or changed the scan, whose expression asks for news.
+    Activation {
+        /// The number of the revision.
+        revision: u64,
+    },
     /// A runner claimed the job that the expression had made.
     Claim { job: Uuid },
     /// The clock was behind the time up to which the schedule had been followed.
@@ -208,6 +213,9 @@ pub struct ScanRead {
     pub available: bool,
     /// The value of `has_diff()`.
     pub diff: bool,
+    /// The value of `has_news()`, if the expression asks for news of the scan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub news: Option<bool>,
     /// Its two newest successful jobs, newest first.
     pub successes: Vec<String>,
 }

@@ -83,6 +83,26 @@ pub struct ScanHistory {
     /// The ids of these successes, in the same order, for explanations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub newest_success_ids: Vec<String>,
+    /// What the scan that asks has processed of this one. Only there if it asks by `has_news()` or `processed()`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub news: Option<News>,
+}
+
+/// What decides whether the newest success of a scan is news.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct News {
+    /// Absent if no success has been processed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processed: Option<Processed>,
+}
+
+/// A success of another scan that a successful job of the asking scan has read: `scans.X.processed()`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Processed {
+    /// The job of the other scan. Retention may have removed it.
+    pub id: String,
+    /// Artifact name to content digest.
+    pub artifacts: BTreeMap<String, String>,
 }
 
 /// A job of a scan's history: `scans.X[i]`.
@@ -155,10 +175,45 @@ impl ScanHistory {
         }
     }
 
+    /// The result of `has_news()`, or of `has_news('name')` for one artifact: an artifact of the newest success has
+    /// other content than the processed one. An artifact that the newest success lacks is no news. If nothing was
+    /// processed, the success itself is.
+    pub fn has_news(&self, artifact: Option<&str>) -> bool {
+        let Some(newest) = self.newest_successes.first() else {
+            return false;
+        };
+        let Some(processed) = self.processed() else {
+            return artifact.is_none_or(|name| newest.contains_key(name));
+        };
+        let mut asked = newest
+            .iter()
+            .filter(|(name, _)| artifact.is_none_or(|artifact| artifact == name.as_str()));
+        asked.any(|(name, digest)| processed.artifacts.get(name) != Some(digest))
+    }
+
+    /// What the scan that asks has processed of this one.
+    pub fn processed(&self) -> Option<&Processed> {
+        self.news.as_ref()?.processed.as_ref()
+    }
+
+    /// The place of the newest success among jobs of this scan: that of `last_success()`.
+    pub(crate) fn place_of_success<'j>(
+        &self,
+        jobs: impl Iterator<Item = &'j JobSummary> + Clone,
+    ) -> Option<usize> {
+        let newest = self.newest_success_ids.first();
+        let known = newest.and_then(|newest| jobs.clone().position(|job| job.id == *newest));
+        known.or_else(|| jobs.clone().position(|job| job.state == SUCCEEDED))
+    }
+
     /// The part that an expression with this reach can read.
-    fn narrowed(&self, reach: Option<&Reach>, with_outputs: bool) -> Self {
+    fn narrowed(&self, reach: Option<&Reach>, with_outputs: bool, with_news: bool) -> Self {
         let jobs = match reach {
             None => &[],
+            Some(Reach::Success) => {
+                let place = self.place_of_success(self.jobs.iter());
+                place.map_or(&[][..], |at| self.jobs.get(at..=at).unwrap_or_default())
+            }
             Some(Reach::Newest(count)) => self.jobs.get(..*count).unwrap_or(&self.jobs),
             Some(Reach::All) => self.jobs.as_slice(),
         };
@@ -169,6 +224,7 @@ impl ScanHistory {
             successes: self.successes,
             newest_successes: self.newest_successes.clone(),
             newest_success_ids: self.success_ids(),
+            news: self.news.clone().filter(|_| with_news),
         }
     }
 
@@ -215,7 +271,9 @@ impl Context {
                 known
                     .map(|(name, scan)| {
                         let reach = references.jobs.get(name);
-                        (name.clone(), scan.narrowed(reach, references.outputs))
+                        let with_news = references.news.contains(name);
+                        let scan = scan.narrowed(reach, references.outputs, with_news);
+                        (name.clone(), scan)
                     })
                     .collect()
             },

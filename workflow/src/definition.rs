@@ -199,13 +199,14 @@ impl Triggers {
         const SCAN: usize = 21;
         const CRON: usize = 133;
         const EXPR: usize = 97;
+        const LOOK: usize = 48;
         let cron = self.cron.as_ref().map_or(0, |cron| {
             CRON + json_bytes(cron.source()) + json_bytes(self.timezone.name())
         });
-        let expr = self
-            .expr
-            .as_ref()
-            .map_or(0, |expr| EXPR + json_bytes(expr.source()));
+        let expr = self.expr.as_ref().map_or(0, |expr| {
+            let asks_for_news = !expr.references().news.is_empty();
+            EXPR + json_bytes(expr.source()) + if asks_for_news { LOOK } else { 0 }
+        });
         match cron + expr {
             0 => 0,
             both => SCAN + json_bytes(name.as_str()) + both,

@@ -45,8 +45,8 @@ use pattern::Pattern;
 pub(crate) use quoted::string_end;
 pub use references::{Reach, References};
 pub use sandbox::Sandbox;
-pub(crate) use site::Names;
 pub use site::Site;
+pub(crate) use site::{Holder, Names};
 pub use value::Value;
 
 use crate::context::Context;

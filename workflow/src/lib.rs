@@ -36,7 +36,9 @@ mod timezone;
 mod yaml;
 
 pub use checkout::Checkout;
-pub use context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory, StepSummary};
+pub use context::{
+    ArtifactSummary, Context, JobIdentity, JobSummary, News, Processed, ScanHistory, StepSummary,
+};
 pub use cron::Cron;
 pub use definition::{
     Artifact, CatchUp, NotifyOn, Overlap, Retry, Scan, Step, Triggers, UploadOn, Variable, Workflow,

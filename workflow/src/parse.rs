@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use crate::definition::{Scan, Variable, Workflow};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::expression::{Names, Sandbox};
+use crate::expression::{Holder, Names, Sandbox};
 use crate::limits::{FILE_BYTES, TITLE_CHARS};
 use crate::names::ScanName;
 use crate::position::Span;
@@ -172,6 +172,7 @@ impl Reader<'_> {
             .collect();
         let shared = Names {
             scans: Some(Arc::clone(&scans)),
+            holder: Holder::EveryScan,
             inputs: declared::common(&inputs),
             steps: None,
             steps_before: 0,
@@ -182,6 +183,7 @@ impl Reader<'_> {
         for ((entry, triggers), inputs) in entries.iter().zip(triggers).zip(inputs) {
             let names = Names {
                 scans: Some(Arc::clone(&scans)),
+                holder: Holder::Scan(entry.key.to_string()),
                 inputs,
                 steps: declared::steps(&entry.value),
                 steps_before: usize::MAX,

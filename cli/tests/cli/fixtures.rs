@@ -335,6 +335,7 @@ pub(crate) fn why() -> Why {
         size: 3,
         available: true,
         diff: true,
+        news: None,
         successes: ids(&[5, 4]),
     };
     let evaluation = Evaluation {

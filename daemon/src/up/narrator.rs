@@ -259,6 +259,10 @@ async fn cause(handle: &Handle, job: &Job) -> Option<String> {
             "{scan} succeeded, and {} is true",
             expression.trim()
         )),
+        Cause::Activation { revision } => Some(format!(
+            "revision {revision} added or changed the scan, and {} is true",
+            expression.trim()
+        )),
         Cause::Slots { .. }
         | Cause::Resumed { .. }
         | Cause::Claim { .. }

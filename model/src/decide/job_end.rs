@@ -77,6 +77,9 @@ fn count(head: &mut ScanHead, job: &Job, state: EndState, moment: &Moment<'_>) {
             };
             head.successes.insert(0, success);
             head.successes.truncate(2);
+            if let Some(run) = job.state.run() {
+                head.process(run);
+            }
         }
         EndState::Failed | EndState::Cancelled | EndState::Skipped => {}
     }

@@ -62,6 +62,7 @@ impl Command for Activate {
                 file: self.file,
                 armed: arm(
                     before.active_triggers(),
+                    Some(&newest.definition),
                     &self.definition,
                     moment.now,
                     moment.order,
@@ -101,6 +102,7 @@ impl Command for Activate {
             revision: reference.clone(),
             armed: arm(
                 before.and_then(|before| before.active_triggers()),
+                newest.map(|newest| &*newest.definition),
                 &self.definition,
                 moment.now,
                 moment.order,

@@ -7,7 +7,7 @@ use workflow::{Overlap, Scan};
 use super::World;
 use crate::job::Trigger;
 use crate::revision::{ActiveWorkflow, WorkflowRecord, WorkflowStatus};
-use crate::{Order, ScanKey, Timestamp};
+use crate::{ArmedExpr, Order, ScanKey, Timestamp};
 
 impl World {
     /// Scans whose schedule has a due slot that no job blocks.
@@ -52,7 +52,7 @@ impl World {
         self.triggers.cursors.get(scan).copied()
     }
 
-    /// Scans whose expression has not been evaluated for a success yet, and that no job blocks.
+    /// Scans whose expression has not been evaluated for a success or an activation yet, and that no job blocks.
     pub fn unseen(&self) -> Vec<ScanKey> {
         self.triggers
             .unseen
@@ -107,15 +107,29 @@ impl World {
     /// Up to where in the order of decisions a scan's expression has been evaluated for successes. After a suspension,
     /// those that it passed over are unseen.
     pub(crate) fn considered(&self, scan: &ScanKey) -> Order {
-        let head = self.head(scan);
+        let armed = self.armed_expression(scan).map(|armed| armed.since);
+        self.evaluated(scan).max(armed).unwrap_or(Order::START)
+    }
+
+    /// Whether a scan's expression is to be evaluated once because of an activation.
+    pub(crate) fn owes_look(&self, scan: &ScanKey) -> bool {
+        let look = self.armed_expression(scan).and_then(|armed| armed.look);
+        // A suspension that passed over the look leaves the place of the activation itself.
+        look.is_some_and(|look| self.evaluated(scan).is_none_or(|order| order <= look))
+    }
+
+    /// When the scan's expression was evaluated last, as far as its head tells.
+    fn evaluated(&self, scan: &ScanKey) -> Option<Order> {
+        let head = self.head(scan)?;
         let passed = head
-            .and_then(|head| head.passed_successes)
+            .passed_successes
             .filter(|_| self.suspension(scan).is_none());
-        let head = passed.or_else(|| head.and_then(|head| head.considered));
-        let armed = self
-            .workflow_record(scan.workflow)
-            .and_then(|record| Some(record.armed.get(&scan.scan)?.expr.as_ref()?.since));
-        head.max(armed).unwrap_or(Order::START)
+        passed.or(head.considered)
+    }
+
+    fn armed_expression(&self, scan: &ScanKey) -> Option<&ArmedExpr> {
+        let record = self.workflow_record(scan.workflow)?;
+        record.armed.get(&scan.scan)?.expr.as_ref()
     }
 
     /// Indexes all triggers of a workflow again, after it has changed.
@@ -180,6 +194,9 @@ impl World {
             return false;
         };
         let references = expression.references();
+        if self.owes_look(key) {
+            return true;
+        }
         let considered = self.considered(key);
         workflow.revision.definition.scans().any(|other| {
             let wakes = other.name != scan.name && references.woken_by(other.name.as_str());

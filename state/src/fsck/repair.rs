@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use model::retention::Retention;
-use model::{Change, ScanHead, ScanKey, Timestamp, Totals};
+use model::{Change, Digests, ScanHead, ScanKey, Timestamp, Totals};
 use serde::Serialize;
 use store::file::{FileEngine, Options};
 use store::look::Look;
@@ -20,7 +20,7 @@ use crate::error::ReadError;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 use crate::rebuilt;
-use crate::scan_places::{is_head, scan_at};
+use crate::scan_places::{head_beside, is_head, scan_at};
 use crate::written::{Keys, Written};
 
 /// Something that was repaired. Paths are below the state folder.
@@ -148,6 +148,10 @@ fn mend_files(
         {
             heads.insert(key);
         }
+        // The head counts what the lost record held.
+        if finding.code == Code::RecordMissing {
+            heads.extend(head_beside(&finding.path));
+        }
         match mend(&mending, &finding) {
             Ok(done) => done.into_iter().for_each(|done| tell(Event::Done(done))),
             Err(error) => {
@@ -267,6 +271,7 @@ async fn head_anew(
             let counted = after_loss(look, reader, &known.key()).await?;
             ScanHead {
                 totals: counted.totals,
+                processed_scans: processed_scans(look, &known.key())?,
                 latest_job: known.latest_job.max(counted.latest_job),
                 ..known
             }
@@ -277,6 +282,13 @@ async fn head_anew(
         },
     };
     Ok(Some(Change::Head(head.into())))
+}
+
+/// Of how many scans the record beside a head has what was processed.
+fn processed_scans(look: &Look, scan: &ScanKey) -> Result<usize, RepairError> {
+    let bytes = look.get(&Layout::digests(scan))?.unwrap_or_default();
+    let digests = envelope::open::<Digests>(&bytes).ok();
+    Ok(digests.map_or(0, |digests| digests.processed.len()))
 }
 
 /// The record of removed jobs of a scan that has these jobs, where `bytes` were before.

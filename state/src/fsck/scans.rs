@@ -1,13 +1,16 @@
 //! Checks a scan's folder: the head, the records beside it, the history and the ledger.
 
-use model::LedgerRecord;
+use std::collections::BTreeMap;
+
 use model::retention::Retention;
+use model::{LedgerRecord, ScanHead};
 use store::look::Role;
 
 use super::check::{Check, Checked, join};
 use super::finding::Code;
 use super::history;
 use super::pages::{PageCodes, Pages, each_record, pages};
+use crate::heads::PROCESSED_LOST;
 use crate::layout::Layout;
 use crate::record::Typed;
 
@@ -35,10 +38,12 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
             _ => check.unknown(&path),
         }
     }
-    let mut retention = None;
+    let (mut retention, mut processed) = (None, BTreeMap::new());
     for key in &beside {
-        if let Some(Typed::Retention(record)) = check.record(key).map(|checked| checked.typed) {
-            retention = Some(record);
+        match check.record(key).map(|checked| checked.typed) {
+            Some(Typed::Retention(record)) => retention = Some(record),
+            Some(Typed::Digests(record)) => processed = record.processed,
+            Some(_) | None => {}
         }
     }
     let Some(key) = head else {
@@ -55,6 +60,11 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
     else {
         return;
     };
+    let head = ScanHead { processed, ..head };
+    if head.lacks_processed() {
+        let key = Layout::digests(&head.key());
+        check.find(Code::RecordMissing, key, PROCESSED_LOST);
+    }
     if let Some(cursor) = head.cron_cursor.filter(|cursor| *cursor > check.now) {
         check.find(
             Code::ClockAhead,

@@ -172,9 +172,10 @@ const fn drawing(cause: &LedgerCause) -> &'static str {
         LedgerCause::Slots { .. } | LedgerCause::Resumed { .. } | LedgerCause::Clock { .. } => {
             "cron"
         }
-        LedgerCause::Success { .. } | LedgerCause::Claim { .. } | LedgerCause::Repeats { .. } => {
-            "expr"
-        }
+        LedgerCause::Success { .. }
+        | LedgerCause::Activation { .. }
+        | LedgerCause::Claim { .. }
+        | LedgerCause::Repeats { .. } => "expr",
     }
 }
 

@@ -39,8 +39,12 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
     match (made_by.map(|record| &record.cause), job.trigger) {
         (Some(LedgerCause::Success { scan, job: other }), _) => html! {
             (verb) " because " b { (scan) } " succeeded (" (job_link(*other)) ")"
-            @if differs(made_by, scan) { " and its artifact " b { "differs" } " from the one before." }
+            @if alone(made_by, scan, "has_diff") { " and its artifact " b { "differs" } " from the one before." }
+            @else if alone(made_by, scan, "has_news") { " with " b { "news" } ": it differs from what was processed." }
             @else { " and the expression was true." }
+        },
+        (Some(LedgerCause::Activation { revision }), _) => html! {
+            (verb) " because revision " (revision) " added or changed the scan and the expression was true."
         },
         (
             Some(LedgerCause::Slots {
@@ -66,13 +70,13 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
     }
 }
 
-/// Whether an expression was true because an artifact of the scan differs: it has no other true part.
-fn differs(made_by: Option<&LedgerRecord>, scan: &str) -> bool {
+/// Whether an expression was true because of this method of the scan: it has no other true part.
+fn alone(made_by: Option<&LedgerRecord>, scan: &str, method: &str) -> bool {
     let Some(evaluation) = made_by.and_then(|record| record.evaluation.as_ref()) else {
         return false;
     };
     let mut leaves = true_leaves(&evaluation.clause);
-    let call = format!("scans.{scan}.has_diff(");
+    let call = format!("scans.{scan}.{method}(");
     leaves
         .next()
         .is_some_and(|leaf| leaf.text.starts_with(&call))
@@ -230,6 +234,9 @@ pub fn cause(record: &LedgerRecord) -> Markup {
         },
         LedgerCause::Resumed { slot } => html! { "the resumption, after the slot of " (at(*slot)) },
         LedgerCause::Success { scan, job } => html! { b { (scan) } " succeeded " (job_link(*job)) },
+        LedgerCause::Activation { revision } => {
+            html! { "revision " (revision) " added or changed the scan" }
+        }
         LedgerCause::Claim { job } => html! { "a runner came for " (job_link(*job)) },
         LedgerCause::Clock { cursor } => html! {
             "the clock was behind " (at(*cursor)) ", up to which the schedule had been followed"

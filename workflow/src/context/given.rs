@@ -164,7 +164,9 @@ impl<'de> Visitor<'de> for Place<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::{ArtifactSummary, JobIdentity, JobSummary, ScanHistory, StepSummary};
+    use crate::context::{
+        ArtifactSummary, JobIdentity, JobSummary, News, Processed, ScanHistory, StepSummary,
+    };
     use crate::dispatch::InputValue;
     use std::collections::BTreeMap;
 
@@ -196,6 +198,12 @@ mod tests {
             successes: 1,
             newest_successes: vec![BTreeMap::from([("out".to_owned(), "c".to_owned())])],
             newest_success_ids: vec!["j".to_owned()],
+            news: Some(News {
+                processed: Some(Processed {
+                    id: "i".to_owned(),
+                    artifacts: BTreeMap::from([("out".to_owned(), "b".to_owned())]),
+                }),
+            }),
         };
         Context {
             job: Some(JobIdentity {

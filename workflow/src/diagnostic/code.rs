@@ -119,6 +119,8 @@ codes! {
     HyphenatedName "hyphenated-name";
     /// A computed member of vars, secrets, inputs or scans.
     DynamicName "dynamic-name";
+    /// A scan that asks what is new in itself.
+    OwnNews "own-news";
     /// Operands or results of the wrong type.
     ExpressionType "expression-type";
     /// A condition that can be neither true nor false.
@@ -189,6 +191,7 @@ impl Code {
             | Self::UnknownFunction
             | Self::HyphenatedName
             | Self::DynamicName
+            | Self::OwnNews
             | Self::ExpressionType
             | Self::ConditionNotBoolean
             | Self::InvalidPattern

@@ -10,7 +10,7 @@ use super::error::EvaluationError;
 use super::syntax::AS_DOUBLES;
 use super::value::Value;
 use super::variables::Variables;
-use super::{Expression, missing};
+use super::{Expression, history, missing};
 
 /// Evaluates one node of an expression's tree.
 pub(super) fn node(
@@ -31,7 +31,10 @@ pub(super) fn node(
         meant: None,
     };
     let value = CelValue::resolve_val(node, &context).map_err(|error| match &error {
-        ExecutionError::NoSuchKey(key) => missing(missing::full_name(node, key)),
+        ExecutionError::NoSuchKey(key) => match history::absence(key) {
+            Some(reason) => failed(reason.to_owned()),
+            None => missing(missing::full_name(node, key)),
+        },
         ExecutionError::UndeclaredReference(name) => missing(name.to_string()),
         other => failed(describe(other)),
     })?;

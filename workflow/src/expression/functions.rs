@@ -20,6 +20,8 @@ enum Type {
     List,
     Map,
     History,
+    Job,
+    Processed,
 }
 
 /// A function of one name, way of calling and list of types. A method's first parameter is its receiver.
@@ -52,6 +54,10 @@ const SIGNATURES: &[Signature] = &[
     method("is_available", &[Type::History], Type::Bool),
     method("has_diff", &[Type::History], Type::Bool),
     method("has_diff", &[Type::History, Type::Text], Type::Bool),
+    method("has_news", &[Type::History], Type::Bool),
+    method("has_news", &[Type::History, Type::Text], Type::Bool),
+    method("last_success", &[Type::History], Type::Job),
+    method("processed", &[Type::History], Type::Processed),
     method("size", &[Type::History], Type::Int),
     method("size", &[Type::Text], Type::Int),
     method("size", &[Type::Bytes], Type::Int),
@@ -222,6 +228,8 @@ const fn takes(parameter: Type, kind: &Kind) -> bool {
         Type::List => matches!(kind, Kind::List(_)),
         Type::Map => matches!(kind, Kind::Map(_)),
         Type::History => matches!(kind, Kind::History(_)),
+        Type::Job => matches!(kind, Kind::Job),
+        Type::Processed => matches!(kind, Kind::Processed),
     }
 }
 
@@ -239,5 +247,7 @@ fn kind_of(result: Type) -> Kind {
         Type::List => Kind::List(Box::new(Kind::Any)),
         Type::Map => Kind::Map(Box::new(Kind::Any)),
         Type::History => Kind::History(None),
+        Type::Job => Kind::Job,
+        Type::Processed => Kind::Processed,
     }
 }

@@ -22,6 +22,13 @@ static SCANS_TYPE: Type = Type::new_unspecified_type("scans");
 static HISTORY_TYPE: Type = Type::new_unspecified_type("scan");
 static JOB_TYPE: Type = Type::new_unspecified_type("job");
 
+/// Precedes the words of an [`Absent`] in the library's error. No name of a member can begin with it.
+const ABSENT: char = '\0';
+
+/// A job that is not there. `has()` finds no member in it; whoever reads one gets the reason, in words.
+#[derive(Debug, Clone)]
+pub(super) struct Absent(Arc<str>);
+
 /// `scans`, in order of name.
 #[derive(Debug, Clone)]
 pub(super) struct Scans(Vec<History>);
@@ -65,6 +72,13 @@ impl Scans {
 }
 
 impl History {
+    /// Records that the processed job was compared.
+    fn note_processed(&self) {
+        if let Some(processed) = self.0.summary.processed() {
+            self.0.recorder.job(self.name(), &processed.id);
+        }
+    }
+
     pub(super) fn jobs(&self) -> &[Job] {
         &self.0.jobs
     }
@@ -78,6 +92,13 @@ impl History {
         for job in self.0.summary.newest_success_ids.iter().take(count) {
             self.0.recorder.job(self.name(), job);
         }
+    }
+}
+
+impl Absent {
+    fn missing<T>(&self) -> Result<T, ExecutionError> {
+        let key = format!("{ABSENT}{}", self.0);
+        Err(ExecutionError::no_such_key(&key))
     }
 }
 
@@ -124,6 +145,22 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
         vec![STRING_TYPE],
         has_diff,
     )?;
+    env.add_member_overload("has_news", "scan_has_news", history(), vec![], has_news)?;
+    env.add_member_overload(
+        "has_news",
+        "scan_has_news_string",
+        history(),
+        vec![STRING_TYPE],
+        has_news,
+    )?;
+    env.add_member_overload(
+        "last_success",
+        "scan_last_success",
+        history(),
+        vec![],
+        last_success,
+    )?;
+    env.add_member_overload("processed", "scan_processed", history(), vec![], processed)?;
     env.add_member_overload("size", "scan_size", history(), vec![], size)?;
     env.add_overload("size", "size_scan", vec![history()], size)
 }
@@ -155,8 +192,111 @@ fn has_diff<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Ex
     )))
 }
 
+fn has_news<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let history = receiver("has_news", &arguments)?;
+    history.note_successes(1);
+    history.note_processed();
+    let artifact = arguments
+        .get(1)
+        .and_then(|value| value.downcast_ref::<CelString<'_>>());
+    Ok(CowVal::owned(CelBool::from(
+        history.0.summary.has_news(artifact.map(CelString::inner)),
+    )))
+}
+
+fn last_success<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let history = receiver("last_success", &arguments)?;
+    let summaries = history.jobs().iter().map(Job::summary);
+    let place = history.0.summary.place_of_success(summaries);
+    let Some(job) = place.and_then(|at| history.jobs().get(at)) else {
+        let message = format!("scan {} has no success yet", history.name());
+        return Ok(CowVal::owned(Absent(Arc::from(message))));
+    };
+    history.0.recorder.job(history.name(), &job.0.id);
+    Ok(CowVal::owned(job.clone()))
+}
+
+fn processed<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let history = receiver("processed", &arguments)?;
+    let Some(processed) = history.0.summary.processed() else {
+        let message = format!(
+            "no success of scan {} has been processed yet",
+            history.name()
+        );
+        return Ok(CowVal::owned(Absent(Arc::from(message))));
+    };
+    history.note_processed();
+    let artifact = |digest: &str| map(std::iter::once(("checksum", text(digest))));
+    let artifacts = processed.artifacts.iter();
+    let artifacts = artifacts.map(|(name, digest)| (name.as_str(), artifact(digest)));
+    Ok(map([
+        ("id", text(&processed.id)),
+        ("artifacts", map(artifacts)),
+    ]
+    .into_iter()))
+}
+
+/// What is said of a value that is not there, if an evaluation has asked for a member of it.
+pub(super) fn absence(missing_key: &str) -> Option<&str> {
+    missing_key.strip_prefix(ABSENT)
+}
+
 fn size<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     Ok(CowVal::owned(receiver("size", &arguments)?.size()))
+}
+
+impl Val for Absent {
+    fn get_type(&self) -> &Type {
+        &JOB_TYPE
+    }
+
+    fn cel_type() -> &'static Type {
+        &JOB_TYPE
+    }
+
+    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn into_indexer<'v>(self: Box<Self>) -> Option<Box<dyn Indexer + 'v>>
+    where
+        Self: 'v,
+    {
+        Some(self)
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        other.downcast_ref::<CelNull>().is_some()
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Absent {}
+
+impl Indexer for Absent {
+    fn get<'b, 'v>(&'b self, _: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        self.missing()
+    }
+
+    fn steal<'v>(self: Box<Self>, _: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
+    where
+        Self: 'v,
+    {
+        self.missing()
+    }
 }
 
 impl Val for Scans {

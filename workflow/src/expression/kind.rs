@@ -32,6 +32,10 @@ pub(super) enum Kind {
     Job,
     /// An artifact of such a job.
     Artifact,
+    /// What the scan that asks has processed of another one.
+    Processed,
+    /// An artifact that it has processed.
+    ProcessedArtifact,
     /// A step of the same job.
     Step,
     /// `scans` itself; like the four below, only members of it are values.
@@ -121,7 +125,10 @@ impl Kind {
             (Self::Job | Self::Step, "outputs") => Some(Self::Map(Box::new(Self::Text))),
             (Self::Artifact, "checksum") => Some(Self::Text),
             (Self::Artifact, "size") => Some(Self::Int),
-            (Self::Identity | Self::Job | Self::Artifact | Self::Step, _) => None,
+            (Self::Processed, "id") | (Self::ProcessedArtifact, "checksum") => Some(Self::Text),
+            (Self::Processed, "artifacts") => Some(Self::Map(Box::new(Self::ProcessedArtifact))),
+            (Self::Identity | Self::Job | Self::Artifact | Self::Step, _)
+            | (Self::Processed | Self::ProcessedArtifact, _) => None,
             _ => return Err(()),
         })
     }
@@ -132,6 +139,8 @@ impl Kind {
             Self::Identity => &["id"],
             Self::Job => &JOB_MEMBERS,
             Self::Artifact => &["checksum", "size"],
+            Self::Processed => &["id", "artifacts"],
+            Self::ProcessedArtifact => &["checksum"],
             Self::Step => &["outputs"],
             _ => &[],
         }
@@ -155,6 +164,8 @@ impl fmt::Display for Kind {
             Self::History(_) => "a scan's list of jobs",
             Self::Job => "a job",
             Self::Artifact => "an artifact",
+            Self::Processed => "what was processed",
+            Self::ProcessedArtifact => "a processed artifact",
             Self::Step => "a step",
             Self::Steps => "`steps`",
             Self::Scans => "`scans`",
@@ -201,6 +212,7 @@ impl Shape {
             Kind::Text => (0, OWN_TEXT_BYTES),
             Kind::Bytes => (0, FOREIGN_TEXT_BYTES),
             Kind::Identity | Kind::Job | Kind::Artifact | Kind::Step => (0, OWN_TEXT_BYTES),
+            Kind::Processed | Kind::ProcessedArtifact => (0, OWN_TEXT_BYTES),
             Kind::History(_) => (HISTORY_LENGTH, OWN_TEXT_BYTES),
             Kind::List(_) | Kind::Map(_) => (ARTIFACTS, ARTIFACTS * OWN_TEXT_BYTES),
             Kind::Any | Kind::Scans | Kind::Vars | Kind::Secrets | Kind::Inputs | Kind::Steps => {

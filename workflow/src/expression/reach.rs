@@ -1,12 +1,16 @@
-//! Finds how far into the history of scans an expression can read, from its form. `is_available`, `has_diff` and `size`
-//! read no job; `scans.X[3]` reads the four newest; everything else may read all.
+//! Finds how far into the history of scans an expression can read, from its form. `is_available`, `has_diff`,
+//! `has_news`, `processed` and `size` read no job; `last_success` reads one; `scans.X[3]` reads the four newest;
+//! everything else may read all.
 
 use cel_interpreter::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::references::{Reach, References};
 
 /// Methods that read a scan's summary and no jobs.
-const SUMMARIES: [&str; 3] = ["has_diff", "is_available", "size"];
+const SUMMARIES: [&str; 5] = ["has_diff", "has_news", "is_available", "processed", "size"];
+
+/// The method that reads the newest success.
+const SUCCESS: &str = "last_success";
 
 /// Records the reach of a whole expression. Recursive; the size of the tree was limited before.
 pub(super) fn note(node: &IdedExpr, references: &mut References) {
@@ -27,6 +31,11 @@ pub(super) fn note(node: &IdedExpr, references: &mut References) {
                         references.reach(scan, reach);
                     }
                     note(position, references);
+                }
+                (SUCCESS, []) if call.target.as_deref().and_then(scan_of).is_some() => {
+                    if let Some(scan) = call.target.as_deref().and_then(scan_of) {
+                        references.reach(scan, Reach::Success);
+                    }
                 }
                 _ => arguments
                     .filter(|argument| !(is_summary && scan_of(argument).is_some()))
@@ -125,6 +134,18 @@ mod tests {
                 vec![("a", Reach::All)],
             ),
             ("[scans.a][0][0].id == 'x'", vec![("a", Reach::All)]),
+            (
+                "scans.a.has_news('x') && scans.a.processed().id != ''",
+                vec![],
+            ),
+            (
+                "scans.a.last_success().id == scans['a'].last_success().id",
+                vec![("a", Reach::Success)],
+            ),
+            (
+                "scans.a.last_success().id == scans.a[1].id",
+                vec![("a", Reach::All)],
+            ),
         ] {
             let expression = Expression::parse(source, Site::Trigger).unwrap();
             let found: Vec<(&str, Reach)> = expression

@@ -3,12 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many jobs of a scan's history an evaluation needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
+    /// The newest success, however old it is.
+    Success,
     /// This many of the newest jobs.
     Newest(usize),
     /// All that expressions can read.
     All,
+}
+
+impl Reach {
+    /// What two evaluations need together.
+    const fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Success, Self::Success) => Self::Success,
+            (Self::Newest(one), Self::Newest(two)) => {
+                Self::Newest(if one > two { one } else { two })
+            }
+            (Self::Success | Self::Newest(_) | Self::All, _) => Self::All,
+        }
+    }
 }
 
 /// The names in an expression or template.
@@ -18,6 +33,8 @@ pub struct References {
     pub scans: BTreeSet<String>,
     /// Scans whose jobs it reads, with the number of jobs.
     pub jobs: BTreeMap<String, Reach>,
+    /// Scans of which it asks what is new or what was processed.
+    pub news: BTreeSet<String>,
     /// Whether it indexes `scans` by a computed name, and so may read any scan.
     pub any_scan: bool,
     /// Variables.
@@ -45,6 +62,7 @@ impl References {
         for (scan, reach) in &other.jobs {
             self.reach(scan, *reach);
         }
+        self.news.extend(other.news.iter().cloned());
         self.any_scan |= other.any_scan;
         self.vars.extend(other.vars.iter().cloned());
         self.secrets.extend(other.secrets.iter().cloned());
@@ -59,7 +77,7 @@ impl References {
     /// Records that jobs of `scan` are read.
     pub(super) fn reach(&mut self, scan: &str, reach: Reach) {
         let known = self.jobs.entry(scan.to_owned()).or_insert(reach);
-        *known = reach.max(*known);
+        *known = known.and(reach);
     }
 
     /// Whether any job of `scan` may be read.

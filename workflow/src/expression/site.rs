@@ -135,11 +135,25 @@ impl Site {
     }
 }
 
+/// Who has an expression.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Holder {
+    /// Nobody, or it is not known.
+    #[default]
+    Unknown,
+    /// Every scan of the workflow, by the workflow's `env`.
+    EveryScan,
+    /// This scan.
+    Scan(String),
+}
+
 /// The names that an expression's workflow declares. An absent set is unknown, and nothing is checked against it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     /// Scans, with the names of their artifacts.
     pub(crate) scans: Option<Arc<BTreeMap<String, BTreeSet<String>>>>,
+    /// Who asks.
+    pub(crate) holder: Holder,
     /// Inputs; the kind is absent if the declaration has an error.
     pub(crate) inputs: Option<BTreeMap<String, Option<InputKind>>>,
     /// Steps with their places.

@@ -2,6 +2,7 @@ mod check;
 mod explain;
 mod missing;
 mod mistakes;
+mod news;
 
 use std::collections::BTreeMap;
 
@@ -50,6 +51,7 @@ fn context() -> Context {
         successes: 1,
         newest_successes: vec![BTreeMap::new()],
         newest_success_ids: vec!["j2".to_owned()],
+        news: None,
     };
     let long = ScanHistory {
         size: 5_000,

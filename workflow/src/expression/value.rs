@@ -9,7 +9,7 @@ use cel_interpreter::common::types::{
 use cel_interpreter::common::value::Val;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 
-use super::history::{History, Job};
+use super::history::{Absent, History, Job};
 use crate::context::JobSummary;
 
 /// What an expression yields.
@@ -131,7 +131,7 @@ impl Value {
         if let Some(duration) = value.downcast_ref::<CelDuration>() {
             return Ok(Self::Duration(*duration.inner()));
         }
-        if value.downcast_ref::<CelNull>().is_some() {
+        if value.downcast_ref::<CelNull>().is_some() || value.downcast_ref::<Absent>().is_some() {
             return Ok(Self::Null);
         }
         if let Some(list) = value.downcast_ref::<CelList<'_>>() {

@@ -13,7 +13,7 @@ use crate::cron::Cron;
 use crate::definition::{CatchUp, Triggers};
 use crate::diagnostic::Code;
 use crate::dispatch::{Dispatch, Input, InputKind, InputValue};
-use crate::expression::{Names, Site};
+use crate::expression::{Holder, Names, Site};
 use crate::limits::{INPUT_CHARS, INPUTS, OPTIONS, TRIGGERS_BYTES};
 use crate::names::{ScanName, check_variable_name};
 use crate::number::Number;
@@ -127,6 +127,7 @@ impl Reader<'_> {
         }
         let names = Names {
             scans: Some(Arc::clone(scans)),
+            holder: Holder::Scan(scan.key.to_string()),
             inputs: None,
             steps: None,
             steps_before: 0,

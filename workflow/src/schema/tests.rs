@@ -45,6 +45,7 @@ const WEAKER: &[(Code, &str)] = &[
         Code::ExpressionSyntax,
         "an expression that is not valid CEL",
     ),
+    (Code::OwnNews, "a scan that asks what is new in itself"),
     (Code::ExpressionType, "operands that do not fit"),
     (
         Code::ConditionNotBoolean,

@@ -147,6 +147,9 @@ pub(super) fn ledger_record(record: &LedgerRecord) -> String {
         }
         LedgerCause::Resumed { slot } => format!("resumed, and due at {} before", time(slot)),
         LedgerCause::Success { scan, job } => format!("{scan} succeeded (job {job})"),
+        LedgerCause::Activation { revision } => {
+            format!("revision {revision} added or changed the scan")
+        }
         LedgerCause::Claim { job } => format!("a runner came for job {job}"),
         LedgerCause::Clock { cursor } => format!("the clock was behind {}", time(cursor)),
         LedgerCause::Repeats { first, last, count } => {

@@ -1,4 +1,4 @@
-//! For which successes an expression has not been evaluated.
+//! For what an expression has not been evaluated.
 
 use workflow::Scan;
 
@@ -8,9 +8,9 @@ use crate::limits::CAUSES;
 use crate::{Hops, JobId, Order, ScanKey, Timestamp};
 
 /// The successes that trigger a scan's expression and for which it has not been evaluated: at most one of each scan, the
-/// newest.
+/// newest. Or an activation, if there is none.
 pub(super) struct Unseen {
-    /// The newest of all.
+    /// The newest success, or the activation.
     pub(super) cause: Cause,
     /// Their jobs, newest first, as many as a job names.
     pub(super) causes: Vec<JobId>,
@@ -26,7 +26,7 @@ impl Unseen {
     }
 }
 
-/// None if no success is unseen.
+/// None if no success is unseen and no look is owed after an activation.
 pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
     let references = scan.on.expr.as_ref()?.references();
     let considered = subject.view.world().considered(&subject.key);
@@ -51,12 +51,18 @@ pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
         }
     }
     found.sort_unstable_by_key(|(order, ..)| std::cmp::Reverse(*order));
-    let (_, job, newest) = found.first()?;
-    Some(Unseen {
-        cause: Cause::Success {
+    let cause = match found.first() {
+        Some((_, job, newest)) => Cause::Success {
             scan: newest.name.to_string(),
             job: *job,
         },
+        None if subject.view.world().owes_look(&subject.key) => Cause::Activation {
+            revision: subject.workflow.record.revision.number,
+        },
+        None => return None,
+    };
+    Some(Unseen {
+        cause,
         causes: found.iter().take(CAUSES).map(|(_, job, _)| *job).collect(),
         in_group,
     })

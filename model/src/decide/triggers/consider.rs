@@ -13,7 +13,8 @@ use crate::view::{View, histories, unreadable};
 use crate::world::World;
 use crate::{JobId, Reason, ScanKey};
 
-/// Evaluate the expression of a scan, if there is a success for which it has not been evaluated.
+/// Evaluate the expression of a scan, if there is a success or an activation for which it has not been
+/// evaluated.
 #[derive(Debug, Clone)]
 pub struct Consider {
     pub scan: ScanKey,

@@ -58,6 +58,21 @@ const SCAN: Shape = Shape::Object(
         ("successes", Shape::Count),
         ("newest_successes", Shape::List(&Shape::Named(&Shape::Text))),
         ("newest_success_ids", Shape::List(&Shape::Text)),
+        (
+            "news",
+            Shape::Optional(&Shape::Object(
+                "what is new in a scan",
+                &[("processed", Shape::Optional(&PROCESSED))],
+            )),
+        ),
+    ],
+);
+
+const PROCESSED: Shape = Shape::Object(
+    "what was processed",
+    &[
+        ("id", Shape::Text),
+        ("artifacts", Shape::Named(&Shape::Text)),
     ],
 );
 

@@ -7,6 +7,8 @@ use crate::diagnostic::Code;
 use crate::expression::functions::{self, Lookup};
 use crate::expression::kind::{Kind, Shape};
 use crate::expression::pattern;
+use crate::expression::reach::scan_of;
+use crate::expression::site::Holder;
 use crate::expression::syntax::NEGATION;
 use crate::limits::{ARTIFACTS, PATTERN_BYTES, PATTERN_STATES};
 
@@ -49,6 +51,11 @@ impl Analysis<'_> {
                 match name {
                     "matches" => self.pattern(arguments.last().copied(), bytes),
                     "has_diff" => self.artifact(&shapes, &arguments),
+                    "has_news" => {
+                        self.news(name, &shapes, &arguments);
+                        self.artifact(&shapes, &arguments);
+                    }
+                    "processed" => self.news(name, &shapes, &arguments),
                     _ => {}
                 }
                 let is_tainted = shapes.iter().any(|shape| shape.is_tainted);
@@ -121,6 +128,7 @@ impl Analysis<'_> {
             "failure" if offers("ok") => {
                 Some("write `!ok`; YAML needs quotes around it: `\"!ok\"`".to_owned())
             }
+            "success" | "failure" => None,
             _ => self.did_you_mean(name, functions::names()),
         }
     }
@@ -163,7 +171,46 @@ impl Analysis<'_> {
         }
     }
 
-    /// `scans.X.has_diff('name')` needs an artifact that scan X declares.
+    /// `scans.X.has_news()` and `scans.X.processed()` need the name of another scan. Only of these scans the state keeps
+    /// what was processed.
+    fn news(&mut self, method: &str, shapes: &[Shape], arguments: &[&IdedExpr]) {
+        let (Some(shape), Some(history)) = (shapes.first(), arguments.first()) else {
+            return;
+        };
+        let named = scan_of(history).filter(
+            |name| matches!(&shape.kind, Kind::History(Some(scan)) if scan.as_str() == *name),
+        );
+        let Some(scan) = named else {
+            let message = format!("`{method}` needs the name of a scan, written out");
+            let hint = format!("write `scans.NAME.{method}()`");
+            self.fault(self.range(history), Code::DynamicName, message, Some(hint));
+            return;
+        };
+        let (message, hint) = match &self.names.holder {
+            Holder::Scan(own) if own == scan => (
+                format!("scan `{scan}` cannot ask what is new in itself"),
+                "a scan processes the results of other scans; `has_diff()` compares its own",
+            ),
+            Holder::EveryScan => (
+                format!(
+                    "the workflow's `env` is also that of scan `{scan}`, which cannot ask what is new in itself"
+                ),
+                "move the entry to the `env` of the scans that process the results",
+            ),
+            Holder::Scan(_) | Holder::Unknown => {
+                self.references.news.insert(scan.to_owned());
+                return;
+            }
+        };
+        self.fault(
+            self.range(history),
+            Code::OwnNews,
+            message,
+            Some(hint.to_owned()),
+        );
+    }
+
+    /// `scans.X.has_diff('name')` and `has_news('name')` need an artifact that scan X declares.
     fn artifact(&mut self, shapes: &[Shape], arguments: &[&IdedExpr]) {
         let (
             [

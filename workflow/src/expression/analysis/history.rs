@@ -6,7 +6,14 @@ use crate::expression::kind::JOB_MEMBERS;
 use crate::suggestion::closest;
 
 /// The functions of a scan.
-const FUNCTIONS: [&str; 3] = ["is_available", "has_diff", "size"];
+const FUNCTIONS: [&str; 6] = [
+    "is_available",
+    "has_diff",
+    "has_news",
+    "last_success",
+    "processed",
+    "size",
+];
 
 impl Analysis<'_> {
     /// A suggestion for a member that a scan does not have.

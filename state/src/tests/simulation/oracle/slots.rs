@@ -109,7 +109,7 @@ impl Oracle {
                         "{name} comes back to {slot} while it is suspended"
                     );
                 }
-                Cause::Success { .. } | Cause::Claim { .. } => {}
+                Cause::Success { .. } | Cause::Activation { .. } | Cause::Claim { .. } => {}
                 Cause::Clock { .. } => panic!("the clock is never set by a day: {record:?}"),
                 Cause::Repeats { .. } => {}
             }

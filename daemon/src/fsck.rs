@@ -6,21 +6,18 @@ mod undo;
 
 use std::io;
 
-use model::Clock;
 use state::fsck::{Event, fsck, repair};
 
 use self::output::{Output, Section};
 use self::progress::ProgressLine;
 use crate::arguments::FsckOptions;
 use crate::error::Error;
-use crate::system::SystemClock;
 
 /// Runs the check and returns the exit code.
 pub(crate) fn run(options: &FsckOptions) -> Result<u8, Error> {
     let root = &options.state.state_dir;
     let mut output = Output::new(options.state.output, root, io::stdout().lock());
     let mut line = ProgressLine::new();
-    let now = SystemClock::new().now();
     let report = &mut |event| match event {
         Event::Looked(counts) => line.show(counts.files),
         Event::Found(finding) => output.finding(Section::Findings, &finding, &mut line),
@@ -31,10 +28,10 @@ pub(crate) fn run(options: &FsckOptions) -> Result<u8, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(Error::Runtime)?;
-        let repaired = repair(root, now, options.accept_loss, report);
+        let repaired = repair(root, options.accept_loss, report);
         runtime.block_on(repaired).map_err(Error::Repair)?
     } else {
-        fsck(root, now, report).map_err(Error::Fsck)?
+        fsck(root, report).map_err(Error::Fsck)?
     };
     line.clear();
     match output.end(&checked, options.repair) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 
 use crate::blob::{Blob, BlobLink, BlobPath, BlobUsage};
+use crate::clocks::Clocks;
 use crate::history::HistoryLine;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
@@ -94,6 +95,8 @@ pub enum Change {
     BlobUsage(Arc<BlobUsage>),
     /// The expiry times of live records are moved by a jump of the wall clock. It is not stored.
     ClockFollowed(TimeDelta),
+    /// The new record of a jump that stored expiry times have not followed; none once all have.
+    Clocks(Option<Arc<Clocks>>),
 }
 
 /// A line for a scan's history, and where it is written.

@@ -36,7 +36,7 @@ pub use artifact::{StoreArtifact, declared_artifact};
 pub use blob_links::{CreateBlobLink, NewBlobLink, RevokeBlobLink};
 pub use blobs::{MoveBlob, RemoveBlob, StoreBlob};
 pub use claim::{Claim, ClaimOutcome, Claimed};
-pub use clock::{FollowClock, KeepEnd};
+pub use clock::{FollowClock, ForgetClocks, KeepEnd, NoteClocks};
 pub use complete::{Complete, Failure};
 pub use dispatch::{Again, Checked, Dispatch, check_dispatch, check_rerun, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};

@@ -279,10 +279,12 @@ pub enum Holder {
     Runner(RunnerId),
     /// A registration token.
     Registration(RegistrationId),
-    /// A running job.
+    /// A running job, or a retry that waits for its time.
     Job(JobId),
     /// A stored request, by its key.
     Idempotency(String),
+    /// A link to a blob.
+    BlobLink(BlobLinkId),
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use crate::ArtifactId;
 use crate::job::{Job, JobState, Run, StepOutcome, StepStatus};
 
 impl Job {
-    /// All contradictions in the job's record. A record that the daemon wrote has none.
+    /// All contradictions in the job's record. A record that the daemon wrote has none. Times contradict nothing, because
+    /// somebody may have set the clock between two of them.
     pub fn irregularities(&self) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(run) = self.state.run() {
@@ -31,9 +32,6 @@ impl Job {
     }
 
     fn check_run(&self, run: &Run, found: &mut Vec<String>) {
-        if run.expires_at < run.started_at {
-            found.push("its token ended before it was given out".to_owned());
-        }
         for (index, step) in (0..).zip(&run.steps) {
             if step.index != index {
                 found.push(format!(
@@ -139,9 +137,11 @@ mod tests {
     }
 
     #[test]
-    fn a_token_ends_after_it_was_given_out() {
-        let found = after(|run| run.expires_at = run.started_at - TimeDelta::seconds(1));
-        assert_eq!(found, "its token ended before it was given out");
+    fn a_clock_that_was_set_is_no_irregularity() {
+        let mut job = succeeded();
+        let run = job.state.run_mut().unwrap();
+        run.expires_at = run.started_at - TimeDelta::hours(1);
+        assert_eq!(job.irregularities(), Vec::<String>::new());
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod blob;
 pub mod blob_versions;
 mod change;
 mod clause;
+mod clocks;
 pub mod decide;
 mod error_chain;
 mod frozen;
@@ -62,6 +63,7 @@ pub use blob::{Blob, BlobCondition, BlobLink, BlobPath, BlobPathError, BlobUsage
 pub use blob_versions::KeptVersions;
 pub use change::{Change, HistoryEntry, LedgerEntry};
 pub use clause::Clause;
+pub use clocks::Clocks;
 pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use hops::{Circle, Hops};

@@ -199,6 +199,14 @@ pub const SLOT_LATE: TimeDelta = TimeDelta::minutes(1);
 /// daylight saving time, which must not make a slot fire twice.
 pub const CLOCK_JUMP: TimeDelta = TimeDelta::hours(1);
 
+/// Expiry times follow the wall clock once it differs this much from the world's time. A smaller difference is not
+/// visible, and each time all the records are written.
+pub const CLOCK_LAG: TimeDelta = TimeDelta::minutes(1);
+
+/// Clocks by which stored expiry times were set that one record knows. Each jump that is followed adds one, and it goes
+/// once all these times are stored anew; so there are more only if that fails again and again.
+pub const CLOCKS: usize = 16;
+
 /// If a schedule is further ahead of the clock than this, it continues from now. A schedule that is less ahead waits,
 /// so that no slot fires twice.
 pub const CURSOR_AHEAD: TimeDelta = TimeDelta::days(1);

@@ -13,12 +13,11 @@ mod queue;
 mod triggers;
 mod workflows;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use chrono::TimeDelta;
-
 use self::blobs::Blobs;
+use self::ends::Ends;
 use self::jobs::Jobs;
 use self::queue::Place;
 use self::triggers::Triggers;
@@ -36,17 +35,14 @@ use crate::source::Source;
 use crate::suspension::Suspensions;
 use crate::token::{Token, TokenHash};
 use crate::{
-    Holder, JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName,
-    Timestamp, TokenId, WorkflowId,
+    JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName, Timestamp,
+    TokenId, WorkflowId,
 };
 
 /// Everything that is live.
 #[derive(Debug, Clone, Default)]
 pub struct World {
-    /// How far the world's time is ahead of the steady clock.
-    followed: TimeDelta,
-    /// Records whose expiry times an earlier process set.
-    loaded: HashSet<Holder>,
+    ends: Ends,
     sources: BTreeMap<SourceName, Arc<Source>>,
     workflows: BTreeMap<WorkflowId, Arc<WorkflowRecord>>,
     revisions: HashMap<RevisionId, Arc<Revision>>,
@@ -73,6 +69,7 @@ pub struct World {
 impl World {
     /// Applies `change`.
     pub fn apply(&mut self, change: &Change) {
+        self.note_new_ends(change);
         match change {
             Change::Source(source) => {
                 self.sources.insert(source.name.clone(), source.clone());
@@ -119,16 +116,12 @@ impl World {
             }
             Change::Job(job) => self.apply_job(job),
             Change::Runner(runner) => {
-                self.loaded.remove(&Holder::Runner(runner.id));
                 self.runners.insert(runner.id, runner.clone());
             }
             Change::RunnerRemoved(id) => {
                 self.runners.remove(id);
             }
             Change::Token(token) => {
-                if self.has_new_ends(token) {
-                    self.loaded.remove(&Holder::Token(token.id));
-                }
                 self.forget_token(token.id);
                 let hashes = token.hashes().map(|hash| (hash, token.id));
                 self.token_hashes.extend(hashes);
@@ -154,8 +147,6 @@ impl World {
             Change::BlobLink(link) => self.blobs.link(link),
             Change::BlobLinkRemoved(id) => self.blobs.unlink(*id),
             Change::Idempotency(request) => {
-                self.loaded
-                    .remove(&Holder::Idempotency(request.key.clone()));
                 self.forget_request(&request.key);
                 self.idempotency_by_age
                     .insert((request.expires_at, request.key.clone()));
@@ -186,6 +177,7 @@ impl World {
                 });
             }
             Change::ClockFollowed(by) => self.follow_clock(*by),
+            Change::Clocks(clocks) => self.note_clocks(clocks.clone()),
             Change::Tip(_)
             | Change::Digests(_)
             | Change::Repeats(..)
@@ -200,13 +192,6 @@ impl World {
 
     fn apply_job(&mut self, job: &Arc<Job>) {
         self.latest_job = self.latest_job.max(Some(job.id));
-        let before = self.jobs.get(job.id);
-        let is_claim =
-            job.state.run().is_some() && before.is_some_and(|before| before.state.run().is_none());
-        if is_claim {
-            // The claim sets new ends.
-            self.loaded.remove(&Holder::Job(job.id));
-        }
         let place = self.place(job);
         self.jobs.apply(job, place);
         if job.state.is_terminal() {
@@ -247,14 +232,6 @@ impl World {
                 None => Place::Offerable(needs),
                 Some(at) => Place::Delayed(needs, at),
             }
-        })
-    }
-
-    /// Whether the ends of a token are other ones than before, which a note of its use does not make them.
-    fn has_new_ends(&self, token: &Token) -> bool {
-        let before = self.tokens.get(&token.id);
-        before.is_none_or(|before| {
-            (before.expires_at, &before.former) != (token.expires_at, &token.former)
         })
     }
 

@@ -6,13 +6,13 @@
 
 use chrono::TimeDelta;
 use futures_util::{StreamExt, future, stream};
-use model::decide::{FollowClock, KeepEnd};
-use model::limits::CLOCK_JUMP;
+use model::decide::{Command, FollowClock, ForgetClocks, KeepEnd, NoteClocks};
+use model::limits::{CLOCK_JUMP, CLOCK_LAG};
 use model::{Timestamp, World};
 use tokio::time::Instant;
 
 use crate::handle::Handle;
-use crate::limits::{AT_ONCE, CLOCK_LAG, DEADLINE_LOOK};
+use crate::limits::{AT_ONCE, DEADLINE_LOOK};
 
 /// What is wrong with the clock, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,7 @@ impl Handle {
             tracing::warn!(
                 "the wall clock has jumped {jump}: schedules follow it; for an hour nothing is deleted by age"
             );
+            self.clock_jumped().notify_one();
         }
         (wall, steady)
     }
@@ -97,30 +98,41 @@ impl Handle {
         })
     }
 
-    /// Moves the expiry times by the clock's jumps, once these are trusted.
+    /// Moves the expiry times by the clock's jumps, once these are trusted. Until then a jump is noted on disk, for the
+    /// next process.
     pub(crate) async fn follow_clock(&self) {
         let rests = self.jumps().rests_until;
-        let rests = rests.is_some_and(|until| Instant::now() < until);
-        if !rests && self.ages().is_some() {
+        if rests.is_some_and(|until| Instant::now() < until) {
+            return;
+        }
+        if self.ages().is_some() {
             self.follow_clock_at_once().await;
+            return;
+        }
+        let is_noted = self.state().read(|world| {
+            let by = self.now() - self.time(world);
+            world.is_noted(by)
+        });
+        if !is_noted {
+            let problem = "a jump of the clock cannot be noted: after a crash now, ends of jobs and tokens may be off by it";
+            self.store_clocks(NoteClocks, problem).await;
         }
     }
 
-    /// The same at once, because the next process cannot know of a jump.
+    /// Moves them at once, because the next process should not need the note.
     pub(crate) async fn follow_clock_at_once(&self) {
         let by = self.now() - self.steady();
-        if by.abs() >= CLOCK_LAG {
-            // First, because a stop may come in between.
-            self.jumps().unstored = true;
-            if let Err(error) = self.state().submit(FollowClock).await {
-                tracing::warn!(%error, "the ends of tokens and jobs cannot follow the clock; this is tried again");
-                return;
-            }
-        }
-        if !self.jumps().unstored {
+        let problem = "the ends of tokens and jobs cannot follow the clock";
+        if by.abs() >= CLOCK_LAG && !self.store_clocks(FollowClock, problem).await {
             return;
         }
-        let holders = self.state().read(World::holders);
+        let (is_noted, holders) = self.state().read(|world| {
+            let holders = world.has_earlier_clocks().then(|| world.holders());
+            (world.clocks().is_some(), holders.unwrap_or_default())
+        });
+        if !is_noted {
+            return;
+        }
         // They are submitted together, so that they share their commits.
         let failed: Vec<_> = stream::iter(holders)
             .map(|holder| async move {
@@ -134,12 +146,24 @@ impl Handle {
             .filter_map(future::ready)
             .collect()
             .await;
-        self.jumps().unstored = !failed.is_empty();
         if let Some((holder, error)) = failed.first() {
             let records = failed.len();
             tracing::warn!(records, first = ?holder, %error, "ends that followed the clock are not stored; this is tried again");
             self.jumps().rests_until = Some(Instant::now() + DEADLINE_LOOK);
+            return;
         }
+        self.store_clocks(ForgetClocks, "the note of a jump of the clock stays")
+            .await;
+    }
+
+    /// Stores what is known of the clock. False if that fails; then it rests for a while.
+    async fn store_clocks(&self, command: impl Command<Answer = ()>, problem: &str) -> bool {
+        let stored = self.state().submit(command).await;
+        if let Err(error) = &stored {
+            tracing::warn!(%error, "{problem}; this is tried again");
+            self.jumps().rests_until = Some(Instant::now() + DEADLINE_LOOK);
+        }
+        stored.is_ok()
     }
 }
 

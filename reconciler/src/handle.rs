@@ -54,6 +54,7 @@ struct Shared {
     board_woken: Notify,
     presence: Mutex<Presence>,
     jumps: Mutex<Jumps>,
+    clock_jumped: Notify,
     artifacts: Mutex<Progresses>,
     sign_in_links: Mutex<SignInLinks>,
     /// When jobs were ended other than by their workers, by the steady clock.
@@ -384,6 +385,10 @@ impl Handle {
             .iter()
             .map(|source| (source.name().clone(), source.clone()))
             .collect();
+        let jumps = state.read(|world| {
+            let noted = world.clocks().map(|clocks| &**clocks);
+            Jumps::noted(noted, clock.steady())
+        });
         Self {
             state,
             shared: Arc::new(Shared {
@@ -392,7 +397,8 @@ impl Handle {
                 board: Mutex::default(),
                 board_woken: Notify::new(),
                 presence: Mutex::new(Presence::new(Instant::now())),
-                jumps: Mutex::default(),
+                jumps: Mutex::new(jumps),
+                clock_jumped: Notify::new(),
                 artifacts: Mutex::default(),
                 sign_in_links: Mutex::default(),
                 ended: Mutex::default(),
@@ -519,6 +525,11 @@ impl Handle {
 
     pub(crate) fn jumps(&self) -> MutexGuard<'_, Jumps> {
         lock(&self.shared.jumps)
+    }
+
+    /// Wakes the task that keeps time after a jump of the clock.
+    pub(crate) fn clock_jumped(&self) -> &Notify {
+        &self.shared.clock_jumped
     }
 
     pub(crate) fn artifacts(&self) -> MutexGuard<'_, Progresses> {

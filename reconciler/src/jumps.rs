@@ -1,8 +1,8 @@
 //! The known jumps of the wall clock. A jump is a change of the difference between the wall clock and the steady clock.
 
 use chrono::TimeDelta;
-use model::Timestamp;
 use model::limits::CLOCK_JUMP;
+use model::{Clocks, Timestamp};
 use tokio::time::Instant;
 
 use crate::limits::CLOCK_DOUBT;
@@ -13,9 +13,7 @@ pub(crate) struct Jumps {
     /// How far the wall clock was ahead of the steady one after the last jump.
     ahead: TimeDelta,
     doubt: Option<Doubt>,
-    /// Whether expiry times followed the clock in memory and are not stored yet.
-    pub(crate) unstored: bool,
-    /// They could not be stored. Do not retry before this time.
+    /// A jump, or expiry times that followed one, could not be stored. Do not retry before this time.
     pub(crate) rests_until: Option<Instant>,
 }
 
@@ -31,6 +29,17 @@ pub(crate) struct Doubt {
 }
 
 impl Jumps {
+    /// The jump that an earlier process noted and did not follow any more. It did so less than an hour after the jump.
+    pub(crate) fn noted(clocks: Option<&Clocks>, steady: Timestamp) -> Self {
+        let mut jumps = Self::default();
+        if let Some(clocks) = clocks {
+            let reading = clocks.readings.values().next_back();
+            let by = reading.map(|reading| clocks.wall - *reading);
+            jumps.doubt(by.filter(|by| by.abs() > CLOCK_JUMP), steady, 0);
+        }
+        jumps
+    }
+
     /// Reads both clocks. Returns a jump since the last call.
     pub(crate) fn look(&mut self, wall: Timestamp, steady: Timestamp) -> Option<TimeDelta> {
         let by = wall - steady - self.ahead;
@@ -89,5 +98,20 @@ mod tests {
         assert_eq!(told(&jumps), Some((Some(year), 2)));
         jumps.doubt(None, at(20), 1);
         assert_eq!(told(&jumps), Some((Some(year), 3)));
+    }
+
+    #[test]
+    fn a_jump_that_an_earlier_process_noted_is_doubted_for_an_hour_from_the_start() {
+        let five = TimeDelta::hours(5);
+        let clocks = |by| Clocks {
+            wall: at(0) + by,
+            readings: [(1, at(0) - five), (2, at(0))].into(),
+        };
+        let doubt = |clocks: Option<&Clocks>| Jumps::noted(clocks, at(100)).doubted(at(200));
+        assert_eq!(doubt(None), None);
+        for (by, told) in [(five, Some(five)), (TimeDelta::zero(), None)] {
+            let doubt = doubt(Some(&clocks(by))).unwrap();
+            assert_eq!((doubt.by, doubt.until), (told, at(100 + 3_600)));
+        }
     }
 }

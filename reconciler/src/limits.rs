@@ -48,10 +48,6 @@ pub(crate) const DEADLINE_LOOK: Duration = Duration::from_secs(30);
 /// usually corrected by then.
 pub(crate) const CLOCK_DOUBT: TimeDelta = TimeDelta::hours(1);
 
-/// Expiry times follow the wall clock once it differs this much from the world's time. A smaller difference is not
-/// visible, and each time all the records are written.
-pub(crate) const CLOCK_LAG: TimeDelta = TimeDelta::minutes(1);
-
 /// Commands a task submits at once: several commits' worth, so that they share syncs, and few enough to leave room in
 /// the committer's queue for everybody else.
 pub(crate) const AT_ONCE: usize = 128;

@@ -208,6 +208,7 @@ impl Handle {
                 .map_or(DEADLINE_LOOK, |next| next.min(DEADLINE_LOOK));
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
+                () = self.clock_jumped().notified() => {}
                 () = tokio::time::sleep(pause) => {}
             }
         }

@@ -331,7 +331,7 @@ impl<E: Engine> Committer<E> {
                     let full = std::mem::replace(&mut round, Round::new(self.written.epoch));
                     match self.commit(full).await {
                         Outcome::Committed => {
-                            let decided = decided.sealed_again(self.written.encoder());
+                            let decided = decided.sealed_again(self.written.encoder(&self.pending));
                             self.take(&mut round, decided);
                         }
                         // The decision relied on changes that have just been undone.
@@ -430,7 +430,7 @@ impl<E: Engine> Committer<E> {
         command.decide(
             &Deciding {
                 world: &self.pending,
-                encoder: self.written.encoder(),
+                encoder: self.written.encoder(&self.pending),
                 audit: &self.audit,
                 room,
             },

@@ -120,6 +120,7 @@ impl Damaged {
         self,
         engine: &mut impl Engine,
         written: &mut Written,
+        world: &World,
     ) -> Result<(), OpenError> {
         let Self {
             key,
@@ -136,7 +137,7 @@ impl Damaged {
                 source,
             })?;
         let mut batch = Batch::new(written.epoch);
-        match written.encoder().encode(replacement.as_slice()) {
+        match written.encoder(world).encode(replacement.as_slice()) {
             Ok(replacing) if !replacing.is_empty() => batch = replacing,
             Ok(_) => drop(batch.deletes.insert(key.clone())),
             Err(error) => {
@@ -204,6 +205,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         ["runners", _] => "the runner has to register again",
         ["registrations", _] => "the registration token is void; make another one",
         ["tokens", _] => "the token is void; make another one",
+        ["clock.json"] => "expiry times that were set before a jump of the clock may be off by it",
         ["idempotency", _, _] => "a repeat of the request is carried out again",
         _ => return None,
     };

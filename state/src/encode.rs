@@ -1,7 +1,7 @@
 //! Turns changes into batches of the store.
 
 use bytes::Bytes;
-use model::{Change, Inputs, Job};
+use model::{Change, Inputs, Job, World};
 use store::{Append, Batch, Key, Put, Staged};
 
 use crate::envelope::seal;
@@ -13,13 +13,16 @@ use crate::written::{Rewritten, Written};
 #[derive(Clone, Copy)]
 pub(crate) struct Encoder<'a> {
     written: &'a Written,
+    /// The world before the changes.
+    world: &'a World,
     rewritten: Option<&'a Rewritten>,
 }
 
 impl<'a> Encoder<'a> {
-    pub(crate) const fn new(written: &'a Written) -> Self {
+    pub(crate) const fn new(written: &'a Written, world: &'a World) -> Self {
         Self {
             written,
+            world,
             rewritten: None,
         }
     }
@@ -39,9 +42,11 @@ impl<'a> Encoder<'a> {
         let mut encoding = Encoding {
             batch: self.empty(),
             encoder: self,
+            clock: None,
             failed: None,
         };
         for change in changes {
+            encoding.clock = self.world.clock_of(change);
             encoding.change(change);
         }
         encoding.failed.map_or(Ok(encoding.batch), Err)
@@ -52,6 +57,8 @@ impl<'a> Encoder<'a> {
 struct Encoding<'a> {
     encoder: Encoder<'a>,
     batch: Batch,
+    /// The clock that has set the expiry times of the record that is being encoded.
+    clock: Option<u64>,
     /// Why a record is not in it.
     failed: Option<serde_json::Error>,
 }
@@ -113,14 +120,18 @@ impl Encoding<'_> {
             Change::BlobUsage(usage) => self.record(&**usage),
             Change::Idempotency(request) => self.record(&**request),
             Change::IdempotencyRemoved(key) => self.delete(Layout::idempotency(key)),
+            Change::Clocks(Some(clocks)) => self.record(&**clocks),
+            Change::Clocks(None) => self.delete(Layout::clock()),
             Change::RevisionRead(_) | Change::Recent(..) | Change::ClockFollowed(_) => {}
         }
     }
 
     fn record<R: Record>(&mut self, record: &R) {
-        let Encoder { written, rewritten } = self.encoder;
+        let Encoder {
+            written, rewritten, ..
+        } = self.encoder;
         let (key, live) = (record.place(), record.is_live());
-        let stamp = written.stamp(&key, rewritten);
+        let stamp = written.stamp(&key, rewritten, self.clock);
         match seal(record, stamp) {
             Ok(bytes) => put(
                 &mut self.batch,

@@ -21,6 +21,8 @@ pub(crate) struct Stamp {
     pub(crate) revision: u64,
     /// The commit.
     pub(crate) sequence: Seq,
+    /// The clock that has set its expiry times, if it has any.
+    pub(crate) clock: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -30,6 +32,8 @@ struct Envelope<'a, B> {
     version: u32,
     revision: u64,
     sequence: Seq,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock: Option<u64>,
     live: bool,
     checksum: &'static str,
     body: &'a B,
@@ -45,6 +49,8 @@ struct Head {
     live: bool,
     revision: u64,
     sequence: Seq,
+    #[serde(default)]
+    clock: Option<u64>,
 }
 
 /// A record whose envelope fits its content.
@@ -73,13 +79,18 @@ pub(crate) enum EnvelopeError {
 
 /// The bytes of a record.
 pub(crate) fn seal<R: Record>(record: &R, stamp: Stamp) -> Result<Vec<u8>, serde_json::Error> {
-    let Stamp { revision, sequence } = stamp;
+    let Stamp {
+        revision,
+        sequence,
+        clock,
+    } = stamp;
     let envelope = Envelope {
         kind: R::KIND,
         id: &record.id(),
         version: VERSION,
         revision,
         sequence,
+        clock,
         live: record.is_live(),
         checksum: "",
         body: record,
@@ -122,6 +133,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Sealed<'_>, EnvelopeError> {
         stamp: Stamp {
             revision: head.revision,
             sequence: head.sequence,
+            clock: head.clock,
         },
         bytes,
     })
@@ -187,6 +199,7 @@ mod tests {
     const STAMP: Stamp = Stamp {
         revision: 3,
         sequence: Seq(41),
+        clock: Some(7),
     };
 
     #[derive(Serialize, Deserialize)]
@@ -251,7 +264,8 @@ mod tests {
         let bytes = seal(&Vec::<String>::new(), STAMP).unwrap();
         let newer = resealed(&bytes, 3);
         let text = String::from_utf8(bytes).unwrap();
-        let damaged = text.replace("\"version\": 1", "\"version\": 3");
+        let ours = format!("\"version\": {VERSION}");
+        let damaged = text.replace(&ours, "\"version\": 3");
         let read = |bytes: &[u8]| read(bytes).map(|record| record.kind);
         assert!(matches!(
             read(damaged.as_bytes()),

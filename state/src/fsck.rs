@@ -2,7 +2,8 @@
 //!
 //! The check sees the files as they will be once the journal is applied. A state in use changes during the check. So a
 //! finding in one part counts only if nothing was committed while the part was read; otherwise the part is read again.
-//! Memory is bounded by the live records and some forty bytes for each finished job.
+//! The check does not know what time it is: somebody may have set the clock, so no time is damage. Memory is bounded by
+//! the live records and some forty bytes for each finished job.
 
 mod blobs;
 mod check;
@@ -21,7 +22,7 @@ mod workflows;
 
 use std::path::{Path, PathBuf};
 
-use model::{ScanKey, Timestamp, Totals};
+use model::{ScanKey, Totals};
 use serde::Serialize;
 use store::Owner;
 use store::file::OpenError;
@@ -76,19 +77,11 @@ type Miscounted = Vec<(ScanKey, Totals)>;
 
 /// Checks the state folder at `root`. Blocks. A folder that is no state, or of a newer format, is an error. Everything else
 /// is a finding.
-pub fn fsck(
-    root: &Path,
-    now: Timestamp,
-    tell: &mut dyn FnMut(Event),
-) -> Result<Checked, OpenError> {
-    Ok(check(root, now, tell)?.0)
+pub fn fsck(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<Checked, OpenError> {
+    Ok(check(root, tell)?.0)
 }
 
-fn check(
-    root: &Path,
-    now: Timestamp,
-    tell: &mut dyn FnMut(Event),
-) -> Result<(Checked, Miscounted), OpenError> {
+fn check(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<(Checked, Miscounted), OpenError> {
     let look = Look::at(root)?;
     let position = look.position();
     let user = look.user();
@@ -102,7 +95,6 @@ fn check(
         root: root.to_owned(),
         look,
         known,
-        now,
         tell,
         counts: Counts::default(),
         unsettled: 0,
@@ -121,7 +113,6 @@ struct Fsck<'a> {
     root: PathBuf,
     look: Look,
     known: Known,
-    now: Timestamp,
     tell: &'a mut dyn FnMut(Event),
     counts: Counts,
     unsettled: u64,
@@ -220,7 +211,6 @@ impl Fsck<'_> {
         let mut one = Check {
             look: &self.look,
             known: &self.known,
-            now: self.now,
             found: Vec::new(),
             facts: Facts::default(),
         };

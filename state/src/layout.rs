@@ -122,6 +122,8 @@ keys! {
         "idempotency/{shard}/{digest}.json"
         { shard: encoded(&digest.chars().take(2).collect::<String>()), digest: encoded(digest) };
     token(token: TokenId) "tokens/{token}.json";
+    /// A jump of the clock that stored expiry times have not followed.
+    clock() "clock.json";
     /// What people changed on a day.
     audit(day: NaiveDate) "audit/{day}.jsonl";
 }

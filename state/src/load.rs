@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::{
-    Change, Revision, RevisionRecord, RevisionRef, ScanKey, Timestamp, WorkflowId, WorkflowRecord,
-    World,
+    Change, Holder, Revision, RevisionRecord, RevisionRef, ScanKey, Timestamp, WorkflowId,
+    WorkflowRecord, World,
 };
 use store::{Key, Seq};
 use workflow::{TemplatePolicy, sha256};
@@ -44,6 +44,8 @@ pub(crate) struct Loading {
     credentials: Vec<(Key, Change)>,
     needed: Vec<(WorkflowId, RevisionRef)>,
     damaged: Vec<Damaged>,
+    /// By which clock the expiry times of records were set.
+    clocks: HashMap<Holder, u64>,
     newer: Option<(Key, u32)>,
     restored: Vec<WorkflowRecord>,
 }
@@ -96,6 +98,8 @@ impl Loading {
             Some(_) => {}
         }
         self.revisions.insert(place, stamp.revision);
+        let holder = change.as_ref().and_then(Holder::of);
+        self.clocks.extend(holder.zip(stamp.clock));
         Ok(change)
     }
 
@@ -203,7 +207,7 @@ impl Loading {
             let head = heads::whole(reader, Arc::new(head), beside).await;
             world.apply(&Change::Head(head));
         }
-        world.finish_loading();
+        world.finish_loading(now, self.clocks);
         Ok(Loaded {
             world,
             revisions: self.revisions,

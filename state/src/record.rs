@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use model::retention::{Expiry, Retention};
 use model::{
-    Blob, BlobLink, BlobUsage, Change, Digests, Idempotency, Job, ProjectSecrets, ProjectVars,
-    Registration, Repeats, RevisionRecord, Runner, ScanHead, ScanKey, Source, Suspension,
-    TipRecord, Token, WorkflowRecord,
+    Blob, BlobLink, BlobUsage, Change, Clocks, Digests, Idempotency, Job, ProjectSecrets,
+    ProjectVars, Registration, Repeats, RevisionRecord, Runner, ScanHead, ScanKey, Source,
+    Suspension, TipRecord, Token, WorkflowRecord,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -254,6 +254,12 @@ records! {
         id: it.scan,
         live: always,
         change: shared(Change::Retention),
+    }
+    Clock(Clocks): |_it| {
+        place: Layout::clock(),
+        id: "clock",
+        live: always,
+        change: |it| Some(Change::Clocks(Some(Arc::new(it)))),
     }
     Expiry(Expiry): |it| {
         place: Layout::expiry(it),

@@ -184,7 +184,7 @@ impl State {
         } = loading.finish(&reader, clock.now(), last).await?;
         let mut written = Written::until(epoch, last, revisions);
         for record in damaged {
-            record.put_aside(&mut engine, &mut written).await?;
+            record.put_aside(&mut engine, &mut written, &world).await?;
         }
         restore_retention(&engine, &reader, &mut world).await;
         let has_lost_tokens = engine

@@ -2,6 +2,7 @@
 
 mod backup;
 mod blobs;
+mod clock;
 mod corruption;
 mod crash;
 mod damaged;

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use model::World;
 use store::{Batch, Epoch, Key, Seq};
 
 use crate::encode::Encoder;
@@ -41,19 +42,25 @@ impl Written {
         }
     }
 
-    /// Encodes for the next commit.
-    pub(crate) const fn encoder(&self) -> Encoder<'_> {
-        Encoder::new(self)
+    /// Encodes changes of that world for the next commit.
+    pub(crate) const fn encoder<'a>(&'a self, world: &'a World) -> Encoder<'a> {
+        Encoder::new(self, world)
     }
 
-    /// The stamp of a record in the next commit. `rewritten` may be that record.
-    pub(crate) fn stamp(&self, key: &Key, rewritten: Option<&Rewritten>) -> Stamp {
+    /// The stamp of a record in the next commit. `rewritten` may be that record. `clock` has set its expiry times.
+    pub(crate) fn stamp(
+        &self,
+        key: &Key,
+        rewritten: Option<&Rewritten>,
+        clock: Option<u64>,
+    ) -> Stamp {
         let settled = rewritten.filter(|rewritten| rewritten.key == *key);
         let settled = settled.map(|rewritten| rewritten.revision);
         let revision = self.revisions.get(key).copied().or(settled);
         Stamp {
             revision: revision.map_or(1, |revision| revision + 1),
             sequence: self.last.next(),
+            clock,
         }
     }
 

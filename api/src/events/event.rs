@@ -138,7 +138,8 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::BlobUsage(_)
         | Change::BlobLink(_)
         | Change::BlobLinkRemoved(_)
-        | Change::ClockFollowed(_) => None,
+        | Change::ClockFollowed(_)
+        | Change::Clocks(_) => None,
     }
 }
 

@@ -64,7 +64,7 @@ impl Command for CreateBlobLink {
             use_for: self.use_for,
             token: self.token,
             created_at: moment.now,
-            expires_at: moment.now.max(now) + self.life,
+            expires_at: now + self.life,
         });
         let over = over.into_iter().take(BLOB_LINK_SWEEP);
         let mut changes: Vec<Change> = over.map(|link| Change::BlobLinkRemoved(link.id)).collect();

@@ -1,4 +1,6 @@
-//! Following a jump of the wall clock.
+//! Following a jump of the wall clock, and noting one that is not followed yet.
+
+use std::sync::Arc;
 
 use super::{Command, Decision, Refusal, Urgency};
 use crate::Holder;
@@ -6,8 +8,25 @@ use crate::change::Change;
 use crate::moment::Moment;
 use crate::world::World;
 
-/// Move the world's time, and the expiry times that this process set, by a jump of the wall clock. [`KeepEnd`] stores
-/// the records with their new times.
+/// Note what the wall clock and the world's time show, for the next process.
+#[derive(Debug, Clone)]
+pub struct NoteClocks;
+
+impl Command for NoteClocks {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let clocks = world.clocks_at(moment.now, moment.steady);
+        Ok(Decision {
+            changes: vec![Change::Clocks(Some(Arc::new(clocks)))],
+            answer: (),
+        })
+    }
+}
+
+/// Move the world's time, and the expiry times that belong to it, by a jump of the wall clock. [`KeepEnd`] stores the
+/// records with their new times, and then [`ForgetClocks`] removes the note of the jump.
 #[derive(Debug, Clone)]
 pub struct FollowClock;
 
@@ -16,9 +35,34 @@ impl Command for FollowClock {
     const URGENCY: Urgency = Urgency::Finishing;
 
     /// A second command for the same jump changes nothing.
-    fn decide(self, _: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let by = moment.now - moment.steady;
+        let clocks = world.clocks_followed(moment.now, moment.steady);
+        let changes = if by.is_zero() {
+            Vec::new()
+        } else {
+            let clocks = Change::Clocks(Some(Arc::new(clocks)));
+            vec![Change::ClockFollowed(by), clocks]
+        };
         Ok(Decision {
-            changes: vec![Change::ClockFollowed(moment.now - moment.steady)],
+            changes,
+            answer: (),
+        })
+    }
+}
+
+/// Remove the note of a jump, because every stored expiry time has followed it.
+#[derive(Debug, Clone)]
+pub struct ForgetClocks;
+
+impl Command for ForgetClocks {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let noted = world.clocks().map(|_| Change::Clocks(None));
+        Ok(Decision {
+            changes: noted.into_iter().collect(),
             answer: (),
         })
     }

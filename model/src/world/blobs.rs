@@ -36,6 +36,16 @@ impl Blobs {
         self.links.insert(link.id, link.clone());
     }
 
+    /// Changes the ends of all links.
+    pub(super) fn each_link(&mut self, change: impl Fn(BlobLinkId, Timestamp) -> Timestamp) {
+        for (id, link) in &mut self.links {
+            let end = change(*id, link.expires_at);
+            if end != link.expires_at {
+                Arc::make_mut(link).expires_at = end;
+            }
+        }
+    }
+
     pub(super) fn unlink(&mut self, id: BlobLinkId) {
         if let Some(link) = self.links.remove(&id) {
             self.link_hashes.remove(&link.hash);

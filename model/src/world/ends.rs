@@ -1,34 +1,71 @@
-//! When live records expire: tokens, sessions, running jobs and stored requests; and when retries are due.
+//! When live records expire: tokens, sessions, running jobs, stored requests and links; and when retries are due.
 //!
 //! Expiry times are in the world's own time: the wall clock without its jumps since the process started. When a jump is
-//! accepted, the world's time and the expiry times that this process set move together. So no period changes its
-//! length, and the stored times are right for the clock that the next process reads.
+//! accepted, the world's time and the expiry times that belong to it move together. So no period changes its length,
+//! and the stored times are right for the clock that the next process reads.
 //!
-//! Expiry times that were loaded do not move. An earlier process set them by its own clock. Somebody who corrects a
-//! clock that was wrong at the start wants them unchanged.
+//! Expiry times that were loaded belong to the world's time if the record of a jump knows the clock that set them: then
+//! it is known how far they are off, and they are moved at once. All others stay. An earlier process set them by its own
+//! clock, and somebody who corrects a clock that was wrong at the start wants them unchanged.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
 
 use super::World;
 use crate::change::Change;
+use crate::clocks::Clocks;
+use crate::job::JobState;
+use crate::limits::{CLOCK_LAG, CLOCKS};
 use crate::runner::Session;
 use crate::token::Token;
 use crate::{Holder, JobId, Timestamp};
 
+/// The clocks by which expiry times are set.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ends {
+    /// How far the world's time is ahead of the steady clock.
+    followed: TimeDelta,
+    /// The number of the clock that the world's time is now.
+    clock: u64,
+    /// Earlier clocks that stored expiry times may still be set by, and how far each is behind the world's time.
+    earlier: BTreeMap<u64, TimeDelta>,
+    /// Records whose expiry times an unknown clock of an earlier process set, and its number.
+    loaded: HashMap<Holder, u64>,
+    /// The record on disk.
+    noted: Option<Arc<Clocks>>,
+}
+
 impl World {
     /// The world's time. Expiry times are set and compared with it. `steady` is the clock that nobody can set.
     pub fn time(&self, steady: Timestamp) -> Timestamp {
-        moved(steady, self.followed)
+        moved(steady, self.ends.followed)
     }
 
-    /// To be called once all live records are loaded. Their expiry times do not move until new ones are set.
-    pub fn finish_loading(&mut self) {
-        self.loaded = self.holders().into_iter().collect();
+    /// To be called once all live records are loaded, with the wall clock, and the clocks that set their expiry times.
+    /// What a known clock has set is moved to the world's time. The others do not move until new ones are set.
+    pub fn finish_loading(&mut self, now: Timestamp, mut set_by: HashMap<Holder, u64>) {
+        if let Some(clocks) = self.ends.noted.clone() {
+            let continued = clocks.continued_by(now);
+            let readings = clocks.readings.iter();
+            let earlier = readings.map(|(number, reading)| (*number, continued - *reading));
+            self.ends.earlier = earlier.collect();
+        }
+        let numbers = set_by.values().chain(self.ends.earlier.keys());
+        self.ends.clock = numbers.max().map_or(0, |newest| *newest) + 1;
+        let mut known = HashMap::new();
+        for holder in self.holders() {
+            let number = set_by.remove(&holder).unwrap_or_default();
+            match self.ends.earlier.get(&number) {
+                Some(by) => drop(known.insert(holder, *by)),
+                None => drop(self.ends.loaded.insert(holder, number)),
+            }
+        }
+        self.move_ends(|holder| known.get(holder).copied());
     }
 
-    /// Every live record with an expiry time that this process set.
+    /// Every live record with an expiry time that belongs to the world's time.
     pub fn holders(&self) -> Vec<Holder> {
         let has_end = |token: &&Arc<Token>| token.expires_at.is_some() || token.former.is_some();
         let tokens = self.tokens.values().filter(has_end);
@@ -39,12 +76,14 @@ impl World {
         let jobs = self.running().map(|job| job.id).chain(delayed);
         let jobs = jobs.map(Holder::Job);
         let requests = self.idempotency.keys().cloned();
+        let links = self.blob_links().map(|link| Holder::BlobLink(link.id));
         tokens
             .chain(runners)
             .chain(registrations.map(Holder::Registration))
             .chain(jobs)
             .chain(requests.map(Holder::Idempotency))
-            .filter(|holder| !self.loaded.contains(holder))
+            .chain(links)
+            .filter(|holder| !self.ends.loaded.contains_key(holder))
             .collect()
     }
 
@@ -59,54 +98,155 @@ impl World {
             }
             Holder::Job(id) => self.job(*id).cloned().map(Change::Job),
             Holder::Idempotency(key) => self.idempotency(key).cloned().map(Change::Idempotency),
+            Holder::BlobLink(id) => self.blob_link(*id).cloned().map(Change::BlobLink),
         }
     }
 
-    /// Moves the world's time and the expiry times that this process set.
+    /// The number of the clock that has set the expiry times in a change that is about to be applied. None if it has
+    /// none.
+    pub fn clock_of(&self, change: &Change) -> Option<u64> {
+        let holder = Holder::of(change)?;
+        let before = self.ends.loaded.get(&holder);
+        let before = before.filter(|_| !self.has_new_ends(&holder, change));
+        Some(before.copied().unwrap_or(self.ends.clock))
+    }
+
+    /// What is on disk of a jump that stored expiry times have not followed.
+    pub const fn clocks(&self) -> Option<&Arc<Clocks>> {
+        self.ends.noted.as_ref()
+    }
+
+    /// Whether the disk says how far the wall clock is ahead of the world's time: `by`.
+    pub fn is_noted(&self, by: TimeDelta) -> bool {
+        let noted = self.ends.noted.as_ref().map(|clocks| {
+            let reading = clocks.readings.get(&self.ends.clock)?;
+            Some(clocks.wall - *reading)
+        });
+        let noted = noted.unwrap_or(Some(TimeDelta::zero()));
+        noted.is_some_and(|noted| (by - noted).abs() < CLOCK_LAG)
+    }
+
+    /// Whether there are stored expiry times that were set by an earlier clock than the world's time.
+    pub fn has_earlier_clocks(&self) -> bool {
+        !self.ends.earlier.is_empty()
+    }
+
+    /// What the clocks show while the wall clock shows `wall` and the world's time is `time`.
+    pub(crate) fn clocks_at(&self, wall: Timestamp, time: Timestamp) -> Clocks {
+        let Ends { clock, earlier, .. } = &self.ends;
+        let earlier = earlier.iter();
+        let mut readings: BTreeMap<_, _> =
+            earlier.map(|(it, by)| (*it, moved(time, -*by))).collect();
+        readings.insert(*clock, time);
+        Clocks { wall, readings }
+    }
+
+    /// What they show once the world's time has followed the wall clock to `wall`.
+    pub(crate) fn clocks_followed(&self, wall: Timestamp, time: Timestamp) -> Clocks {
+        let mut clocks = self.clocks_at(wall, time);
+        clocks.readings.insert(self.ends.clock + 1, wall);
+        while clocks.readings.len() > CLOCKS {
+            clocks.readings.pop_first();
+        }
+        clocks
+    }
+
+    /// Takes the new record of the clocks. Without one, every stored expiry time is set by the present clock.
+    pub(super) fn note_clocks(&mut self, clocks: Option<Arc<Clocks>>) {
+        let readings = clocks.as_ref().map(|clocks| &clocks.readings);
+        let is_known = |number: &u64| readings.is_some_and(|them| them.contains_key(number));
+        self.ends.earlier.retain(|number, _| is_known(number));
+        self.ends.noted = clocks;
+    }
+
+    /// Moves the world's time and the expiry times that belong to it. From now on another clock sets them.
     pub(super) fn follow_clock(&mut self, by: TimeDelta) {
-        self.followed = self.followed.checked_add(&by).unwrap_or(self.followed);
-        let is_set = |holder: &Holder| !self.loaded.contains(holder);
-        let tokens = self.tokens.iter_mut();
-        for (_, token) in tokens.filter(|(id, _)| is_set(&Holder::Token(**id))) {
-            let token = Arc::make_mut(token);
-            token.expires_at = token.expires_at.map(|end| moved(end, by));
-            if let Some(former) = &mut token.former {
-                former.expires_at = moved(former.expires_at, by);
-            }
+        let Ends {
+            followed,
+            clock,
+            earlier,
+            ..
+        } = &mut self.ends;
+        *followed = followed.checked_add(&by).unwrap_or(*followed);
+        earlier.insert(*clock, TimeDelta::zero());
+        for behind in earlier.values_mut() {
+            *behind = behind.checked_add(&by).unwrap_or(*behind);
         }
-        let runners = self.runners.iter_mut();
-        for (_, runner) in runners.filter(|(id, _)| is_set(&Holder::Runner(**id))) {
-            let runner = Arc::make_mut(runner);
-            let sessions = std::iter::once(&mut runner.session).chain(&mut runner.previous_session);
-            for Session {
-                issued_at,
-                expires_at,
-                ..
-            } in sessions
-            {
-                *issued_at = moved(*issued_at, by);
-                *expires_at = moved(*expires_at, by);
-            }
-        }
-        let registrations = self.registrations.iter_mut();
-        for (_, registration) in registrations.filter(|(id, _)| is_set(&Holder::Registration(**id)))
+        *clock += 1;
+        let loaded = std::mem::take(&mut self.ends.loaded);
+        self.move_ends(|holder| (!loaded.contains_key(holder)).then_some(by));
+        self.ends.loaded = loaded;
+    }
+
+    /// Forgets that the expiry times of a record were loaded, when a change sets new ones.
+    pub(super) fn note_new_ends(&mut self, change: &Change) {
+        if !self.ends.loaded.is_empty()
+            && let Some(holder) = Holder::of(change)
+            && self.has_new_ends(&holder, change)
         {
-            let registration = Arc::make_mut(registration);
-            registration.expires_at = moved(registration.expires_at, by);
+            self.ends.loaded.remove(&holder);
+        }
+    }
+
+    /// Whether a change of a holder sets new expiry times. A note of a token's use, for example, sets none.
+    fn has_new_ends(&self, holder: &Holder, change: &Change) -> bool {
+        let before = self.as_it_is(holder);
+        let before = before.and_then(|before| expiry_times(&before));
+        before
+            .is_none_or(|(_, before)| Some(before) != expiry_times(change).map(|(_, times)| times))
+    }
+
+    /// Moves expiry times by what `by` says of their holders.
+    fn move_ends(&mut self, by: impl Fn(&Holder) -> Option<TimeDelta>) {
+        for (id, token) in &mut self.tokens {
+            if let Some(by) = by(&Holder::Token(*id)) {
+                let token = Arc::make_mut(token);
+                token.expires_at = token.expires_at.map(|end| moved(end, by));
+                if let Some(former) = &mut token.former {
+                    former.expires_at = moved(former.expires_at, by);
+                }
+            }
+        }
+        for (id, runner) in &mut self.runners {
+            if let Some(by) = by(&Holder::Runner(*id)) {
+                let runner = Arc::make_mut(runner);
+                let sessions = std::iter::once(&mut runner.session);
+                for session in sessions.chain(&mut runner.previous_session) {
+                    let Session {
+                        issued_at,
+                        expires_at,
+                        ..
+                    } = session;
+                    *issued_at = moved(*issued_at, by);
+                    *expires_at = moved(*expires_at, by);
+                }
+            }
+        }
+        for (id, registration) in &mut self.registrations {
+            if let Some(by) = by(&Holder::Registration(*id)) {
+                let registration = Arc::make_mut(registration);
+                registration.expires_at = moved(registration.expires_at, by);
+            }
         }
         self.jobs.each_run(|job, run| {
-            if is_set(&Holder::Job(job)) {
+            if let Some(by) = by(&Holder::Job(job)) {
                 run.expires_at = moved(run.expires_at, by);
                 run.deadline = run.deadline.map(|deadline| moved(deadline, by));
             }
         });
         let delayed: Vec<JobId> = self.jobs.delayed().collect();
-        for job in delayed.into_iter().filter(|job| is_set(&Holder::Job(*job))) {
-            self.jobs.postpone(job, |at| moved(at, by));
+        for job in delayed {
+            if let Some(by) = by(&Holder::Job(job)) {
+                self.jobs.postpone(job, |at| moved(at, by));
+            }
         }
+        self.blobs.each_link(|link, end| {
+            let by = by(&Holder::BlobLink(link));
+            by.map_or(end, |by| moved(end, by))
+        });
         self.idempotency_by_age.clear();
         for (key, request) in &mut self.idempotency {
-            if is_set(&Holder::Idempotency(key.clone())) {
+            if let Some(by) = by(&Holder::Idempotency(key.clone())) {
                 let request = Arc::make_mut(request);
                 request.expires_at = moved(request.expires_at, by);
             }
@@ -114,6 +254,76 @@ impl World {
                 .insert((request.expires_at, key.clone()));
         }
     }
+}
+
+impl Holder {
+    /// The holder whose record a change is. None if the record does not expire.
+    pub fn of(change: &Change) -> Option<Self> {
+        expiry_times(change).map(|(holder, _)| holder)
+    }
+}
+
+/// The holder whose record a change is, and its expiry times.
+fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
+    Some(match change {
+        Change::Token(token) => {
+            let former = token.former.as_ref().map(|former| former.expires_at);
+            (Holder::Token(token.id), [token.expires_at, former])
+        }
+        Change::Runner(runner) => {
+            let previous = runner.previous_session.as_ref().map(|it| it.expires_at);
+            let times = [Some(runner.session.expires_at), previous];
+            (Holder::Runner(runner.id), times)
+        }
+        Change::Registration(it) => (Holder::Registration(it.id), [Some(it.expires_at), None]),
+        Change::Job(job) => {
+            let times = match &job.state {
+                JobState::Scheduled => [job.not_before, None],
+                JobState::Running { run } => [Some(run.expires_at), run.deadline],
+                JobState::Succeeded { .. }
+                | JobState::Failed { .. }
+                | JobState::Cancelled { .. }
+                | JobState::Skipped { .. } => return None,
+            };
+            (Holder::Job(job.id), times)
+        }
+        Change::Idempotency(it) => {
+            let holder = Holder::Idempotency(it.key.clone());
+            (holder, [Some(it.expires_at), None])
+        }
+        Change::BlobLink(link) => (Holder::BlobLink(link.id), [Some(link.expires_at), None]),
+        Change::Source(_)
+        | Change::Tip(_)
+        | Change::Workflow(_)
+        | Change::Revision(..)
+        | Change::Suspension(_)
+        | Change::RevisionRead(_)
+        | Change::Head(_)
+        | Change::Digests(_)
+        | Change::Repeats(..)
+        | Change::History(_)
+        | Change::JobRemoved(_)
+        | Change::ArtifactRemoved(..)
+        | Change::Expiry(_)
+        | Change::ExpiryRemoved(_)
+        | Change::Retention(_)
+        | Change::HistoryPageRemoved(..)
+        | Change::Ledger(_)
+        | Change::LedgerPageRemoved(..)
+        | Change::Recent(..)
+        | Change::RunnerRemoved(_)
+        | Change::TokenRemoved(_)
+        | Change::RegistrationRemoved(_)
+        | Change::IdempotencyRemoved(_)
+        | Change::Vars(_)
+        | Change::Secrets(_)
+        | Change::Blob(_)
+        | Change::BlobRemoved(..)
+        | Change::BlobLinkRemoved(_)
+        | Change::BlobUsage(_)
+        | Change::ClockFollowed(_)
+        | Change::Clocks(_) => return None,
+    })
 }
 
 /// The time plus `by`, or the same time if the result is out of range.

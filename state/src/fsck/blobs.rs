@@ -24,7 +24,6 @@ pub(crate) fn check_records(check: &mut Check<'_>, folder: &str) {
                     let expected = Expected {
                         sha256: &blob.sha256,
                         size: Some(blob.size),
-                        may_be_gone: false,
                         missing: Code::BlobMissing,
                         differs: Code::BlobDiffers,
                     };

@@ -2,7 +2,6 @@
 //! nothing changed meanwhile.
 
 use bytes::Bytes;
-use model::Timestamp;
 use store::look::{Entry, Look, Role};
 use store::{Details, DiskError, Form, Key, ReadError};
 
@@ -23,7 +22,6 @@ const LOST_FOUND: &str = "lost+found";
 pub(crate) struct Check<'a> {
     pub(crate) look: &'a Look,
     pub(crate) known: &'a Known,
-    pub(crate) now: Timestamp,
     pub(crate) found: Vec<Finding>,
     pub(crate) facts: Facts,
 }
@@ -38,7 +36,6 @@ pub(crate) struct Checked {
 pub(crate) struct Expected<'a> {
     pub(crate) sha256: &'a str,
     pub(crate) size: Option<u64>,
-    pub(crate) may_be_gone: bool,
     pub(crate) missing: Code,
     pub(crate) differs: Code,
 }
@@ -227,7 +224,6 @@ impl Check<'_> {
             return;
         };
         match object {
-            None if expected.may_be_gone => {}
             None => self.find(expected.missing, key, "a record names it, and it is gone"),
             Some(found) if expected.size.is_some_and(|size| size != found.size) => {
                 let size = expected.size.unwrap_or_default();

@@ -153,8 +153,6 @@ codes! {
     JobIllegal "job_illegal" Error Alone SetAside RESTORE;
     SecretMalformed "secret_malformed" Error Alone Nothing
         "set the secret again with `everscan secret set`";
-    ClockAhead "clock_ahead" Warning Alone Nothing
-        "look at the clock of this machine; the schedule waits until that time";
     RevisionText "revision_text" Error Together Nothing "bring the file back from a backup, or from Git";
     HeadTotals "head_totals" Error Together Recount REPAIR;
     HeadBehind "head_behind" Error Together Recount REPAIR;

@@ -83,7 +83,6 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
         let expected = Expected {
             sha256,
             size: Some(*bytes),
-            may_be_gone: false,
             missing: Code::InputsMissing,
             differs: Code::InputsDiffer,
         };
@@ -185,7 +184,6 @@ fn check_artifact(check: &mut Check<'_>, job: JobId, artifact: &Artifact) {
     let expected = Expected {
         sha256: &artifact.sha256,
         size: Some(artifact.size),
-        may_be_gone: artifact.expires_at.is_some_and(|end| end <= check.now),
         missing: Code::ArtifactMissing,
         differs: Code::ArtifactDiffers,
     };

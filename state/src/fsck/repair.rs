@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use model::retention::Retention;
-use model::{Change, Digests, ScanHead, ScanKey, Timestamp, Totals};
+use model::{Change, Digests, ScanHead, ScanKey, Totals, World};
 use serde::Serialize;
 use store::file::{FileEngine, Options};
 use store::look::Look;
@@ -68,7 +68,6 @@ pub enum RepairError {
 /// that is damaged in the middle is cut there.
 pub async fn repair(
     root: &Path,
-    now: Timestamp,
     accept_loss: bool,
     tell: &mut dyn FnMut(Event),
 ) -> Result<Checked, RepairError> {
@@ -78,10 +77,10 @@ pub async fn repair(
     engine.open(&mut |_, _| ()).await?;
     engine.close().await?;
 
-    let heads = mend_files(root, now, tell)?;
+    let heads = mend_files(root, tell)?;
     let heads: Vec<_> = heads.into_iter().map(|key| (key, Anew::Head)).collect();
     rewrite(root, heads, tell).await?;
-    let (mut left, mut checked, miscounted) = check(root, now, tell)?;
+    let (mut left, mut checked, miscounted) = check(root, tell)?;
     // Now it is known which jobs are in the quarantine, and what the heads count.
     if !miscounted.is_empty() {
         let records = miscounted.into_iter().map(|(scan, there)| {
@@ -89,7 +88,7 @@ pub async fn repair(
             (key, Anew::Retention(scan, there))
         });
         rewrite(root, records.collect(), tell).await?;
-        (left, checked, _) = check(root, now, tell)?;
+        (left, checked, _) = check(root, tell)?;
     }
     for finding in left {
         tell(Event::Left(finding));
@@ -100,11 +99,10 @@ pub async fn repair(
 /// Checks, and collects the findings.
 fn check(
     root: &Path,
-    now: Timestamp,
     tell: &mut dyn FnMut(Event),
 ) -> Result<(Vec<Finding>, Checked, Miscounted), RepairError> {
     let mut found = Vec::new();
-    let (checked, miscounted) = super::check(root, now, &mut |event| match event {
+    let (checked, miscounted) = super::check(root, &mut |event| match event {
         Event::Found(finding) => found.push(finding),
         event => tell(event),
     })?;
@@ -130,14 +128,10 @@ fn mend_store(
 }
 
 /// Checks, and repairs single files. Answers the keys of heads that must be counted anew.
-fn mend_files(
-    root: &Path,
-    now: Timestamp,
-    tell: &mut dyn FnMut(Event),
-) -> Result<BTreeSet<Key>, RepairError> {
+fn mend_files(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<BTreeSet<Key>, RepairError> {
     let mending = Mending::begin(root)?;
     let (mut heads, mut failed) = (BTreeSet::new(), None);
-    fsck(root, now, &mut |event| {
+    fsck(root, &mut |event| {
         let Event::Found(finding) = event else {
             return tell(event);
         };
@@ -247,7 +241,7 @@ async fn rewrite(
             continue;
         };
         let path = key.to_string();
-        let batch = written.encoder().encode(&[change])?;
+        let batch = written.encoder(&World::default()).encode(&[change])?;
         let keys = Keys::of(&batch);
         let sequence = engine.commit(batch).await?;
         written.committed(sequence, keys);

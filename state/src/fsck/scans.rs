@@ -65,13 +65,6 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
         let key = Layout::digests(&head.key());
         check.find(Code::RecordMissing, key, PROCESSED_LOST);
     }
-    if let Some(cursor) = head.cron_cursor.filter(|cursor| *cursor > check.now) {
-        check.find(
-            Code::ClockAhead,
-            &key,
-            format!("its schedule was looked at up to {cursor}"),
-        );
-    }
     let retention = retention.unwrap_or_else(|| Retention::new(head.workflow, head.scan.clone()));
     history::check(check, &head, &retention, &history);
     let last = Layout::ledger(&head.key(), head.ledger.page);

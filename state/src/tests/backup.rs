@@ -124,7 +124,7 @@ async fn a_job_that_ends_while_a_backup_is_made_has_its_whole_log_in_it() {
         assert_eq!(again.state.logs().records(job).await.unwrap(), 3);
     }
     again.close();
-    let found = findings_at(restored.root(), &restored).unwrap();
+    let found = findings_at(restored.root()).unwrap();
     assert!(found.is_empty(), "{found:?}");
 }
 

@@ -119,7 +119,7 @@ impl Original {
     }
 
     fn findings(&self) -> Result<Vec<Finding>, String> {
-        findings_at(self.folder.root(), &self.folder).map_err(|error| model::error_chain(&error))
+        findings_at(self.folder.root()).map_err(|error| model::error_chain(&error))
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use model::World;
 use model::decide::{Precondition, SetVar};
-use model::{Actor, Clock, ProjectId};
+use model::{Actor, ProjectId};
 use store::Key;
 
 use super::fixture::{Fleet, Folder, Opened};
@@ -191,8 +191,7 @@ async fn a_lost_head_of_a_long_name_does_not_write_over_its_history_either() {
 
     // A repair finds it again too.
     damage(&root, &Layout::head(&scan));
-    let now = Clock::now(&*folder.clock);
-    repair(&root, now, false, &mut |_| ()).await.unwrap();
+    repair(&root, false, &mut |_| ()).await.unwrap();
     let opened = folder.open().await;
     let head = opened.head(fleet, &name);
     assert_eq!((head.totals.succeeded, head.latest_job), (2, second));

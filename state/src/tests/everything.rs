@@ -1,7 +1,7 @@
 //! A state with one of everything in it.
 
 use model::blob::LinkUse;
-use model::decide::{CreateBlobLink, CreateRegistration, Dispatch, RecordTip, Suspend};
+use model::decide::{CreateBlobLink, CreateRegistration, Dispatch, NoteClocks, RecordTip, Suspend};
 use model::{Actor, IdempotencyKey, TokenId};
 use uuid::Uuid;
 
@@ -83,4 +83,5 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     }
     let deleted = finished(opened, expiring, &[]).await;
     opened.delete(deleted).await;
+    state.submit(NoteClocks).await.unwrap();
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bytes::Bytes;
+use chrono::TimeDelta;
 use model::decide::{
     Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, DeleteJob, Dispatch,
     LargeInputs, Precondition, RegisterRunner, RemoveArtifacts, SetSecret, SetVar, StoreArtifact,
@@ -69,21 +70,40 @@ scans:
     steps: [{run: announce}]
 ";
 
-pub(crate) struct TestClock(AtomicI64);
+/// In milliseconds.
+pub(crate) struct TestClock {
+    now: AtomicI64,
+    /// How far somebody has set it ahead since the start of the process.
+    set_by: AtomicI64,
+}
 
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_timestamp_millis(self.0.load(Ordering::SeqCst)).unwrap()
+        Timestamp::from_timestamp_millis(self.now.load(Ordering::SeqCst)).unwrap()
     }
 
     fn steady(&self) -> Timestamp {
-        self.now()
+        self.now() - TimeDelta::milliseconds(self.set_by.load(Ordering::SeqCst))
     }
 }
 
 impl TestClock {
     pub(crate) fn at_noon() -> Arc<Self> {
-        Arc::new(Self(AtomicI64::new(NOON)))
+        Self::at(NOON)
+    }
+
+    fn at(now: i64) -> Arc<Self> {
+        Arc::new(Self {
+            now: now.into(),
+            set_by: 0.into(),
+        })
+    }
+
+    /// Sets the wall clock.
+    pub(crate) fn jump(&self, by: TimeDelta) {
+        let by = by.num_milliseconds();
+        self.now.fetch_add(by, Ordering::SeqCst);
+        self.set_by.fetch_add(by, Ordering::SeqCst);
     }
 }
 
@@ -183,6 +203,8 @@ impl Folder {
 
     pub(crate) async fn try_open(&mut self) -> Result<(State, Closing), OpenError> {
         self.openings += 1;
+        // Another process.
+        self.clock.set_by.store(0, Ordering::SeqCst);
         let entropy = Box::new(Seeded(self.openings));
         State::open(Options {
             root: self.root.clone(),
@@ -242,7 +264,7 @@ impl Folder {
     }
 
     pub(crate) fn advance(&self, millis: i64) {
-        self.clock.0.fetch_add(millis, Ordering::SeqCst);
+        self.clock.now.fetch_add(millis, Ordering::SeqCst);
     }
 
     /// What a crash at this moment leaves behind: a copy of everything, made while the state is in use.
@@ -256,11 +278,11 @@ impl Folder {
     pub(crate) fn empty_twin(&self) -> Self {
         let place = self._kept.path().parent().unwrap();
         let kept = tempfile::tempdir_in(place).unwrap();
-        let now = AtomicI64::new(self.clock.0.load(Ordering::SeqCst));
+        let now = self.clock.now.load(Ordering::SeqCst);
         Self {
             root: kept.path().join("state"),
             _kept: kept,
-            clock: Arc::new(TestClock(now)),
+            clock: TestClock::at(now),
             openings: self.openings,
         }
     }

@@ -4,7 +4,6 @@ mod removed;
 
 use std::path::Path;
 
-use model::Clock;
 use store::OpenError;
 use store::look::Look;
 
@@ -15,17 +14,17 @@ use crate::layout::Layout;
 
 /// What a check of the folder finds.
 pub(crate) fn findings(folder: &Folder) -> Vec<Finding> {
-    findings_at(folder.root(), folder).unwrap()
+    findings_at(folder.root()).unwrap()
 }
 
-pub(crate) fn findings_at(root: &Path, folder: &Folder) -> Result<Vec<Finding>, OpenError> {
+pub(crate) fn findings_at(root: &Path) -> Result<Vec<Finding>, OpenError> {
     let mut found = Vec::new();
     let told = &mut |event| {
         if let Event::Found(finding) = event {
             found.push(finding);
         }
     };
-    fsck(root, folder.clock.now(), told)?;
+    fsck(root, told)?;
     Ok(found)
 }
 

@@ -51,6 +51,7 @@ fn the_file_of_a_head_is_at_most_a_kibibyte() {
     let stamp = Stamp {
         revision: 1_000_000_000,
         sequence: store::Seq(1_000_000_000),
+        clock: None,
     };
     for name in ["a".to_owned(), "n".repeat(40)] {
         let bytes = seal(&widest(&name), stamp).unwrap();

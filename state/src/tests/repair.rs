@@ -22,14 +22,13 @@ struct Told {
 
 async fn repaired(folder: &Folder, accept_loss: bool) -> Told {
     let mut told = Told::default();
-    let now = model::Clock::now(&*folder.clock);
     let tell = &mut |word| match word {
         Event::Found(finding) => told.found.push(finding),
         Event::Done(done) => told.done.push(done),
         Event::Left(finding) => told.left.push(finding),
         Event::Looked(_) => {}
     };
-    repair(folder.root(), now, accept_loss, tell).await.unwrap();
+    repair(folder.root(), accept_loss, tell).await.unwrap();
     told
 }
 
@@ -123,7 +122,7 @@ async fn a_repair_that_was_broken_off_is_brought_to_its_end_by_another() {
     opened.close();
     let key = Layout::job(job);
     fs::write(folder.path(&key), "{").unwrap();
-    let (root, now) = (folder.root().to_owned(), model::Clock::now(&*folder.clock));
+    let root = folder.root().to_owned();
     let broken_off = std::thread::spawn(move || {
         let tell = &mut |word| {
             let is_aside = matches!(&word, Event::Done(Repair::Moved(Moved { from, .. })) if *from == key.as_str());
@@ -132,7 +131,7 @@ async fn a_repair_that_was_broken_off_is_brought_to_its_end_by_another() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
-        runtime.block_on(repair(&root, now, false, tell)).map(drop)
+        runtime.block_on(repair(&root, false, tell)).map(drop)
     });
     broken_off.join().unwrap_err();
     let told = repaired(&folder, false).await;

@@ -74,6 +74,7 @@ fn the_most_triggers_of_a_file_fit_into_their_record() {
     let stamp = Stamp {
         revision: 1,
         sequence: Seq(1),
+        clock: None,
     };
     let sealed = seal(&record.rearmed(&definition, late, order), stamp).unwrap();
     let counted = bytes(&definition);

@@ -1,11 +1,16 @@
 //! Somebody sets the wall clock.
 
+use std::collections::HashMap;
+
 use chrono::TimeDelta;
 use serde_json::json;
 
 use crate::Holder;
-use crate::decide::{CreateRegistration, CreateToken, EndSessions, FollowClock, KeepEnd};
-use crate::limits::{IDEMPOTENCY, REGISTRATION, RUNNER_SESSION, WORKER_SESSION};
+use crate::decide::{
+    CreateRegistration, CreateToken, EndSessions, FollowClock, ForgetClocks, KeepEnd, NoteClocks,
+    NoteUse,
+};
+use crate::limits::{CLOCKS, IDEMPOTENCY, REGISTRATION, RUNNER_SESSION, WORKER_SESSION};
 use crate::testing::{House, NIGHTLY};
 use crate::{Change, IdempotencyKey, Scope, Timestamp, WorkflowId};
 
@@ -71,7 +76,7 @@ fn an_end_that_was_loaded_stays_until_a_new_one_is_set() {
         let mut house = House::new();
         let workflow = begin(&mut house);
         dispatch(&mut house, workflow);
-        house.world.finish_loading();
+        house.world.finish_loading(house.now, HashMap::new());
         let loaded = ends(&house);
         let requested = house.world.idempotency("k").unwrap().expires_at;
         house.jump(by);
@@ -91,7 +96,12 @@ fn an_end_that_was_loaded_stays_until_a_new_one_is_set() {
         let mut set = house.world.holders();
         set.sort_by_key(|holder| format!("{holder:?}"));
         let request = Holder::Idempotency("k".to_owned());
-        assert_eq!(set, [request, Holder::Runner(runner), Holder::Token(token)]);
+        let mut expected = vec![request, Holder::Runner(runner), Holder::Token(token)];
+        if by > TimeDelta::zero() {
+            // By this clock the session had ended before.
+            expected.remove(1);
+        }
+        assert_eq!(set, expected);
     }
 }
 
@@ -146,4 +156,72 @@ fn every_end_that_followed_the_clock_is_stored() {
     }
     let spans = [LIFE, RUNNER_SESSION, REGISTRATION, WORKER_SESSION];
     assert_eq!(stored, spans.map(|span| house.now + span));
+}
+
+#[test]
+fn a_jump_is_noted_with_both_readings_until_every_end_has_followed_it() {
+    let mut house = House::new();
+    begin(&mut house);
+    let (five, start) = (TimeDelta::hours(5), house.steady());
+    house.jump(five);
+    assert!(!house.world.is_noted(five), "nothing is noted yet");
+    house.run(NoteClocks).unwrap();
+    assert!(house.world.is_noted(five));
+    let noted = house.world.clocks().unwrap();
+    assert_eq!(noted.wall, start + five);
+    assert_eq!(noted.readings.values().collect::<Vec<_>>(), [&start]);
+    // It is undone, and done again.
+    house.jump(-five);
+    assert!(!house.world.is_noted(TimeDelta::zero()));
+    house.jump(five);
+
+    house.run(FollowClock).unwrap();
+    let noted = house.world.clocks().unwrap();
+    assert_eq!(noted.wall, house.now);
+    let readings: Vec<_> = noted.readings.values().collect();
+    assert_eq!(readings, [&start, &(start + five)]);
+    assert!(house.world.has_earlier_clocks());
+    for holder in house.world.holders() {
+        house.run(KeepEnd { holder }).unwrap();
+    }
+    house.run(ForgetClocks).unwrap();
+    assert_eq!(house.world.clocks(), None);
+    assert!(!house.world.has_earlier_clocks());
+    assert!(house.run(ForgetClocks).is_ok(), "it is gone already");
+}
+
+#[test]
+fn a_jump_that_is_followed_again_and_again_keeps_a_short_note() {
+    let mut house = House::new();
+    for _ in 0..100 {
+        house.jump(TimeDelta::hours(2));
+        house.run(FollowClock).unwrap();
+    }
+    let readings = house.world.clocks().unwrap().readings.clone();
+    assert_eq!(readings.len(), CLOCKS);
+    let last: Vec<_> = readings.values().rev().take(2).copied().collect();
+    assert_eq!(last, [house.now, house.now - TimeDelta::hours(2)]);
+}
+
+#[test]
+fn each_record_names_the_clock_that_has_set_its_ends() {
+    let mut house = House::new();
+    let token = house.run(create_token()).unwrap().token.id;
+    let loaded = HashMap::from([(Holder::Token(token), 7)]);
+    house.world.finish_loading(house.now, loaded);
+    // A note of its use sets no end.
+    let day = house.now.date_naive();
+    let (used, ()) = house.changes(NoteUse { token, day }).unwrap();
+    assert_eq!(house.world.clock_of(&used[0]), Some(7));
+    let (made, _) = house.changes(create_token()).unwrap();
+    assert_eq!(house.world.clock_of(&made[0]), Some(8));
+    house.jump(TimeDelta::hours(2));
+    house.run(FollowClock).unwrap();
+    assert_eq!(house.world.clock_of(&used[0]), Some(7));
+    assert_eq!(house.world.clock_of(&made[0]), Some(9));
+    let activated = house
+        .decided
+        .iter()
+        .find(|it| matches!(it, Change::Source(_)));
+    assert_eq!(house.world.clock_of(activated.unwrap()), None);
 }

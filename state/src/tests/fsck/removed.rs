@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use model::retention::{Expiry, Retention};
-use model::{Clock, JobId, ScanHead, Tail, Totals};
+use model::{JobId, ScanHead, Tail, Totals};
 use store::{Key, Seq};
 
 use super::findings;
@@ -69,8 +69,7 @@ impl Removed {
     }
 
     async fn repair(&self) {
-        let now = Clock::now(&*self.folder.clock);
-        let repaired = repair(self.folder.root(), now, false, &mut |_| ()).await;
+        let repaired = repair(self.folder.root(), false, &mut |_| ()).await;
         repaired.unwrap();
     }
 
@@ -194,8 +193,11 @@ async fn what_runs_out_without_a_record_and_records_of_nothing_are_found() {
 
     let known: Expiry = envelope::open(&bytes).unwrap();
     let stray = |expiry: Expiry| {
-        let (revision, sequence) = (1, Seq(1));
-        let stamp = Stamp { revision, sequence };
+        let stamp = Stamp {
+            revision: 1,
+            sequence: Seq(1),
+            clock: None,
+        };
         let key = Layout::expiry(&expiry);
         let bytes = seal(&expiry, stamp).unwrap();
         let path = removed.folder.path(&key);

@@ -1,5 +1,7 @@
 //! The pause before a retry.
 
+use std::collections::HashMap;
+
 use super::*;
 use crate::decide::{FollowClock, KeepEnd, RemoveRunner};
 use crate::limits::RUNNER_SILENCE;
@@ -92,7 +94,8 @@ fn a_loaded_time_does_not_move_but_the_ends_of_its_run_do() {
     let mut scene = Scene::new();
     let first = scene.dispatch("poke");
     let retry = scene.retry(first);
-    scene.house.world.finish_loading();
+    let now = scene.house.now;
+    scene.house.world.finish_loading(now, HashMap::new());
     let before = scene.job(retry).retry_of;
     scene.house.jump(TimeDelta::hours(2));
     scene.house.run(FollowClock).unwrap();

@@ -1,0 +1,93 @@
+//! The record of a jump of the wall clock that stored expiry times have not followed. The next process compares its own
+//! clock with it, and moves what it loads.
+//!
+//! Clocks have numbers. A process sets expiry times by a clock of its own, and by another one each time it follows a
+//! jump. Every stored record that expires has the number of the clock that set its expiry times.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+use crate::limits::CLOCK_LAG;
+
+/// What the wall clock and the clocks of stored expiry times showed at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// What the wall clock showed.
+    pub wall: Timestamp,
+    /// What each clock showed by which expiry times were set, by its number.
+    pub readings: BTreeMap<u64, Timestamp>,
+}
+
+impl Clocks {
+    /// Which of the readings a clock continues that shows `now` after an unknown time: the latest one that is not ahead
+    /// of it. If all are ahead, the earliest one. A small lag is no lag.
+    pub fn continued_by(&self, now: Timestamp) -> Timestamp {
+        let readings = || self.readings.values().copied();
+        let passed = readings()
+            .chain([self.wall])
+            .filter(|reading| *reading - now < CLOCK_LAG);
+        let earliest = readings().fold(self.wall, Timestamp::min);
+        passed.max().unwrap_or(earliest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    fn at(minutes: i64) -> Timestamp {
+        Timestamp::from_timestamp(1_790_000_000, 0).unwrap() + TimeDelta::minutes(minutes)
+    }
+
+    /// The reading of a jump from 0 to `wall` that a clock at `now` continues.
+    #[track_caller]
+    fn check(wall: i64, now: i64, continued: i64) {
+        let clocks = Clocks {
+            wall: at(wall),
+            readings: BTreeMap::from([(7, at(0))]),
+        };
+        assert_eq!(clocks.continued_by(at(now)), at(continued), "{wall} {now}");
+    }
+
+    #[test]
+    fn a_start_continues_the_reading_that_is_nearest_behind_its_clock() {
+        // A clock that was set ahead five hours, and stays so.
+        check(300, 300, 300);
+        check(300, 330, 300);
+        check(300, 100_000, 300);
+        // It is wrong again, or the jump was undone.
+        check(300, 0, 0);
+        check(300, 299, 0);
+        // One that was set back, and stays so or not.
+        check(-300, -300, -300);
+        check(-300, -1, -300);
+        check(-300, 1, 0);
+        // A machine without a battery begins before both.
+        check(300, -20, 0);
+        check(-300, -320, -300);
+    }
+
+    #[test]
+    fn a_correction_of_less_than_a_minute_changes_nothing() {
+        let clocks = Clocks {
+            wall: at(300),
+            readings: BTreeMap::from([(7, at(0))]),
+        };
+        let before = at(300) - TimeDelta::seconds(59);
+        assert_eq!(clocks.continued_by(before), at(300));
+    }
+
+    #[test]
+    fn every_clock_of_stored_times_may_be_the_one_that_goes_on() {
+        let clocks = Clocks {
+            wall: at(600),
+            readings: BTreeMap::from([(7, at(0)), (8, at(300))]),
+        };
+        let continued = |minutes| clocks.continued_by(at(minutes));
+        assert_eq!([10, 310, 610].map(continued), [0, 300, 600].map(at));
+    }
+}

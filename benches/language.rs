@@ -68,6 +68,7 @@ fn context(jobs: usize) -> Context {
         size: jobs as u64,
         jobs: (0..jobs).rev().map(job).collect(),
         available: true,
+        failed: false,
         successes: jobs as u64,
         newest_successes: Vec::new(),
         newest_success_ids: Vec::new(),

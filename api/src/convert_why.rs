@@ -119,6 +119,10 @@ fn cause(cause: Cause) -> wire::LedgerCause {
             job: job.uuid(),
         },
         Cause::Activation { revision } => wire::LedgerCause::Activation { revision },
+        Cause::Failure { scan, job } => wire::LedgerCause::Failure {
+            scan,
+            job: job.uuid(),
+        },
         Cause::Claim { job } => wire::LedgerCause::Claim { job: job.uuid() },
         Cause::Clock { cursor } => wire::LedgerCause::Clock { cursor },
         Cause::Repeats { first, last, count } => wire::LedgerCause::Repeats { first, last, count },
@@ -137,6 +141,7 @@ fn evaluation(evaluation: Evaluation) -> wire::Evaluation {
                     available: read.available,
                     diff: read.diff,
                     news: read.news,
+                    failed: read.failed,
                     successes: read.successes.iter().map(ToString::to_string).collect(),
                 };
                 (name, read)

@@ -51,6 +51,7 @@ pub(crate) fn scan_read(history: ScanHistory) -> ScanRead {
         available: history.available,
         diff: history.has_diff(None),
         news: history.news.is_some().then(|| history.has_news(None)),
+        failed: history.failed,
         successes: history.newest_success_ids,
     }
 }
@@ -95,16 +96,18 @@ pub(crate) fn scan_line(scan: &str, read: &ScanRead) -> String {
         available,
         diff,
         news,
+        failed,
         successes,
     } = read;
     let news = news.map_or_else(String::new, |news| format!(", has_news() {news}"));
+    let failed = if *failed { ", has_failed() true" } else { "" };
     let successes = if successes.is_empty() {
         "none".to_owned()
     } else {
         successes.join(", ")
     };
     clean(&format!(
-        "of {scan}: size() {size}, is_available() {available}, has_diff() {diff}{news}; newest successes {successes}"
+        "of {scan}: size() {size}, is_available() {available}, has_diff() {diff}{news}{failed}; newest successes {successes}"
     ))
 }
 
@@ -139,23 +142,24 @@ mod tests {
 
     #[test]
     fn a_scan_is_shown_with_its_newest_successes() {
-        let line = |news, successes: &[&str]| {
+        let line = |news, failed, successes: &[&str]| {
             let read = ScanRead {
                 size: 3,
                 available: true,
                 diff: false,
                 news,
+                failed,
                 successes: successes.iter().map(ToString::to_string).collect(),
             };
             scan_line("hosts", &read)
         };
         let head = "of hosts: size() 3, is_available() true, has_diff() false";
-        let two = line(None, &["j5", "j4"]);
+        let two = line(None, false, &["j5", "j4"]);
         assert_eq!(two, format!("{head}; newest successes j5, j4"));
-        let none = line(Some(true), &[]);
+        let none = line(Some(true), true, &[]);
         assert_eq!(
             none,
-            format!("{head}, has_news() true; newest successes none")
+            format!("{head}, has_news() true, has_failed() true; newest successes none")
         );
     }
 }

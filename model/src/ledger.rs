@@ -42,6 +42,12 @@ pub enum Cause {
         /// Its number.
         revision: u64,
     },
+    /// A scan failed, and the expression asks for that.
+    Failure {
+        scan: String,
+        /// Its newest failed job.
+        job: JobId,
+    },
     /// A runner asked for a job that the expression had made.
     Claim { job: JobId },
     /// The clock is behind the cursor of the schedule.
@@ -96,6 +102,9 @@ pub struct ScanRead {
     /// The value of `has_news()`, if the expression asks for news of the scan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub news: Option<bool>,
+    /// The value of `has_failed()`.
+    #[serde(default)]
+    pub failed: bool,
     /// Its two newest successful jobs, newest first.
     pub successes: Vec<JobId>,
 }

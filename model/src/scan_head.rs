@@ -28,6 +28,9 @@ pub struct ScanHead {
     /// What its successful jobs have processed of other scans. It has a file of its own, like the digests of successes.
     #[serde(skip)]
     pub processed: BTreeMap<ScanName, Processed>,
+    /// The newest failure, if it is newer than all successes. A job that is retried has not failed yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
     /// Where the next history line goes.
     pub history: Tail,
     /// Up to where the slots of its schedule have been handled.
@@ -63,6 +66,7 @@ impl ScanHead {
             successes: Vec::new(),
             processed_scans: 0,
             processed: BTreeMap::new(),
+            failure: None,
             history: Tail { page: 0, bytes: 0 },
             cron_cursor: None,
             considered: None,
@@ -260,6 +264,17 @@ impl Success {
     pub fn lacks_digests(&self) -> bool {
         self.digests.len() != self.artifacts
     }
+}
+
+/// What `has_failed` needs to know of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub job: JobId,
+    /// The place of its end in the order of decisions.
+    pub order: Order,
+    /// The job's place in its chain of causes, for the jobs that this failure makes.
+    #[serde(default, skip_serializing_if = "Hops::is_none")]
+    pub hops: Hops,
 }
 
 /// The content digests of a job's artifacts, by name.

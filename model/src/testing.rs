@@ -45,6 +45,8 @@ pub(crate) struct House {
     pub(crate) now: Timestamp,
     /// What scans that start each other for ever wait before each job.
     pub(crate) cycle_pause: TimeDelta,
+    /// False while the disk is getting full.
+    pub(crate) may_make_jobs: bool,
     jumped: TimeDelta,
     pub(crate) order: Order,
     pub(crate) entropy: SeededEntropy,
@@ -61,6 +63,7 @@ impl House {
             now: Timestamp::from_timestamp_millis(1_790_000_000_000).unwrap(),
             jumped: TimeDelta::zero(),
             cycle_pause: TimeDelta::zero(),
+            may_make_jobs: true,
             order: Order::START,
             entropy: SeededEntropy::new(1),
             decided: Vec::new(),
@@ -123,7 +126,7 @@ impl House {
             entropy: &mut self.entropy,
             sandbox: Sandbox::shared(),
             log_bytes: &|job| logs.get(&job).copied().unwrap_or_default(),
-            may_make_jobs: true,
+            may_make_jobs: self.may_make_jobs,
             cycle_pause: self.cycle_pause,
         };
         let decision = decide(&self.world, command, &mut moment)?;

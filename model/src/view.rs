@@ -150,6 +150,7 @@ impl<'a> View<'a> {
             size: self.world.retained(&head).seen() + self.unfinished_count(&key, evaluated) as u64,
             jobs: reach.map_or_else(Vec::new, |reach| self.jobs(&key, evaluated, reach)),
             available: is_available(&self.head(holder), &head),
+            failed: has_failed(&self.head(holder), &head),
             successes: head.totals.succeeded,
             newest_successes: head
                 .successes
@@ -281,6 +282,7 @@ impl<'a> View<'a> {
                 available: scan.available,
                 diff: scan.has_diff(None),
                 news: scan.news.is_some().then(|| scan.has_news(None)),
+                failed: scan.failed,
                 successes: head.successes.iter().map(|success| success.job).collect(),
             };
             (name.clone(), read)
@@ -359,6 +361,15 @@ fn is_available(holder: &ScanHead, of: &ScanHead) -> bool {
         (Some(_), None) => true,
         (Some(success), Some(claim)) => success.order > claim,
     }
+}
+
+/// Whether the newest success or failure of `of` is a failure that the scan of `holder` has not executed after.
+fn has_failed(holder: &ScanHead, of: &ScanHead) -> bool {
+    of.failure.is_some_and(|failure| {
+        holder
+            .latest_claim
+            .is_none_or(|claim| failure.order > claim)
+    })
 }
 
 fn summary_of(job: &Job) -> JobSummary {

@@ -105,6 +105,7 @@ impl World {
                 self.latest_job = self.latest_job.max(Some(head.latest_job));
                 let successes = head.successes.iter().map(|success| success.order);
                 self.latest_order = successes
+                    .chain(head.failure.map(|failure| failure.order))
                     .chain(head.latest_claim)
                     .chain(head.considered)
                     .fold(self.latest_order, Order::max);

@@ -130,6 +130,8 @@ pub enum LedgerCause {
         /// The number of the revision.
         revision: u64,
     },
+    /// A scan failed, after its last retry.
+    Failure { scan: String, job: Uuid },
     /// A runner claimed the job that the expression had made.
     Claim { job: Uuid },
     /// The clock was behind the time up to which the schedule had been followed.
@@ -216,6 +218,9 @@ pub struct ScanRead {
     /// The value of `has_news()`, if the expression asks for news of the scan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub news: Option<bool>,
+    /// The value of `has_failed()`.
+    #[serde(default)]
+    pub failed: bool,
     /// Its two newest successful jobs, newest first.
     pub successes: Vec<String>,
 }

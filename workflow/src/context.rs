@@ -15,7 +15,7 @@ use crate::limits::HISTORY_SUCCESSES;
 use crate::outputs::Outputs;
 
 /// The state of a job that ended well.
-const SUCCEEDED: &str = "succeeded";
+pub(crate) const SUCCEEDED: &str = "succeeded";
 
 /// The values behind an expression's names.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +75,9 @@ pub struct ScanHistory {
     pub jobs: Vec<JobSummary>,
     /// The result of `is_available()` for the scan that has the expression.
     pub available: bool,
+    /// The result of `has_failed()` for the scan that has the expression.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub failed: bool,
     /// The number of successes, retained or not.
     pub successes: u64,
     /// For each of the two newest successes, newest first: artifact name to content digest. `has_diff()` compares
@@ -221,6 +224,7 @@ impl ScanHistory {
             size: self.size,
             jobs: jobs.iter().map(|job| job.narrowed(with_outputs)).collect(),
             available: self.available,
+            failed: self.failed,
             successes: self.successes,
             newest_successes: self.newest_successes.clone(),
             newest_success_ids: self.success_ids(),
@@ -299,6 +303,11 @@ impl fmt::Debug for Context {
             .field("ok", &self.ok)
             .finish()
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 const fn yes() -> bool {

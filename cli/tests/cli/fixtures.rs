@@ -336,6 +336,7 @@ pub(crate) fn why() -> Why {
         available: true,
         diff: true,
         news: None,
+        failed: false,
         successes: ids(&[5, 4]),
     };
     let evaluation = Evaluation {

@@ -238,7 +238,7 @@ fn placed(one: &Diagnostic, text: &str) -> String {
     line
 }
 
-/// The success that an expression's job came from.
+/// The end that an expression's job came from.
 async fn cause(handle: &Handle, job: &Job) -> Option<String> {
     if job.trigger != Trigger::Expr {
         return None;
@@ -263,6 +263,9 @@ async fn cause(handle: &Handle, job: &Job) -> Option<String> {
             "revision {revision} added or changed the scan, and {} is true",
             expression.trim()
         )),
+        Cause::Failure { scan, .. } => {
+            Some(format!("{scan} failed, and {} is true", expression.trim()))
+        }
         Cause::Slots { .. }
         | Cause::Resumed { .. }
         | Cause::Claim { .. }

@@ -8,7 +8,7 @@ use crate::history::HistoryLine;
 use crate::job::{EndState, Job};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
-use crate::scan_head::{ScanHead, Success, digests_of};
+use crate::scan_head::{Failure, ScanHead, Success, digests_of};
 
 /// A job that has ended, with its line in the history. The caller stores the scan's head.
 pub(super) struct Finished {
@@ -77,9 +77,17 @@ fn count(head: &mut ScanHead, job: &Job, state: EndState, moment: &Moment<'_>) {
             };
             head.successes.insert(0, success);
             head.successes.truncate(2);
+            head.failure = None;
             if let Some(run) = job.state.run() {
                 head.process(run);
             }
+        }
+        EndState::Failed if job.retried_by.is_none() => {
+            head.failure = Some(Failure {
+                job: job.id,
+                order: moment.order,
+                hops: job.hops,
+            });
         }
         EndState::Failed | EndState::Cancelled | EndState::Skipped => {}
     }

@@ -52,7 +52,8 @@ impl World {
         self.triggers.cursors.get(scan).copied()
     }
 
-    /// Scans whose expression has not been evaluated for a success or an activation yet, and that no job blocks.
+    /// Scans whose expression has not been evaluated for a success, a failure or an activation yet, and that no job
+    /// blocks.
     pub fn unseen(&self) -> Vec<ScanKey> {
         self.triggers
             .unseen
@@ -200,14 +201,16 @@ impl World {
         let considered = self.considered(key);
         workflow.revision.definition.scans().any(|other| {
             let wakes = other.name != scan.name && references.woken_by(other.name.as_str());
+            let head = || {
+                self.head(&ScanKey {
+                    workflow: key.workflow,
+                    scan: other.name.clone(),
+                })
+            };
             wakes
-                && self
-                    .head(&ScanKey {
-                        workflow: key.workflow,
-                        scan: other.name.clone(),
-                    })
-                    .and_then(|head| head.successes.first())
-                    .is_some_and(|success| success.order > considered)
+                && head()
+                    .and_then(|head| head.newest_end(references, &other.name))
+                    .is_some_and(|end| end.order > considered)
         })
     }
 }

@@ -43,7 +43,7 @@ pub struct Lane {
     pub empty_slots: Vec<DateTime<Utc>>,
 }
 
-/// A job whose success made another one.
+/// A job whose end made another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cause {
     pub cause: Uuid,
@@ -55,12 +55,13 @@ pub fn causes(records: &[LedgerRecord]) -> Vec<Cause> {
     records
         .iter()
         .filter_map(|record| match (&record.cause, &record.outcome) {
-            (LedgerCause::Success { job: cause, .. }, LedgerOutcome::Made { job: effect }) => {
-                Some(Cause {
-                    cause: *cause,
-                    effect: *effect,
-                })
-            }
+            (
+                LedgerCause::Success { job: cause, .. } | LedgerCause::Failure { job: cause, .. },
+                LedgerOutcome::Made { job: effect },
+            ) => Some(Cause {
+                cause: *cause,
+                effect: *effect,
+            }),
             _ => None,
         })
         .collect()

@@ -174,6 +174,7 @@ const fn drawing(cause: &LedgerCause) -> &'static str {
         }
         LedgerCause::Success { .. }
         | LedgerCause::Activation { .. }
+        | LedgerCause::Failure { .. }
         | LedgerCause::Claim { .. }
         | LedgerCause::Repeats { .. } => "expr",
     }

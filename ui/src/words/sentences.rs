@@ -46,6 +46,9 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
         (Some(LedgerCause::Activation { revision }), _) => html! {
             (verb) " because revision " (revision) " added or changed the scan and the expression was true."
         },
+        (Some(LedgerCause::Failure { scan, job: other }), _) => html! {
+            (verb) " because " b { (scan) } " failed (" (job_link(*other)) ") and the expression was true."
+        },
         (
             Some(LedgerCause::Slots {
                 last, count: slots, ..
@@ -237,6 +240,7 @@ pub fn cause(record: &LedgerRecord) -> Markup {
         LedgerCause::Activation { revision } => {
             html! { "revision " (revision) " added or changed the scan" }
         }
+        LedgerCause::Failure { scan, job } => html! { b { (scan) } " failed " (job_link(*job)) },
         LedgerCause::Claim { job } => html! { "a runner came for " (job_link(*job)) },
         LedgerCause::Clock { cursor } => html! {
             "the clock was behind " (at(*cursor)) ", up to which the schedule had been followed"

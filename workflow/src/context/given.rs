@@ -195,6 +195,7 @@ mod tests {
             size: 1,
             jobs: vec![job],
             available: true,
+            failed: true,
             successes: 1,
             newest_successes: vec![BTreeMap::from([("out".to_owned(), "c".to_owned())])],
             newest_success_ids: vec!["j".to_owned()],

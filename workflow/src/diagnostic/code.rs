@@ -73,6 +73,10 @@ codes! {
     NeverStarts "never-starts";
     /// Scans that start each other for ever.
     EndlessCycle "endless-cycle";
+    /// A question about another scan that is put to the scan itself.
+    OwnScan "own-scan";
+    /// An `on.expr` that asks for a failure and is not looked at when there is one.
+    UnseenFailure "unseen-failure";
     /// A required input on a scan that also starts by itself.
     RequiredInput "required-input";
     /// An input that nothing in its scan reads.
@@ -119,8 +123,6 @@ codes! {
     HyphenatedName "hyphenated-name";
     /// A computed member of vars, secrets, inputs or scans.
     DynamicName "dynamic-name";
-    /// A scan that asks what is new in itself.
-    OwnNews "own-news";
     /// Operands or results of the wrong type.
     ExpressionType "expression-type";
     /// A condition that can be neither true nor false.
@@ -152,6 +154,8 @@ impl Code {
             | Self::ReadsOnlyItself
             | Self::NeverStarts
             | Self::EndlessCycle
+            | Self::OwnScan
+            | Self::UnseenFailure
             | Self::RequiredInput
             | Self::UnusedInput
             | Self::InvalidCron
@@ -191,7 +195,6 @@ impl Code {
             | Self::UnknownFunction
             | Self::HyphenatedName
             | Self::DynamicName
-            | Self::OwnNews
             | Self::ExpressionType
             | Self::ConditionNotBoolean
             | Self::InvalidPattern

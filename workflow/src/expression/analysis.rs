@@ -3,6 +3,7 @@
 
 mod brackets;
 mod call;
+mod failure;
 mod history;
 pub(super) mod hyphen;
 mod operator;
@@ -37,6 +38,7 @@ pub(super) struct Findings {
     pub(super) references: References,
     pub(super) patterns: Vec<Arc<Pattern>>,
     pub(super) faults: Vec<Fault>,
+    pub(super) warnings: Vec<Fault>,
     pub(super) cost: u64,
     pub(super) is_tainted: bool,
 }
@@ -53,17 +55,25 @@ pub(super) fn analyse(source: &str, program: &Program, site: Site, names: &Names
         references: References::default(),
         patterns: Vec::new(),
         faults: Vec::new(),
+        states: Vec::new(),
+        warnings: Vec::new(),
         cost: 0,
     };
     let root = program.expression();
     let shape = analysis.value(root);
     reach::note(root, &mut analysis.references);
     analysis.check_result(root, &shape);
+    // An expression that asks for failures is looked at when there is one.
+    let mut warnings = analysis.warnings;
+    if !analysis.references.failures.is_empty() {
+        warnings.clear();
+    }
     analysis.faults.sort_by_key(|fault| fault.range.start);
     Findings {
         references: analysis.references,
         patterns: analysis.patterns,
         faults: analysis.faults,
+        warnings,
         cost: analysis.cost,
         is_tainted: shape.is_tainted,
     }
@@ -80,6 +90,9 @@ struct Analysis<'a> {
     references: References,
     patterns: Vec<Arc<Pattern>>,
     faults: Vec<Fault>,
+    /// The parts that are the `state` of a job.
+    states: Vec<u64>,
+    warnings: Vec<Fault>,
     cost: u64,
 }
 
@@ -206,6 +219,7 @@ impl Analysis<'_> {
         let operand = self.infer(&select.operand);
         self.hint_at_member(&select.operand, &select.field);
         let range = self.field_range(node, &select.field);
+        self.note_state(node, &operand, &select.field);
         let shape = self.member(&operand, &select.field, range);
         if select.test {
             Shape::of(Kind::Bool)

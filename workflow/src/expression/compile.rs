@@ -28,6 +28,7 @@ pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
 /// A checked expression, with what is needed only while its file is loaded.
 pub(crate) struct Compiled {
     pub(crate) expression: Expression,
+    pub(crate) warnings: Vec<Fault>,
     /// Whether its result can have free text of a dispatch.
     pub(crate) is_tainted: bool,
 }
@@ -69,6 +70,7 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
         references,
         patterns,
         faults,
+        warnings,
         cost,
         is_tainted,
     } = analysis::analyse(source, &program, site, names);
@@ -94,6 +96,7 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
     };
     Ok(Compiled {
         expression: Expression(Arc::new(parts)),
+        warnings,
         is_tainted,
     })
 }

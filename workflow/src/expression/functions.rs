@@ -58,6 +58,7 @@ const SIGNATURES: &[Signature] = &[
     method("has_news", &[Type::History, Type::Text], Type::Bool),
     method("last_success", &[Type::History], Type::Job),
     method("processed", &[Type::History], Type::Processed),
+    method("has_failed", &[Type::History], Type::Bool),
     method("size", &[Type::History], Type::Int),
     method("size", &[Type::Text], Type::Int),
     method("size", &[Type::Bytes], Type::Int),

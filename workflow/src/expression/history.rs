@@ -161,6 +161,13 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
         last_success,
     )?;
     env.add_member_overload("processed", "scan_processed", history(), vec![], processed)?;
+    env.add_member_overload(
+        "has_failed",
+        "scan_has_failed",
+        history(),
+        vec![],
+        has_failed,
+    )?;
     env.add_member_overload("size", "scan_size", history(), vec![], size)?;
     env.add_overload("size", "size_scan", vec![history()], size)
 }
@@ -239,6 +246,11 @@ fn processed<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, E
 /// What is said of a value that is not there, if an evaluation has asked for a member of it.
 pub(super) fn absence(missing_key: &str) -> Option<&str> {
     missing_key.strip_prefix(ABSENT)
+}
+
+fn has_failed<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let history = receiver("has_failed", &arguments)?;
+    Ok(CowVal::owned(CelBool::from(history.0.summary.failed)))
 }
 
 fn size<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {

@@ -1,5 +1,5 @@
 //! Finds how far into the history of scans an expression can read, from its form. `is_available`, `has_diff`,
-//! `has_news`, `processed` and `size` read no job; `last_success` reads one; `scans.X[3]` reads the four newest;
+//! `has_failed`, `has_news`, `processed` and `size` read no job; `last_success` reads one; `scans.X[3]` reads the four newest;
 //! everything else may read all.
 
 use cel_interpreter::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
@@ -7,7 +7,14 @@ use cel_interpreter::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, oper
 use super::references::{Reach, References};
 
 /// Methods that read a scan's summary and no jobs.
-const SUMMARIES: [&str; 5] = ["has_diff", "has_news", "is_available", "processed", "size"];
+const SUMMARIES: [&str; 6] = [
+    "has_diff",
+    "has_failed",
+    "has_news",
+    "is_available",
+    "processed",
+    "size",
+];
 
 /// The method that reads the newest success.
 const SUCCESS: &str = "last_success";

@@ -35,6 +35,8 @@ pub struct References {
     pub jobs: BTreeMap<String, Reach>,
     /// Scans of which it asks what is new or what was processed.
     pub news: BTreeSet<String>,
+    /// Scans whose failures it asks for, by `has_failed()`.
+    pub failures: BTreeSet<String>,
     /// Whether it indexes `scans` by a computed name, and so may read any scan.
     pub any_scan: bool,
     /// Variables.
@@ -63,6 +65,7 @@ impl References {
             self.reach(scan, *reach);
         }
         self.news.extend(other.news.iter().cloned());
+        self.failures.extend(other.failures.iter().cloned());
         self.any_scan |= other.any_scan;
         self.vars.extend(other.vars.iter().cloned());
         self.secrets.extend(other.secrets.iter().cloned());
@@ -94,5 +97,11 @@ impl References {
     /// Whether the success of any other scan is one.
     pub(super) fn is_woken_by_any(&self) -> bool {
         self.any_scan || self.scans.is_empty()
+    }
+
+    /// Whether a failure of `scan` is a reason to evaluate an `on.expr` with these references. The scan is then also one
+    /// whose success is a reason.
+    pub fn woken_by_failure(&self, scan: &str) -> bool {
+        self.failures.contains(scan)
     }
 }

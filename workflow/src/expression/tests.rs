@@ -48,6 +48,7 @@ fn context() -> Context {
             job("j1", "failed"),
         ],
         available: true,
+        failed: true,
         successes: 1,
         newest_successes: vec![BTreeMap::new()],
         newest_success_ids: vec!["j2".to_owned()],

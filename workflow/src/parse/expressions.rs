@@ -43,6 +43,7 @@ impl Reader<'_> {
         match compile(trimmed, site, names) {
             Ok(compiled) => {
                 self.inputs_read.add(compiled.expression.references());
+                self.warnings(&entry.value, compiled.warnings);
                 Some(compiled.expression)
             }
             Err(faults) => {
@@ -108,6 +109,19 @@ impl Reader<'_> {
         let places = self.report.places(node);
         for fault in faults {
             self.report.fault(&places, fault);
+        }
+    }
+
+    fn warnings(&mut self, node: &Node, warnings: Vec<Fault>) {
+        if warnings.is_empty() {
+            return;
+        }
+        let places = self.report.places(node);
+        for warning in warnings {
+            let span = places.locate(warning.range);
+            self.report
+                .warning(span, warning.code, warning.message)
+                .suggest(|| warning.hint);
         }
     }
 

@@ -41,11 +41,11 @@ const WEAKER: &[(Code, &str)] = &[
     (Code::DynamicName, "a var or secret whose name is computed"),
     (Code::SecretInTrigger, "a secret in `on.expr`"),
     (Code::ReadsOnlyItself, "a scan that waits for itself alone"),
+    (Code::OwnScan, "a scan that asks itself"),
     (
         Code::ExpressionSyntax,
         "an expression that is not valid CEL",
     ),
-    (Code::OwnNews, "a scan that asks what is new in itself"),
     (Code::ExpressionType, "operands that do not fit"),
     (
         Code::ConditionNotBoolean,

@@ -150,6 +150,7 @@ pub(super) fn ledger_record(record: &LedgerRecord) -> String {
         LedgerCause::Activation { revision } => {
             format!("revision {revision} added or changed the scan")
         }
+        LedgerCause::Failure { scan, job } => format!("{scan} failed (job {job})"),
         LedgerCause::Claim { job } => format!("a runner came for job {job}"),
         LedgerCause::Clock { cursor } => format!("the clock was behind {}", time(cursor)),
         LedgerCause::Repeats { first, last, count } => {

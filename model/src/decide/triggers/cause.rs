@@ -1,16 +1,17 @@
 //! For what an expression has not been evaluated.
 
-use workflow::Scan;
+use workflow::{References, Scan, ScanName};
 
 use super::Subject;
 use crate::ledger::Cause;
 use crate::limits::CAUSES;
+use crate::scan_head::{Failure, ScanHead};
 use crate::{Hops, JobId, Order, ScanKey, Timestamp};
 
-/// The successes that trigger a scan's expression and for which it has not been evaluated: at most one of each scan, the
-/// newest. Or an activation, if there is none.
+/// The successes and failures that trigger a scan's expression and for which it has not been evaluated: at most one of
+/// each scan, the newest. Or an activation, if there is none.
 pub(super) struct Unseen {
-    /// The newest success, or the activation.
+    /// The newest success or failure, or the activation.
     pub(super) cause: Cause,
     /// Their jobs, newest first, as many as a job names.
     pub(super) causes: Vec<JobId>,
@@ -26,12 +27,12 @@ impl Unseen {
     }
 }
 
-/// None if no success is unseen and no look is owed after an activation.
+/// None if no success or failure is unseen and no look is owed after an activation.
 pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
     let references = scan.on.expr.as_ref()?.references();
     let considered = subject.view.world().considered(&subject.key);
     let group = subject.group();
-    let mut found: Vec<(Order, JobId, &Scan)> = Vec::new();
+    let mut found: Vec<(NewestEnd, &Scan)> = Vec::new();
     let mut in_group: Option<Hops> = None;
     for other in subject.workflow.revision.definition.scans() {
         if other.name == scan.name || !references.woken_by(other.name.as_str()) {
@@ -41,21 +42,18 @@ pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
             workflow: subject.key.workflow,
             scan: other.name.clone(),
         });
-        let newest = head.successes.first();
-        let Some(success) = newest.filter(|success| success.order > considered) else {
+        let newest = head.newest_end(references, &other.name);
+        let Some(end) = newest.filter(|end| end.order > considered) else {
             continue;
         };
-        found.push((success.order, success.job, other));
         if group.is_some_and(|group| group.contains(&other.name)) {
-            in_group = in_group.max(Some(success.hops));
+            in_group = in_group.max(Some(end.hops));
         }
+        found.push((end, other));
     }
-    found.sort_unstable_by_key(|(order, ..)| std::cmp::Reverse(*order));
+    found.sort_unstable_by_key(|(end, _)| std::cmp::Reverse(end.order));
     let cause = match found.first() {
-        Some((_, job, newest)) => Cause::Success {
-            scan: newest.name.to_string(),
-            job: *job,
-        },
+        Some((end, newest)) => end.cause(&newest.name),
         None if subject.view.world().owes_look(&subject.key) => Cause::Activation {
             revision: subject.workflow.record.revision.number,
         },
@@ -63,7 +61,52 @@ pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
     };
     Some(Unseen {
         cause,
-        causes: found.iter().take(CAUSES).map(|(_, job, _)| *job).collect(),
+        causes: found.iter().take(CAUSES).map(|(end, _)| end.job).collect(),
         in_group,
     })
+}
+
+/// The newest end of a job for which an expression is evaluated.
+pub(crate) struct NewestEnd {
+    pub(crate) order: Order,
+    job: JobId,
+    hops: Hops,
+    has_failed: bool,
+}
+
+impl NewestEnd {
+    fn cause(&self, scan: &ScanName) -> Cause {
+        let (scan, job) = (scan.to_string(), self.job);
+        if self.has_failed {
+            Cause::Failure { scan, job }
+        } else {
+            Cause::Success { scan, job }
+        }
+    }
+}
+
+impl ScanHead {
+    /// The newest end of a job of the scan that triggers an expression with these references: a success, or a failure if
+    /// the expression asks for that. The expression calls the scan `name`.
+    pub(crate) fn newest_end(&self, references: &References, name: &ScanName) -> Option<NewestEnd> {
+        let failure = self
+            .failure
+            .filter(|_| references.woken_by_failure(name.as_str()));
+        // A failure that is known is newer than all successes.
+        if let Some(Failure { job, order, hops }) = failure {
+            return Some(NewestEnd {
+                order,
+                job,
+                hops,
+                has_failed: true,
+            });
+        }
+        let success = self.successes.first()?;
+        Some(NewestEnd {
+            order: success.order,
+            job: success.job,
+            hops: success.hops,
+            has_failed: false,
+        })
+    }
 }

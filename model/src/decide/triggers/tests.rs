@@ -11,6 +11,7 @@ use crate::{Actor, Change, JobId, JobState, Reason, RunnerId, Timestamp, Trigger
 
 mod clock;
 mod cycles;
+mod failures;
 
 const LOOP: &str = "
 scans:

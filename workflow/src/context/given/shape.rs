@@ -55,6 +55,7 @@ const SCAN: Shape = Shape::Object(
         ("size", Shape::Count),
         ("jobs", Shape::List(&JOB)),
         ("available", Shape::Bool),
+        ("failed", Shape::Bool),
         ("successes", Shape::Count),
         ("newest_successes", Shape::List(&Shape::Named(&Shape::Text))),
         ("newest_success_ids", Shape::List(&Shape::Text)),

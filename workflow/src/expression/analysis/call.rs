@@ -56,6 +56,11 @@ impl Analysis<'_> {
                         self.artifact(&shapes, &arguments);
                     }
                     "processed" => self.news(name, &shapes, &arguments),
+                    "has_failed" => {
+                        if let Some(scan) = self.another_scan(name, &shapes, &arguments) {
+                            self.references.failures.insert(scan);
+                        }
+                    }
                     _ => {}
                 }
                 let is_tainted = shapes.iter().any(|shape| shape.is_tainted);
@@ -171,12 +176,21 @@ impl Analysis<'_> {
         }
     }
 
-    /// `scans.X.has_news()` and `scans.X.processed()` need the name of another scan. Only of these scans the state keeps
-    /// what was processed.
+    /// `has_news` and `processed` are about the successes of another scan.
     fn news(&mut self, method: &str, shapes: &[Shape], arguments: &[&IdedExpr]) {
-        let (Some(shape), Some(history)) = (shapes.first(), arguments.first()) else {
-            return;
-        };
+        if let Some(scan) = self.another_scan(method, shapes, arguments) {
+            self.references.news.insert(scan);
+        }
+    }
+
+    /// The receiver of a method that needs the name of another scan, written out.
+    fn another_scan(
+        &mut self,
+        method: &str,
+        shapes: &[Shape],
+        arguments: &[&IdedExpr],
+    ) -> Option<String> {
+        let (shape, history) = (shapes.first()?, arguments.first()?);
         let named = scan_of(history).filter(
             |name| matches!(&shape.kind, Kind::History(Some(scan)) if scan.as_str() == *name),
         );
@@ -184,30 +198,32 @@ impl Analysis<'_> {
             let message = format!("`{method}` needs the name of a scan, written out");
             let hint = format!("write `scans.NAME.{method}()`");
             self.fault(self.range(history), Code::DynamicName, message, Some(hint));
-            return;
+            return None;
         };
         let (message, hint) = match &self.names.holder {
             Holder::Scan(own) if own == scan => (
-                format!("scan `{scan}` cannot ask what is new in itself"),
-                "a scan processes the results of other scans; `has_diff()` compares its own",
+                format!("scan `{scan}` cannot ask `{method}()` of itself"),
+                if method == "has_failed" {
+                    "`retry` follows a failure of its own, and so does a step with `if: \"!ok\"`"
+                } else {
+                    "a scan processes the results of other scans; `has_diff()` compares its own"
+                },
             ),
             Holder::EveryScan => (
                 format!(
-                    "the workflow's `env` is also that of scan `{scan}`, which cannot ask what is new in itself"
+                    "the workflow's `env` is also that of scan `{scan}`, which cannot ask `{method}()` of itself"
                 ),
-                "move the entry to the `env` of the scans that process the results",
+                "move the entry to the `env` of the scans that need it",
             ),
-            Holder::Scan(_) | Holder::Unknown => {
-                self.references.news.insert(scan.to_owned());
-                return;
-            }
+            Holder::Scan(_) | Holder::Unknown => return Some(scan.to_owned()),
         };
         self.fault(
             self.range(history),
-            Code::OwnNews,
+            Code::OwnScan,
             message,
             Some(hint.to_owned()),
         );
+        None
     }
 
     /// `scans.X.has_diff('name')` and `has_news('name')` need an artifact that scan X declares.

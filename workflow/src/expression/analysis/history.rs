@@ -6,9 +6,10 @@ use crate::expression::kind::JOB_MEMBERS;
 use crate::suggestion::closest;
 
 /// The functions of a scan.
-const FUNCTIONS: [&str; 6] = [
+const FUNCTIONS: [&str; 7] = [
     "is_available",
     "has_diff",
+    "has_failed",
     "has_news",
     "last_success",
     "processed",

@@ -53,6 +53,8 @@ impl Analysis<'_> {
                     self.mismatch(node, format!("{} never equals {}", left.kind, right.kind));
                 }
                 self.spend(left.bytes.min(right.bytes));
+                self.compared_state(node, one, other);
+                self.compared_state(node, other, one);
                 Shape::of(Kind::Bool)
             }
             (
@@ -151,6 +153,7 @@ impl Analysis<'_> {
             && !matches!(shape.kind, Kind::History(_) | Kind::List(_))
         {
             self.cost = self.cost.saturating_add(1);
+            self.note_state(node, &shape, name);
             return self.member(&shape, name, self.range(index));
         }
         let key = self.value(index);
@@ -241,6 +244,7 @@ impl Analysis<'_> {
             }
         }
         let wanted = self.value(element);
+        self.compared_state(node, element, container);
         self.cost = self.cost.saturating_add(shape.length);
         self.spend(wanted.bytes.min(shape.bytes).saturating_mul(shape.length));
         Shape::of(Kind::Bool)

@@ -177,6 +177,11 @@ fn references_are_what_is_named() {
     assert_eq!(names(&references.inputs), "i");
     assert!(!references.any_scan && !references.any_input);
     assert!(references.woken_by("a") && !references.woken_by("c"));
+    let failures = Expression::parse("scans.a.has_failed() || scans.b.has_diff()", Site::Trigger);
+    let failures = failures.unwrap();
+    assert!(failures.references().woken_by_failure("a"));
+    assert!(!failures.references().woken_by_failure("b"));
+    assert!(failures.references().woken_by("a"));
     let any = Expression::parse("scans[vars.V].is_available()", Site::Trigger).unwrap();
     assert!(any.references().any_scan && any.references().woken_by("c"));
 }

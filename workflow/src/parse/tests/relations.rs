@@ -54,6 +54,65 @@ fn a_scan_that_reads_only_itself_is_an_error() {
     }
 }
 
+/// Two scans, of which `b` has this expression.
+fn trigger(expr: &str) -> Vec<Code> {
+    let expr = format!("expr: \"{expr}\"");
+    let found = reported(&[("a", "dispatch: {}"), ("b", &expr)]);
+    found.into_iter().map(|(code, _)| code).collect()
+}
+
+#[test]
+fn a_question_about_failures_names_another_scan() {
+    assert_eq!(trigger("scans.a.has_failed()"), []);
+    assert_eq!(trigger("scans['a'].has_failed() && vars.X == '1'"), []);
+    for (expr, code) in [
+        ("scans[vars.X].has_failed()", Code::DynamicName),
+        (
+            "[scans.a].all(scan, dyn(scan).has_failed())",
+            Code::DynamicName,
+        ),
+        (
+            "scans.b.has_failed() || scans.a.has_failed()",
+            Code::OwnScan,
+        ),
+        ("scans.a.has_failed('x')", Code::ExpressionType),
+        ("scans.c.has_failed()", Code::UnknownScan),
+    ] {
+        assert_eq!(trigger(expr), [code], "{expr}");
+    }
+    let step = "scans:\n  a:\n    on: { dispatch: {} }\n    steps: [ { run: x, if: scans.a.has_failed() } ]\n";
+    assert_eq!(problems(step)[0].code, Code::OwnScan);
+}
+
+#[test]
+fn an_expression_that_asks_for_a_failure_in_vain_is_reported() {
+    for expr in [
+        "scans.a[0].state == 'failed'",
+        "scans.a[0].state != 'failed'",
+        "'cancelled' == scans.a[0]['state']",
+        "scans.a.exists(job, job.state == 'failed')",
+        "scans.a.filter(job, job.state == 'failed').size() > 2",
+        "scans.a.filter(job, vars.X == '1')[0].state == 'failed'",
+        "scans.a[0].state in ['succeeded', 'failed']",
+        "scans.a[0].state == vars.X",
+    ] {
+        assert_eq!(trigger(expr), [Code::UnseenFailure], "{expr}");
+    }
+    for expr in [
+        "scans.a[0].state == 'succeeded'",
+        "scans.a.exists(job, job.state == 'succeeded')",
+        "scans.a.exists(job, job.state != 'succeeded')",
+        "scans.a[0].state in ['succeeded']",
+        "scans.a[0].outputs.state == 'failed'",
+        "vars.state == 'failed' && scans.a.is_available()",
+        "scans.a.has_failed() && scans.a[0].state == 'failed'",
+    ] {
+        assert_eq!(trigger(expr), [], "{expr}");
+    }
+    let elsewhere = "scans:\n  a:\n    on: { dispatch: {} }\n    steps: [ { run: x, if: \"scans.a[0].state == 'failed'\" } ]\n";
+    assert_eq!(problems(elsewhere), []);
+}
+
 #[test]
 fn scans_that_wait_for_each_other_never_start() {
     let waits = |scan: &str| format!("expr: scans.{scan}.is_available()");

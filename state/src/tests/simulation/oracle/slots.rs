@@ -109,7 +109,10 @@ impl Oracle {
                         "{name} comes back to {slot} while it is suspended"
                     );
                 }
-                Cause::Success { .. } | Cause::Activation { .. } | Cause::Claim { .. } => {}
+                Cause::Success { .. }
+                | Cause::Failure { .. }
+                | Cause::Activation { .. }
+                | Cause::Claim { .. } => {}
                 Cause::Clock { .. } => panic!("the clock is never set by a day: {record:?}"),
                 Cause::Repeats { .. } => {}
             }

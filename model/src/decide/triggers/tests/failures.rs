@@ -1,0 +1,205 @@
+//! Expressions that ask for failures.
+
+use super::*;
+use crate::decide::{Complete, EndJob, Loss, Resume, Suspend};
+use crate::job::{StepOutcome, StepStatus};
+use crate::testing::step;
+
+const TEXT: &str = "
+scans:
+  backup:
+    on: {dispatch: {}}
+    steps: [{run: x}]
+  patient:
+    on: {dispatch: {}}
+    retry: {attempts: 2}
+    steps: [{run: x}]
+  alarm:
+    on: {expr: 'scans.backup.has_failed() || scans.patient.has_failed()', dispatch: {}}
+    steps: [{run: x}]
+  bystander:
+    on: {expr: \"scans.backup.exists(job, job.state == 'failed')\"}
+    steps: [{run: x}]
+";
+
+impl Scene {
+    fn backup(&mut self) -> JobId {
+        self.dispatch("backup")
+    }
+
+    fn fail(&mut self, job: JobId) {
+        let token = self.house.claim(job, self.runner).unwrap();
+        let steps = vec![step(0, StepStatus::Failed, Some(StepOutcome::Failed))];
+        let failed = Complete {
+            steps,
+            ..complete_all(job, token)
+        };
+        self.house.run(failed).unwrap();
+    }
+
+    /// Why the expression of a scan was looked at, and whether that made a job.
+    fn looks(&self, scan: &str) -> Vec<(Cause, bool)> {
+        let made = |outcome| matches!(outcome, Outcome::Made { .. });
+        let records = self.ledger(scan).into_iter();
+        records
+            .map(|record| (record.cause, made(record.outcome)))
+            .collect()
+    }
+}
+
+fn failure(scan: &str, job: JobId) -> Cause {
+    let scan = scan.to_owned();
+    Cause::Failure { scan, job }
+}
+
+fn success(scan: &str, job: JobId) -> Cause {
+    let scan = scan.to_owned();
+    Cause::Success { scan, job }
+}
+
+#[test]
+fn a_failure_starts_what_asks_for_it_and_the_success_after_it_does_not() {
+    let mut scene = Scene::new(TEXT);
+    let failed = scene.backup();
+    scene.fail(failed);
+    assert_eq!(scene.looks("alarm"), [(failure("backup", failed), true)]);
+    let read = scene.ledger("alarm").remove(0).evaluation.unwrap();
+    assert!(read.scans["backup"].failed && !read.scans["patient"].failed);
+    assert!(
+        scene.looks("bystander").is_empty(),
+        "only who asks for failures is woken by one"
+    );
+    let [alarm] = scene.jobs("alarm").try_into().unwrap();
+    scene.succeed(alarm);
+    let well = scene.backup();
+    scene.succeed(well);
+    assert_eq!(
+        scene.looks("alarm").last(),
+        Some(&(success("backup", well), false))
+    );
+    assert_eq!(scene.looks("bystander"), [(success("backup", well), true)]);
+    let again = scene.backup();
+    scene.fail(again);
+    assert_eq!(
+        scene.looks("alarm").last(),
+        Some(&(failure("backup", again), true))
+    );
+}
+
+#[test]
+fn jobs_that_retry_one_another_fail_once_after_the_last() {
+    let mut scene = Scene::new(TEXT);
+    scene.dispatch("patient");
+    for _ in 0..2 {
+        let [attempt] = scene.jobs("patient").try_into().unwrap();
+        scene.fail(attempt);
+        assert!(scene.looks("alarm").is_empty());
+        scene.pass(60);
+    }
+    let [last] = scene.jobs("patient").try_into().unwrap();
+    scene.fail(last);
+    assert_eq!(scene.looks("alarm"), [(failure("patient", last), true)]);
+}
+
+#[test]
+fn a_lost_job_has_failed_and_a_cancelled_one_has_not() {
+    let mut scene = Scene::new(TEXT);
+    let cancelled = scene.backup();
+    let actor = Actor::Daemon;
+    let job = cancelled;
+    scene.house.run(Cancel { job, actor }).unwrap();
+    assert!(scene.looks("alarm").is_empty());
+    let lost = scene.backup();
+    scene.house.claim(lost, scene.runner).unwrap();
+    scene
+        .house
+        .run(EndJob::new(lost, Loss::RunnerLost))
+        .unwrap();
+    assert_eq!(scene.looks("alarm"), [(failure("backup", lost), true)]);
+}
+
+#[test]
+fn a_failure_that_is_mended_before_the_claim_skips_the_job() {
+    let mut scene = Scene::new(TEXT);
+    let failed = scene.backup();
+    scene.fail(failed);
+    let [waiting] = scene.jobs("alarm").try_into().unwrap();
+    let well = scene.backup();
+    scene.succeed(well);
+    let claim = crate::decide::Claim {
+        job: waiting,
+        runner: scene.runner,
+        token: crate::TokenHash::of("t"),
+    };
+    let outcome = scene.house.run(claim).unwrap();
+    assert_eq!(outcome.job().state.name(), "skipped");
+    assert!(scene.house.world.unseen().is_empty());
+}
+
+#[test]
+fn a_failure_while_the_scan_is_busy_is_looked_at_when_its_job_ends() {
+    let mut scene = Scene::new(TEXT);
+    let first = scene.backup();
+    scene.fail(first);
+    let [alarm] = scene.jobs("alarm").try_into().unwrap();
+    let token = scene.house.claim(alarm, scene.runner).unwrap();
+    let second = scene.backup();
+    scene.fail(second);
+    assert_eq!(scene.jobs("alarm"), [alarm]);
+    scene.house.run(complete_all(alarm, token)).unwrap();
+    assert_eq!(
+        scene.looks("alarm").last(),
+        Some(&(failure("backup", second), true))
+    );
+}
+
+#[test]
+fn a_failure_waits_for_room_on_the_disk() {
+    let mut scene = Scene::new(TEXT);
+    let failed = scene.backup();
+    scene.house.may_make_jobs = false;
+    scene.fail(failed);
+    assert!(scene.looks("alarm").is_empty());
+    scene.house.may_make_jobs = true;
+    let unseen = scene.house.world.unseen();
+    assert_eq!(unseen, [key(scene.workflow, "alarm")]);
+    assert!(scene.consider("alarm").is_some());
+    assert_eq!(scene.looks("alarm"), [(failure("backup", failed), true)]);
+    assert!(scene.house.world.unseen().is_empty());
+}
+
+#[test]
+fn a_failure_while_the_scan_is_suspended_is_looked_at_again_at_the_resumption() {
+    let mut scene = Scene::new(TEXT);
+    let (workflow, scan) = (scene.workflow, Some("alarm".to_owned()));
+    let suspend = Suspend {
+        workflow,
+        scan: scan.clone(),
+        reason: "too loud".to_owned(),
+        actor: Actor::Daemon,
+    };
+    scene.house.run(suspend).unwrap();
+    let failed = scene.backup();
+    scene.fail(failed);
+    assert_eq!(scene.looks("alarm"), [(failure("backup", failed), false)]);
+    let resume = Resume {
+        workflow,
+        scan,
+        reason: None,
+        actor: Actor::Daemon,
+    };
+    scene.house.run(resume).unwrap();
+    assert!(scene.consider("alarm").is_some());
+}
+
+/// What a restart reads of the place in the order of decisions: nothing may be decided there again.
+#[test]
+fn the_place_of_a_failure_is_known_after_a_restart() {
+    let mut scene = Scene::new(TEXT);
+    let failed = scene.backup();
+    scene.fail(failed);
+    let head = scene.house.world.head(&key(scene.workflow, "backup"));
+    let mut world = crate::World::default();
+    world.apply(&Change::Head(head.unwrap().clone()));
+    assert_eq!(world.latest_order(), scene.house.order);
+}

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::StatusCode;
-use model::{Change, Job, JobId, JobState, Reason};
+use model::{Change, EndState, Job, JobId, JobState, Reason};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -109,7 +109,14 @@ impl Metrics {
             Unit::Seconds,
             request_seconds.clone(),
         );
-        let jobs_ended = Family::default();
+        let jobs_ended: Family<Labels<2>, Counter> = Family::default();
+        // Rules count what hangs. They see a counter rise only if it was there before.
+        for (state, reason) in [
+            (EndState::Failed, Reason::TimedOut),
+            (EndState::Cancelled, Reason::SessionExpired),
+        ] {
+            drop(jobs_ended.get_or_create(&ended(state.name(), &reason)));
+        }
         registry.register(
             "jobs_ended",
             "Jobs that ended, by state and reason",
@@ -266,15 +273,20 @@ impl Metrics {
             | JobState::Skipped { end } => {
                 // A finished job changes again when its artifacts go.
                 if running.remove(&job.id).is_some() {
-                    let labels = [
-                        ("state", job.state.name().to_owned()),
-                        ("reason", end.reason.code().to_owned()),
-                    ];
+                    let labels = ended(job.state.name(), &end.reason);
                     self.jobs_ended.get_or_create(&labels).inc();
                 }
             }
         }
     }
+}
+
+/// The labels of jobs that ended so.
+fn ended(state: &str, reason: &Reason) -> Labels<2> {
+    [
+        ("state", state.to_owned()),
+        ("reason", reason.code().to_owned()),
+    ]
 }
 
 /// The classic text format, which every monitoring system reads, of one in OpenMetrics. There the head of a counter names

@@ -156,13 +156,13 @@ pub enum JobState {
         end: End,
         run: Box<Run>,
     },
-    /// Ended; a step, an artifact or the runner failed.
+    /// Ended; a step, an artifact or the runner failed, or its `timeout` passed.
     Failed {
         /// How it ended.
         end: End,
         run: Box<Run>,
     },
-    /// Ended by a person or a deadline, or its scan was removed before it started.
+    /// Ended by a person or with its worker session, or its scan was removed before it started.
     Cancelled {
         /// How it ended.
         end: End,

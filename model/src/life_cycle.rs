@@ -34,8 +34,10 @@ pub enum JobEvent {
     },
     /// The runner is lost.
     Lost(End),
-    /// It runs longer than it may.
-    OutOfTime(End),
+    /// Its `timeout` has passed, and its runner does not end it.
+    TimedOut(End),
+    /// Its worker session has ended.
+    SessionExpired(End),
     /// A person cancels it, or it is no longer wanted.
     Cancelled(End),
 }
@@ -45,7 +47,7 @@ pub enum JobEvent {
 pub enum Verdict {
     /// Nothing failed the job.
     Succeeded,
-    /// A step, an artifact or the environment failed it.
+    /// A step, an artifact, the environment or its `timeout` failed it.
     Failed,
 }
 
@@ -70,7 +72,8 @@ impl JobEvent {
             Self::LogCut(_) => "told that its log is cut",
             Self::Completed { .. } => "completed",
             Self::Lost(_) => "lost",
-            Self::OutOfTime(_) => "out of time",
+            Self::TimedOut(_) => "timed out",
+            Self::SessionExpired(_) => "out of time",
             Self::Cancelled(_) => "cancelled",
         }
     }
@@ -130,11 +133,13 @@ impl JobState {
                     Verdict::Failed => Self::Failed { end, run },
                 })
             }
-            (Self::Running { run }, JobEvent::Lost(end)) => Some(Self::Failed {
-                run: stopped(run, &end),
-                end,
-            }),
-            (Self::Running { run }, JobEvent::Cancelled(end) | JobEvent::OutOfTime(end)) => {
+            (Self::Running { run }, JobEvent::Lost(end) | JobEvent::TimedOut(end)) => {
+                Some(Self::Failed {
+                    run: stopped(run, &end),
+                    end,
+                })
+            }
+            (Self::Running { run }, JobEvent::Cancelled(end) | JobEvent::SessionExpired(end)) => {
                 Some(Self::Cancelled {
                     run: Some(stopped(run, &end)),
                     end,
@@ -147,7 +152,8 @@ impl JobState {
                 | JobEvent::LogCut(_)
                 | JobEvent::Completed { .. }
                 | JobEvent::Lost(_)
-                | JobEvent::OutOfTime(_),
+                | JobEvent::TimedOut(_)
+                | JobEvent::SessionExpired(_),
             )
             | (Self::Running { .. }, JobEvent::Claimed(_) | JobEvent::NoLongerWanted(_))
             | (

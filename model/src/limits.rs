@@ -122,6 +122,10 @@ pub const OFFER: TimeDelta = TimeDelta::seconds(10);
 /// After this silence a runner has lost its jobs (design section 4).
 pub const RUNNER_SILENCE: TimeDelta = TimeDelta::minutes(2);
 
+/// How long after the `timeout` of its scan a job is ended that its runner has not ended. The runner stops the steps (10 s), lets
+/// others clean up (60 s), and has a minute for artifacts.
+pub const TIMEOUT_END: TimeDelta = TimeDelta::minutes(2);
+
 /// Inputs of one job in its record; larger ones are an object of the job (design section 6).
 pub const INLINE_PAYLOAD_BYTES: usize = 64 * 1024;
 

@@ -93,7 +93,7 @@ impl Reason {
         }
     }
 
-    /// Whether a job that ended for this reason is retried: something failed it, or its runner was lost.
+    /// Whether a job that ended for this reason is retried: something failed it, it took too long, or its runner was lost.
     pub const fn is_retried(&self) -> bool {
         match self {
             Self::StepFailed { .. }
@@ -102,10 +102,10 @@ impl Reason {
             | Self::SetupFailed { .. }
             | Self::CheckoutFailed { .. }
             | Self::RunnerStopped { .. }
-            | Self::RunnerLost => true,
-            // A person, a deadline or the restoration of a backup ended it, or it is not wanted any more.
+            | Self::RunnerLost
+            | Self::TimedOut => true,
+            // A person, the end of its session or the restoration of a backup ended it, or it is not wanted any more.
             Self::CancelledByUser
-            | Self::TimedOut
             | Self::SessionExpired
             | Self::Restored
             | Self::Replaced { .. }

@@ -1,13 +1,14 @@
 //! Deadlines: silent runners, the `timeout` of scans, and the lifetime of worker sessions.
 //!
-//! Silence is measured on a clock that never jumps. The other deadlines are in the job's record, in the world's time.
+//! Silence is measured on a clock that never jumps. The other deadlines are in the job's record, in the world's time. A
+//! runner ends a job at its `timeout` by itself; the daemon does so later, in case the runner does not.
 //! Offers expire on the board.
 
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use model::decide::Loss;
-use model::limits::RUNNER_SILENCE;
+use model::limits::{RUNNER_SILENCE, TIMEOUT_END};
 use model::{Job, JobId, JobState, Timestamp, World};
 use tokio::time::Instant;
 
@@ -58,9 +59,15 @@ fn first_end(
     } else {
         TimeDelta::zero()
     };
+    let session = run.expires_at - time;
+    // Its runner has as long to say how the job ended when the daemon could not hear it before.
+    let deaf = TIMEOUT_END - elapsed(presence.awake_since(), steady);
+    let timeout = run.deadline.filter(|deadline| *deadline <= run.expires_at);
+    let timeout = timeout.map(|deadline| (deadline + TIMEOUT_END - time).max(deaf).min(session));
     [
-        Some((run.expires_at - time, Loss::SessionExpired)),
-        run.deadline.map(|at| (at - time, Loss::TimedOut)),
+        // It has come first, also if the session ends before the runner has had its time.
+        timeout.map(|timeout| (timeout, Loss::TimedOut)),
+        Some((session, Loss::SessionExpired)),
         Some((lease, Loss::RunnerLost)),
     ]
     .into_iter()

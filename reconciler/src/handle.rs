@@ -544,8 +544,16 @@ impl Handle {
         lock(&self.shared.entropy)
     }
 
+    /// Leases as they stand now. After a standstill of the daemon they all begin anew.
     pub(crate) fn presence(&self) -> MutexGuard<'_, Presence> {
-        lock(&self.shared.presence)
+        let mut presence = lock(&self.shared.presence);
+        if let Some(late) = presence.notice_standstill(Instant::now()) {
+            tracing::warn!(
+                late_seconds = late.as_secs(),
+                "the daemon or its machine stood still: the silence of runners is counted anew"
+            );
+        }
+        presence
     }
 }
 

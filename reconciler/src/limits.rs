@@ -37,6 +37,11 @@ pub(crate) const SILENCE: Duration = match model::limits::RUNNER_SILENCE.to_std(
 /// 5 s at most.
 pub(crate) const RETURN: Duration = Duration::from_secs(10);
 
+/// When deadlines are checked so much later than intended, the daemon or its machine stood still, and the silence of runners
+/// is counted anew. A runner that was heard [`POLL`] before a shorter standstill still has [`RETURN`] to be heard again:
+/// the two, this and [`DEADLINE_LOOK`] are less than [`SILENCE`].
+pub(crate) const STANDSTILL: Duration = Duration::from_secs(20);
+
 /// How often a message that a runner has not acted upon is repeated at most. The runner polls again at once after every
 /// answer, and a step may take ten seconds to stop.
 pub(crate) const REPEAT: Duration = Duration::from_secs(1);

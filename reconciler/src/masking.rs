@@ -22,7 +22,7 @@ impl Handle {
         failure: Option<&mut Failure>,
     ) {
         let errors = steps.iter_mut().filter_map(|step| step.error.as_mut());
-        let texts: Vec<&mut String> = errors.chain(failure.map(text)).collect();
+        let texts: Vec<&mut String> = errors.chain(failure.and_then(text)).collect();
         if texts.is_empty() {
             return;
         }
@@ -57,12 +57,13 @@ impl Handle {
     }
 }
 
-fn text(failure: &mut Failure) -> &mut String {
+fn text(failure: &mut Failure) -> Option<&mut String> {
     match failure {
         Failure::Artifact(text)
         | Failure::Env(text)
         | Failure::Checkout(text)
         | Failure::Setup(text)
-        | Failure::RunnerStopped(text) => text,
+        | Failure::RunnerStopped(text) => Some(text),
+        Failure::TimedOut => None,
     }
 }

@@ -4,15 +4,17 @@
 //! first lasts, so that it neither ends the first one's jobs nor takes its offers.
 //!
 //! This is kept in memory only. The daemon's downtime must not count as a runner's silence, so every runner gets a new
-//! lease at the start. Leases are measured on a clock that never jumps, so that setting the wall clock loses no job.
+//! lease at the start, and when the daemon stood still. Leases are measured on a clock that never jumps, so that setting
+//! the wall clock loses no job.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use model::{RunnerId, Timestamp};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::limits::{RETURN, SILENCE};
+use crate::limits::{DEADLINE_LOOK, RETURN, SILENCE, STANDSTILL};
 
 /// A process that speaks for a runner, by the name it gives itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,7 +33,10 @@ pub(crate) struct Taken;
 
 /// When each runner last contacted the daemon since its start, and from which process.
 pub(crate) struct Presence {
-    started: Instant,
+    /// When the daemon started, or last stood still.
+    awake: Instant,
+    /// By when the leases are checked again.
+    check_by: Instant,
     heard: HashMap<RunnerId, Heard>,
     instances: HashMap<RunnerId, Instance>,
 }
@@ -47,10 +52,37 @@ struct Heard {
 impl Presence {
     pub(crate) fn new(started: Instant) -> Self {
         Self {
-            started,
+            awake: started,
+            check_by: started + DEADLINE_LOOK,
             heard: HashMap::new(),
             instances: HashMap::new(),
         }
+    }
+
+    /// The leases were checked, and are checked again by then.
+    pub(crate) fn checked(&mut self, again_by: Instant) {
+        self.check_by = again_by;
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn check_by(&self) -> Instant {
+        self.check_by
+    }
+
+    /// Starts every lease anew if the leases should have been checked long ago: the daemon stood still, and heard nobody.
+    /// Returns how late the check is then.
+    pub(crate) fn notice_standstill(&mut self, now: Instant) -> Option<Duration> {
+        let late = now.saturating_duration_since(self.check_by);
+        if late < STANDSTILL {
+            return None;
+        }
+        (self.awake, self.check_by) = (now, now + DEADLINE_LOOK);
+        Some(late)
+    }
+
+    /// Since when the daemon has run without a standstill.
+    pub(crate) const fn awake_since(&self) -> Instant {
+        self.awake
     }
 
     pub(crate) fn heard(&mut self, runner: RunnerId, wall: Timestamp, steady: Instant) {
@@ -77,7 +109,7 @@ impl Presence {
     pub(crate) fn lease_from(&self, runner: RunnerId) -> Instant {
         self.heard
             .get(&runner)
-            .map_or(self.started, |heard| heard.steady)
+            .map_or(self.awake, |heard| heard.steady.max(self.awake))
     }
 
     /// Makes a process the runner, unless another one is. After a start the daemon does not know which process was the
@@ -92,7 +124,7 @@ impl Presence {
     ) -> Result<(), Taken> {
         let is_taken = match self.instances.get(&runner) {
             Some(current) => *current != instance && now < self.lease_from(runner) + SILENCE,
-            None => loses_jobs && now < self.started + RETURN,
+            None => loses_jobs && now < self.awake + RETURN,
         };
         if is_taken {
             return Err(Taken);
@@ -133,9 +165,8 @@ impl Presence {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+    use crate::limits::POLL;
     use crate::testing::{at, runner};
 
     #[tokio::test(start_paused = true)]
@@ -157,6 +188,34 @@ mod tests {
         presence.keep(1, |id| id == runner(2));
         assert_eq!(presence.last(runner(1)), None);
         assert_eq!(presence.last(runner(2)), Some(at(100)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_standstill_starts_every_lease_anew_and_a_late_check_does_not() {
+        assert!(POLL + DEADLINE_LOOK + STANDSTILL + RETURN < SILENCE);
+        let started = Instant::now();
+        let (id, one, two) = (runner(1), instance(1), instance(2));
+        let mut presence = Presence::new(started);
+        assert_eq!(presence.admit(id, one, false, started), Ok(()));
+        presence.heard(id, at(0), started);
+        let check = started + DEADLINE_LOOK;
+        let late = check + STANDSTILL - Duration::from_millis(1);
+        assert_eq!(presence.notice_standstill(late), None);
+        assert_eq!(presence.lease_from(id), started);
+
+        presence.checked(late);
+        let woken = late + SILENCE;
+        assert_eq!(presence.notice_standstill(woken), Some(SILENCE));
+        assert_eq!(presence.notice_standstill(woken), None, "once");
+        assert_eq!(
+            (presence.lease_from(id), presence.awake_since()),
+            (woken, woken)
+        );
+        assert_eq!(presence.lease_from(runner(2)), woken);
+        // Nobody has heard of it yet, and nobody else takes its place.
+        assert!(!presence.is_connected(id, woken));
+        assert_eq!(presence.admit(id, two, true, woken), Err(Taken));
+        assert_eq!(presence.admit(id, two, true, woken + SILENCE), Ok(()));
     }
 
     fn instance(number: u128) -> Instance {

@@ -206,6 +206,7 @@ impl Handle {
             let pause = due
                 .next
                 .map_or(DEADLINE_LOOK, |next| next.min(DEADLINE_LOOK));
+            self.presence().checked(Instant::now() + pause);
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
                 () = self.clock_jumped().notified() => {}

@@ -21,11 +21,12 @@ use model::{
 use state::{Closing, OpenError, Options, State, mirrors_folder};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
-use tokio::time::advance;
+use tokio::time::{Instant, advance};
 use uuid::Uuid;
 use workflow::{Sandbox, TemplatePolicy};
 
 use crate::blobs::BlobSettings;
+use crate::limits::STANDSTILL;
 use crate::{Handle, LOG_LIMIT, Message, Reconciler, RunnerSession, SourceConfig, Start, Worker};
 
 /// Two scans, one of which only runners with the label `gpu` may run, and one with a `timeout`.
@@ -473,8 +474,25 @@ pub(crate) async fn end_of(house: &House, job: JobId) -> Reason {
     house.job(job).await.state.end().unwrap().reason.clone()
 }
 
-/// Both clocks go on, and every task that waits for that gets its turn.
+/// Both clocks go on, and every task that waits for that gets its turn. The deadlines are checked meanwhile, or the daemon
+/// would seem to have stood still.
 pub(crate) async fn pass(house: &House, time: Duration) {
+    let mut left = time;
+    while !left.is_zero() {
+        let step = left.min(STANDSTILL / 2);
+        left -= step;
+        jump(house, step).await;
+        let checked = async {
+            while house.handle.presence().check_by() <= Instant::now() {
+                tokio::task::yield_now().await;
+            }
+        };
+        in_time("the check of the deadlines", checked).await;
+    }
+}
+
+/// Both clocks go on at once, as when the daemon stands still.
+pub(crate) async fn jump(house: &House, time: Duration) {
     house.clock.set_forward(TimeDelta::from_std(time).unwrap());
     advance(time).await;
 }

@@ -93,7 +93,7 @@ impl Execution<'_> {
         Ok(environment)
     }
 
-    /// Runs one step, which later steps can read then. After a cancel it has to end by `clean_up`.
+    /// Runs one step, which later steps can read then. After a stop it has to end by `clean_up`.
     async fn run_step(
         &self,
         index: u32,
@@ -267,7 +267,7 @@ impl Execution<'_> {
                 is_over = true;
                 let seconds = limit.as_secs();
                 let message = format!(
-                    "the steps that run after a cancel took {seconds} s together, and are told to end"
+                    "the steps that clean up took {seconds} s together, and are told to end"
                 );
                 self.say(None, &message);
             }

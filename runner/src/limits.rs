@@ -8,8 +8,8 @@ use client::Backoff;
 /// soon.
 pub const GRACE: Duration = Duration::from_secs(10);
 
-/// How long the steps that run after a cancel may take together before they are told to end: with the grace after it a
-/// minute. The daemon accepts the log of a cancelled job for 120 s: enough for this, the grace before it, and the rest of the log.
+/// How long the steps that run after a cancel or timeout may take together before they are told to end: with the grace after
+/// it a minute. The daemon accepts the log of a cancelled job for 120 s: enough for this, the grace before it, and the rest of the log.
 pub const CLEAN_UP: Duration = Duration::from_secs(50);
 
 /// How long to wait for a group after SIGKILL. Only a process that is stuck in the kernel takes longer.
@@ -55,9 +55,16 @@ pub const SILENCE: Duration = Duration::from_secs(100);
 /// known that it has slept.
 pub const CONTACT_LOOK: Duration = Duration::from_secs(5);
 
-/// How long after its deadline the runner stops a job by itself. Normally the daemon cancels the job at the deadline, with
-/// the better message. This is for a daemon that is away, and for clocks that differ a little.
-pub const DEADLINE_ALLOWANCE: Duration = Duration::from_secs(5);
+/// How long artifacts are uploaded after the job has timed out and its processes have ended.
+pub const TIMEOUT_UPLOADS: Duration = Duration::from_secs(60);
+
+/// How long after the timeout they are uploaded at most. The daemon ends the job after 120 s; until then the runner has to say
+/// that the job has failed.
+pub const TIMEOUT_REPORT: Duration = Duration::from_secs(110);
+
+/// How long after the end of its session the runner stops a job by itself. Normally the daemon cancels the job at that
+/// moment, with the better message. This is for a daemon that is away, and for clocks that differ a little.
+pub const SESSION_ALLOWANCE: Duration = Duration::from_secs(5);
 
 /// How long the worker token stays valid for the last log lines and the completion of a cancelled job.
 pub const AFTER_EXPIRY: Duration = Duration::from_secs(120);

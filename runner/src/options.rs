@@ -9,7 +9,7 @@ use crate::limits;
 pub struct Options {
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
-    /// How long the steps that run after a cancel may take together.
+    /// How long the steps that run after a cancel or timeout may take together.
     pub clean_up: Duration,
     /// How long log lines and step changes wait for others.
     pub ship_after: Duration,
@@ -17,8 +17,10 @@ pub struct Options {
     pub artifact_progress: Duration,
     /// How long a job that may be retried runs without contact to the daemon.
     pub silence: Duration,
-    /// How long after a deadline the runner stops a job that the daemon has not cancelled.
-    pub deadline_allowance: Duration,
+    /// How long after the end of its session the runner stops a job that the daemon has not cancelled.
+    pub session_allowance: Duration,
+    /// How long artifacts are uploaded after the job has timed out.
+    pub timeout_uploads: Duration,
     /// How long a worker that has to stop at once still reports to the daemon.
     pub final_report: Duration,
     /// How long the log of a cancelled job is still shipped after its processes have ended.
@@ -35,7 +37,8 @@ impl Default for Options {
             ship_after: limits::SHIP_AFTER,
             artifact_progress: limits::ARTIFACT_PROGRESS,
             silence: limits::SILENCE,
-            deadline_allowance: limits::DEADLINE_ALLOWANCE,
+            session_allowance: limits::SESSION_ALLOWANCE,
+            timeout_uploads: limits::TIMEOUT_UPLOADS,
             final_report: limits::FINAL_REPORT,
             final_log: limits::FINAL_LOG,
             source_cache: limits::SOURCE_CACHE_BYTES,
@@ -55,6 +58,15 @@ mod tests {
         assert!(stopped < model::limits::RUNNER_SILENCE.to_std().unwrap());
         let seconds = format!("for {} seconds", options.silence.as_secs());
         assert!(Stop::ContactLost.explanation().ends_with(&seconds));
+    }
+
+    #[test]
+    fn a_job_that_timed_out_is_reported_before_the_daemon_ends_it() {
+        let options = Options::default();
+        let cleaned_up = options.grace + options.clean_up + options.grace + limits::AFTER_KILL;
+        assert!(cleaned_up < limits::TIMEOUT_REPORT);
+        let end = model::limits::TIMEOUT_END.to_std().unwrap();
+        assert!(limits::TIMEOUT_REPORT + options.final_log < end);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! runner still reports to the daemon is separate: every further reason can reduce it.
 
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 /// Why a job stops before its last step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +80,27 @@ struct Stopping {
     reporting: Reporting,
     /// Whether every reason allows steps that clean up.
     allows_clean_up: bool,
+}
+
+/// What ends the uploads of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Uploads {
+    /// Every stop.
+    InTime,
+    /// Every stop but the timeout, which has passed, and that moment.
+    Late { until: Instant },
+}
+
+impl Stopping {
+    fn ends(&self, uploads: Uploads) -> bool {
+        match uploads {
+            Uploads::InTime => true,
+            Uploads::Late { until } => {
+                let is_only_late = self.reporting == Reporting::Everything && self.allows_clean_up;
+                !is_only_late || Instant::now() >= until
+            }
+        }
+    }
 }
 
 /// Whether and why one job stops. Clones share it.
@@ -169,6 +190,27 @@ impl StopSignal {
             .await
     }
 
+    /// Whether no more may be uploaded.
+    pub(crate) fn ends(&self, uploads: Uploads) -> bool {
+        let current = self.0.borrow();
+        current
+            .as_ref()
+            .is_some_and(|stopping| stopping.ends(uploads))
+    }
+
+    /// Waits until no more may be uploaded. Returns the first reason.
+    pub(crate) async fn ended(&self, uploads: Uploads) -> Stop {
+        let ended = self.wait_for(|stopping| stopping.ends(uploads));
+        match uploads {
+            Uploads::InTime => ended.await,
+            Uploads::Late { until } => match timeout_at(until, ended).await {
+                Ok(reason) => reason,
+                // It is late because it was stopped.
+                Err(_) => self.requested().await,
+            },
+        }
+    }
+
     /// Whether the job has to stop and may not clean up.
     pub(crate) fn is_at_once(&self) -> bool {
         let current = self.0.borrow();
@@ -236,6 +278,31 @@ mod tests {
         stop.request(Stop::SessionExpired);
         stop.stop_reporting();
         assert!(stop.is_at_once());
+    }
+
+    #[tokio::test]
+    async fn what_has_timed_out_is_uploaded_until_another_stop() {
+        for second in [
+            Stop::Cancelled,
+            Stop::JobOver,
+            Stop::ContactLost,
+            Stop::RunnerStopped,
+            Stop::LogFailed("full".to_owned()),
+        ] {
+            let stop = StopSignal::new();
+            stop.request(Stop::DeadlinePassed);
+            let now = Instant::now();
+            let until = now + Duration::from_secs(3_600);
+            assert!(stop.ends(Uploads::InTime));
+            assert!(stop.ends(Uploads::Late { until: now }));
+            assert!(!stop.ends(Uploads::Late { until }));
+            stop.request(second);
+            assert!(stop.ends(Uploads::Late { until }));
+            assert_eq!(
+                stop.ended(Uploads::Late { until }).await,
+                Stop::DeadlinePassed
+            );
+        }
     }
 
     #[tokio::test]

@@ -28,7 +28,7 @@ use crate::options::Options;
 use crate::source_cache::SourceCache;
 use crate::spool;
 use crate::step_outputs::JobOutputs;
-use crate::stop::{Stop, StopSignal};
+use crate::stop::{Stop, StopSignal, Uploads};
 use crate::timeline::{self, Timeline};
 use crate::workdir::{self, Workdir};
 
@@ -74,7 +74,7 @@ pub(crate) async fn work(shared: Arc<Shared>, offer: wire::JobAssigned, stop: St
     let masker = masker(&assignment, &shared.environment).await;
     let mask = masker.clone().unwrap_or_default();
     let worker = Worker {
-        deadlines: Deadlines::of(&assignment, shared.options.deadline_allowance),
+        deadlines: Deadlines::of(&assignment, shared.options.session_allowance),
         log: Arc::new(JobLog::new(
             spool::folder_of(&shared.folder, link.job),
             assignment.next_log_record,
@@ -231,6 +231,11 @@ impl Worker<'_> {
                 .store_artifacts(false, &folder, &evaluation)
                 .await
                 .err(),
+            Conclusion::Stopped(Stop::DeadlinePassed) => {
+                let none = BTreeSet::new();
+                self.store_late_artifacts(&none, &folder, &evaluation).await;
+                Some(JobFailure::TimedOut)
+            }
             Conclusion::Stopped(reason) => failure_of(&reason),
             Conclusion::Impossible(failure) => Some(failure),
         }
@@ -251,36 +256,89 @@ impl Worker<'_> {
         folder: &Path,
         evaluation: &Evaluation,
     ) -> Result<(), JobFailure> {
+        let mut stored = BTreeSet::new();
         let artifacts = self.assignment.artifacts.iter();
         for artifact in artifacts.filter(|artifact| artifact.upload_on.includes(ok)) {
-            let stored = tokio::select! {
-                biased;
-                stored = self.store_artifact(artifact, ok, folder, evaluation) => stored,
-                reason = self.link.stop.requested() => Err(reason.explanation().to_owned()),
+            let storing = self.store_artifact(artifact, ok, Uploads::InTime, folder, evaluation);
+            let Err(message) = storing.await else {
+                stored.insert(artifact.name.as_str());
+                continue;
             };
-            self.timeline.end_progress();
-            if let Err(message) = stored {
-                // All steps are done, so none of them shows the stop: it has to be the job's failure.
-                if let Some(failure) = self.link.stop.reason().as_ref().and_then(failure_of) {
+            // All steps are done, so none of them shows the stop: it has to be the job's failure.
+            if let Some(failure) = self.link.stop.reason().as_ref().and_then(failure_of) {
+                if failure != JobFailure::TimedOut {
                     return Err(failure);
                 }
-                let message = format!("artifact {}: {message}", artifact.name);
-                self.say(&message);
-                if ok {
-                    return Err(JobFailure::ArtifactFailed(message));
-                }
-                if self.link.stop.reason().is_some() {
-                    return Ok(());
-                }
+                self.say(Stop::DeadlinePassed.explanation());
+                self.store_late_artifacts(&stored, folder, evaluation).await;
+                // What a step did before says more.
+                return if ok { Err(failure) } else { Ok(()) };
+            }
+            let message = format!("artifact {}: {message}", artifact.name);
+            self.say(&message);
+            if ok {
+                return Err(JobFailure::ArtifactFailed(message));
+            }
+            if self.link.stop.reason().is_some() {
+                return Ok(());
             }
         }
         Ok(())
     }
 
+    /// Uploads the artifacts of a job that has timed out: those that are wanted after a failure and not stored yet. One that
+    /// cannot be stored in time is a line in the log.
+    async fn store_late_artifacts(
+        &self,
+        stored: &BTreeSet<&str>,
+        folder: &Path,
+        evaluation: &Evaluation,
+    ) {
+        let until = Instant::now() + self.shared.options.timeout_uploads;
+        let uploads = Uploads::Late {
+            until: self.deadlines.scan.map_or(until, |deadline| {
+                until.min(deadline + limits::TIMEOUT_REPORT)
+            }),
+        };
+        let artifacts = self.assignment.artifacts.iter();
+        let is_wanted = |artifact: &&ScanArtifact| {
+            artifact.upload_on.includes(false) && !stored.contains(artifact.name.as_str())
+        };
+        for artifact in artifacts.filter(is_wanted) {
+            let storing = self.store_artifact(artifact, false, uploads, folder, evaluation);
+            if let Err(message) = storing.await {
+                self.say(&format!("artifact {}: {message}", artifact.name));
+            }
+        }
+        self.link.stop.cleaned_up();
+    }
+
+    /// Uploads an artifact, unless that has to end, or it is not wanted after such steps.
     async fn store_artifact(
         &self,
         artifact: &ScanArtifact,
         ok: bool,
+        uploads: Uploads,
+        folder: &Path,
+        evaluation: &Evaluation,
+    ) -> Result<(), String> {
+        if let (true, Some(reason)) = (self.link.stop.ends(uploads), self.link.stop.reason()) {
+            return Err(reason.explanation().to_owned());
+        }
+        let stored = tokio::select! {
+            biased;
+            stored = self.try_artifact(artifact, ok, uploads, folder, evaluation) => stored,
+            reason = self.link.stop.ended(uploads) => Err(reason.explanation().to_owned()),
+        };
+        self.timeline.end_progress();
+        stored
+    }
+
+    async fn try_artifact(
+        &self,
+        artifact: &ScanArtifact,
+        ok: bool,
+        uploads: Uploads,
         folder: &Path,
         evaluation: &Evaluation,
     ) -> Result<(), String> {
@@ -291,7 +349,7 @@ impl Worker<'_> {
         if !wanted {
             return Ok(());
         }
-        let packed = self.pack(artifact, folder).await?;
+        let packed = self.pack(artifact, uploads, folder).await?;
         let mut backoff = limits::backoff();
         loop {
             let mut progress = self.progress(artifact, ArtifactPhase::Uploading);
@@ -323,7 +381,12 @@ impl Worker<'_> {
         self.timeline.progress(&artifact.name, phase, every)
     }
 
-    async fn pack(&self, artifact: &ScanArtifact, folder: &Path) -> Result<Packed, String> {
+    async fn pack(
+        &self,
+        artifact: &ScanArtifact,
+        uploads: Uploads,
+        folder: &Path,
+    ) -> Result<Packed, String> {
         let zip = self.shared.workdir.pack_path(self.link.job);
         let folder = folder.to_owned();
         let paths = artifact.paths.clone();
@@ -335,7 +398,7 @@ impl Worker<'_> {
             std::fs::remove_file(&zip).map_err(ArtifactError::Write)?;
             pack(&folder, &paths, file, |bytes, of| {
                 progress.note(bytes, of);
-                stop.reason().is_none()
+                !stop.ends(uploads)
             })
         });
         match packing.await {
@@ -433,6 +496,7 @@ fn masked(failure: JobFailure, masker: &Masker) -> JobFailure {
         JobFailure::CheckoutFailed(message) => JobFailure::CheckoutFailed(masker.mask(&message)),
         JobFailure::SetupFailed(message) => JobFailure::SetupFailed(masker.mask(&message)),
         JobFailure::RunnerStopped(message) => JobFailure::RunnerStopped(masker.mask(&message)),
+        JobFailure::TimedOut => JobFailure::TimedOut,
     }
 }
 
@@ -440,7 +504,8 @@ fn masked(failure: JobFailure, masker: &Masker) -> JobFailure {
 fn failure_of(reason: &Stop) -> Option<JobFailure> {
     match reason {
         Stop::Cancelled | Stop::JobOver => None,
-        Stop::DeadlinePassed | Stop::SessionExpired | Stop::ContactLost | Stop::RunnerStopped => {
+        Stop::DeadlinePassed => Some(JobFailure::TimedOut),
+        Stop::SessionExpired | Stop::ContactLost | Stop::RunnerStopped => {
             Some(JobFailure::RunnerStopped(reason.explanation().to_owned()))
         }
         Stop::LogFailed(message) => Some(JobFailure::SetupFailed(message.clone())),
@@ -461,34 +526,31 @@ impl Deadlines {
         let now = Instant::now();
         let token = now + clock::until(assignment.expires_at);
         Self {
-            scan: assignment
-                .deadline
-                .map(|at| now + allowance + clock::until(at)),
+            scan: assignment.deadline.map(|at| now + clock::until(at)),
             session: token + allowance,
             token,
         }
     }
 }
 
-/// Stops the job when a deadline has passed, or when a job that may be retried has lost contact to the daemon.
+/// Stops the job when a deadline has passed, or when a job that may be retried has lost contact to the daemon. A job that has
+/// timed out may still clean up then.
 async fn watch(link: Link, deadlines: Deadlines, needs_contact: bool) {
-    let scan = async {
-        match deadlines.scan {
-            Some(deadline) => sleep_until(deadline).await,
-            None => std::future::pending().await,
+    let timed_out = async {
+        if let Some(deadline) = deadlines.scan {
+            sleep_until(deadline).await;
+            link.stop.request(Stop::DeadlinePassed);
         }
     };
-    let silent = async {
+    let expired = async {
+        sleep_until(deadlines.session).await;
+        link.stop.request(Stop::SessionExpired);
+    };
+    let lost = async {
         if needs_contact {
             link.contact.lost().await;
-        } else {
-            std::future::pending().await
+            link.stop.request(Stop::ContactLost);
         }
     };
-    let reason = tokio::select! {
-        () = scan => Stop::DeadlinePassed,
-        () = sleep_until(deadlines.session) => Stop::SessionExpired,
-        () = silent => Stop::ContactLost,
-    };
-    link.stop.request(reason);
+    tokio::join!(timed_out, expired, lost);
 }

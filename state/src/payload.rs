@@ -162,12 +162,8 @@ impl State {
     /// Ends a job otherwise than by its completion.
     pub async fn end(&self, mut end: EndJob) -> Result<Arc<Job>, SubmitError> {
         let copy = match end.loss {
-            Loss::RunnerLost => self.copy_large_inputs(end.job).await,
-            Loss::Restored
-            | Loss::TimedOut
-            | Loss::SessionExpired
-            | Loss::Suspended
-            | Loss::Retired => None,
+            Loss::RunnerLost | Loss::TimedOut => self.copy_large_inputs(end.job).await,
+            Loss::Restored | Loss::SessionExpired | Loss::Suspended | Loss::Retired => None,
         };
         if copy.is_some() {
             end.large_inputs = LargeInputs::Copied;

@@ -197,6 +197,8 @@ pub enum JobFailure {
     SetupFailed(String),
     /// The runner was ordered to stop at once.
     RunnerStopped(String),
+    /// The scan's `timeout` passed.
+    TimedOut,
 }
 
 /// The answer to a completion.

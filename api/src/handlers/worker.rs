@@ -225,6 +225,7 @@ pub(super) async fn complete(
         wire::JobFailure::CheckoutFailed(message) => JobFailure::Checkout(message),
         wire::JobFailure::SetupFailed(message) => JobFailure::Setup(message),
         wire::JobFailure::RunnerStopped(message) => JobFailure::RunnerStopped(message),
+        wire::JobFailure::TimedOut => JobFailure::TimedOut,
     });
     let job = handle
         .complete(worker, steps, report.outputs, report.log_records, failure)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::Markup;
-use model::Scope;
+use model::{Reason, Scope};
 use ui::chart::{Bar, Lane};
 use ui::links;
 use ui::pages::{self, Failing, Unfinished};
@@ -83,7 +83,14 @@ async fn scans(frame: &Frame<'_>) -> Result<Page<ScanStatus>, Failure> {
 /// Whether a scan may have failed since its last success.
 fn may_fail(scan: &ScanStatus) -> bool {
     let newest = scan.last_job.as_ref().map(|job| job.state);
-    scan.finished.failed > 0 && newest != Some(JobState::Succeeded)
+    // A job whose session ended counts as cancelled.
+    scan.finished.failed + scan.finished.cancelled > 0 && newest != Some(JobState::Succeeded)
+}
+
+/// Whether the end of a job needs somebody: it failed, or nobody stopped it and it ran until its session ended.
+fn has_failed(job: &JobLine) -> bool {
+    let expired = Reason::SessionExpired.code();
+    job.state == JobState::Failed || job.reason.as_deref() == Some(expired)
 }
 
 /// The newest finished jobs of scans that may have failed since their last success.
@@ -133,10 +140,10 @@ fn failures(history: &[JobLine]) -> Option<(&JobLine, u64)> {
         let stopped = [JobState::Cancelled, JobState::Skipped];
         history
             .iter()
-            .any(|job| job.id == retry && stopped.contains(&job.state))
+            .any(|job| job.id == retry && stopped.contains(&job.state) && !has_failed(job))
     };
     let is_last = |job: &JobLine| job.retried_by.is_none_or(was_stopped);
-    let mut failed = since.filter(|job| job.state == JobState::Failed && is_last(job));
+    let mut failed = since.filter(|job| has_failed(job) && is_last(job));
     let newest = failed.next()?;
     Some((newest, failed.count() as u64 + 1))
 }
@@ -309,5 +316,25 @@ mod tests {
             assert_eq!(found(&chain), Some((Uuid::from_u128(2), 1)), "{stopped:?}");
         }
         assert_eq!(found(&[job(2, Succeeded), retried(1, 2)]), None);
+    }
+
+    #[test]
+    fn a_job_whose_session_ended_counts_and_one_that_somebody_cancelled_does_not() {
+        let cancelled = |id, reason: Reason| JobLine {
+            reason: Some(reason.code().to_owned()),
+            ..job(id, JobState::Cancelled)
+        };
+        let expired = |id| cancelled(id, Reason::SessionExpired);
+        let by_user = |id| cancelled(id, Reason::CancelledByUser);
+        let retried = JobLine {
+            retried_by: Some(Uuid::from_u128(3)),
+            ..job(1, JobState::Failed)
+        };
+        let found =
+            |history: &[JobLine]| failures(history).map(|(newest, all)| (newest.id.as_u128(), all));
+        assert_eq!(found(&[by_user(3)]), None);
+        assert_eq!(found(&[expired(3), by_user(2), expired(1)]), Some((3, 2)));
+        assert_eq!(found(&[expired(3), retried.clone()]), Some((3, 1)));
+        assert_eq!(found(&[by_user(3), retried]), Some((1, 1)));
     }
 }

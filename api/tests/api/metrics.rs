@@ -85,6 +85,13 @@ async fn they_count_requests_jobs_and_commits() {
     service.complete(&worker, 0).await.expect(200);
     let ended = "everscan_jobs_ended_total{state=\"succeeded\",reason=\"steps_succeeded\"}";
     let said = counted(&service, ended, 1.0).await;
+    // Rules see only a counter rise that was there before.
+    for hung in [
+        "everscan_jobs_ended_total{state=\"failed\",reason=\"timed_out\"}",
+        "everscan_jobs_ended_total{state=\"cancelled\",reason=\"session_expired\"}",
+    ] {
+        assert_eq!(value(&said, hung), Some(0.0), "{hung}");
+    }
     let positive = [
         "everscan_job_queue_wait_seconds_count",
         "everscan_commit_seconds_count",

@@ -48,6 +48,8 @@ pub enum Failure {
     Setup(String),
     /// The runner was told to stop at once.
     RunnerStopped(String),
+    /// The scan's `timeout` passed.
+    TimedOut,
 }
 
 impl Complete {
@@ -75,7 +77,10 @@ impl Command for Complete {
         })?;
         // An unknown scan must not look like one without steps.
         let count = declared(world, job).map_or(steps.len().max(1), |scan| scan.steps.len());
-        let reason = outcome(job, &steps, count, self.failure)?;
+        let is_late = run
+            .deadline
+            .is_some_and(|deadline| deadline <= moment.steady);
+        let reason = outcome(job, &steps, count, self.failure, is_late)?;
         let verdict = if reason == Reason::StepsSucceeded {
             Verdict::Succeeded
         } else {
@@ -105,13 +110,18 @@ impl Command for Complete {
     }
 }
 
-/// The outcome of the report. A failed step takes precedence over a failure outside the steps.
+/// The outcome of the report. A failed step takes precedence over a failure outside the steps, but not over the `timeout`:
+/// steps that clean up after it may fail. `is_late` says whether the `timeout` has passed.
 fn outcome(
     job: &Job,
     steps: &[Step],
     declared: usize,
     failure: Option<Failure>,
+    is_late: bool,
 ) -> Result<Reason, Refusal> {
+    if failure == Some(Failure::TimedOut) {
+        return Ok(Reason::TimedOut);
+    }
     let failed = steps
         .iter()
         .find(|step| step.outcome == Some(StepOutcome::Failed));
@@ -135,9 +145,12 @@ fn outcome(
             Failure::Setup(message) => Reason::SetupFailed {
                 message: cut(message),
             },
+            // What a runner of before says when the timeout has passed.
+            Failure::RunnerStopped(_) if is_late => Reason::TimedOut,
             Failure::RunnerStopped(message) => Reason::RunnerStopped {
                 message: cut(message),
             },
+            Failure::TimedOut => Reason::TimedOut,
         });
     }
     let done = |step: &Step| {

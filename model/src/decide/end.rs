@@ -53,7 +53,7 @@ pub enum Loss {
     RunnerLost,
     /// It was running when the backup was taken.
     Restored,
-    /// The scan's `timeout` passed.
+    /// The scan's `timeout` passed, and its runner did not end it.
     TimedOut,
     /// The worker session token expired.
     SessionExpired,
@@ -107,8 +107,8 @@ impl Command for EndJob {
         let event = match (self.loss, &job.state, suspension) {
             (Loss::RunnerLost, _, _) => JobEvent::Lost(end(Reason::RunnerLost)),
             (Loss::Restored, _, _) => JobEvent::Lost(end(Reason::Restored)),
-            (Loss::TimedOut, _, _) => JobEvent::OutOfTime(end(Reason::TimedOut)),
-            (Loss::SessionExpired, _, _) => JobEvent::OutOfTime(end(Reason::SessionExpired)),
+            (Loss::TimedOut, _, _) => JobEvent::TimedOut(end(Reason::TimedOut)),
+            (Loss::SessionExpired, _, _) => JobEvent::SessionExpired(end(Reason::SessionExpired)),
             (Loss::Retired, JobState::Scheduled, _) if world.is_orphan(job) => {
                 let workflow = world.workflow_record(job.workflow.id);
                 let retirement = workflow.and_then(|workflow| world.retirement(workflow));

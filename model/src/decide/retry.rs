@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 
-use crate::job::{Inputs, Job, JobState, Run, Trigger};
+use crate::job::{End, Inputs, Job, JobState, Run, Trigger};
 use crate::limits::RUNNER_SILENCE;
 use crate::moment::Moment;
 use crate::retry::RetryOf;
@@ -26,7 +26,7 @@ pub(super) fn retry(
     moment: &mut Moment<'_>,
 ) -> Option<Job> {
     let end = ended.state.end().filter(|end| end.reason.is_retried())?;
-    if is_out_of_time(ended, moment) {
+    if is_out_of_time(ended, end, moment) {
         return None;
     }
     if world.is_orphan(ended) || world.suspension(&ended.scan_key()).is_some() {
@@ -40,7 +40,7 @@ pub(super) fn retry(
     let revision = world.revision(ended.revision.id)?;
     let scan = revision.definition.scan(ended.scan.as_str())?;
     let next = ended.next_attempt(scan)?;
-    let pause = next.pause.max(least_pause(world, ended, &end.reason));
+    let pause = next.pause.max(least_pause(world, ended, end));
     let not_before = moment.steady.checked_add_signed(pause)?;
     Some(Job {
         id: JobId::next(world.latest_job(), moment.now, moment.entropy),
@@ -72,21 +72,21 @@ pub(super) fn retry(
     })
 }
 
-/// How long a retry must wait, whatever its scan says. A runner that was removed may still execute the job; it stops when it
-/// learns of its removal, or when it has heard nothing for almost as long as this.
-fn least_pause(world: &World, ended: &Job, reason: &Reason) -> TimeDelta {
+/// How long a retry must wait, whatever its scan says. A runner that was removed, or that has not ended a job that timed
+/// out, may still execute the job. It stops when it learns of that, or when it has heard nothing for almost as long as
+/// this.
+fn least_pause(world: &World, ended: &Job, end: &End) -> TimeDelta {
     let run = ended.state.run();
     let is_removed = |run: &Run| world.runner(run.runner.id).is_none();
-    match reason {
-        Reason::RunnerLost if run.is_some_and(is_removed) => RUNNER_SILENCE,
+    match (&end.reason, &end.actor) {
+        (Reason::RunnerLost, _) if run.is_some_and(is_removed) => RUNNER_SILENCE,
+        (Reason::TimedOut, Actor::Daemon) => RUNNER_SILENCE,
         _ => TimeDelta::zero(),
     }
 }
 
-/// Whether a deadline of the job has passed. Its runner may be the first to say so, and calls it a failure.
-fn is_out_of_time(job: &Job, moment: &Moment<'_>) -> bool {
-    job.state.run().is_some_and(|run| {
-        let deadlines = run.deadline.into_iter().chain([run.expires_at]);
-        deadlines.min() <= Some(moment.steady)
-    })
+/// Whether the worker session of the job has ended. Its runner may be the first to say so, and calls it a failure.
+fn is_out_of_time(job: &Job, end: &End, moment: &Moment<'_>) -> bool {
+    let has_ended = |run: &Run| run.expires_at <= moment.steady;
+    end.reason != Reason::TimedOut && job.state.run().is_some_and(has_ended)
 }

@@ -95,7 +95,7 @@ fn states() -> [JobState; 7] {
     ]
 }
 
-fn events() -> [JobEvent; 9] {
+fn events() -> [JobEvent; 10] {
     [
         JobEvent::Claimed(run()),
         JobEvent::NoLongerWanted(end()),
@@ -104,7 +104,8 @@ fn events() -> [JobEvent; 9] {
         completed(Verdict::Succeeded),
         completed(Verdict::Failed),
         JobEvent::Lost(end()),
-        JobEvent::OutOfTime(end()),
+        JobEvent::TimedOut(end()),
+        JobEvent::SessionExpired(end()),
         JobEvent::Cancelled(end()),
     ]
 }
@@ -112,7 +113,7 @@ fn events() -> [JobEvent; 9] {
 #[test]
 fn every_event_in_every_state() {
     // One row for each state, one column for each event; `-` is refused.
-    const SCHEDULED: [&str; 9] = [
+    const SCHEDULED: [&str; 10] = [
         "running",
         "skipped",
         "-",
@@ -121,9 +122,10 @@ fn every_event_in_every_state() {
         "-",
         "-",
         "-",
+        "-",
         "cancelled",
     ];
-    const RUNNING: [&str; 9] = [
+    const RUNNING: [&str; 10] = [
         "-",
         "-",
         "running",
@@ -131,10 +133,11 @@ fn every_event_in_every_state() {
         "succeeded",
         "failed",
         "failed",
+        "failed",
         "cancelled",
         "cancelled",
     ];
-    const OVER: [&str; 9] = ["-"; 9];
+    const OVER: [&str; 10] = ["-"; 10];
 
     let rows = [SCHEDULED, RUNNING, OVER, OVER, OVER, OVER, OVER];
     for (state, row) in states().into_iter().zip(rows) {
@@ -163,7 +166,8 @@ fn a_state_is_over_exactly_when_it_says_how_it_ended() {
 fn a_step_that_still_runs_is_stopped_with_its_job() {
     for event in [
         JobEvent::Lost(end()),
-        JobEvent::OutOfTime(end()),
+        JobEvent::TimedOut(end()),
+        JobEvent::SessionExpired(end()),
         JobEvent::Cancelled(end()),
     ] {
         let state = JobState::Running { run: run() }.on_event(event).unwrap();

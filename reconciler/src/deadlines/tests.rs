@@ -92,15 +92,14 @@ async fn setting_the_wall_clock_makes_nobody_silent() {
 }
 
 #[tokio::test]
-async fn the_earliest_of_several_deadlines_ends_a_job() {
+async fn a_job_is_ended_two_minutes_after_its_timeout_and_a_session_at_its_end() {
     let mut scene = Scene::running("short");
     let timeout = TimeDelta::minutes(30);
-    scene.hear(timeout - SECOND);
-    assert_eq!(
-        scene.due(timeout - SECOND, timeout - SECOND),
-        nothing_for(SECOND)
-    );
-    assert_eq!(scene.due(timeout, timeout), now(scene.job, Loss::TimedOut));
+    let end = timeout + TIMEOUT_END;
+    scene.hear(timeout + SECOND);
+    assert_eq!(scene.due(timeout, timeout), nothing_for(TIMEOUT_END));
+    assert_eq!(scene.due(end - SECOND, end - SECOND), nothing_for(SECOND));
+    assert_eq!(scene.due(end, end), now(scene.job, Loss::TimedOut));
     // Found late, as after a pause of the machine: what came first counts.
     let late = timeout + TimeDelta::hours(6);
     assert_eq!(scene.due(late, late), now(scene.job, Loss::TimedOut));
@@ -115,6 +114,33 @@ async fn the_earliest_of_several_deadlines_ends_a_job() {
         scene.due(WORKER_SESSION, WORKER_SESSION),
         now(scene.job, Loss::SessionExpired)
     );
+}
+
+#[tokio::test]
+async fn a_runner_may_say_how_a_job_ended_that_timed_out_while_the_daemon_heard_nothing() {
+    let mut scene = Scene::running("short");
+    let timeout = TimeDelta::minutes(30);
+    let woken = timeout + TimeDelta::minutes(5);
+    let instant = scene.steady + woken.to_std().unwrap();
+    assert!(scene.presence.notice_standstill(instant).is_some());
+    assert_eq!(scene.due(woken, woken), nothing_for(TIMEOUT_END));
+    scene.hear(woken + SECOND);
+    let end = woken + TIMEOUT_END;
+    assert_eq!(scene.due(end, end), now(scene.job, Loss::TimedOut));
+    // The session's end does not wait.
+    let wall = WORKER_SESSION;
+    assert_eq!(scene.due(wall, woken), now(scene.job, Loss::TimedOut));
+}
+
+#[tokio::test]
+async fn a_daemon_that_stood_still_counts_every_silence_anew() {
+    let mut scene = Scene::running("plain");
+    let woken = TimeDelta::seconds(130);
+    let instant = scene.steady + woken.to_std().unwrap();
+    assert!(scene.presence.notice_standstill(instant).is_some());
+    assert_eq!(scene.due(woken, woken), nothing_for(RUNNER_SILENCE));
+    let end = woken + RUNNER_SILENCE;
+    assert_eq!(scene.due(end, end), now(scene.job, Loss::RunnerLost));
 }
 
 #[tokio::test]

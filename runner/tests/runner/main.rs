@@ -17,3 +17,4 @@ mod processes;
 mod secrets;
 mod session;
 mod steps;
+mod timeout;

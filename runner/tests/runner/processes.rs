@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use chrono::Utc;
 use runner::Options;
-use wire::JobFailure;
 
 use crate::harness::{CANCELLED, FAILED, Harness, OPTIONS, PATIENCE, SUCCEEDED, ends, job};
 
@@ -163,19 +161,4 @@ async fn a_step_that_takes_too_long_fails() {
     assert_eq!(ends(&end)[0], FAILED);
     assert_eq!(end.steps[0].error.as_deref(), Some("timed out after 1 s"));
     assert_eq!(harness.stdout(&job), Vec::<String>::new());
-}
-
-#[tokio::test]
-async fn a_job_stops_at_its_deadline() {
-    let harness = Harness::start().await;
-    let mut job = job(&["sleep 60"]);
-    job.deadline = Some(Utc::now() + Duration::from_millis(500));
-    let end = harness.run(&job).await;
-    assert_eq!(ends(&end), [CANCELLED]);
-    assert_eq!(
-        end.failure,
-        Some(JobFailure::RunnerStopped(
-            "the scan's timeout has passed".to_owned()
-        ))
-    );
 }

@@ -296,7 +296,7 @@ async fn the_steps_after_a_cancel_have_little_time_together() {
     let end = cancelled(&harness, &job, "up").await;
     assert_eq!(ends(&end), [CANCELLED, FAILED, CANCELLED]);
     let told = harness.lines(&job, Stream::Runner);
-    let last = "the steps that run after a cancel took 0 s together, and are told to end";
+    let last = "the steps that clean up took 0 s together, and are told to end";
     assert_eq!(told.last().unwrap(), last);
     assert_eq!(harness.stdout(&job), ["up"]);
 }

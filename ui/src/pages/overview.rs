@@ -345,6 +345,15 @@ fn suspended_part(
     }
 }
 
+/// That a job hung or was too slow, which its log does not say.
+fn took_too_long(job: &JobLine) -> Option<&'static str> {
+    match job.reason.as_deref() {
+        Some("timed_out") => Some("its timeout passed"),
+        Some("session_expired") => Some("it ran for four hours"),
+        Some(_) | None => None,
+    }
+}
+
 fn failing(visit: &Visit, one: &Failing<'_>) -> Markup {
     let workflow = links::workflow_name(&one.scan.workflow);
     let name = &one.scan.scan.name;
@@ -356,6 +365,7 @@ fn failing(visit: &Visit, one: &Failing<'_>) -> Markup {
             span {
                 a href=(links::scan(&workflow, name)) { (name) } " of " (workflow) ": " (job_link(one.newest.id))
                 span.muted {
+                    @if let Some(why) = took_too_long(one.newest) { ", " (why) }
                     @match (one.succeeded_at, one.scan.finished.succeeded) {
                         (Some(success), _) => { (failures) " since its last success " (ago(success, visit.now)) }
                         (None, 0) => { (failures) ", no success before" }

@@ -69,6 +69,12 @@ fn the_verdict_follows_from_the_steps_and_the_failure() {
             Some(Failure::RunnerStopped(words())),
             "failed: runner_stopped",
         ),
+        (
+            vec![stopped(0), bad(1)],
+            Some(Failure::TimedOut),
+            "failed: timed_out",
+        ),
+        (vec![good(0)], Some(Failure::TimedOut), "failed: timed_out"),
         (vec![], None, "refused"),
         (vec![good(0)], None, "refused"),
         (vec![good(0), running(1)], None, "refused"),

@@ -41,7 +41,7 @@ fn a_loss_ends_what_runs() {
     let expected = [
         "failed: runner_lost",
         "failed: restored",
-        "cancelled: timed_out",
+        "failed: timed_out",
         "cancelled: session_expired",
         "-",
     ];

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::decide::{Cancel, Complete, EndJob, Failure, Fire, LargeInputs, Loss, Suspend};
 use crate::job::{StepOutcome, StepStatus};
 use crate::ledger::LedgerRecord;
+use crate::limits::{RUNNER_SILENCE, WORKER_SESSION};
 use crate::testing::{House, complete_all, key, step};
 use crate::{
     Abilities, Actor, Change, Inputs, Job, JobId, JobState, Reason, RetryOf, RunnerId, Turns,
@@ -199,6 +200,7 @@ fn failures_and_losses_are_retried_and_other_ends_are_not() {
         Failure::Env("x".to_owned()),
         Failure::Setup("x".to_owned()),
         Failure::RunnerStopped("x".to_owned()),
+        Failure::TimedOut,
     ] {
         let job = scene.dispatch("poke");
         let token = scene.house.claim(job, scene.runner).unwrap();
@@ -210,10 +212,12 @@ fn failures_and_losses_are_retried_and_other_ends_are_not() {
         let retry = ended.retried_by.unwrap();
         assert_eq!(scene.cancel(retry).retried_by, None);
     }
-    let job = scene.dispatch("poke");
-    let retry = scene.lose(job, Loss::RunnerLost).retried_by.unwrap();
-    scene.cancel(retry);
-    for loss in [Loss::Restored, Loss::TimedOut, Loss::SessionExpired] {
+    for loss in [Loss::RunnerLost, Loss::TimedOut] {
+        let job = scene.dispatch("poke");
+        let retry = scene.lose(job, loss).retried_by.unwrap();
+        scene.cancel(retry);
+    }
+    for loss in [Loss::Restored, Loss::SessionExpired] {
         let job = scene.dispatch("poke");
         assert_eq!(scene.lose(job, loss).retried_by, None, "{loss:?}");
     }
@@ -223,18 +227,53 @@ fn failures_and_losses_are_retried_and_other_ends_are_not() {
     assert!(scene.unfinished("poke").is_empty());
 }
 
-#[test]
-fn a_failure_after_the_deadline_is_a_timeout_and_is_not_retried() {
-    let mut scene = Scene::new();
-    let job = scene.dispatch("poke");
+/// The job of a scan, which its runner stops so long after the claim.
+fn stopped_after(scene: &mut Scene, scan: &str, after: TimeDelta) -> Arc<Job> {
+    let job = scene.dispatch(scan);
     let token = scene.house.claim(job, scene.runner).unwrap();
-    scene.house.pass(TimeDelta::hours(1));
-    let stopped = Failure::RunnerStopped("the scan's timeout has passed".to_owned());
+    scene.house.pass(after);
     let command = Complete {
-        failure: Some(stopped),
+        failure: Some(Failure::RunnerStopped("an end has come".to_owned())),
         ..complete_all(job, token)
     };
-    assert_eq!(scene.house.run(command).unwrap().retried_by, None);
+    scene.house.run(command).unwrap()
+}
+
+#[test]
+fn what_a_runner_of_before_stops_at_the_deadline_has_timed_out_and_is_retried() {
+    let mut scene = Scene::new();
+    let ended = stopped_after(&mut scene, "poke", TimeDelta::hours(1));
+    assert_eq!(*ended.reason(), Reason::TimedOut);
+    let retry = scene.job(ended.retried_by.unwrap()).clone();
+    let pause = retry.not_before.unwrap() - scene.house.now;
+    assert_eq!(pause, TimeDelta::seconds(30), "its runner has ended it");
+}
+
+#[test]
+fn a_failure_after_the_end_of_the_session_is_not_retried() {
+    let mut scene = Scene::new();
+    let before = WORKER_SESSION - TimeDelta::seconds(1);
+    let ended = stopped_after(&mut scene, "newest", before);
+    scene.cancel(ended.retried_by.unwrap());
+    let ended = stopped_after(&mut scene, "newest", WORKER_SESSION);
+    assert_eq!(ended.reason().code(), "runner_stopped");
+    assert_eq!(ended.retried_by, None);
+}
+
+#[test]
+fn a_retry_waits_for_a_runner_that_has_not_ended_its_job() {
+    let mut scene = Scene::new();
+    // The session ends at the same moment, and has nothing to say.
+    let text = TEXT.replace("timeout: 1h", "timeout: 4h");
+    scene.house.push("retrying", &text);
+    let job = scene.dispatch("poke");
+    scene.house.claim(job, scene.runner).unwrap();
+    scene.house.pass(WORKER_SESSION);
+    let ended = scene.house.run(EndJob::new(job, Loss::TimedOut)).unwrap();
+    assert_eq!(ended.state.name(), "failed");
+    let retry = scene.job(ended.retried_by.unwrap());
+    let pause = retry.not_before.unwrap() - scene.house.now;
+    assert_eq!(pause, RUNNER_SILENCE);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use model::decide::{Command, Consider, EndJob, Fire, FollowClock, KeepEnd, Loss, RecordTip};
+use model::limits::TIMEOUT_END;
 use model::{Clock, Job, JobId, JobState, RunnerId, ScanKey, Timestamp, TokenHash, Turns, World};
 use store::memory::MemoryStore;
 use tokio::task::{JoinHandle, JoinSet};
@@ -211,7 +212,10 @@ impl Daemon {
                 };
                 let loss = if self.is_silent(run.runner.id) {
                     Loss::RunnerLost
-                } else if run.deadline.is_some_and(|deadline| deadline <= time) {
+                } else if run
+                    .deadline
+                    .is_some_and(|deadline| deadline + TIMEOUT_END <= time)
+                {
                     Loss::TimedOut
                 } else if run.expires_at <= time {
                     Loss::SessionExpired

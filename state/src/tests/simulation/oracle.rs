@@ -265,6 +265,9 @@ fn is_triggered(job: &Job) -> bool {
 fn is_retried(reason: &Reason) -> bool {
     matches!(
         reason,
-        Reason::StepFailed { .. } | Reason::RunnerLost | Reason::ArtifactFailed { .. }
+        Reason::StepFailed { .. }
+            | Reason::RunnerLost
+            | Reason::ArtifactFailed { .. }
+            | Reason::TimedOut
     )
 }

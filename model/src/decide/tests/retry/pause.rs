@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::decide::{FollowClock, KeepEnd, RemoveRunner};
-use crate::limits::RUNNER_SILENCE;
 use crate::{Holder, Timestamp, World, waiting};
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{Job, JobId, JobState, Outcome, ScanKey};
+use model::{Job, JobId, JobState, Outcome, Reason, Run, ScanKey};
 
 use super::{Known, News, Now, Oracle, is_retried, is_success, is_triggered};
 use crate::State;
@@ -158,10 +158,9 @@ impl Oracle {
         let Some(time) = now.time else {
             return;
         };
-        let is_out_of_time = job.state.run().is_some_and(|run| {
-            let ends = run.deadline.into_iter().chain([run.expires_at]);
-            ends.min() <= Some(time)
-        });
+        let has_expired = |run: &Run| run.expires_at <= time;
+        let is_out_of_time =
+            *job.reason() != Reason::TimedOut && job.state.run().is_some_and(has_expired);
         let wants = state.read(|world| {
             let scan = world.revision(job.revision.id);
             let scan = scan.and_then(|revision| revision.definition.scan(job.scan.as_str()));

@@ -48,9 +48,11 @@ mod schedules;
 mod second_process;
 mod secrets;
 mod site;
+mod standstill;
 #[path = "../support.rs"]
 mod support;
 mod suspended;
+mod timeout;
 mod tls;
 mod tree;
 mod up;

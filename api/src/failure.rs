@@ -206,7 +206,9 @@ const fn status(code: ErrorCode) -> StatusCode {
         ErrorCode::RangeNotSatisfiable => StatusCode::RANGE_NOT_SATISFIABLE,
         ErrorCode::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
         ErrorCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        ErrorCode::Internal | ErrorCode::Unknown => StatusCode::INTERNAL_SERVER_ERROR,
+        ErrorCode::Internal | ErrorCode::Defect | ErrorCode::Unknown => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
     }
 }
 
@@ -370,6 +372,8 @@ impl From<SubmitError> for Failure {
             SubmitError::DiskLow | SubmitError::DiskFull => Self::new(ErrorCode::DiskFull, text),
             SubmitError::TooLarge => Self::new(ErrorCode::BodyTooLarge, text),
             SubmitError::Contradicted => Self::new(ErrorCode::Internal, text),
+            SubmitError::Defect { .. } => Self::new(ErrorCode::Defect, text)
+                .hint("report it with the panic; other requests are not concerned"),
             SubmitError::OutcomeUnknown => Self::new(ErrorCode::Unavailable, text),
         }
     }

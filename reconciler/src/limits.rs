@@ -91,6 +91,9 @@ pub(crate) const WATCH_ATTEMPTS: usize = 5;
 /// checked.
 pub(crate) const TRIGGER_REST: Duration = Duration::from_secs(5);
 
+/// The same when the decision panicked. It will probably do so again, and each time the log gets some lines.
+pub(crate) const DEFECT_REST: Duration = Duration::from_secs(60);
+
 /// The first retry after a failed look; doubles up to the source's interval.
 pub(crate) const FIRST_RETRY: Duration = Duration::from_secs(1);
 

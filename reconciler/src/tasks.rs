@@ -3,6 +3,7 @@
 //! Each task has one duty and reads the world again whenever it wakes up. A task that panics is restarted. A task that
 //! finds the disk full retries at its next wake-up.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::blobs::BlobSettings;
 use crate::deadlines::due;
 use crate::git::{Calls, LAST_CALLS};
 use crate::handle::{Handle, Limits};
-use crate::limits::{AT_ONCE, DEADLINE_LOOK};
+use crate::limits::{AT_ONCE, DEADLINE_LOOK, DEFECT_REST};
 use crate::source::{self, SourceConfig, SourceHandle};
 use crate::supervise::supervise;
 
@@ -52,8 +53,8 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Records the configured sources and starts the tasks. It also starts on a full disk, so that running jobs can
-    /// still end.
+    /// Records the configured sources and starts the tasks. It also starts on a full disk, and if what is recorded here meets a
+    /// defect, so that running jobs can still end.
     pub async fn start(start: Start) -> Result<Self, PayloadError> {
         let Start {
             state,
@@ -67,8 +68,8 @@ impl Reconciler {
             blobs,
         } = start;
         let secret = PlainToken::random(TokenKind::Personal, &mut *entropy);
-        unless_full(state.make_first_token(secret).await)?;
-        unless_full(source::configure(&state, &sources).await)?;
+        if_possible(state.make_first_token(secret).await)?;
+        if_possible(source::configure(&state, &sources).await)?;
         let git = Calls::default();
         let sources: Vec<SourceHandle> = sources
             .into_iter()
@@ -144,10 +145,12 @@ impl Reconciler {
     }
 }
 
-fn unless_full(done: Result<(), impl Into<PayloadError>>) -> Result<(), PayloadError> {
+fn if_possible(done: Result<(), impl Into<PayloadError>>) -> Result<(), PayloadError> {
     match done.map_err(Into::into) {
         Err(
-            error @ (PayloadError::Submit(SubmitError::DiskLow | SubmitError::DiskFull)
+            error @ (PayloadError::Submit(
+                SubmitError::DiskLow | SubmitError::DiskFull | SubmitError::Defect { .. },
+            )
             | PayloadError::Write(WriteError::DiskFull)),
         ) => {
             tracing::error!(%error, "starting with what was configured before");
@@ -181,8 +184,11 @@ impl Handle {
     async fn keep_time(self) {
         let this = &self;
         let mut changes = self.state().changed();
+        // Jobs whose end is a defect, and until when they are left alone.
+        let mut resting: HashMap<JobId, Instant> = HashMap::new();
         loop {
             self.follow_clock().await;
+            resting.retain(|_, until| *until > Instant::now());
             let due = self.state().read(|world| {
                 let mut presence = self.presence();
                 let registered = world.runners().len();
@@ -195,14 +201,21 @@ impl Handle {
                 orphans.chain(withdrawn).collect()
             });
             // They are submitted together, so that they share their commits.
-            stream::iter(due.jobs.into_iter().chain(unwanted))
-                .for_each_concurrent(AT_ONCE, |(job, loss)| async move {
-                    if let Err(error) = this.end(job, loss).await {
-                        // A full disk is retried at the next wake-up. A failed disk ends the process.
-                        tracing::warn!(%job, %error, "a job cannot be ended");
-                    }
-                })
-                .await;
+            let ends = due.jobs.into_iter().chain(unwanted);
+            let ends: Vec<_> = ends.filter(|(job, _)| !resting.contains_key(job)).collect();
+            let mut ended = stream::iter(ends)
+                .map(|(job, loss)| async move { (job, this.end(job, loss).await) })
+                .buffer_unordered(AT_ONCE);
+            while let Some((job, ended)) = ended.next().await {
+                let Err(error) = ended else {
+                    continue;
+                };
+                // A full disk is retried at the next wake-up. A failed disk ends the process.
+                tracing::warn!(%job, %error, "a job cannot be ended");
+                if let SubmitError::Defect { .. } = error {
+                    resting.insert(job, Instant::now() + DEFECT_REST);
+                }
+            }
             let pause = due
                 .next
                 .map_or(DEADLINE_LOOK, |next| next.min(DEADLINE_LOOK));

@@ -2,6 +2,7 @@
 //! on a state in a temporary folder.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -48,6 +49,36 @@ scans:
     retry: {attempts: 2, backoff: 2s}
     steps: [{run: 'true'}]
 ";
+
+/// A defect that a test puts into decisions: while it is there, those that need randomness panic.
+#[derive(Default)]
+pub(crate) struct Defect {
+    is_there: AtomicBool,
+    panics: AtomicUsize,
+}
+
+impl Defect {
+    pub(crate) fn put(&self, is_there: bool) {
+        self.is_there.store(is_there, Ordering::SeqCst);
+    }
+
+    /// How many decisions have panicked.
+    pub(crate) fn panics(&self) -> usize {
+        self.panics.load(Ordering::SeqCst)
+    }
+}
+
+struct Breakable(Seeded, Arc<Defect>);
+
+impl Entropy for Breakable {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        if self.1.is_there.load(Ordering::SeqCst) {
+            self.1.panics.fetch_add(1, Ordering::SeqCst);
+            panic!("a test has broken this");
+        }
+        self.0.fill(bytes);
+    }
+}
 
 /// Longer than the busiest machine needs; never waited for when the code works.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
@@ -240,13 +271,21 @@ pub(crate) fn freeze() -> Frozen {
 /// The state in a folder, with nothing that moves it. A program that another test starts at this moment holds a copy of
 /// the lock of a state that was closed, until it has become that program.
 pub(crate) async fn open_state(folder: &TempDir, clock: Arc<HandClock>) -> (State, Closing) {
+    open_broken_state(folder, clock, &Arc::default()).await
+}
+
+async fn open_broken_state(
+    folder: &TempDir,
+    clock: Arc<HandClock>,
+    defect: &Arc<Defect>,
+) -> (State, Closing) {
     let began = std::time::Instant::now();
     loop {
         let opened = State::open(Options {
             root: folder.path().join("state"),
             allow_network: false,
             clock: clock.clone(),
-            entropy: Box::new(Seeded(1)),
+            entropy: Box::new(Breakable(Seeded(1), defect.clone())),
             cycle_pause: CYCLE_PAUSE,
         });
         match opened.await {
@@ -269,6 +308,7 @@ pub(crate) async fn closed(closing: Closing) {
 /// A reconciler on a state in a folder.
 pub(crate) struct House {
     pub(crate) clock: Arc<HandClock>,
+    pub(crate) defect: Arc<Defect>,
     pub(crate) handle: Handle,
     reconciler: Reconciler,
     closing: Closing,
@@ -335,7 +375,8 @@ impl House {
         blobs: BlobSettings,
     ) -> Self {
         let clock = HandClock::at(seconds);
-        let (state, closing) = open_state(folder, clock.clone()).await;
+        let defect = Arc::default();
+        let (state, closing) = open_broken_state(folder, clock.clone(), &defect).await;
         let reconciler = Reconciler::start(Start {
             state,
             mirrors: mirrors_folder(&folder.path().join("state")),
@@ -351,6 +392,7 @@ impl House {
         .unwrap();
         Self {
             clock,
+            defect,
             handle: reconciler.handle(),
             reconciler,
             closing,
@@ -364,6 +406,7 @@ impl House {
             reconciler,
             closing,
             clock: _,
+            defect: _,
         } = self;
         reconciler.stop().await;
         drop(handle);

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use workflow::Sandbox;
 
 use crate::handle::Handle;
-use crate::limits::{AT_ONCE, DEADLINE_LOOK, TRIGGER_REST};
+use crate::limits::{AT_ONCE, DEADLINE_LOOK, DEFECT_REST, TRIGGER_REST};
 
 /// Why a scan ran or did not.
 #[derive(Debug, Clone)]
@@ -75,8 +75,8 @@ impl Handle {
             // They are submitted together, so that they share their commits.
             let mut looked = stream::iter(looks).buffer_unordered(AT_ONCE);
             while let Some(looked) = looked.next().await {
-                if let Looked::InVain(scan) = looked {
-                    resting.insert(scan, Instant::now() + TRIGGER_REST);
+                if let Looked::InVain(scan, rest) = looked {
+                    resting.insert(scan, Instant::now() + rest);
                 }
             }
             // A clock that is not trusted may jump again.
@@ -169,8 +169,8 @@ fn until(next: Option<Timestamp>, now: Timestamp) -> Duration {
 /// The result of a check.
 enum Looked {
     Well,
-    /// It must be checked again.
-    InVain(ScanKey),
+    /// It must be checked again after that time.
+    InVain(ScanKey, Duration),
 }
 
 /// Checks a trigger.
@@ -183,7 +183,11 @@ async fn look<C: Command>(
         Ok(_) => Looked::Well,
         Err(error) => {
             tracing::warn!(workflow = %scan.workflow, scan = %scan.scan, %error, "a trigger cannot be looked at");
-            Looked::InVain(scan)
+            let rest = match error {
+                SubmitError::Defect { .. } => DEFECT_REST,
+                _ => TRIGGER_REST,
+            };
+            Looked::InVain(scan, rest)
         }
     }
 }

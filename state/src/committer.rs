@@ -4,13 +4,14 @@
 //! waits while a commit is being synced shares the next one. A decision is one batch by itself or a part of one, never
 //! split. A full disk undoes what was decided and not committed, and everything that was decided on top of it. When the
 //! store refuses a batch because of its content, the commands in it are decided again, each in a commit of its own, so
-//! that only the one at fault is refused. When a commit fails in any other way, nothing more is decided and the process
-//! must end.
+//! that only the one at fault is refused. A command whose decision panics is refused as well: pending state is only read
+//! there. When a commit fails in any other way, or anything else panics, nothing more is decided and the process must end.
 
 mod histories;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -41,7 +42,10 @@ pub(crate) type Waiting = Box<dyn Submitted>;
 /// A command waiting for its decision.
 pub(crate) trait Submitted: Send {
     /// Scans whose finished jobs must be in memory for the decision.
-    fn histories(&self, world: &World) -> BTreeSet<ScanKey>;
+    fn histories(&self, world: &World) -> Result<BTreeSet<ScanKey>, SubmitError>;
+
+    /// Answers that it is not decided.
+    fn refuse(self: Box<Self>, error: SubmitError);
 
     fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided;
 }
@@ -102,8 +106,13 @@ pub(crate) struct Submission<C: Command> {
 }
 
 impl<C: Command> Submitted for Submission<C> {
-    fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
-        self.command.histories(world)
+    fn histories(&self, world: &World) -> Result<BTreeSet<ScanKey>, SubmitError> {
+        unless_panic::<C, _>(|| self.command.histories(world))
+    }
+
+    fn refuse(self: Box<Self>, error: SubmitError) {
+        // Nobody may wait for the answer any more.
+        drop(self.reply.send(Err(error)));
     }
 
     fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided {
@@ -151,8 +160,9 @@ impl<C: Command> Submission<C> {
             | (Urgency::Finishing, _) => {}
         }
         let now = moment.now;
-        let decision =
-            decide(deciding.world, self.command.clone(), moment).map_err(SubmitError::Refused)?;
+        let decided =
+            unless_panic::<C, _>(|| decide(deciding.world, self.command.clone(), moment))?;
+        let decision = decided.map_err(SubmitError::Refused)?;
         let mut batch = encoder.encode(&decision.changes).map_err(|error| {
             tracing::error!(%error, "a record cannot be written as JSON");
             SubmitError::TooLarge
@@ -170,6 +180,29 @@ impl<C: Command> Submission<C> {
             answer: decision.answer,
         })
     }
+}
+
+/// Runs a part of the decision on a command, which reads the world and changes nothing that outlives a panic: randomness that
+/// was taken is lost.
+fn unless_panic<C, T>(part: impl FnOnce() -> T) -> Result<T, SubmitError> {
+    catch_unwind(AssertUnwindSafe(part)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        let (command, panic) = (kind::<C>(), text.unwrap_or_default());
+        tracing::error!(
+            command,
+            panic,
+            "a decision panicked and is refused; this is a defect of Everscan"
+        );
+        SubmitError::Defect { command }
+    })
+}
+
+/// The name of a command's type, without paths: `Once<CreateToken>`.
+fn kind<C>() -> String {
+    let name = std::any::type_name::<C>();
+    let parts = name.split('<').filter_map(|part| part.rsplit("::").next());
+    parts.collect::<Vec<_>>().join("<")
 }
 
 /// A decision with its batch.
@@ -306,11 +339,14 @@ impl<E: Engine> Committer<E> {
             while let Some(next_command) = next.take() {
                 let command = match next_command {
                     Next::Ready(command) => command,
-                    Next::New(command) => {
-                        let unknown = self.unknown_histories(&*command);
-                        if unknown.is_empty() {
-                            command
-                        } else {
+                    Next::New(command) => match self.unknown_histories(&*command) {
+                        Err(error) => {
+                            command.refuse(error);
+                            next = self.more(&round);
+                            continue;
+                        }
+                        Ok(unknown) if unknown.is_empty() => command,
+                        Ok(unknown) => {
                             // What was decided must be readable before the histories are read.
                             let before =
                                 std::mem::replace(&mut round, Round::new(self.written.epoch));
@@ -322,7 +358,7 @@ impl<E: Engine> Committer<E> {
                             next = self.more(&round);
                             continue;
                         }
-                    }
+                    },
                 };
                 let begun = Instant::now();
                 let decided = self.decide(command, room);
@@ -409,10 +445,10 @@ impl<E: Engine> Committer<E> {
     }
 
     /// Scans whose finished jobs the command needs and nobody has read yet.
-    fn unknown_histories(&self, command: &dyn Submitted) -> BTreeSet<ScanKey> {
-        let mut scans = command.histories(&self.pending);
+    fn unknown_histories(&self, command: &dyn Submitted) -> Result<BTreeSet<ScanKey>, SubmitError> {
+        let mut scans = command.histories(&self.pending)?;
         scans.retain(|scan| self.pending.recent(scan).is_none());
-        scans
+        Ok(scans)
     }
 
     fn decide(&mut self, command: Waiting, room: Room) -> Decided {

@@ -113,6 +113,11 @@ pub enum SubmitError {
         "the change does not fit the files of the state folder; was one of them removed? the daemon's log names it"
     )]
     Contradicted,
+    /// Its decision panicked; nothing has changed.
+    #[error(
+        "{command} cannot be decided: this is a defect of Everscan; nothing has changed, and the daemon's log has the panic"
+    )]
+    Defect { command: String },
     /// The daemon is stopping or its disk failed. Whether the command came true is known after the next start.
     #[error("the daemon is stopping; whether this took effect is known after its next start")]
     OutcomeUnknown,

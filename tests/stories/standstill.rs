@@ -33,7 +33,12 @@ fn a_daemon_that_stood_still_for_over_two_minutes_loses_no_job() {
     std::fs::write(&gate, "").unwrap();
     for job in &jobs {
         let shown = world.finished(job);
-        assert_eq!(shown["state"], "succeeded", "{shown}\n{}", world.daemon_log());
+        assert_eq!(
+            shown["state"],
+            "succeeded",
+            "{shown}\n{}",
+            world.daemon_log()
+        );
     }
     // The runner gets work as before.
     world.succeed("long", "long", &[]);

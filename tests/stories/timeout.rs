@@ -61,7 +61,10 @@ fn a_job_that_hangs_has_failed_leaves_its_report_and_is_tried_again_when_it_is_o
         assert_eq!(world.artifact(job, "report")["report"], b"half\n");
         let took = moment(&shown["finished_at"]) - moment(&shown["started_at"]);
         assert!(took >= TimeDelta::seconds(4), "{took}");
-        assert!(took < TimeDelta::seconds(100), "its runner ended it: {took}");
+        assert!(
+            took < TimeDelta::seconds(100),
+            "its runner ended it: {took}"
+        );
     }
     assert!(retried["retried_by"].is_null(), "{retried}");
     let pause = moment(&retried["started_at"]) - moment(&shown["finished_at"]);

@@ -149,6 +149,8 @@ pub enum ErrorCode {
     Unavailable,
     /// 500: a defect. The daemon's log has the details under the request id.
     Internal,
+    /// 500: the daemon cannot decide on the request, because of a defect. Nothing has changed; the daemon's log has the panic.
+    Defect,
     /// A code from a newer daemon.
     #[serde(other)]
     Unknown,

@@ -52,6 +52,10 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
         "a defect or a damaged file; see `artifacts`",
     ),
     (
+        ErrorCode::Defect,
+        "needs a defect; the state's tests have one",
+    ),
+    (
         ErrorCode::Unknown,
         "never sent: what a client makes of a newer daemon's code",
     ),
@@ -100,7 +104,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::RangeNotSatisfiable => Some(ErrorCode::DiskFull),
         ErrorCode::DiskFull => Some(ErrorCode::Unavailable),
         ErrorCode::Unavailable => Some(ErrorCode::Internal),
-        ErrorCode::Internal => Some(ErrorCode::Unknown),
+        ErrorCode::Internal => Some(ErrorCode::Defect),
+        ErrorCode::Defect => Some(ErrorCode::Unknown),
         ErrorCode::Unknown => None,
     };
     std::iter::successors(Some(ErrorCode::Unauthorized), |code| successor(*code))

@@ -123,6 +123,34 @@ async fn a_job_that_its_runner_does_not_end_at_its_timeout_has_failed_and_its_wo
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_job_whose_end_panics_is_left_alone_for_a_minute() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    // Its end makes a retry.
+    let job = house.run(runner, workflow, "again").await.job().id;
+    house.defect.put(true);
+    pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
+    let panicked = async {
+        while house.defect.panics() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the panic", panicked).await;
+    for name in ["b", "c", "d"] {
+        house.activate(name).await;
+        pass(&house, DEADLINE_LOOK / 2).await;
+    }
+    assert_eq!(house.defect.panics(), 1);
+    house.defect.put(false);
+    pass(&house, DEADLINE_LOOK).await;
+    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_worker_session_ends_after_four_hours() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();

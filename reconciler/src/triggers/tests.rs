@@ -84,6 +84,34 @@ async fn a_slot_makes_a_job_when_its_time_comes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_trigger_whose_decision_panics_is_left_alone_for_a_minute() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 10, Vec::new()).await;
+    let hosts = scan(push(&house, LOOP).await, "hosts");
+    house.defect.put(true);
+    pass(&house, 60).await;
+    let panicked = async {
+        while house.defect.panics() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the panic", panicked).await;
+    // What others commit wakes the task.
+    for name in ["b", "c", "d", "e"] {
+        pass(&house, 8).await;
+        house.activate(name).await;
+    }
+    assert_eq!(house.defect.panics(), 1);
+    house.defect.put(false);
+    pass(&house, 60).await;
+    house
+        .until("the job of a slot", |world| unfinished(world, &hosts) == 1)
+        .await;
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_that_gives_way_is_counted_with_its_log() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();

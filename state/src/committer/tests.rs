@@ -375,10 +375,62 @@ impl Command for Panics {
     }
 }
 
+/// The same before its decision.
+#[derive(Clone)]
+struct PanicsBefore;
+
+impl Command for PanicsBefore {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    #[expect(clippy::panic, reason = "what is tested is a panic")]
+    fn histories(&self, _: &World) -> BTreeSet<ScanKey> {
+        panic!("an invariant is broken")
+    }
+
+    fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        Ok(Decision::unchanged(()))
+    }
+}
+
 #[tokio::test]
-async fn a_panic_is_told_to_who_waits_for_failures() {
+async fn a_command_whose_decision_panics_is_refused_and_the_others_are_committed() {
     let mut bench = Bench::new();
-    let answer = bench.submit(Panics);
+    let before = bench.submit_for(Some(Arc::new(audited("before"))), configure("a"));
+    let wrong = bench.submit_for(Some(Arc::new(audited("nobody"))), Panics);
+    let also_wrong = bench.submit(PanicsBefore);
+    let after = bench.submit_for(Some(Arc::new(audited("after"))), configure("b"));
+    bench.start().await;
+    let defect = |answer: Result<(), SubmitError>| answer.unwrap_err().to_string();
+    assert_eq!(
+        defect(wrong.await.unwrap()),
+        "Panics cannot be decided: this is a defect of Everscan; nothing has changed, and the daemon's log has the panic"
+    );
+    assert!(defect(also_wrong.await.unwrap()).starts_with("PanicsBefore "));
+    before.await.unwrap().unwrap();
+    after.await.unwrap().unwrap();
+    assert_eq!(bench.commits().await, [2], "they share a commit as ever");
+    let again = bench.submit(Panics).await.unwrap();
+    assert!(
+        matches!(again, Err(SubmitError::Defect { .. })),
+        "{again:?}"
+    );
+    bench.submit(configure("c")).await.unwrap().unwrap();
+    assert_eq!(bench.sources().len(), 3);
+}
+
+#[test]
+fn a_command_is_named_without_paths() {
+    assert_eq!(kind::<CreateToken>(), "CreateToken");
+    assert_eq!(kind::<Option<CreateToken>>(), "Option<CreateToken>");
+}
+
+#[tokio::test]
+#[expect(clippy::panic, reason = "what is tested is a panic")]
+async fn any_other_panic_is_told_to_who_waits_for_failures() {
+    let mut bench = Bench::new();
+    let attachment = Box::new(|_: &Decision<_>, _: &mut Batch| panic!("an invariant is broken"));
+    let answer = bench.submit_with(None, configure("a"), attachment);
     bench.start().await;
     assert!(answer.await.is_err());
     assert_eq!(

@@ -342,6 +342,7 @@ fn refused(error: &SubmitError) -> Answer {
         | SubmitError::DiskFull
         | SubmitError::TooLarge
         | SubmitError::Contradicted
+        | SubmitError::Defect { .. }
         | SubmitError::OutcomeUnknown => Answer::Failed,
         SubmitError::Refused(refusal) => panic!("no runner may be told this: {refusal}"),
     }

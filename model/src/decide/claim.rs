@@ -243,7 +243,7 @@ fn drop_outputs(context: &mut Context, bytes: usize) {
 
 #[cfg(test)]
 mod tests {
-    use workflow::{JobSummary, ScanHistory};
+    use workflow::{JobSummary, News, ScanHistory};
 
     use super::*;
     use crate::testing::line;
@@ -253,9 +253,12 @@ mod tests {
         let failed = (3..100).map(|number| line(number, EndState::Failed).summary());
         let succeeded = (1..3).map(|number| line(number, EndState::Succeeded).summary());
         let jobs: Vec<_> = succeeded.chain(failed).rev().collect();
+        let digests = BTreeMap::from([("list".to_owned(), "d".to_owned())]);
         let history = ScanHistory {
             size: 99,
             jobs,
+            newest_successes: vec![digests],
+            news: Some(News::default()),
             ..ScanHistory::default()
         };
         let mut context = Context {
@@ -277,6 +280,9 @@ mod tests {
             assert_eq!(succeeded.count(), 2);
             assert_eq!(scan.jobs[0].id, line(99, EndState::Failed).id.to_string());
             assert_eq!(scan.size, 99);
+            // What the job will have processed.
+            assert_eq!(scan.newest_successes[0]["list"], "d");
+            assert_eq!(scan.news, Some(News::default()));
         }
     }
 

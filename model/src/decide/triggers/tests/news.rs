@@ -1,0 +1,293 @@
+//! `has_news()`: what a scan has processed, and when it is looked at.
+
+use super::*;
+use crate::TokenHash;
+use crate::decide::{Activate, Complete, Failure, Resume, StoreArtifact, Suspend};
+use crate::testing::{activate, complete_all, sha256};
+
+const WATCH: &str = "
+scans:
+  hosts:
+    on: {dispatch: {}}
+    steps: [{run: x}]
+    artifacts: [{name: list, paths: [l]}]
+  reader:
+    on: {expr: \"scans.hosts.has_news('list')\", dispatch: {}}
+    overlap: queue
+    steps: [{run: work}]
+";
+
+/// The reader also runs beside itself.
+const TWICE: &str = "
+scans:
+  hosts:
+    on: {dispatch: {}}
+    steps: [{run: x}]
+    artifacts: [{name: list, paths: [l]}]
+  reader:
+    on: {dispatch: {}}
+    env: {BEFORE: \"${{ has(scans.hosts.processed().id) ? scans.hosts.processed().id : '' }}\"}
+    steps: [{run: work}]
+";
+
+impl Scene {
+    fn claim(&mut self, job: JobId) -> TokenHash {
+        self.house.claim(job, self.runner).unwrap()
+    }
+
+    /// A success of `hosts` with this list.
+    fn list(&mut self, content: &str) -> JobId {
+        let job = self.dispatch("hosts");
+        let token = self.claim(job);
+        let artifact = StoreArtifact {
+            job,
+            token,
+            name: "list".to_owned(),
+            size: 1,
+            sha256: sha256(content),
+            content_digest: content.to_owned(),
+        };
+        self.house.run(artifact).unwrap();
+        self.house.run(complete_all(job, token)).unwrap();
+        job
+    }
+
+    fn end(&mut self, job: JobId, token: TokenHash, failure: Option<Failure>) {
+        let report = Complete {
+            failure,
+            ..complete_all(job, token)
+        };
+        self.house.run(report).unwrap();
+    }
+
+    /// The only unfinished job of the reader.
+    fn reader(&self) -> JobId {
+        let [job] = self.jobs("reader").try_into().unwrap();
+        job
+    }
+
+    /// The job whose results the reader has processed, and its list.
+    fn processed(&self) -> Option<(JobId, String)> {
+        let head = self.house.world.head(&key(self.workflow, "reader"))?;
+        let processed = head.processed.get("hosts")?;
+        Some((processed.success, processed.digests["list"].clone()))
+    }
+
+    fn is_unseen(&self) -> bool {
+        let reader = key(self.workflow, "reader");
+        self.house.world.unseen().contains(&reader)
+    }
+}
+
+fn failed() -> Option<Failure> {
+    Some(Failure::Setup("no".to_owned()))
+}
+
+#[test]
+fn a_change_is_worked_on_though_its_reader_has_failed_once() {
+    let mut scene = Scene::new(WATCH);
+    let one = scene.list("one");
+    let reader = scene.reader();
+    scene.succeed(reader);
+    assert_eq!(scene.processed(), Some((one, "one".to_owned())));
+
+    scene.list("two");
+    let reader = scene.reader();
+    let token = scene.claim(reader);
+    scene.end(reader, token, failed());
+    assert_eq!(scene.jobs("reader"), [], "it waits for the next success");
+    assert!(!scene.is_unseen());
+    assert_eq!(scene.consider("reader"), None);
+    assert_eq!(scene.processed(), Some((one, "one".to_owned())));
+
+    let again = scene.list("two");
+    let reader = scene.reader();
+    scene.succeed(reader);
+    assert_eq!(scene.processed(), Some((again, "two".to_owned())));
+    scene.list("two");
+    assert_eq!(scene.jobs("reader"), [], "there is no news");
+}
+
+#[test]
+fn what_comes_while_the_reader_works_is_worked_on_after_it() {
+    let mut scene = Scene::new(WATCH);
+    scene.list("three");
+    let reader = scene.reader();
+    let token = scene.claim(reader);
+    scene.list("four");
+    let newest = scene.list("four");
+    assert_eq!(scene.jobs("reader"), [reader]);
+    scene.end(reader, token, None);
+    assert_eq!(scene.processed().unwrap().1, "three");
+
+    let reader = scene.reader();
+    let token = scene.claim(reader);
+    let job = scene.house.world.job(reader).unwrap();
+    let context = &job.state.run().unwrap().context.scans["hosts"];
+    assert_eq!(context.newest_success_ids[0], newest.to_string());
+    let processed = context.processed().unwrap();
+    assert_eq!(processed.artifacts["list"], "three");
+    scene.end(reader, token, None);
+    assert_eq!(scene.processed(), Some((newest, "four".to_owned())));
+    assert_eq!(scene.jobs("reader"), []);
+}
+
+#[test]
+fn the_job_that_was_claimed_last_tells_what_was_processed() {
+    let mut scene = Scene::new(TWICE);
+    scene.list("one");
+    let older = scene.dispatch("reader");
+    let older_token = scene.claim(older);
+    let two = scene.list("two");
+    let newer = scene.dispatch("reader");
+    let newer_token = scene.claim(newer);
+    scene.end(newer, newer_token, None);
+    assert_eq!(scene.processed(), Some((two, "two".to_owned())));
+    scene.end(older, older_token, None);
+    assert_eq!(scene.processed(), Some((two, "two".to_owned())));
+
+    let failing = scene.dispatch("reader");
+    scene.list("three");
+    let token = scene.claim(failing);
+    scene.end(failing, token, failed());
+    assert_eq!(scene.processed(), Some((two, "two".to_owned())));
+}
+
+#[test]
+fn it_is_stored_in_the_commit_of_the_success_and_kept_by_a_revision_that_does_not_ask() {
+    let mut scene = Scene::new(TWICE);
+    let one = scene.list("one");
+    let reader = scene.dispatch("reader");
+    let token = scene.claim(reader);
+    let (changes, _) = scene.house.changes(complete_all(reader, token)).unwrap();
+    let stored = changes.iter().find_map(|change| match change {
+        Change::Digests(digests) => Some(&digests.processed),
+        _ => None,
+    });
+    let stored: Vec<_> = stored.unwrap().values().collect();
+    assert_eq!(stored[0].success, one);
+    let claimed = scene.house.world.head(&key(scene.workflow, "reader"));
+    assert_eq!(Some(stored[0].claimed), claimed.unwrap().latest_claim);
+
+    let silent = "env: {BEFORE: x}";
+    let start = TWICE.find("env:").unwrap();
+    let end = start + TWICE[start..].find('\n').unwrap();
+    let text = TWICE.replace(&TWICE[start..end], silent);
+    scene.house.push("loop", &text);
+    scene.list("two");
+    let reader = scene.dispatch("reader");
+    scene.succeed(reader);
+    assert_eq!(scene.processed(), Some((one, "one".to_owned())));
+}
+
+#[test]
+fn a_scan_that_is_new_or_changed_is_looked_at_once() {
+    let mut scene = Scene::new(WATCH);
+    scene.list("one");
+    let reader = scene.reader();
+    let token = scene.claim(reader);
+    scene.end(reader, token, failed());
+    assert!(!scene.is_unseen());
+
+    // The steps are mended.
+    let text = WATCH.replace("run: work", "run: mended");
+    let (changes, ()) = scene.house.changes(activate("loop", &text)).unwrap();
+    let made = |change: &Change| matches!(change, Change::Job(_) | Change::Head(_));
+    assert!(!changes.iter().any(made), "not in the activation's commit");
+    assert!(scene.is_unseen());
+    let made = scene.consider("reader").unwrap();
+    let record = scene.ledger("reader").pop().unwrap();
+    assert_eq!(record.cause, Cause::Activation { revision: 2 });
+    assert_eq!(record.outcome, Outcome::Made { job: made });
+    scene.succeed(made);
+    assert!(!scene.is_unseen());
+
+    // Another scan changes, or the commit alone.
+    let other = text.replace("{run: x}", "{run: y}");
+    scene.house.push("loop", &other);
+    let commit = Activate {
+        commit: "d00d".to_owned(),
+        ..activate("loop", &other)
+    };
+    scene.house.run(commit).unwrap();
+    assert!(!scene.is_unseen());
+
+    // There is no news.
+    scene.house.push("loop", &other.replace("mended", "better"));
+    assert!(scene.is_unseen());
+    assert_eq!(scene.consider("reader"), None);
+    assert!(!scene.is_unseen());
+
+    let workflow = scene.workflow;
+    scene.house.run(Retire { workflow }).unwrap();
+    assert!(!scene.is_unseen());
+    scene.house.push("loop", &other);
+    assert!(scene.is_unseen(), "it came back");
+}
+
+#[test]
+fn a_look_waits_for_a_job_and_for_a_resumption() {
+    let mut scene = Scene::new(WATCH);
+    let reader = scene.dispatch("reader");
+    let token = scene.claim(reader);
+    scene.list("one");
+    scene.house.push("loop", &WATCH.replace("work", "mended"));
+    assert!(!scene.is_unseen(), "a job is in the way");
+    let suspend = Suspend {
+        workflow: scene.workflow,
+        scan: Some("reader".to_owned()),
+        reason: "later".to_owned(),
+        actor: Actor::Daemon,
+    };
+    scene.house.run(suspend).unwrap();
+    assert!(scene.is_unseen());
+    assert_eq!(scene.consider("reader"), None);
+    scene.end(reader, token, None);
+    assert_eq!(
+        scene.processed(),
+        None,
+        "there was no success when it began"
+    );
+    assert!(!scene.is_unseen());
+    let resume = Resume {
+        workflow: scene.workflow,
+        scan: Some("reader".to_owned()),
+        reason: None,
+        actor: Actor::Daemon,
+    };
+    scene.house.run(resume).unwrap();
+    assert!(scene.is_unseen());
+    let made = scene.consider("reader").unwrap();
+    scene.succeed(made);
+    assert_eq!(scene.processed().unwrap().1, "one");
+}
+
+#[test]
+fn a_suspension_that_passes_over_a_look_alone_is_made_up_for() {
+    let mut scene = Scene::new(WATCH);
+    scene.list("one");
+    let reader = scene.reader();
+    let token = scene.claim(reader);
+    scene.end(reader, token, failed());
+    let changed = WATCH.replace("has_news('list')", "has_news()");
+    scene.house.push("loop", &changed);
+    let part = Some("reader".to_owned());
+    let workflow = scene.workflow;
+    let suspend = Suspend {
+        workflow,
+        scan: part.clone(),
+        reason: "later".to_owned(),
+        actor: Actor::Daemon,
+    };
+    scene.house.run(suspend).unwrap();
+    assert_eq!(scene.consider("reader"), None);
+    let resume = Resume {
+        workflow,
+        scan: part,
+        reason: None,
+        actor: Actor::Daemon,
+    };
+    scene.house.run(resume).unwrap();
+    assert!(scene.consider("reader").is_some());
+    assert!(!scene.is_unseen());
+}

@@ -22,9 +22,9 @@ pub struct ScanHead {
     pub totals: Totals,
     /// The newest two successes, newest first.
     pub successes: Vec<Success>,
-    /// Of how many scans it has processed a success.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub processed_scans: usize,
+    /// Whether something is in `processed`. So the loss of its file is noticed.
+    #[serde(default, skip_serializing_if = "is_false", rename = "news")]
+    pub has_processed: bool,
     /// What its successful jobs have processed of other scans. It has a file of its own, like the digests of successes.
     #[serde(skip)]
     pub processed: BTreeMap<ScanName, Processed>,
@@ -64,7 +64,7 @@ impl ScanHead {
             latest_claim: None,
             totals: Totals::NONE,
             successes: Vec::new(),
-            processed_scans: 0,
+            has_processed: false,
             processed: BTreeMap::new(),
             failure: None,
             history: Tail { page: 0, bytes: 0 },
@@ -102,7 +102,7 @@ impl ScanHead {
     /// Whether something of it is stored beside it as [`Digests`].
     pub fn has_digests(&self) -> bool {
         let has_artifacts = self.successes.iter().any(|success| success.artifacts > 0);
-        has_artifacts || self.processed_scans > 0
+        has_artifacts || self.has_processed
     }
 
     /// Notes what a successful job has processed, as frozen in its context. Of two jobs the one that was claimed later
@@ -129,20 +129,20 @@ impl ScanHead {
                     digests,
                 };
                 self.processed.insert(scan, processed);
+                self.has_processed = true;
             }
         }
-        self.processed_scans = self.processed.len();
     }
 
     /// Whether it is lost what was processed, or not read yet.
     pub fn lacks_processed(&self) -> bool {
-        self.processed.len() < self.processed_scans
+        self.has_processed && self.processed.is_empty()
     }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-const fn is_zero(count: &usize) -> bool {
-    *count == 0
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// A success of another scan that a successful job has processed.

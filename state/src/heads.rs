@@ -91,7 +91,7 @@ pub(crate) async fn whole(
     if head.lacks_processed() {
         tracing::error!(workflow = %head.workflow, scan = %head.scan, "{PROCESSED_LOST}");
     }
-    head.processed_scans = head.processed.len();
+    head.has_processed = !head.processed.is_empty();
     for success in &mut head.successes {
         let known = beside.digests.as_ref();
         if let Some(known) = known.and_then(|known| known.successes.get(&success.job)) {

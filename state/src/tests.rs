@@ -17,6 +17,7 @@ mod inspect;
 mod life;
 mod lists;
 mod logs;
+mod news;
 mod objects;
 mod past;
 mod picture;

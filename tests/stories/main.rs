@@ -32,6 +32,7 @@ mod licences;
 mod listeners;
 mod load;
 mod machine;
+mod news;
 mod outputs;
 mod power_cuts;
 mod private_source;

@@ -199,7 +199,7 @@ impl Triggers {
         const SCAN: usize = 21;
         const CRON: usize = 133;
         const EXPR: usize = 97;
-        const LOOK: usize = 48;
+        const LOOK: usize = 38;
         let cron = self.cron.as_ref().map_or(0, |cron| {
             CRON + json_bytes(cron.source()) + json_bytes(self.timezone.name())
         });

@@ -142,7 +142,7 @@ fn mend_files(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<BTreeSet<Key>,
         {
             heads.insert(key);
         }
-        // The head counts what the lost record held.
+        // The head says what the lost record held.
         if finding.code == Code::RecordMissing {
             heads.extend(head_beside(&finding.path));
         }
@@ -265,7 +265,7 @@ async fn head_anew(
             let counted = after_loss(look, reader, &known.key()).await?;
             ScanHead {
                 totals: counted.totals,
-                processed_scans: processed_scans(look, &known.key())?,
+                has_processed: has_processed(look, &known.key())?,
                 latest_job: known.latest_job.max(counted.latest_job),
                 ..known
             }
@@ -278,11 +278,11 @@ async fn head_anew(
     Ok(Some(Change::Head(head.into())))
 }
 
-/// Of how many scans the record beside a head has what was processed.
-fn processed_scans(look: &Look, scan: &ScanKey) -> Result<usize, RepairError> {
+/// Whether the record beside a head has what was processed.
+fn has_processed(look: &Look, scan: &ScanKey) -> Result<bool, RepairError> {
     let bytes = look.get(&Layout::digests(scan))?.unwrap_or_default();
     let digests = envelope::open::<Digests>(&bytes).ok();
-    Ok(digests.map_or(0, |digests| digests.processed.len()))
+    Ok(digests.is_some_and(|digests| !digests.processed.is_empty()))
 }
 
 /// The record of removed jobs of a scan that has these jobs, where `bytes` were before.

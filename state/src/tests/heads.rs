@@ -38,6 +38,7 @@ fn widest(name: &str) -> ScanHead {
             bytes: 1 << 50,
         },
         successes: vec![success.clone(), success],
+        has_processed: true,
         history: tail,
         cron_cursor: Some(at),
         considered: Some(order),

@@ -14,13 +14,13 @@ use crate::layout::Layout;
 
 /// What a repair found, did and left.
 #[derive(Default)]
-struct Told {
-    found: Vec<Finding>,
+pub(super) struct Told {
+    pub(super) found: Vec<Finding>,
     done: Vec<Repair>,
-    left: Vec<Finding>,
+    pub(super) left: Vec<Finding>,
 }
 
-async fn repaired(folder: &Folder, accept_loss: bool) -> Told {
+pub(super) async fn repaired(folder: &Folder, accept_loss: bool) -> Told {
     let mut told = Told::default();
     let tell = &mut |word| match word {
         Event::Found(finding) => told.found.push(finding),

@@ -40,7 +40,12 @@ fn the_most_triggers_of_a_file_fit_into_their_record() {
     const SCHEDULE: &str = "cron: '*/5 0-23 * * *', timezone: America/Argentina/ComodRivadavia";
     let scan = |number: usize| {
         let read = usize::from(number == 0);
-        let expr = format!("scans.s{read:05}.is_available() && vars.A != '\\\"Zoë\\\"'");
+        let method = if number % 2 == 0 {
+            "is_available"
+        } else {
+            "has_news"
+        };
+        let expr = format!("scans.s{read:05}.{method}() && vars.A != '\\\"Zoë\\\"'");
         format!("  s{number:05}: {{on: {{{SCHEDULE}, expr: \"{expr}\"}}, steps: [{{run: ls}}]}}\n")
     };
     let parse = |count: usize| {

@@ -1,6 +1,7 @@
 //! What must hold after every step, by a record that the simulation keeps itself.
 
 mod jobs;
+mod processed;
 mod slots;
 mod successes;
 
@@ -140,6 +141,7 @@ impl Oracle {
             self.note_made(&key, found);
             self.check_slots(&key, head, found, now.wall);
             self.check_evaluations(&key, found);
+            self.check_processed(head);
         }
         assert_eq!(
             self.triggered, self.made,
@@ -198,6 +200,7 @@ impl Oracle {
             );
         }
         self.check_successes_at_rest(world);
+        self.check_news_at_rest(world);
     }
 }
 

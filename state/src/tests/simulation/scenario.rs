@@ -29,6 +29,7 @@ scans:
     on: {dispatch: {}, expr: \"scans.produce.filter(j, j.state == 'succeeded').size() > 0\"}
     overlap: queue
     steps: [{run: x}]
+  reader: {on: {dispatch: {}, expr: \"scans.produce.has_news('out')\"}, overlap: queue, steps: [{run: x}]}
 ",
     "
 scans:
@@ -52,6 +53,7 @@ scans:
     on: {dispatch: {}, expr: \"scans.produce.filter(j, j.state == 'succeeded').size() > 0\"}
     runs_on: [big]
     steps: [{run: x}]
+  reader: {on: {expr: \"scans.produce.has_news('out')\"}, retry: {attempts: 2, backoff: 1s}, steps: [{run: y}]}
 ",
 ];
 
@@ -85,10 +87,11 @@ scans:
 ];
 
 /// Which success wakes which scan, in any version that has both.
-const WAKES: [(&str, &str, &str); 6] = [
+const WAKES: [(&str, &str, &str); 7] = [
     ("followed", "produce", "available"),
     ("followed", "produce", "differs"),
     ("followed", "produce", "always"),
+    ("followed", "produce", "reader"),
     ("cycle", "left", "right"),
     ("cycle", "right", "left"),
     ("cycle", "left", "itself"),
@@ -167,6 +170,12 @@ pub(super) fn woken_by(scan: &ScanKey) -> impl Iterator<Item = ScanKey> {
             let file = files().iter().find(|file| file.name == *name);
             file.unwrap().key(woken)
         })
+}
+
+/// The scan that asks for news, and the one of which it does.
+pub(super) fn reader_and_read() -> (ScanKey, ScanKey) {
+    let [followed, ..] = &*FILES;
+    (followed.key("reader"), followed.key("produce"))
 }
 
 /// What a file is at the tip.

@@ -6,7 +6,7 @@ use model::{Cause, JobId, Order, Outcome, ScanKey, World};
 use workflow::Scan;
 
 use super::{News, OfScan, Oracle, is_success};
-use crate::tests::simulation::scenario::woken_by;
+use crate::tests::simulation::scenario::{reader_and_read, woken_by};
 
 /// An expression that is in effect.
 pub(super) struct Consumer {
@@ -50,6 +50,10 @@ impl Oracle {
                 for (scan, read) in &evaluation.scans {
                     self.check_read(key, scan, &read.successes);
                 }
+            }
+            if let Cause::Activation { .. } = &record.cause {
+                let (reader, _) = reader_and_read();
+                assert_eq!(*key, reader, "nobody else is looked at: {record:?}");
             }
             if let Cause::Success { scan, job } = &record.cause {
                 let of = ScanKey {

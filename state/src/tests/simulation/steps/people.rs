@@ -21,8 +21,14 @@ impl Simulation {
         let at = if self.choices.percent(25) && !self.asked.is_empty() {
             self.asked.len() - 1 - self.choices.below(self.asked.len().min(4))
         } else {
-            let scans = [(0, "produce"), (0, "always"), (1, "left"), (1, "itself")];
-            let (file, scan) = scans[self.choices.below(scans.len())];
+            let dispatched = [
+                (0, "produce"),
+                (0, "always"),
+                (0, "reader"),
+                (1, "left"),
+                (1, "itself"),
+            ];
+            let (file, scan) = dispatched[self.choices.below(dispatched.len())];
             let Some(dispatch) = self.new_dispatch(files()[file].id, scan, None) else {
                 return;
             };

@@ -1,0 +1,121 @@
+//! What a scan has processed comes back from its file, and its loss is noticed.
+
+use std::fs;
+
+use model::{JobId, ScanHead};
+
+use super::fixture::{Fleet, Folder, Opened};
+use super::fsck::findings;
+use super::repair::repaired;
+use crate::fsck::Code;
+use crate::layout::Layout;
+
+const WATCHING: &str = "
+scans:
+  build:
+    on: {dispatch: {}}
+    steps: [{run: make}]
+    artifacts: [{name: report, paths: [r]}]
+  reader:
+    on: {dispatch: {}, expr: \"scans.build.has_news('report')\"}
+    steps: [{run: work}]
+";
+
+/// A reader that has processed a success, and that success.
+async fn watching(folder: &mut Folder) -> (Opened, Fleet, JobId) {
+    let opened = folder.open().await;
+    let workflow = opened.activate("watching", WATCHING).await;
+    let runner = opened.register("one").await;
+    let fleet = Fleet { workflow, runner };
+    let job = built(&opened, fleet).await;
+    let reader = reader(&opened, fleet).unwrap();
+    opened.claim(fleet, reader).await;
+    opened.complete(reader).await;
+    (opened, fleet, job)
+}
+
+/// A success of `build`, always with the same artifact.
+async fn built(opened: &Opened, fleet: Fleet) -> JobId {
+    let job = opened.running_job(fleet, "build").await;
+    opened.store_artifact(job, "report", "zip").await;
+    opened.complete(job).await;
+    job
+}
+
+fn reader(opened: &Opened, fleet: Fleet) -> Option<JobId> {
+    let reader = fleet.scan("reader");
+    opened
+        .state
+        .read(|world| world.jobs_of(&reader).next().map(|job| job.id))
+}
+
+fn processed(head: &ScanHead) -> Vec<(String, JobId)> {
+    let entries = head.processed.iter();
+    entries
+        .map(|(scan, processed)| (scan.to_string(), processed.success))
+        .collect()
+}
+
+#[tokio::test]
+async fn what_was_processed_comes_back_from_its_file_also_if_the_head_is_lost() {
+    let mut folder = Folder::new();
+    let (opened, fleet, job) = watching(&mut folder).await;
+    let head = opened.head(fleet, "reader");
+    assert_eq!(processed(&head), [("build".to_owned(), job)]);
+    assert_eq!(head.processed["build"].digests["report"], "d1");
+    opened.close();
+
+    let opened = folder.open().await;
+    assert_eq!(opened.head(fleet, "reader"), head);
+    built(&opened, fleet).await;
+    assert_eq!(reader(&opened, fleet), None, "there is no news");
+    opened.close();
+    assert_eq!(findings(&folder), []);
+
+    fs::remove_file(folder.path(&Layout::head(&fleet.scan("reader")))).unwrap();
+    folder.remove_index();
+    let opened = folder.open().await;
+    let rebuilt = opened.head(fleet, "reader");
+    assert_eq!(rebuilt.processed, head.processed);
+    assert!(rebuilt.has_processed);
+    opened.close();
+}
+
+#[tokio::test]
+async fn a_lost_file_means_that_nothing_was_processed_and_is_found() {
+    let mut folder = Folder::new();
+    let (opened, fleet, _) = watching(&mut folder).await;
+    opened.close();
+    let digests = Layout::digests(&fleet.scan("reader"));
+    fs::remove_file(folder.path(&digests)).unwrap();
+    folder.remove_index();
+    let found = findings(&folder);
+    let [finding] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(
+        (finding.code, finding.path.as_str()),
+        (Code::RecordMissing, digests.as_str())
+    );
+
+    let opened = folder.open().await;
+    assert_eq!(processed(&opened.head(fleet, "reader")), []);
+    // The same content is news again, and is worked on twice rather than never.
+    let job = built(&opened, fleet).await;
+    let made = reader(&opened, fleet).unwrap();
+    opened.claim(fleet, made).await;
+    opened.complete(made).await;
+    let head = opened.head(fleet, "reader");
+    assert_eq!(processed(&head), [("build".to_owned(), job)]);
+    opened.close();
+    assert_eq!(findings(&folder), []);
+
+    fs::write(folder.path(&digests), "{").unwrap();
+    let told = repaired(&folder, false).await;
+    assert!(!told.found.is_empty());
+    assert_eq!(told.left, []);
+    assert_eq!(findings(&folder), []);
+    let opened = folder.open().await;
+    assert_eq!(processed(&opened.head(fleet, "reader")), []);
+    opened.close();
+}

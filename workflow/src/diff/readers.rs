@@ -1,5 +1,5 @@
 //! Finds the scans that still read an artifact that is no longer declared. The check of a file finds its name in
-//! `has_diff`; here are the uses that a check cannot see: members of a job, and scripts that download it.
+//! `has_diff` and `has_news`; here are the uses that a check cannot see: members of a job, and scripts that download it.
 
 use crate::definition::{Scan, Workflow};
 use crate::expression::{Expression, References};
@@ -53,13 +53,11 @@ fn reads_member(source: &str, scan: &str, artifact: &str) -> bool {
         .split(".artifacts.")
         .skip(1)
         .any(|rest| word(rest) == artifact);
-    let compares_all = [
-        format!("scans.{scan}.has_diff()"),
-        format!("scans['{scan}'].has_diff()"),
-        format!("scans[\"{scan}\"].has_diff()"),
-    ]
-    .iter()
-    .any(|call| dense.contains(call));
+    let compares_all = ["has_diff()", "has_news()"].iter().any(|call| {
+        dense.contains(&format!("scans.{scan}.{call}"))
+            || dense.contains(&format!("scans['{scan}'].{call}"))
+            || dense.contains(&format!("scans[\"{scan}\"].{call}"))
+    });
     is_quoted || is_member || compares_all
 }
 

@@ -62,13 +62,14 @@ fn who_compares_all_artifacts_reads_each() {
             "scans:
   a: {{on: {{dispatch: {{}}}}, steps: [{{run: a}}], artifacts: [{artifacts}]}}
   b: {{on: {{expr: 'scans[\"a\"].has_diff( )'}}, steps: [{{run: b}}]}}
+  c: {{on: {{expr: scans.a.has_news()}}, steps: [{{run: c}}]}}
 "
         )
     };
     check(
         &yaml("{name: one, paths: [one]}, {name: two, paths: [two]}"),
         &yaml("{name: one, paths: [one]}"),
-        "scan `a`: artifact `two` no longer declared, `b` reads it",
+        "scan `a`: artifact `two` no longer declared, `b`, `c` read it",
     );
 }
 

@@ -77,6 +77,17 @@ pub(crate) enum Error {
     },
     #[error("{artifact} has more than {} unpacked; nothing was kept", bytes(*limit))]
     TooMuchUnpacked { artifact: String, limit: u64 },
+    #[error("the lines of {artifact} cannot be compared: {why}")]
+    NotCompared { artifact: String, why: String },
+    #[error("{artifact} has no file {file:?}")]
+    NoFile { artifact: String, file: String },
+    /// No expression of the job's scan asks what is new, so its context does not say it.
+    #[error(
+        "no expression of the job's scan asks for news of the scan {scan}, so the job does not know what is new"
+    )]
+    NotAsked { scan: String, expression: String },
+    #[error("cannot make sense of the job's context: {reason}")]
+    StrangeContext { reason: String },
     #[error("job {job} is not over after {}", format_duration(*after))]
     WaitTimedOut { job: Uuid, after: Duration },
     #[error(
@@ -121,7 +132,8 @@ impl Error {
             Self::Client(client::Error::BaseUrl { .. } | client::Error::Name { .. })
             | Self::Usage { .. }
             | Self::Unreadable(_)
-            | Self::EmptyToken { .. } => Exit::Usage,
+            | Self::EmptyToken { .. }
+            | Self::NotAsked { .. } => Exit::Usage,
             Self::WaitTimedOut { .. } | Self::RetryTimedOut { .. } => {
                 Exit::of_job(JobState::Running)
             }
@@ -140,7 +152,10 @@ impl Error {
             | Self::Engine { .. }
             | Self::Damaged { .. }
             | Self::NotUnpacked { .. }
-            | Self::TooMuchUnpacked { .. } => Exit::Failed,
+            | Self::TooMuchUnpacked { .. }
+            | Self::NotCompared { .. }
+            | Self::NoFile { .. }
+            | Self::StrangeContext { .. } => Exit::Failed,
         }
     }
 
@@ -164,6 +179,18 @@ impl Error {
             Self::TooMuchUnpacked { .. } => Some(
                 "allow more with --max-size, or take the zip as it is, with --output-file".to_owned(),
             ),
+            Self::NotCompared { .. } => Some(
+                "download both with `everscan job artifact download`, and compare them with another program".to_owned(),
+            ),
+            Self::NoFile { .. } => {
+                Some("`everscan job artifact files` lists what is in an artifact".to_owned())
+            }
+            Self::StrangeContext { .. } => {
+                Some("is this program as new as the daemon?".to_owned())
+            }
+            Self::NotAsked { expression, .. } => Some(format!(
+                "let news start the scan, with this line below its `on`: `expr: {expression}`"
+            )),
             Self::WaitTimedOut { job, .. } | Self::RetryTimedOut { retry: Retry { id: job, .. }, .. } => {
                 Some(format!("it goes on; `everscan job wait {job}` waits again"))
             }

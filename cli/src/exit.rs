@@ -13,6 +13,8 @@ pub(crate) enum Exit {
     Failed,
     /// The command line was wrong.
     Usage,
+    /// There is news, and the exit code was asked to say so.
+    News,
     /// The job was cancelled.
     Cancelled,
     /// The job never ran.
@@ -39,6 +41,14 @@ Exit codes:
 /// For the help texts of commands that end as a job ends.
 pub(crate) const CODES: &str = codes!();
 
+/// For the help text of `everscan job artifact news`.
+pub(crate) const NEWS_CODES: &str = "\
+Exit codes:
+  0  succeeded; with --exit-code: and there is no news
+  1  failed
+  2  wrong usage, or no expression of the scan asks for news
+  3  with --exit-code: there is news";
+
 /// For the help text of the program.
 pub(crate) const HELP: &str = concat!(
     codes!(),
@@ -54,6 +64,7 @@ impl Exit {
             Self::Succeeded => 0,
             Self::Failed => 1,
             Self::Usage => 2,
+            Self::News => 3,
             Self::Cancelled => 4,
             Self::Skipped => 5,
             Self::WaitTimedOut => 6,

@@ -21,6 +21,13 @@ pub(crate) const UNPACKED_TIMES: u64 = 100;
 /// Entries of a zip. A folder of dependencies has 100,000; a zip made to use up a disk's inodes has more.
 pub(crate) const UNPACKED_ENTRIES: usize = 1_000_000;
 
+/// Different lines of one file, old and new together, that are compared: their digests take up to 75 MB. The largest lists
+/// of hosts have about a million.
+pub(crate) const LINES: usize = 3_500_000;
+
+/// Bytes of a line that is compared, which is in memory as a whole. Lists and JSON lines have less.
+pub(crate) const LINE: usize = 1024 * 1024;
+
 /// Secrets with at least this many characters seldom occur in other text. Shorter ones are accepted with a warning.
 pub(crate) const SECRET_CHARS: usize = 8;
 

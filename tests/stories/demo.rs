@@ -84,7 +84,7 @@ fn the_demo_shows_the_loop_and_leaves_nothing_behind() {
     );
     for words in [
         "inventory succeeded",
-        "scans.inventory.has_diff() = true",
+        "scans.inventory.has_news() = true",
         "serde_derive 1.0.229",
         "upgraded\titoa\t1.0.18\t1.0.19",
         "dependency-watch.yaml:",

@@ -22,7 +22,7 @@ fn the_first_ten_minutes_of_the_readme_work_as_they_stand() {
     let world = World::new();
     let said = run(&world, README);
     for words in [
-        "scans.list.has_diff() = true",
+        "scans.list.has_news() = true",
         "no job: its expression is false",
         "watch: revision 2 is active",
         "workflows/watch.yaml:16:24: there is no function",

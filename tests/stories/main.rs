@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a story that cannot go on ends there")]
 
 mod architecture;
+mod artifact_news;
 mod backup;
 mod bad_input;
 mod blobs;

@@ -38,19 +38,19 @@ fn found(world: &World, scan: &str, artifact: &str) -> String {
 }
 
 #[test]
-fn only_hosts_that_were_not_there_before_are_probed() {
+fn only_hosts_that_were_not_probed_before_are_probed() {
     let world = world();
     world.succeed(NAME, "certificates", &[]);
     let of_certificates = "shop.example.org\nstaging.shop.example.org\nwww.example.org\n";
     assert_eq!(found(&world, "merge", "hosts"), of_certificates);
-    assert_eq!(found(&world, "new_hosts", "new"), of_certificates);
+    assert_eq!(found(&world, "probe", "new"), of_certificates);
     assert!(found(&world, "probe", "answers").contains("shop.example.org\t200\t"));
 
     // The other finder adds its own names and repeats one.
     world.succeed(NAME, "dictionary", &[]);
     assert_eq!(found(&world, "merge", "hosts").lines().count(), 5);
     assert_eq!(
-        found(&world, "new_hosts", "new"),
+        found(&world, "probe", "new"),
         "mail.example.org\nvpn.example.org\n"
     );
     assert_eq!(
@@ -61,6 +61,28 @@ fn only_hosts_that_were_not_there_before_are_probed() {
     // Nothing new: the lists are merged again, and nothing follows.
     world.succeed(NAME, "dictionary", &[]);
     assert_eq!(found(&world, "merge", "hosts").lines().count(), 5);
-    let counts = ["merge", "new_hosts", "probe"].map(|scan| world.jobs_of(NAME, scan).len());
-    assert_eq!(counts, [3, 2, 2]);
+    let counts = ["merge", "probe"].map(|scan| world.jobs_of(NAME, scan).len());
+    assert_eq!(counts, [3, 2]);
+
+    // A probe fails once. Its host is probed after the next merge, though that brings no new one.
+    let answers = world.path("tools/probe-hosts");
+    let aside = world.path("tools/aside");
+    std::fs::write(
+        world.path("tools/certificates.txt"),
+        "shop.example.org\nnew.example.org\n",
+    )
+    .unwrap();
+    std::fs::rename(&answers, &aside).unwrap();
+    world.succeed(NAME, "certificates", &[]);
+    world.followed_by(NAME, "merge");
+    let failed = world.jobs_of(NAME, "probe").swap_remove(0);
+    assert_eq!(world.finished(&failed)["state"], "failed");
+    std::fs::rename(&aside, &answers).unwrap();
+    world.succeed(NAME, "certificates", &[]);
+    world.followed_by(NAME, "merge");
+    assert_eq!(found(&world, "probe", "new"), "new.example.org\n");
+    assert_eq!(
+        found(&world, "probe", "answers"),
+        "new.example.org\t200\tWelcome to new.example.org\n"
+    );
 }

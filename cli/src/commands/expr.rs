@@ -32,7 +32,7 @@ impl Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
-    /// Expression in CEL, as one argument: 'scans.build.has_diff()'
+    /// Expression in CEL, as one argument: 'scans.build.has_news()'
     #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     expression: String,
     /// File with the values that it reads, in the form of `context` in a job's job.json; - is standard input

@@ -129,7 +129,7 @@ fn a_folder_that_is_not_there_is_named() {
 }
 
 /// A zip of these entries.
-fn zip(entries: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn zip(entries: &[(&str, &str)]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, content) in entries {
         let options = zip::write::SimpleFileOptions::default();

@@ -23,8 +23,8 @@ const CHANGE: (&str, &str) = (
 );
 /// The mistake: the old text and the new one.
 const MISTAKE: (&str, &str) = (
-    "expr: scans.inventory.has_diff()",
-    "expr: scans.inventry.has_diff()",
+    "expr: scans.inventory.has_news()",
+    "expr: scans.inventry.has_news()",
 );
 
 /// Runs the whole story. Any difference from what it says is an error.
@@ -121,7 +121,7 @@ fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
     stage.dispatch("inventory", &[])?;
     stage
         .terminal
-        .say("9. The two newest lists differ, so the loop goes round again. The newest job of `changes` comes\n   \
+        .say("9. The newest list is news to `changes`, so the loop goes round again. The newest job of `changes` comes\n   \
          first in its list; some digits of its id name it.")?;
     let changes = stage.started_by_itself("changes")?;
     stage.jobs_of("changes")?;

@@ -2,6 +2,8 @@
 
 mod download;
 mod files;
+mod lines;
+mod news;
 mod unpack;
 
 use clap::Subcommand;
@@ -9,7 +11,7 @@ use wire::Page;
 
 use super::show;
 use crate::error::Error;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::selected_job::SelectedJob;
 use crate::session::Session;
 
@@ -27,7 +29,8 @@ pub(crate) enum Command {
     },
     /// Show how the files of an artifact differ from those that another job has under its name
     ///
-    /// A file has changed if its length or its CRC-32 differs.
+    /// A file has changed if its length or its CRC-32 differs. With --lines the text itself is compared, and the lines that
+    /// the other job's files have not are printed.
     Diff(files::Diff),
     /// Fetch an artifact as a zip file
     ///
@@ -41,6 +44,13 @@ pub(crate) enum Command {
         #[command(flatten)]
         job: SelectedJob,
     },
+    /// Print the lines of another scan's artifact that are new to the scan of the job
+    ///
+    /// They are the lines of the newest success of that scan, as it was when a runner claimed the job, that were not in the
+    /// artifact which the last successful job of the job's own scan found there. Each is printed once. All lines are
+    /// printed if there was no such job, and, with a warning, if its artifact is gone. For steps: --job-id is set there.
+    #[command(after_help = exit::NEWS_CODES)]
+    News(news::News),
 }
 
 impl Command {
@@ -57,6 +67,7 @@ impl Command {
             Self::Diff(command) => command.run(session).await,
             Self::Files(command) => command.run(session).await,
             Self::Download(command) => command.run(session).await,
+            Self::News(command) => command.run(session).await,
             Self::List { job } => {
                 let (client, id) = session.client_and_job(&job).await?;
                 let page = Page::all(client.artifacts(id).await?);

@@ -3,6 +3,7 @@
 use clap::Args;
 use wire::{ArtifactDiff, ArtifactEntry, FileChange, Page};
 
+use super::lines;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::limits::ENTRIES;
@@ -59,6 +60,13 @@ pub(crate) struct Diff {
     /// Job to compare with: its id, or at least four of its first or last digits
     #[arg(long, env = "SERVICE_AGAINST", value_name = "JOB", value_parser = job_name)]
     against: JobName,
+    /// Print the lines of text that the other job's files have not, each once and in their order; files without text are
+    /// left out
+    #[arg(long, env = "SERVICE_LINES")]
+    lines: bool,
+    /// Print lines of this file of the artifact only
+    #[arg(long, env = "SERVICE_FILE", value_name = "FILE", requires = "lines")]
+    file: Option<String>,
 }
 
 impl Diff {
@@ -73,6 +81,14 @@ impl Diff {
             }
         };
         let mut diff = ask(None).await?;
+        if self.lines {
+            if !diff.same {
+                let newer = lines::fetch(session, &client, job, &diff.artifact).await?;
+                let older = lines::fetch(session, &client, against, &diff.artifact).await?;
+                lines::print_new(session.terminal, newer, Some(older), self.file.as_deref())?;
+            }
+            return Ok(Exit::Succeeded);
+        }
         while let Some(cursor) = diff.next_cursor.take() {
             let page = ask(Some(cursor)).await?;
             diff.files.extend(page.files);

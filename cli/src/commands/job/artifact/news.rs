@@ -1,0 +1,120 @@
+//! `everscan job artifact news`: what a step has to work on. It reads the frozen context of its job, so it means the same
+//! success as the expressions of the job, however long the step waits.
+
+use clap::Args;
+use client::Client;
+use uuid::Uuid;
+use workflow::{Context, ScanName};
+
+use super::lines::{self, Fetched};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::selected_job::SelectedJob;
+use crate::session::Session;
+
+#[derive(Debug, Args)]
+pub(crate) struct News {
+    #[command(flatten)]
+    job: SelectedJob,
+    /// Scan that has the artifact
+    #[arg(long, env = "SERVICE_SCAN", value_name = "SCAN")]
+    scan: ScanName,
+    /// Name of the artifact
+    #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
+    artifact: String,
+    /// Print lines of this file of the artifact only; of all files with text when left out
+    #[arg(long, env = "SERVICE_FILE", value_name = "FILE")]
+    file: Option<String>,
+    /// End with 3 if a line is printed
+    #[arg(long, env = "SERVICE_EXIT_CODE")]
+    exit_code: bool,
+}
+
+impl News {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let (client, id) = session.client_and_job(&self.job).await?;
+        let context = client.job_context(id).await?.context;
+        let context: Context = serde_json::from_value(context).map_err(strange)?;
+        let Self { scan, artifact, .. } = &self;
+        let asked = context.scans.get(scan.as_str());
+        let Some((history, news)) = asked.and_then(|it| Some((it, it.news.as_ref()?))) else {
+            return Err(Error::NotAsked {
+                scan: scan.to_string(),
+                expression: expression(scan, artifact),
+            });
+        };
+        let newest = history.newest_success_ids.first();
+        let Some((newest, found)) = newest.zip(history.newest_successes.first()) else {
+            let text = format!("scan {scan} has not succeeded yet: no news");
+            session.terminal.say(&text);
+            return Ok(Exit::Succeeded);
+        };
+        if !found.contains_key(artifact) {
+            let there: Vec<&str> = found.keys().map(String::as_str).collect();
+            let text = format!(
+                "the newest success of {scan}, job {newest}, has no artifact {artifact}: no news; it has: {}",
+                if there.is_empty() {
+                    "none".to_owned()
+                } else {
+                    there.join(", ")
+                }
+            );
+            session.terminal.say(&text);
+            return Ok(Exit::Succeeded);
+        }
+        if !history.has_news(Some(artifact)) {
+            return Ok(Exit::Succeeded);
+        }
+        let newest = newest.parse().map_err(strange)?;
+        let newer = lines::fetch(session, &client, newest, artifact).await?;
+        let processed = news.processed.as_ref();
+        let older = match processed.filter(|it| it.artifacts.contains_key(artifact)) {
+            Some(processed) => {
+                let processed = processed.id.parse().map_err(strange)?;
+                fetch_processed(session, &client, processed, artifact).await?
+            }
+            None => None,
+        };
+        let printed = lines::print_new(session.terminal, newer, older, self.file.as_deref())?;
+        Ok(if self.exit_code && printed > 0 {
+            Exit::News
+        } else {
+            Exit::Succeeded
+        })
+    }
+}
+
+/// Fetches what was processed, unless it is gone.
+async fn fetch_processed(
+    session: &mut Session<'_>,
+    client: &Client,
+    job: Uuid,
+    artifact: &str,
+) -> Result<Option<Fetched>, Error> {
+    match lines::fetch(session, client, job, artifact).await {
+        Ok(fetched) => Ok(Some(fetched)),
+        Err(Error::Client(error)) if matches!(error.status(), Some(404 | 410)) => {
+            session.terminal.say(&format!(
+                "warning: what was processed is gone, so every line counts as news: {error}"
+            ));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The expression that starts a scan by news.
+fn expression(scan: &ScanName, artifact: &str) -> String {
+    let scan = if scan.is_dotted() {
+        format!("scans.{scan}")
+    } else {
+        format!("scans[\"{scan}\"]")
+    };
+    format!("{scan}.has_news('{artifact}')")
+}
+
+fn strange(error: impl std::fmt::Display) -> Error {
+    Error::StrangeContext {
+        reason: error.to_string(),
+    }
+}

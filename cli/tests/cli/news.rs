@@ -1,0 +1,153 @@
+//! `job artifact news`: the lines between what the job's scan has processed and the newest success, both as frozen in the
+//! job's context.
+
+use serde_json::{Value, json};
+
+use crate::artifacts::zip;
+use crate::everscan::{Run, command, finished, run_at};
+use crate::fixtures::{at, id};
+use crate::server::{Reply, Server};
+
+/// What the job 1 knows of the scan `hosts`: job 3 is its newest success, and job 2 was processed.
+fn hosts() -> Value {
+    json!({
+        "size": 2, "jobs": [], "available": true, "successes": 2,
+        "newest_successes": [{ "hosts": "d3" }, { "hosts": "d2" }],
+        "newest_success_ids": [id(3), id(2)],
+        "news": { "processed": { "id": id(2), "artifacts": { "hosts": "d2" } } },
+    })
+}
+
+/// A daemon whose artifacts have the lines of `newest` and `processed`, or a refusal of the latter.
+fn daemon(hosts: Value, newest: &str, processed: Reply) -> Server {
+    let newest = zip(&[("hosts.txt", newest), ("notes.txt", "a note\n")]);
+    Server::answering(move |line| {
+        let job = |number| format!("GET /v0/jobs/{}", id(number));
+        let artifact = |number| format!("{}/artifacts/hosts", job(number));
+        if line == format!("{}/context", job(1)) {
+            Reply::json(&json!({
+                "frozen_at": at(0), "secrets": {},
+                "context": { "project": "p", "workflow": "w", "revision": "r", "scans": { "hosts": hosts } },
+            }))
+        } else if line == artifact(3) {
+            Reply::bytes(newest.clone())
+        } else {
+            assert_eq!(line, artifact(2));
+            processed.clone()
+        }
+    })
+}
+
+fn older() -> Reply {
+    Reply::bytes(zip(&[("hosts.txt", "a\nb\n"), ("notes.txt", "a note\n")]))
+}
+
+/// Runs the command as a step does.
+fn news(server: &Server, more: &str) -> Run {
+    let line = format!("job artifact news --scan hosts -a hosts {more}");
+    let mut command = command(&line);
+    command.env("SERVICE_URL", &server.url);
+    command.env("SERVICE_JOB_ID", id(1).to_string());
+    finished(command.output().unwrap())
+}
+
+#[test]
+fn the_lines_between_processed_and_newest_are_printed() {
+    let server = daemon(hosts(), "c\nb\nd\n", older());
+    let output = news(&server, "");
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    assert_eq!(output.stdout, "c\nd\n");
+    let output = news(&server, "--exit-code --file hosts.txt");
+    assert_eq!((output.code, output.stdout.as_str()), (3, "c\nd\n"));
+    let output = news(&server, "--file notes.txt --exit-code");
+    assert_eq!((output.code, output.stdout.as_str()), (0, ""));
+    // Lines that are gone are no news.
+    let output = news(&daemon(hosts(), "b\n", older()), "--exit-code");
+    assert_eq!((output.code, output.stdout.as_str()), (0, ""));
+}
+
+#[test]
+fn without_anything_processed_all_lines_are_news() {
+    let mut unprocessed = hosts();
+    unprocessed["news"] = json!({});
+    let mut without = hosts();
+    without["news"]["processed"]["artifacts"] = json!({ "other": "d1" });
+    for hosts in [unprocessed, without] {
+        let server = daemon(hosts, "b\na\n", older());
+        let output = news(&server, "--file hosts.txt");
+        assert_eq!((output.code, output.stdout.as_str()), (0, "b\na\n"));
+        assert_eq!(output.stderr, "");
+    }
+}
+
+#[test]
+fn what_was_processed_and_is_gone_is_warned_of() {
+    for (status, code) in [(404, "not_found"), (410, "gone")] {
+        let gone = Reply::problem(status, code, "its time was over", None);
+        let output = news(
+            &daemon(hosts(), "a\nb\n", gone),
+            "--file hosts.txt --exit-code",
+        );
+        assert_eq!((output.code, output.stdout.as_str()), (3, "a\nb\n"));
+        let warning = "warning: what was processed is gone, so every line counts as news: its time";
+        assert!(output.stderr.starts_with(warning), "{}", output.stderr);
+    }
+    let refused = Reply::problem(403, "forbidden", "not for you", None);
+    let output = news(&daemon(hosts(), "a\nb\n", refused), "");
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""));
+}
+
+#[test]
+fn what_is_no_news_fetches_nothing() {
+    let mut same = hosts();
+    same["newest_successes"][0]["hosts"] = json!("d2");
+    let mut missing = hosts();
+    missing["newest_successes"][0] = json!({ "report": "d3" });
+    let mut never = hosts();
+    never["newest_successes"] = json!([]);
+    never["newest_success_ids"] = json!([]);
+    never["news"] = json!({});
+    for (hosts, said) in [
+        (same, String::new()),
+        (
+            missing,
+            format!(
+                "the newest success of hosts, job {}, has no artifact hosts: no news; it has: report\n",
+                id(3)
+            ),
+        ),
+        (
+            never,
+            "scan hosts has not succeeded yet: no news\n".to_owned(),
+        ),
+    ] {
+        let server = daemon(hosts, "a\n", older());
+        let output = news(&server, "--exit-code");
+        assert_eq!((output.code, output.stdout.as_str()), (0, ""));
+        assert_eq!(output.stderr, said);
+        assert_eq!(server.lines().len(), 1);
+    }
+}
+
+#[test]
+fn a_scan_that_does_not_ask_is_told_how() {
+    let mut silent = hosts();
+    silent.as_object_mut().unwrap().remove("news");
+    let server = daemon(silent, "a\n", older());
+    assert_eq!(news(&server, "").code, 2);
+    for (scan, expression) in [
+        ("hosts", "scans.hosts.has_news('hosts')"),
+        ("1st", "scans[\"1st\"].has_news('hosts')"),
+    ] {
+        let line = format!("job artifact news {} --scan {scan} -a hosts", id(1));
+        let output = run_at(&server.url, &line);
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""));
+        assert_eq!(
+            output.stderr,
+            format!(
+                "error: no expression of the job's scan asks for news of the scan {scan}, so the job does not know what \
+                 is new\nhint: let news start the scan, with this line below its `on`: `expr: {expression}`\n"
+            )
+        );
+    }
+}

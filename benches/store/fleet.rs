@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use chrono::TimeDelta;
 use chrono::Utc;
 use model::decide::{
-    Activate, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch, LargeInputs,
-    RegisterRunner, StoreArtifact,
+    Activate, Claim, Complete, ConfigureSource, CreateRegistration, Dispatch, Evaluate,
+    LargeInputs, RegisterRunner, StoreArtifact,
 };
 use model::{
     Actor, Clock, Entropy, Inputs, JobId, RevisionId, RunnerId, SourceName, Step, StepOutcome,
@@ -115,6 +115,7 @@ impl Fleet {
             job,
             runner: self.runner,
             token: token(job),
+            evaluate: Evaluate::CHEAP,
         };
         self.state.submit(claim).await.unwrap();
     }

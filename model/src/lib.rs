@@ -32,6 +32,7 @@ mod moment;
 mod named_values;
 pub mod plan;
 mod project;
+mod read_set;
 mod reason;
 mod recent;
 pub mod retention;

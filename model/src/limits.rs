@@ -177,6 +177,22 @@ pub const CLAUSE_CHARS: usize = 200;
 /// are enough.
 pub const JOBS_READ: usize = 100;
 
+/// Static cost of the expressions that one decision evaluates, in units of about 100 ns: a millisecond, for which every
+/// other command waits. Several expressions without nested iteration fit. Others are evaluated beside the committer.
+pub const EVALUATIONS_COST: u64 = 10_000;
+
+/// Cost of reading the summary of a scan, in the same units.
+pub(crate) const SCAN_READ_COST: u64 = 20;
+
+/// Cost of reading a job, which is copied twice.
+pub(crate) const JOB_READ_COST: u64 = 20;
+
+/// Cost of reading one of its artifacts.
+pub(crate) const ARTIFACT_READ_COST: u64 = 2;
+
+/// Cost of reading its outputs.
+pub(crate) const OUTPUTS_READ_COST: u64 = 20;
+
 /// Scans whose expressions are evaluated in the commit that ends a job.
 pub const FOLLOWERS: usize = 20;
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use workflow::{Sandbox, TemplatePolicy, Workflow};
 
 use crate::decide::{
-    Activate, Claim, Command, Complete, ConfigureSource, CreateRegistration, Dispatch, LargeInputs,
-    Refusal, RegisterRunner, check_dispatch, decide,
+    Activate, Claim, Command, Complete, ConfigureSource, CreateRegistration, Dispatch, Evaluate,
+    LargeInputs, Refusal, RegisterRunner, check_dispatch, decide,
 };
 use crate::moment::SeededEntropy;
 use crate::{
@@ -197,7 +197,13 @@ impl House {
     /// Claims a job; the token is told by the job, so that a repeat is the same command.
     pub(crate) fn claim(&mut self, job: JobId, runner: RunnerId) -> Result<TokenHash, Refusal> {
         let token = TokenHash::of(&job.to_string());
-        self.run(Claim { job, runner, token }).map(|_| token)
+        self.run(Claim {
+            job,
+            runner,
+            token,
+            evaluate: Evaluate::HERE,
+        })
+        .map(|_| token)
     }
 
     /// A job of the scan `probe` that runs, with its token.

@@ -3,23 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
-use workflow::{
-    ArtifactSummary, Context, EngineError, Expression, JobSummary, News, Processed, Reach,
-    References, Sandbox, Scan, ScanHistory, ScanName,
-};
+use workflow::limits::HISTORY_JOBS;
+use workflow::{Context, Expression, News, Processed, Reach, References, ScanHistory, ScanName};
 
 use crate::frozen;
 use crate::history::HistoryLine;
-use crate::job::{EndState, Job};
-use crate::ledger::{Evaluation, ScanRead};
+use crate::job::Job;
+use crate::ledger::ScanRead;
 use crate::limits::SCANS_READ;
-use crate::moment::Moment;
+use crate::read_set::{JobsRead, PreparedExpression, ReadSet, cost, named, reach};
 use crate::recent::Recent;
 use crate::revision::ActiveWorkflow;
 use crate::scan_head::ScanHead;
 use crate::world::World;
-use crate::{Clause, JobId, ScanKey};
+use crate::{JobId, ScanKey};
 
 /// The world, or the world as it will be after a job has ended.
 pub(crate) struct View<'a> {
@@ -100,47 +97,51 @@ impl<'a> View<'a> {
         ended.retry.as_ref()
     }
 
-    /// What expressions of `holder` may read: the scans they name, as that scan sees them. The job that is being
-    /// evaluated is left out.
-    pub(crate) fn scans(
+    /// Takes what expressions of `holder` with these references read: the scans they name, as that scan sees them. The
+    /// job that is being evaluated is left out.
+    pub(crate) fn read(
         &self,
         workflow: &ActiveWorkflow,
         holder: &ScanKey,
         references: &References,
         evaluated: Option<JobId>,
-    ) -> BTreeMap<String, ScanHistory> {
-        let named =
-            |scan: &&Scan| references.any_scan || references.scans.contains(scan.name.as_str());
-        workflow
-            .revision
-            .definition
-            .scans()
-            .filter(named)
-            .map(|scan| {
-                let reach = if references.any_scan {
-                    Some(Reach::All)
-                } else {
-                    references.jobs.get(scan.name.as_str()).copied()
+    ) -> ReadSet {
+        let mut scans = BTreeMap::new();
+        let mut jobs = BTreeMap::new();
+        for scan in named(workflow, references) {
+            let mut history = self.history(holder, &scan.name, evaluated);
+            if references.news.contains(scan.name.as_str()) {
+                history.news = Some(self.news(holder, &scan.name));
+            }
+            scans.insert(scan.name.to_string(), history);
+            if let Some(reach) = reach(references, scan) {
+                let key = ScanKey {
+                    workflow: holder.workflow,
+                    scan: scan.name.clone(),
                 };
-                let mut history = self.history(holder, &scan.name, reach, evaluated);
-                if references.news.contains(scan.name.as_str()) {
-                    history.news = Some(self.news(holder, &scan.name));
-                }
-                if !references.outputs {
-                    history.jobs.iter_mut().for_each(|job| job.outputs.clear());
-                }
-                (scan.name.to_string(), history)
-            })
-            .collect()
+                jobs.insert(scan.name.to_string(), self.jobs(&key, evaluated, reach));
+            }
+        }
+        ReadSet {
+            context: Context {
+                job: None,
+                project: workflow.record.project.to_string(),
+                workflow: workflow.record.id.to_string(),
+                revision: workflow.revision.record.reference.id.to_string(),
+                vars: frozen::vars(self.world, workflow.record.project, references),
+                secrets: BTreeMap::new(),
+                inputs: BTreeMap::new(),
+                scans,
+                steps: BTreeMap::new(),
+                ok: true,
+            },
+            jobs,
+            outputs: references.outputs,
+        }
     }
 
-    fn history(
-        &self,
-        holder: &ScanKey,
-        scan: &ScanName,
-        reach: Option<Reach>,
-        evaluated: Option<JobId>,
-    ) -> ScanHistory {
+    /// What a scan's summary says, without its jobs.
+    fn history(&self, holder: &ScanKey, scan: &ScanName, evaluated: Option<JobId>) -> ScanHistory {
         let key = ScanKey {
             workflow: holder.workflow,
             scan: scan.clone(),
@@ -148,7 +149,7 @@ impl<'a> View<'a> {
         let head = self.head(&key);
         ScanHistory {
             size: self.world.retained(&head).seen() + self.unfinished_count(&key, evaluated) as u64,
-            jobs: reach.map_or_else(Vec::new, |reach| self.jobs(&key, evaluated, reach)),
+            jobs: Vec::new(),
             available: is_available(&self.head(holder), &head),
             failed: has_failed(&self.head(holder), &head),
             successes: head.totals.succeeded,
@@ -190,141 +191,63 @@ impl<'a> View<'a> {
             - left_out.count()
     }
 
-    /// The jobs that expressions can read, newest first.
-    fn jobs(&self, scan: &ScanKey, evaluated: Option<JobId>, reach: Reach) -> Vec<JobSummary> {
-        let mut jobs: BTreeMap<JobId, JobSummary> = self
-            .unfinished(scan)
-            .filter(|job| Some(job.id) != evaluated)
-            .take(HISTORY_JOBS)
-            .map(|job| (job.id, summary_of(job)))
-            .collect();
-        if let Some(recent) = self.recent(scan) {
-            jobs.extend(recent.lines().map(|line| (line.id, line.summary())));
+    /// The jobs of a scan that expressions can read.
+    fn jobs(&self, scan: &ScanKey, evaluated: Option<JobId>, reach: Reach) -> JobsRead {
+        let ended = self.ended.filter(|ended| ended.scan == *scan);
+        JobsRead {
+            reach,
+            unfinished: self
+                .unfinished(scan)
+                .filter(|job| Some(job.id) != evaluated)
+                .take(HISTORY_JOBS)
+                .cloned()
+                .collect(),
+            recent: self.recent(scan).cloned(),
+            newest_success: self.head(scan).successes.first().map(|success| success.job),
+            ended: ended.map(|ended| ended.line.clone()),
         }
-        if let Some(ended) = self.ended.filter(|ended| ended.scan == *scan) {
-            jobs.insert(ended.job, ended.line.summary());
-        }
-        let reachable = match reach {
-            Reach::Success => {
-                let newest = self.head(scan).successes.first().map(|success| success.job);
-                let newest = newest.and_then(|newest| jobs.remove(&newest));
-                let is_success = |job: &JobSummary| job.state == EndState::Succeeded.name();
-                let found = newest.or_else(|| jobs.into_values().rev().find(is_success));
-                return found.into_iter().collect();
-            }
-            Reach::Newest(count) => count.min(HISTORY_JOBS),
-            Reach::All => HISTORY_JOBS,
-        };
-        let mut successes = 0;
-        let in_reach = |(at, job): (usize, JobSummary)| {
-            let is_success = job.state == EndState::Succeeded.name();
-            successes += usize::from(is_success);
-            let is_kept = match reach {
-                Reach::Success | Reach::Newest(_) => at < reachable,
-                Reach::All => at < reachable || (is_success && successes <= HISTORY_SUCCESSES),
-            };
-            is_kept.then_some(job)
-        };
-        jobs.into_values()
-            .rev()
-            .filter(|job| job.state != EndState::Skipped.name())
-            .enumerate()
-            .filter_map(in_reach)
-            .collect()
     }
 
-    /// Evaluates `on.expr` of a scan, and explains the result.
-    pub(crate) fn evaluate(
+    /// Takes from the world what `on.expr` of a scan reads.
+    pub(crate) fn prepare(
         &self,
         workflow: &ActiveWorkflow,
         holder: &ScanKey,
         expression: &Expression,
         evaluated: Option<JobId>,
-        moment: &Moment<'_>,
-    ) -> Evaluation {
-        self.prepare(workflow, holder, expression, evaluated)
-            .evaluate(&moment.sandbox)
-    }
-
-    /// Takes from the world what `on.expr` of a scan reads.
-    pub(crate) fn prepare<'e>(
-        &self,
-        workflow: &ActiveWorkflow,
-        holder: &ScanKey,
-        expression: &'e Expression,
-        evaluated: Option<JobId>,
-    ) -> PreparedExpression<'e> {
-        let references = expression.references();
-        let context = Context {
-            job: None,
-            project: workflow.record.project.to_string(),
-            workflow: workflow.record.id.to_string(),
-            revision: workflow.record.revision.id.to_string(),
-            vars: frozen::vars(self.world, workflow.record.project, references),
-            secrets: BTreeMap::new(),
-            inputs: BTreeMap::new(),
-            scans: self.scans(workflow, holder, references, evaluated),
-            steps: BTreeMap::new(),
-            ok: true,
-        };
-        let reads = context.scans.iter().take(SCANS_READ).map(|(name, scan)| {
-            let key = ScanKey {
-                workflow: holder.workflow,
-                scan: workflow
-                    .revision
-                    .definition
-                    .scan(name)
-                    .map_or_else(|| holder.scan.clone(), |scan| scan.name.clone()),
-            };
-            let head = self.head(&key);
-            let read = ScanRead {
-                size: scan.size,
-                available: scan.available,
-                diff: scan.has_diff(None),
-                news: scan.news.is_some().then(|| scan.has_news(None)),
-                failed: scan.failed,
-                successes: head.successes.iter().map(|success| success.job).collect(),
-            };
-            (name.clone(), read)
-        });
+    ) -> PreparedExpression {
+        let read = self.read(workflow, holder, expression.references(), evaluated);
+        let reads = read
+            .context
+            .scans
+            .iter()
+            .take(SCANS_READ)
+            .map(|(name, scan)| {
+                let key = ScanKey {
+                    workflow: holder.workflow,
+                    scan: workflow
+                        .revision
+                        .definition
+                        .scan(name)
+                        .map_or_else(|| holder.scan.clone(), |scan| scan.name.clone()),
+                };
+                let head = self.head(&key);
+                let read = ScanRead {
+                    size: scan.size,
+                    available: scan.available,
+                    diff: scan.has_diff(None),
+                    news: scan.news.is_some().then(|| scan.has_news(None)),
+                    failed: scan.failed,
+                    successes: head.successes.iter().map(|success| success.job).collect(),
+                };
+                (name.clone(), read)
+            });
         let reads = reads.collect();
         PreparedExpression {
-            expression,
-            context,
+            cost: cost(workflow, expression),
+            expression: expression.clone(),
+            read,
             reads,
-        }
-    }
-}
-
-/// An expression with everything that it reads. It needs no world any more.
-pub struct PreparedExpression<'e> {
-    expression: &'e Expression,
-    context: Context,
-    reads: BTreeMap<String, ScanRead>,
-}
-
-impl PreparedExpression<'_> {
-    /// Evaluates it. An expression that fails says so in its clause.
-    pub fn evaluate(self, sandbox: &Result<&Sandbox, EngineError>) -> Evaluation {
-        let Self {
-            expression,
-            context,
-            reads,
-        } = self;
-        let explained = match sandbox {
-            Ok(sandbox) => sandbox
-                .explain(expression, &context)
-                .map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
-        let clause = match explained {
-            Ok(explanation) => Clause::of(&explanation),
-            Err(error) => Clause::failed(expression.source(), &error),
-        };
-        Evaluation {
-            expression: expression.source().to_owned(),
-            clause,
-            scans: reads,
         }
     }
 }
@@ -370,31 +293,6 @@ fn has_failed(holder: &ScanHead, of: &ScanHead) -> bool {
             .latest_claim
             .is_none_or(|claim| failure.order > claim)
     })
-}
-
-fn summary_of(job: &Job) -> JobSummary {
-    let run = job.state.run();
-    JobSummary {
-        id: job.id.to_string(),
-        state: job.state.name().to_owned(),
-        trigger: job.trigger.name().to_owned(),
-        revision: job.revision.id.to_string(),
-        created_at: job.created_at,
-        started_at: run.map(|run| run.started_at),
-        finished_at: job.state.end().map(|end| end.at),
-        artifacts: run
-            .iter()
-            .flat_map(|run| &run.artifacts)
-            .map(|artifact| {
-                let summary = ArtifactSummary {
-                    checksum: artifact.content_digest.clone(),
-                    size: artifact.size,
-                };
-                (artifact.name.clone(), summary)
-            })
-            .collect(),
-        outputs: run.map(|run| run.outputs.clone()).unwrap_or_default(),
-    }
 }
 
 #[cfg(test)]

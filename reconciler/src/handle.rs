@@ -26,6 +26,7 @@ use crate::artifact_progress::Progresses;
 use crate::blobs::{BlobSettings, Blobs};
 use crate::board::{Board, Now};
 use crate::error::{DispatchError, SourceError};
+use crate::evaluations::Evaluations;
 use crate::git::Access;
 use crate::jumps::Jumps;
 use crate::limits::{DISPATCH_TRIES, FILE_STREAMS};
@@ -52,6 +53,7 @@ struct Shared {
     entropy: Mutex<Box<dyn Entropy>>,
     board: Mutex<Board>,
     board_woken: Notify,
+    evaluations: Arc<Evaluations>,
     presence: Mutex<Presence>,
     jumps: Mutex<Jumps>,
     clock_jumped: Notify,
@@ -396,6 +398,7 @@ impl Handle {
                 entropy: Mutex::new(entropy),
                 board: Mutex::default(),
                 board_woken: Notify::new(),
+                evaluations: Arc::default(),
                 presence: Mutex::new(Presence::new(Instant::now())),
                 jumps: Mutex::new(jumps),
                 clock_jumped: Notify::new(),
@@ -513,6 +516,10 @@ impl Handle {
     /// Wakes the task of offers.
     pub(crate) fn wake_board(&self) {
         self.shared.board_woken.notify_one();
+    }
+
+    pub(crate) fn evaluations(&self) -> &Arc<Evaluations> {
+        &self.shared.evaluations
     }
 
     pub(crate) async fn board_woken(&self) {

@@ -19,6 +19,7 @@ mod clock;
 mod cursors;
 mod deadlines;
 mod error;
+mod evaluations;
 mod expiry;
 mod git;
 mod handle;

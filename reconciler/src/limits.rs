@@ -94,6 +94,10 @@ pub(crate) const TRIGGER_REST: Duration = Duration::from_secs(5);
 /// The same when the decision panicked. It will probably do so again, and each time the log gets some lines.
 pub(crate) const DEFECT_REST: Duration = Duration::from_secs(60);
 
+/// How often an expression is evaluated beside the committer before it is evaluated inside, because what it reads keeps
+/// changing.
+pub(crate) const EVALUATED_BESIDE: usize = 2;
+
 /// The first retry after a failed look; doubles up to the source's interval.
 pub(crate) const FIRST_RETRY: Duration = Duration::from_secs(1);
 

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use model::decide::{
-    Activate, Command, ConfigureSource, CreateRegistration, Dispatch, Refusal, RegisterRunner,
-    Retire, check_dispatch, decide,
+    Activate, Claim, Command, ConfigureSource, CreateRegistration, Dispatch, Evaluate, Refusal,
+    RegisterRunner, Retire, check_dispatch, decide,
 };
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
 use model::{
     Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, PlainToken, Reason, RunnerId,
-    SealingKey, SealingKeys, SourceName, Step, StepOutcome, StepStatus, Timestamp, WorkflowId,
-    World,
+    SealingKey, SealingKeys, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash,
+    WorkflowId, World,
 };
 use state::{Closing, OpenError, Options, State, mirrors_folder};
 use tempfile::TempDir;
@@ -214,6 +214,17 @@ impl Lab {
             .unwrap()
             .session
             .runner
+    }
+
+    pub(crate) fn claim(&mut self, job: JobId, runner: RunnerId, token: TokenHash) {
+        let evaluate = Evaluate::CHEAP;
+        let claim = Claim {
+            job,
+            runner,
+            token,
+            evaluate,
+        };
+        self.decide(claim).unwrap();
     }
 
     pub(crate) fn dispatch(&mut self, workflow: WorkflowId, scan: &str) -> JobId {

@@ -1,23 +1,27 @@
 //! Checking schedules and expressions in time, and why a scan ran or did not.
 //!
-//! The commit of a success decides which jobs it starts. This task checks the rest: due slots, successes that concern
-//! more scans than fit into one commit, and triggers that had to wait for a full disk or another job.
+//! The commit of a success decides which jobs it starts, as far as that costs little. This task checks the rest: due slots,
+//! successes that concern more scans than fit into one commit or costly expressions, and triggers that had to wait for a
+//! full disk or another job. It evaluates expressions beside the committer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
-use model::decide::{Command, Consider, ExplainedTrigger, Fire};
-use model::limits::CLOCK_JUMP;
+use model::decide::{Consider, Considered, Evaluate, ExplainedTrigger, Fire};
+use model::limits::{CLOCK_JUMP, EVALUATIONS_COST};
 use model::{Evaluation, Job, LedgerRecord, ScanKey, Timestamp};
-use state::{DamagedLines, JobFilter, Ledger, ReadError, State, SubmitError};
+use state::{DamagedLines, JobFilter, Ledger, ReadError, SubmitError};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use workflow::Sandbox;
 
+use crate::evaluations::Purpose;
 use crate::handle::Handle;
-use crate::limits::{AT_ONCE, DEADLINE_LOOK, DEFECT_REST, TRIGGER_REST};
+use crate::limits::{AT_ONCE, DEADLINE_LOOK, DEFECT_REST, EVALUATED_BESIDE, TRIGGER_REST};
 
 /// Why a scan ran or did not.
 #[derive(Debug, Clone)]
@@ -57,25 +61,44 @@ impl Handle {
         // Scans that could not be checked, and until when they are left alone.
         let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
         let mut told = None;
+        // Scans whose expressions are being evaluated.
+        let mut considered: HashSet<ScanKey> = HashSet::new();
+        let mut considering: JoinSet<(ScanKey, Result<(), InVain>)> = JoinSet::new();
+        let commits = Arc::new(Semaphore::new(AT_ONCE));
         loop {
             resting.retain(|_, until| *until > Instant::now());
             let now = self.mind_cursors(&mut told, &mut resting).await;
             let (due, unseen, next) =
                 state.read(|world| (world.due(now), world.unseen(), world.next_slot(now)));
-            let mut looks: Vec<BoxFuture<'static, Looked>> = Vec::new();
-            for scan in due.into_iter().filter(|scan| !resting.contains_key(scan)) {
-                looks.push(look(state.clone(), scan, |scan| Fire { scan }).boxed());
+            for scan in unseen {
+                if !resting.contains_key(&scan) && considered.insert(scan.clone()) {
+                    let (this, commits) = (self.clone(), commits.clone());
+                    considering.spawn(async move {
+                        let considered = AssertUnwindSafe(this.consider(&scan, &commits));
+                        let looked = match considered.catch_unwind().await {
+                            // A history cannot be read.
+                            Ok(Ok(Considered::Unevaluated)) => {
+                                Err(InVain(scan.clone(), TRIGGER_REST))
+                            }
+                            Ok(considered) => looked(scan.clone(), considered),
+                            // The panic was logged. Nobody else's expressions wait for this one.
+                            Err(_) => Err(InVain(scan.clone(), DEFECT_REST)),
+                        };
+                        (scan, looked)
+                    });
+                }
             }
-            for scan in unseen
-                .into_iter()
-                .filter(|scan| !resting.contains_key(scan))
-            {
-                looks.push(look(state.clone(), scan, |scan| Consider { scan }).boxed());
-            }
+            let due = due.into_iter().filter(|scan| !resting.contains_key(scan));
+            let looks: Vec<_> = due
+                .map(|scan| {
+                    let (state, fire) = (state.clone(), Fire { scan: scan.clone() });
+                    async move { looked(scan, state.submit(fire).await) }
+                })
+                .collect();
             // They are submitted together, so that they share their commits.
-            let mut looked = stream::iter(looks).buffer_unordered(AT_ONCE);
-            while let Some(looked) = looked.next().await {
-                if let Looked::InVain(scan, rest) = looked {
+            let mut fired = stream::iter(looks).buffer_unordered(AT_ONCE);
+            while let Some(looked) = fired.next().await {
+                if let Err(InVain(scan, rest)) = looked {
                     resting.insert(scan, Instant::now() + rest);
                 }
             }
@@ -87,9 +110,78 @@ impl Handle {
             };
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
+                Some(ended) = considering.join_next() => {
+                    let mut ended = Some(ended);
+                    while let Some(looked) = ended {
+                        // No task panics.
+                        if let Ok((scan, looked)) = looked {
+                            considered.remove(&scan);
+                            if let Err(InVain(scan, rest)) = looked {
+                                resting.insert(scan, Instant::now() + rest);
+                            }
+                        }
+                        ended = considering.try_join_next();
+                    }
+                }
                 () = tokio::time::sleep(pause) => {}
             }
         }
+    }
+
+    /// Evaluates the expression of a scan when it is its project's turn, and commits what comes of it if what it read is
+    /// unchanged. In the end it is evaluated inside the committer.
+    async fn consider(
+        &self,
+        scan: &ScanKey,
+        commits: &Semaphore,
+    ) -> Result<Considered, SubmitError> {
+        let state = self.state();
+        for attempt in 0..=EVALUATED_BESIDE {
+            let project = state.read(|world| Some(world.workflow_record(scan.workflow)?.project));
+            let Some(project) = project else {
+                return Ok(Considered::Settled(None));
+            };
+            let mut turn = self.evaluations().turn(project, Purpose::Trigger).await;
+            let _commit = commits.acquire().await;
+            let trigger = state.read(|world| {
+                let is_unseen = world.is_unseen(scan);
+                is_unseen
+                    .then(|| ExplainedTrigger::of(world, scan))
+                    .flatten()
+            });
+            let Some(trigger) = trigger else {
+                return Ok(Considered::Settled(None));
+            };
+            if attempt == EVALUATED_BESIDE {
+                turn.charge(EVALUATIONS_COST);
+                // Nobody else evaluates meanwhile.
+                let considered = state.submit(Consider {
+                    scan: scan.clone(),
+                    evaluate: Evaluate::HERE,
+                });
+                return considered.await;
+            }
+            let histories = trigger.histories();
+            let evaluated = self.evaluate_in(turn, histories, move |state, read, turn| {
+                let Some(prepared) = state.read(|world| trigger.prepare(world, read))? else {
+                    return Ok(None);
+                };
+                turn.charge(prepared.cost());
+                Ok(Some(prepared.evaluate(&Sandbox::shared())))
+            });
+            let Some(done) = evaluated.await.map_err(SubmitError::Refused)? else {
+                return Ok(Considered::Settled(None));
+            };
+            let consider = Consider {
+                scan: scan.clone(),
+                evaluate: Evaluate::Beside(Arc::new(done)),
+            };
+            match state.submit(consider).await? {
+                settled @ Considered::Settled(_) => return Ok(settled),
+                Considered::Unevaluated => {}
+            }
+        }
+        Ok(Considered::Unevaluated)
     }
 
     /// Why a scan ran or did not, up to `at` if given.
@@ -142,7 +234,7 @@ impl Handle {
         let state = state.clone();
         let evaluating = tokio::task::spawn_blocking(move || {
             let prepared = state.read(|world| trigger.prepare(world, &read))?;
-            Ok(prepared.map(|expression| expression.evaluate(&Sandbox::shared())))
+            Ok(prepared.map(|expression| expression.evaluate(&Sandbox::shared()).evaluation))
         });
         match evaluating.await {
             Ok(evaluated) => evaluated.map_err(|refusal| SubmitError::Refused(refusal).into()),
@@ -166,28 +258,19 @@ fn until(next: Option<Timestamp>, now: Timestamp) -> Duration {
         .unwrap_or(DEADLINE_LOOK)
 }
 
-/// The result of a check.
-enum Looked {
-    Well,
-    /// It must be checked again after that time.
-    InVain(ScanKey, Duration),
-}
+/// The trigger of a scan could not be checked, and must be checked again after that time.
+struct InVain(ScanKey, Duration);
 
-/// Checks a trigger.
-async fn look<C: Command>(
-    state: State,
-    scan: ScanKey,
-    command: impl FnOnce(ScanKey) -> C,
-) -> Looked {
-    match state.submit(command(scan.clone())).await {
-        Ok(_) => Looked::Well,
+fn looked<A>(scan: ScanKey, answer: Result<A, SubmitError>) -> Result<(), InVain> {
+    match answer {
+        Ok(_) => Ok(()),
         Err(error) => {
             tracing::warn!(workflow = %scan.workflow, scan = %scan.scan, %error, "a trigger cannot be looked at");
             let rest = match error {
                 SubmitError::Defect { .. } => DEFECT_REST,
                 _ => TRIGGER_REST,
             };
-            Looked::InVain(scan, rest)
+            Err(InVain(scan, rest))
         }
     }
 }

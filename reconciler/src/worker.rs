@@ -4,20 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::decide::{
-    Claim, ClaimOutcome, Claimed, Complete, CutEndedLog, CutLog, Failure, LargeInputs, Refusal,
-    ReportSteps, StoreArtifact, declared_artifact,
+    Claim, ClaimOutcome, Claimed, Command, Complete, CutEndedLog, CutLog, Evaluate, EvaluatedClaim,
+    Failure, LargeInputs, Refusal, ReportSteps, StoreArtifact, declared_artifact,
 };
-use model::limits::WORKER_LAST_WORDS;
+use model::limits::{EVALUATIONS_COST, WORKER_LAST_WORDS};
 use model::{
-    Artifact, Job, JobId, JobState, LogCut, NamedValues, Revision, RunnerId, Step, TokenHash,
+    Artifact, Job, JobId, JobState, LogCut, NamedValues, ProjectId, Revision, RunnerId, Step,
+    TokenHash,
 };
 use state::{EncodedRecord, LogReceipt, SubmitError, Upload};
 use tokio::time::Instant;
-use workflow::{InputValue, Outputs, hex};
+use workflow::{InputValue, Outputs, Sandbox, hex};
 
 use crate::artifact_progress::ArtifactProgress;
 use crate::error::WorkerError;
+use crate::evaluations::Purpose;
 use crate::handle::Handle;
+use crate::limits::EVALUATED_BESIDE;
 
 /// The holder of a job's worker session token.
 #[derive(Debug, Clone)]
@@ -132,26 +135,7 @@ impl Handle {
             Standing::Over => return Err(worker.over()),
         };
         self.heard(runner);
-        let job = worker.job.id;
-        let claimed = self
-            .state()
-            .submit(Claim {
-                job,
-                runner,
-                token: worker.token,
-            })
-            .await;
-        let outcome = claimed.map_err(|error| match error {
-            SubmitError::Refused(Refusal::JobOver { job } | Refusal::NotYourJob { job }) => {
-                WorkerError::OfferLapsed { job }
-            }
-            // The offer stays valid, so the worker may try again until it expires.
-            error => WorkerError::Submit(error),
-        })?;
-        let Claimed { job, revision } = match outcome {
-            ClaimOutcome::Claimed(claimed) => claimed,
-            ClaimOutcome::Skipped(job) => return Err(WorkerError::OfferLapsed { job: job.id }),
-        };
+        let Claimed { job, revision } = self.claim(worker, runner).await?;
         // If this fails, a repeated request finds the job claimed.
         let inputs = self.state().inputs(&job).await?;
         let values = self.named_values(&job, &revision);
@@ -166,6 +150,59 @@ impl Handle {
             values,
             next_log_record,
         })
+    }
+
+    /// Claims the job. Costly expressions are evaluated beside the committer, and at last inside.
+    async fn claim(&self, worker: &Worker, runner: RunnerId) -> Result<Claimed, WorkerError> {
+        let mut claim = Claim {
+            job: worker.job.id,
+            runner,
+            token: worker.token,
+            evaluate: Evaluate::CHEAP,
+        };
+        let mut attempts = 0;
+        loop {
+            // Nobody else evaluates while this is done inside.
+            let mut turn = None;
+            if attempts > EVALUATED_BESIDE {
+                let project = worker.job.project;
+                let held = self.evaluations().turn(project, Purpose::Claim).await;
+                turn.insert(held).charge(EVALUATIONS_COST);
+                claim.evaluate = Evaluate::HERE;
+            }
+            let outcome = self.state().submit(claim.clone()).await;
+            match outcome.map_err(|error| match error {
+                SubmitError::Refused(Refusal::JobOver { job } | Refusal::NotYourJob { job }) => {
+                    WorkerError::OfferLapsed { job }
+                }
+                // The offer stays valid, so the worker may try again until it expires.
+                error => WorkerError::Submit(error),
+            })? {
+                ClaimOutcome::Claimed(claimed) => return Ok(claimed),
+                ClaimOutcome::Skipped(job) => {
+                    return Err(WorkerError::OfferLapsed { job: job.id });
+                }
+                ClaimOutcome::Unevaluated => {}
+            }
+            drop(turn);
+            attempts += 1;
+            if attempts <= EVALUATED_BESIDE {
+                claim.evaluate = self.evaluate_claim(&claim, worker.job.project).await;
+            }
+        }
+    }
+
+    /// Evaluates what a claim needs. If there is nothing to evaluate, the claim is refused and says why.
+    async fn evaluate_claim(&self, claim: &Claim, project: ProjectId) -> Evaluate<EvaluatedClaim> {
+        let turn = self.evaluations().turn(project, Purpose::Claim).await;
+        let histories = self.state().read(|world| claim.histories(world));
+        let claim = claim.clone();
+        let evaluated = self.evaluate_in(turn, histories, move |state, read, turn| {
+            let prepared = state.read(|world| claim.prepare(world, read))?;
+            turn.charge(prepared.cost());
+            Some(Arc::new(prepared.evaluate(&Sandbox::shared())))
+        });
+        evaluated.await.map_or(Evaluate::HERE, Evaluate::Beside)
     }
 
     /// Records the state of the job's steps.

@@ -18,6 +18,7 @@ mod clean_up;
 mod clock;
 mod contents;
 mod copies;
+mod costly;
 mod crash;
 mod demo;
 mod dependency_watch;

@@ -73,7 +73,7 @@ impl Expression {
     pub fn parse(source: &str, site: Site) -> Result<Self, ExpressionError> {
         let text = source.to_owned();
         let compiled = Sandbox::shared()
-            .and_then(|sandbox| sandbox.run(move || compile(&text, site, &Names::default())))
+            .and_then(|sandbox| sandbox.parse(move || compile(&text, site, &Names::default())))
             .map_err(|error| ExpressionError::engine(source, &error))?;
         compiled
             .map(|compiled| compiled.expression)

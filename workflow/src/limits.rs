@@ -91,8 +91,8 @@ pub const HISTORY_SUCCESSES: usize = 2;
 /// committed lazily.
 pub const SANDBOX_STACK_BYTES: usize = 16 * 1024 * 1024;
 
-/// Threads of the process's sandbox: at least two, so that an evaluation need not wait for the parsing of a file, and
-/// no more than a small machine has cores.
+/// Threads of the process's sandbox for parsing, and as many for evaluating: at least two, so that a short task need not
+/// wait for a long one, and no more than a small machine has cores.
 pub const SANDBOX_THREADS: std::ops::RangeInclusive<usize> = 2..=4;
 
 /// Bytes of the schedules and expressions that start the scans of one file, as counted by

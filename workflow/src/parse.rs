@@ -61,7 +61,7 @@ pub fn parse(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, V
     }
     let (owned_file, owned_text) = (file.to_owned(), text.to_owned());
     let parsed = Sandbox::shared()
-        .and_then(|sandbox| sandbox.run(move || parse_here(&owned_file, &owned_text, policy)));
+        .and_then(|sandbox| sandbox.parse(move || parse_here(&owned_file, &owned_text, policy)));
     parsed.unwrap_or_else(|error| {
         let (code, message) = (Code::EngineUnavailable, error.to_string());
         Err(vec![Diagnostic::of_file(file, code, message, None)])

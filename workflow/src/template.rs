@@ -64,7 +64,7 @@ impl Template {
         let text = source.to_owned();
         let compiled = Sandbox::shared()
             .and_then(|sandbox| {
-                sandbox.run(move || compile_template(&text, site, &Names::default()))
+                sandbox.parse(move || compile_template(&text, site, &Names::default()))
             })
             .map_err(|error| ExpressionError::engine(source, &error))?;
         compiled.checked.map_err(ExpressionError::new)

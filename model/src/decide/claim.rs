@@ -3,17 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::Serialize;
 use workflow::limits::HISTORY_SUCCESSES;
-use workflow::{Context, JobIdentity, Outputs, Scan};
+use workflow::{Context, EngineError, JobIdentity, Outputs, Sandbox, Scan};
 
-use super::triggers::{Recheck, recheck};
-use super::{Command, Decision, Refusal, Urgency};
+use super::triggers::{Recheck, recheck, rechecked};
+use super::{Command, Decision, Evaluate, Refusal, Urgency};
 use crate::change::Change;
 use crate::frozen;
 use crate::job::{EndState, Inputs, Job, JobState, Run, RunnerRef, Trigger};
 use crate::life_cycle::JobEvent;
 use crate::limits::{CONTEXT_BYTES, WORKER_SESSION};
 use crate::moment::Moment;
+use crate::read_set::{self, Evaluated, PreparedExpression, ReadSet, reading_cost};
+use crate::recent::Recent;
 use crate::revision::{ActiveWorkflow, Revision};
 use crate::view::{View, histories, unreadable};
 use crate::world::World;
@@ -26,6 +29,7 @@ pub struct Claim {
     pub runner: RunnerId,
     /// Hash of the offer's token.
     pub token: TokenHash,
+    pub evaluate: Evaluate<EvaluatedClaim>,
 }
 
 /// A claimed job and what it executes.
@@ -43,15 +47,82 @@ pub enum ClaimOutcome {
     Claimed(Claimed),
     /// The job was skipped, because its expression is no longer true.
     Skipped(Arc<Job>),
+    /// The job waits as before, because its expressions were not evaluated: they cost too much, or what they read has
+    /// changed.
+    Unevaluated,
 }
 
 impl ClaimOutcome {
-    /// The job's present record.
-    pub const fn job(&self) -> &Arc<Job> {
+    /// The job's present record, if the claim was decided.
+    pub const fn job(&self) -> Option<&Arc<Job>> {
         match self {
-            Self::Claimed(claimed) => &claimed.job,
-            Self::Skipped(job) => job,
+            Self::Claimed(claimed) => Some(&claimed.job),
+            Self::Skipped(job) => Some(job),
+            Self::Unevaluated => None,
         }
+    }
+}
+
+/// What a claim evaluates, with everything that it reads.
+pub struct PreparedClaim {
+    /// `on.expr`, if it must still be true.
+    trigger: Option<PreparedExpression>,
+    /// What the expressions of the job read.
+    read: ReadSet,
+    cost: u64,
+}
+
+/// What was evaluated for a claim, with what was read for it.
+#[derive(Debug, Clone)]
+pub struct EvaluatedClaim {
+    trigger: Option<Evaluated>,
+    read: ReadSet,
+    /// What the job is given of `read`.
+    context: Context,
+}
+
+impl PreparedClaim {
+    /// Upper bound of the cost of [`PreparedClaim::evaluate`], in the units of [`workflow::Expression::cost`].
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Evaluates the expression and builds the context of the job.
+    pub fn evaluate(self, sandbox: &Result<&Sandbox, EngineError>) -> EvaluatedClaim {
+        let mut context = self.read.context();
+        keep_within(&mut context, CONTEXT_BYTES);
+        EvaluatedClaim {
+            trigger: self.trigger.map(|trigger| trigger.evaluate(sandbox)),
+            read: self.read,
+            context,
+        }
+    }
+}
+
+impl EvaluatedClaim {
+    /// Whether evaluating `prepared` would give the same.
+    fn is_of(&self, prepared: &PreparedClaim) -> bool {
+        let is_same = match (&self.trigger, &prepared.trigger) {
+            (Some(done), Some(prepared)) => done.is_of(prepared),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        is_same && self.read == prepared.read
+    }
+}
+
+impl Claim {
+    /// Takes from the world what the claim evaluates. `read` has the newest jobs of scans of which the world has none at
+    /// hand. None if there is nothing to evaluate; the decision says why.
+    pub fn prepare(
+        &self,
+        world: &World,
+        read: &BTreeMap<ScanKey, Arc<Recent>>,
+    ) -> Option<PreparedClaim> {
+        let job = world.job(self.job)?;
+        let workflow = to_run(world, job)?;
+        let scan = workflow.scan(&job.scan)?;
+        Some(prepare(&View::with(world, read), &workflow, scan, job))
     }
 }
 
@@ -112,7 +183,26 @@ impl Command for Claim {
                 scan: scan.scan.to_string(),
             });
         }
-        let mut head = match recheck(world, job, moment)? {
+        let view = View::of(world);
+        let evaluated = match self.evaluate {
+            Evaluate::UpTo(limit) if cost(&view, &workflow, scan, job) > limit => None,
+            Evaluate::UpTo(_) => {
+                let prepared = prepare(&view, &workflow, scan, job);
+                Some(Arc::new(prepared.evaluate(&moment.sandbox)))
+            }
+            Evaluate::Beside(done) => {
+                let is_same = done.is_of(&prepare(&view, &workflow, scan, job));
+                is_same.then_some(done)
+            }
+        };
+        let Some(evaluated) = evaluated else {
+            return Ok(Decision::unchanged(ClaimOutcome::Unevaluated));
+        };
+        let EvaluatedClaim {
+            trigger, context, ..
+        } = Arc::unwrap_or_clone(evaluated);
+        let evaluation = trigger.map(|trigger| trigger.evaluation);
+        let mut head = match recheck(world, job, evaluation, moment)? {
             Recheck::Wanted(head) => *head,
             Recheck::Skipped(job, changes) => {
                 return Ok(Decision {
@@ -131,7 +221,7 @@ impl Command for Claim {
             claimed: moment.order,
             expires_at: moment.steady + WORKER_SESSION,
             deadline: scan.timeout.map(|timeout| moment.steady + timeout),
-            context: context(world, &workflow, scan, job),
+            context,
             secrets: frozen::secrets(world, job.project, &scan.references()),
             steps: Vec::new(),
             artifacts: Vec::new(),
@@ -175,70 +265,73 @@ fn to_run(world: &World, job: &Job) -> Option<ActiveWorkflow> {
     })
 }
 
-/// What the job's expressions read. The inputs are not repeated, because the job's record holds them.
-fn context(world: &World, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> Context {
-    let references = scan.references();
-    let view = View::of(world);
-    let mut context = Context {
-        job: Some(JobIdentity {
-            id: job.id.to_string(),
-            name: job.scan.to_string(),
-        }),
-        project: job.project.to_string(),
-        workflow: job.workflow.id.to_string(),
-        revision: workflow.revision.record.reference.id.to_string(),
-        vars: frozen::vars(world, job.project, &references),
-        secrets: BTreeMap::new(),
-        inputs: BTreeMap::new(),
-        scans: view.scans(workflow, &job.scan_key(), &references, Some(job.id)),
-        steps: BTreeMap::new(),
-        ok: true,
-    };
-    keep_within(&mut context, CONTEXT_BYTES);
-    context
+/// Upper bound of the cost of what a claim evaluates.
+fn cost(view: &View<'_>, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> u64 {
+    let trigger = rechecked(view, job).map_or(0, |(active, expression)| {
+        read_set::cost(&active, &expression)
+    });
+    trigger + reading_cost(workflow, &scan.references())
+}
+
+/// Takes from the world what a claim evaluates. The inputs are not read, because the job's record holds them.
+fn prepare(view: &View<'_>, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> PreparedClaim {
+    let key = job.scan_key();
+    let trigger = rechecked(view, job)
+        .map(|(active, expression)| view.prepare(&active, &key, &expression, Some(job.id)));
+    let mut read = view.read(workflow, &key, &scan.references(), Some(job.id));
+    read.context.job = Some(JobIdentity {
+        id: job.id.to_string(),
+        name: job.scan.to_string(),
+    });
+    PreparedClaim {
+        trigger,
+        read,
+        cost: cost(view, workflow, scan, job),
+    }
 }
 
 /// Removes the oldest jobs of the longest histories until the context fits into its record. The newest two successes of
 /// each scan stay, at worst without their outputs.
 fn keep_within(context: &mut Context, bytes: usize) {
-    while serde_json::to_vec(&context.scans).is_ok_and(|json| json.len() > bytes) {
-        let longest = context
-            .scans
-            .values_mut()
-            .max_by_key(|scan| scan.jobs.len());
-        let Some(scan) = longest.filter(|scan| scan.jobs.len() > HISTORY_SUCCESSES) else {
-            return drop_outputs(context, bytes);
-        };
-        let kept = scan.jobs.len() / 2;
-        let (mut at, mut successes) = (0, 0);
-        scan.jobs.retain(|job| {
-            let is_success = job.state == EndState::Succeeded.name();
-            successes += usize::from(is_success);
-            at += 1;
-            at <= kept || (is_success && successes <= HISTORY_SUCCESSES)
-        });
-        if scan.jobs.len() > kept + HISTORY_SUCCESSES {
-            return;
+    let mut excess = length(&context.scans).saturating_sub(bytes);
+    let longest = context.scans.values().map(|scan| scan.jobs.len()).max();
+    let mut kept = longest.unwrap_or(0);
+    while excess > 0 && kept > 1 {
+        kept /= 2;
+        for scan in context.scans.values_mut() {
+            if excess == 0 {
+                return;
+            }
+            if scan.jobs.len() <= kept {
+                continue;
+            }
+            let before = length(&scan.jobs);
+            let (mut at, mut successes) = (0, 0);
+            scan.jobs.retain(|job| {
+                let is_success = job.state == EndState::Succeeded.name();
+                successes += usize::from(is_success);
+                at += 1;
+                at <= kept || (is_success && successes <= HISTORY_SUCCESSES)
+            });
+            excess = excess.saturating_sub(before - length(&scan.jobs));
+        }
+    }
+    for place in (0..HISTORY_SUCCESSES).rev() {
+        for scan in context.scans.values_mut() {
+            if excess == 0 {
+                return;
+            }
+            if let Some(job) = scan.jobs.get_mut(place) {
+                let before = length(job);
+                job.outputs.clear();
+                excess = excess.saturating_sub(before - length(job));
+            }
         }
     }
 }
 
-/// Removes the outputs of the oldest jobs until the context fits into its record.
-fn drop_outputs(context: &mut Context, bytes: usize) {
-    let too_large =
-        |context: &Context| serde_json::to_vec(&context.scans).is_ok_and(|json| json.len() > bytes);
-    for place in (0..HISTORY_SUCCESSES).rev() {
-        let names: Vec<String> = context.scans.keys().cloned().collect();
-        for name in names {
-            if !too_large(context) {
-                return;
-            }
-            let scan = context.scans.get_mut(&name);
-            if let Some(job) = scan.and_then(|scan| scan.jobs.get_mut(place)) {
-                job.outputs.clear();
-            }
-        }
-    }
+fn length(part: &impl Serialize) -> usize {
+    serde_json::to_vec(part).map_or(0, |json| json.len())
 }
 
 #[cfg(test)]

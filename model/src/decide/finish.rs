@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Refusal;
 use super::job_end::{ended, settle};
 use super::retry::{LargeInputs, retry};
 use super::triggers::{active, consider, read_by_trigger};
+use super::{Evaluate, Refusal};
 use crate::change::Change;
 use crate::job::{End, Job, JobState};
 use crate::life_cycle::JobEvent;
@@ -77,8 +77,8 @@ pub(super) fn read_at_end(world: &World, job: JobId) -> BTreeSet<ScanKey> {
         .unwrap_or_default()
 }
 
-/// Checks the scans that the end of a job concerns, as many as fit into the commit. The others are checked later,
-/// because the success stays unseen for them. On a disk that is getting full these are all of them.
+/// Checks the scans that the end of a job concerns, as many as fit into the commit and whose expressions cost little. The
+/// others are checked later, because the success stays unseen for them. On a disk that is getting full these are all of them.
 fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<Change>, Refusal> {
     if !moment.may_make_jobs {
         return Ok(Vec::new());
@@ -87,6 +87,7 @@ fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<C
     let retry = ended.retry.as_ref();
     let mut latest = retry.map_or_else(|| world.latest_job(), |retry| retry.id);
     let mut changes = Vec::new();
+    let mut evaluate = Evaluate::CHEAP;
     let mut room = Room {
         operations: FOLLOWERS_OPERATIONS,
         bytes: FOLLOWERS_BYTES,
@@ -96,7 +97,8 @@ fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<C
     }
     for scan in candidates(world, &ended.scan).into_iter().take(FOLLOWERS) {
         let mut newest = latest;
-        let of_scan = consider(&view, &scan, &mut newest, moment)?;
+        let considered = consider(&view, &scan, &mut newest, &mut evaluate, moment)?;
+        let Some(of_scan) = considered else { continue };
         if !room.take(&of_scan) {
             break;
         }

@@ -20,11 +20,11 @@ use workflow::{Overlap, Scan, ScanName};
 
 use cause::Unseen;
 
-pub use consider::Consider;
+pub use consider::{Consider, Considered};
 pub(super) use consider::{consider, read_by_trigger};
 pub use explain::ExplainedTrigger;
 pub use fire::Fire;
-pub(super) use recheck::{Recheck, recheck};
+pub(super) use recheck::{Recheck, recheck, rechecked};
 pub use rewind::Rewind;
 
 use super::Refusal;

@@ -58,9 +58,15 @@ impl World {
         self.triggers
             .unseen
             .iter()
-            .filter(|scan| !self.is_held_up(scan, &[Overlap::Queue, Overlap::Skip]))
+            .filter(|scan| self.is_unseen(scan))
             .cloned()
             .collect()
+    }
+
+    /// Whether [`World::unseen`] has the scan.
+    pub fn is_unseen(&self, scan: &ScanKey) -> bool {
+        let held_up_by = [Overlap::Queue, Overlap::Skip];
+        self.triggers.unseen.contains(scan) && !self.is_held_up(scan, &held_up_by)
     }
 
     /// Whether a job of the scan must end before its trigger is checked. A dispatched job is never replaced. While the scan

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use model::decide::{Claim, EndJob, Loss, RemoveRunner};
+use model::decide::{EndJob, Loss, RemoveRunner};
 use tokio::sync::oneshot::Receiver;
 use tokio::sync::oneshot::error::TryRecvError;
 
@@ -62,7 +62,7 @@ impl Scene {
     fn claim(&mut self, runner: RunnerId, job: JobId, token: &PlainToken) {
         let token = token.hash();
         assert_eq!(self.board.offered_to(job, token, self.now), Some(runner));
-        self.lab.decide(Claim { job, runner, token }).unwrap();
+        self.lab.claim(job, runner, token);
         self.look();
     }
 }

@@ -1,5 +1,5 @@
 use model::RunnerId;
-use model::decide::{Claim, RemoveRunner};
+use model::decide::RemoveRunner;
 use model::limits::WORKER_SESSION;
 
 use super::*;
@@ -21,7 +21,7 @@ impl Scene {
         let runner = lab.register("r", 4, &[]);
         let job = lab.dispatch(workflow, scan);
         let token = model::TokenHash::of("worker");
-        lab.decide(Claim { job, runner, token }).unwrap();
+        lab.claim(job, runner, token);
         let steady = Instant::now();
         Self {
             lab,

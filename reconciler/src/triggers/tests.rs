@@ -233,6 +233,48 @@ async fn an_expression_reads_the_history_of_a_scan_from_its_files() {
     house.close().await;
 }
 
+const COSTLY: &str = "
+scans:
+  source:
+    on: {dispatch: {}}
+    steps: [{run: x}]
+  costly:
+    on: {expr: \"scans.source.exists(a, scans.source.exists(b, a.id == b.id && a.state == 'succeeded'))\"}
+    steps: [{run: x}]
+";
+
+#[tokio::test]
+async fn a_costly_expression_is_evaluated_beside_the_committer_after_a_success_and_at_a_claim() {
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = push(&house, COSTLY).await;
+    let costly = scan(workflow, "costly");
+    let (runner, _) = house.register("r", 1).await;
+    let worker = house.run(runner, workflow, "source").await;
+    let (steps, outputs) = (vec![crate::testing::succeeded()], workflow::Outputs::new());
+    let source = house.handle.complete(&worker, steps, outputs, 0, None);
+    let source = source.await.unwrap().id;
+    house
+        .until("the job of the expression", |world| {
+            unfinished(world, &costly) == 1
+        })
+        .await;
+    let why = house.handle.why(&costly, None, 10).await.unwrap();
+    let [record] = why.records.as_slice() else {
+        panic!("{:?}", why.records);
+    };
+    assert!(matches!(&record.cause, Cause::Success { job, .. } if *job == source));
+    let (job, token) = house.offer(runner, &[]).await;
+    let worker = house.handle.worker(job, token.hash()).await.unwrap();
+    let resolved = house.handle.resolve(&worker).await.unwrap();
+    assert_eq!(
+        (resolved.job.id, resolved.job.state.name()),
+        (job, "running")
+    );
+    cancel_all(&house, &costly).await;
+    house.close().await;
+}
+
 const YEAR: TimeDelta = TimeDelta::days(400);
 
 /// Both clocks go on, and the task looks.

@@ -10,7 +10,8 @@ use bytes::Bytes;
 use chrono::TimeDelta;
 use model::decide::{
     Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, DeleteJob, Dispatch,
-    LargeInputs, Precondition, RegisterRunner, RemoveArtifacts, SetSecret, SetVar, StoreArtifact,
+    Evaluate, LargeInputs, Precondition, RegisterRunner, RemoveArtifacts, SetSecret, SetVar,
+    StoreArtifact,
 };
 use model::limits::CYCLE_PAUSE;
 use model::{
@@ -457,10 +458,12 @@ impl Opened {
                 job,
                 runner: fleet.runner,
                 token: token(job),
+                evaluate: Evaluate::CHEAP,
             })
             .await
             .unwrap()
             .job()
+            .unwrap()
             .clone()
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::decide::Consider;
+use model::decide::{Consider, Evaluate};
 use store::Room;
 use store::memory::MemoryStore;
 use tokio::task::JoinHandle;
@@ -94,7 +94,10 @@ async fn an_expression_makes_no_job_while_there_is_little_room() {
         opened.complete(job).await;
         assert_eq!(made(), 0);
     }
-    let consider = || Consider { scan: scan.clone() };
+    let consider = || Consider {
+        scan: scan.clone(),
+        evaluate: Evaluate::HERE,
+    };
     let waiting = opened.state.submit(consider()).await;
     assert!(matches!(waiting, Err(SubmitError::DiskLow)));
     store.set_room(Room::Enough);

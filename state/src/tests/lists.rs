@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use model::decide::{Cancel, Claim, Command};
+use model::decide::{Cancel, Claim, Command, Evaluate};
 use model::{Actor, Entropy, JobId, StateKind, Timestamp};
 use store::memory::MemoryStore;
 use store::{Batch, Engine, Key, Put, Reader};
@@ -62,6 +62,7 @@ async fn many_jobs(
             job: *job,
             runner: fleet.runner,
             token: token(*job),
+            evaluate: Evaluate::CHEAP,
         });
         together(claims.map(|claim| submit(state, claim))).await;
         running.extend(&claimed);

@@ -1,7 +1,8 @@
 //! Runs CEL so that it can never end the process. The library's parser and evaluator may recurse deeper than the stack
 //! of an ordinary thread, so they run on threads with large stacks. Stack memory is committed only when used, so an
-//! idle sandbox is small. A shallow expression is evaluated on the caller's thread, because switching threads takes
-//! several times as long (docs/decisions/0020-where-expressions-run.md).
+//! idle sandbox is small. Parsing and evaluating have threads of their own, so that no decision waits for the parsing of
+//! a file. A shallow expression is evaluated on the caller's thread, because switching threads takes several times as
+//! long (docs/decisions/0020-where-expressions-run.md).
 
 use std::fmt;
 use std::io;
@@ -28,38 +29,32 @@ type Observer = Box<dyn Fn(Duration) + Send + Sync>;
 /// Runs expressions. Calls block until the result is there. The static check limits that to about a tenth of a second
 /// for each expression.
 pub struct Sandbox {
-    /// Absent only while the sandbox is dropped.
-    tasks: Option<Sender<Task>>,
-    threads: Vec<JoinHandle<()>>,
+    parsing: Pool,
+    evaluating: Pool,
     observer: OnceLock<Observer>,
 }
 
+/// Threads with large stacks that share a queue.
+struct Pool {
+    /// Absent only while the pool is dropped.
+    tasks: Option<Sender<Task>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
 impl Sandbox {
-    /// Starts `threads` threads, at least one.
+    /// Starts `threads` threads for parsing and as many for evaluating, at least one each.
     ///
     /// # Errors
-    /// An I/O error if no thread can be started.
+    /// An I/O error if a thread cannot be started.
     pub fn new(threads: usize) -> io::Result<Self> {
-        let (tasks, queue) = channel::<Task>();
-        let queue = Arc::new(Mutex::new(queue));
-        let mut sandbox = Self {
-            tasks: Some(tasks),
-            threads: Vec::new(),
+        Ok(Self {
+            parsing: Pool::new("parsing", threads)?,
+            evaluating: Pool::new("expressions", threads)?,
             observer: OnceLock::new(),
-        };
-        for number in 0..threads.max(1) {
-            let queue = Arc::clone(&queue);
-            let thread = std::thread::Builder::new()
-                .name(format!("expressions-{number}"))
-                .stack_size(SANDBOX_STACK_BYTES)
-                .spawn(move || work(&queue))?;
-            sandbox.threads.push(thread);
-        }
-        Ok(sandbox)
+        })
     }
 
-    /// The process's one sandbox, started at its first use. Files are parsed on it, too; it has enough threads to
-    /// evaluate while a long file is parsed.
+    /// The process's one sandbox, started at its first use.
     ///
     /// # Errors
     /// If no thread can be started; a later call tries again.
@@ -160,7 +155,7 @@ impl Sandbox {
             .map_err(|error| missing::suggested(error, context, expression.references()))
     }
 
-    /// Runs an evaluation on this thread or on a sandbox thread, depending on its depth.
+    /// Runs an evaluation on this thread or on one with a large stack, depending on its depth.
     fn run_at<T: Send + 'static>(
         &self,
         is_shallow: bool,
@@ -170,7 +165,7 @@ impl Sandbox {
         let result = if is_shallow {
             catch_unwind(AssertUnwindSafe(task)).map_err(|_| EngineError::Broken)
         } else {
-            self.run(task)
+            self.evaluating.run(task)
         };
         if let Some(observer) = self.observer.get() {
             observer(begun.elapsed());
@@ -178,8 +173,37 @@ impl Sandbox {
         result
     }
 
-    /// Runs a task on a sandbox thread and waits for its result. A task must not call this: it would wait for itself.
-    pub(crate) fn run<T: Send + 'static>(
+    /// Runs a parser on a thread for parsing and waits for its result. The task must not call this: it would wait for
+    /// itself.
+    pub(crate) fn parse<T: Send + 'static>(
+        &self,
+        task: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, EngineError> {
+        self.parsing.run(task)
+    }
+}
+
+impl Pool {
+    fn new(name: &str, threads: usize) -> io::Result<Self> {
+        let (tasks, queue) = channel::<Task>();
+        let queue = Arc::new(Mutex::new(queue));
+        let mut pool = Self {
+            tasks: Some(tasks),
+            threads: Vec::new(),
+        };
+        for number in 0..threads.max(1) {
+            let queue = Arc::clone(&queue);
+            let thread = std::thread::Builder::new()
+                .name(format!("{name}-{number}"))
+                .stack_size(SANDBOX_STACK_BYTES)
+                .spawn(move || work(&queue))?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// Runs a task on one of the threads and waits for its result.
+    fn run<T: Send + 'static>(
         &self,
         task: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, EngineError> {
@@ -201,7 +225,7 @@ fn engine_error(expression: &str, source: EngineError) -> EvaluationError {
     }
 }
 
-/// Runs tasks until the sandbox is dropped. A task that panics drops its sender, which its caller notices.
+/// Runs tasks until the pool is dropped. A task that panics drops its sender, which its caller notices.
 fn work(queue: &Mutex<Receiver<Task>>) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -212,7 +236,7 @@ fn work(queue: &Mutex<Receiver<Task>>) {
     }
 }
 
-impl Drop for Sandbox {
+impl Drop for Pool {
     fn drop(&mut self) {
         drop(self.tasks.take());
         for thread in self.threads.drain(..) {
@@ -225,7 +249,8 @@ impl Drop for Sandbox {
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sandbox")
-            .field("threads", &self.threads.len())
+            .field("parsing", &self.parsing.threads.len())
+            .field("evaluating", &self.evaluating.threads.len())
             .finish()
     }
 }

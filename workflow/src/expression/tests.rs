@@ -423,22 +423,31 @@ fn a_task_that_panics_leaves_the_thread_alive() {
     let sandbox = Sandbox::new(1).unwrap();
     assert!(
         sandbox
-            .run(|| std::panic::resume_unwind(Box::new("on purpose")))
+            .parse(|| std::panic::resume_unwind(Box::new("on purpose")))
             .map(|()| 0)
             .is_err()
     );
-    assert_eq!(sandbox.run(|| 7), Ok(7));
+    assert_eq!(sandbox.parse(|| 7), Ok(7));
 }
 
 #[test]
-fn an_evaluation_does_not_wait_for_another_task() {
-    let sandbox = Sandbox::shared().unwrap();
+fn an_evaluation_does_not_wait_for_files_that_are_parsed() {
+    let deep = format!("{} > 0", ["1"; SHALLOW_DEPTH + 1].join("+"));
+    let deep = Expression::parse(&deep, Site::Condition).unwrap();
+    assert!(!deep.is_shallow());
+    let sandbox = Sandbox::new(1).unwrap();
     let (go, wait) = std::sync::mpsc::channel::<()>();
-    let long = std::thread::spawn(move || sandbox.run(move || wait.recv().is_ok()));
-    let condition = Expression::parse("scans.hosts.is_available()", Site::Trigger).unwrap();
-    assert_eq!(sandbox.holds(&condition, &context()), Ok(true));
-    go.send(()).unwrap();
-    assert_eq!(long.join().unwrap(), Ok(true));
+    // It ends only if the evaluation waits for the parser.
+    let patience = std::time::Duration::from_secs(60);
+    std::thread::scope(|scope| {
+        let long = scope.spawn({
+            let sandbox = &sandbox;
+            move || sandbox.parse(move || wait.recv_timeout(patience).is_ok())
+        });
+        assert_eq!(sandbox.holds(&deep, &context()), Ok(true));
+        go.send(()).unwrap();
+        assert_eq!(long.join().unwrap(), Ok(true));
+    });
 }
 
 #[test]

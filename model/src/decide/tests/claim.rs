@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
-use crate::decide::{Claim, EndJob, Loss, Refusal, RemoveRunner, Retire};
+use crate::decide::{Claim, EndJob, Evaluate, Loss, Refusal, RemoveRunner, Retire};
 use crate::limits::WORKER_SESSION;
 use crate::testing::{House, NIGHTLY, key};
 use crate::{JobId, JobState, RunnerId, TokenHash};
@@ -61,14 +61,19 @@ fn a_repeat_gets_the_same_answer_and_another_worker_none() {
     let (mut house, job, runner) = waiting();
     let token = house.claim(job, runner).unwrap();
     house.pass(TimeDelta::minutes(1));
-    let (changes, repeat) = house.changes(Claim { job, runner, token }).unwrap();
-    assert!(changes.is_empty());
-    assert_eq!(repeat.job(), house.world.job(job).unwrap());
-
-    let other = Claim {
+    let claim = Claim {
         job,
         runner,
+        token,
+        evaluate: Evaluate::CHEAP,
+    };
+    let (changes, repeat) = house.changes(claim.clone()).unwrap();
+    assert!(changes.is_empty());
+    assert_eq!(repeat.job(), house.world.job(job));
+
+    let other = Claim {
         token: TokenHash::of("another"),
+        ..claim
     };
     assert_eq!(house.run(other).map(drop), Err(Refusal::NotYourJob { job }));
 }
@@ -107,7 +112,13 @@ fn a_waiting_job_runs_the_revision_it_was_made_with() {
     let made_with = house.world.job(job).unwrap().revision.clone();
     house.push("nightly", &format!("{NIGHTLY}# changed\n"));
     let token = TokenHash::of("t");
-    let claimed = house.run(Claim { job, runner, token }).unwrap();
-    assert_eq!(claimed.job().revision, made_with);
+    let claim = Claim {
+        job,
+        runner,
+        token,
+        evaluate: Evaluate::CHEAP,
+    };
+    let claimed = house.run(claim).unwrap();
+    assert_eq!(claimed.job().unwrap().revision, made_with);
     assert!(house.world.revision(made_with.id).is_some());
 }

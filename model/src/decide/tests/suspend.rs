@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use serde_json::json;
 
 use crate::decide::{
-    Activate, Cancel, Consider, EndJob, Fire, Loss, Refusal, Resume, Retire, Suspend,
+    Activate, Cancel, Consider, EndJob, Evaluate, Fire, Loss, Refusal, Resume, Retire, Suspend,
 };
 use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::limits::SUSPENSION_REASON_CHARS;
@@ -87,7 +87,8 @@ impl Scene {
             self.house.run(Fire { scan }).unwrap();
         }
         for scan in unseen {
-            self.house.run(Consider { scan }).unwrap();
+            let evaluate = Evaluate::HERE;
+            self.house.run(Consider { scan, evaluate }).unwrap();
         }
         for job in withdrawn {
             let loss = Loss::Suspended;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::cause::unseen;
 use super::{Obstacle, Subject, not_made, replace};
 use crate::change::Change;
-use crate::decide::{Command, Decision, Refusal, Urgency};
+use crate::decide::{Command, Decision, Evaluate, Refusal, Urgency};
 use crate::ledger::{Evaluation, LedgerRecord, Outcome};
 use crate::moment::Moment;
+use crate::read_set::{Evaluated, cost};
 use crate::view::{View, histories, unreadable};
 use crate::world::World;
 use crate::{JobId, Reason, ScanKey};
@@ -18,11 +19,20 @@ use crate::{JobId, Reason, ScanKey};
 #[derive(Debug, Clone)]
 pub struct Consider {
     pub scan: ScanKey,
+    pub evaluate: Evaluate<Evaluated>,
+}
+
+/// The outcome of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Considered {
+    /// Nothing is unseen any more, or a job is in the way. The new job, when there is one.
+    Settled(Option<JobId>),
+    /// The expression was not evaluated: it costs too much, what it reads has changed, or a history cannot be read.
+    Unevaluated,
 }
 
 impl Command for Consider {
-    /// The new job, when there is one.
-    type Answer = Option<JobId>;
+    type Answer = Considered;
     const URGENCY: Urgency = Urgency::Beginning;
 
     fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
@@ -30,17 +40,20 @@ impl Command for Consider {
     }
 
     fn decide(
-        self,
+        mut self,
         world: &World,
         moment: &mut Moment<'_>,
-    ) -> Result<Decision<Option<JobId>>, Refusal> {
+    ) -> Result<Decision<Considered>, Refusal> {
         let view = View::of(world);
         let mut latest = world.latest_job();
         let before = latest;
-        let changes = consider(&view, &self.scan, &mut latest, moment)?;
+        let changes = consider(&view, &self.scan, &mut latest, &mut self.evaluate, moment)?;
+        let Some(changes) = changes else {
+            return Ok(Decision::unchanged(Considered::Unevaluated));
+        };
         Ok(Decision {
             changes,
-            answer: (latest != before).then_some(latest),
+            answer: Considered::Settled((latest != before).then_some(latest)),
         })
     }
 }
@@ -57,24 +70,26 @@ pub(in crate::decide) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTree
     })
 }
 
-/// Checks an expression. There are no changes if no success is unseen or a job is in the way.
+/// Checks an expression. There are no changes if no success is unseen or a job is in the way. None if it was not
+/// evaluated: the success stays unseen.
 pub(in crate::decide) fn consider(
     view: &View<'_>,
     key: &ScanKey,
     latest: &mut JobId,
+    evaluate: &mut Evaluate<Evaluated>,
     moment: &mut Moment<'_>,
-) -> Result<Vec<Change>, Refusal> {
+) -> Result<Option<Vec<Change>>, Refusal> {
     let Some(subject) = Subject::new(view, key) else {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     };
     let Some(scan) = subject.scan() else {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     };
     let Some(expression) = &scan.on.expr else {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     };
     let Some(unseen) = unseen(&subject, scan) else {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     };
     let suspension = view.world().suspension(key);
     let replaced = match subject.obstacle(scan.overlap) {
@@ -82,14 +97,25 @@ pub(in crate::decide) fn consider(
         _ if suspension.is_some() => Vec::new(),
         Obstacle::None => Vec::new(),
         // The success stays unseen. It is checked when that job has ended.
-        Obstacle::Unfinished(_) => return Ok(Vec::new()),
+        Obstacle::Unfinished(_) => return Ok(Some(Vec::new())),
         Obstacle::Replaceable(jobs) => jobs,
     };
     // The success stays unseen. It is checked when the history can be read.
     if unreadable(view, &subject.workflow, expression.references()).is_some() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    let evaluation = view.evaluate(&subject.workflow, key, expression, None, moment);
+    let prepare = || view.prepare(&subject.workflow, key, expression, None);
+    let evaluation = match evaluate {
+        Evaluate::UpTo(left) => {
+            let Some(rest) = left.checked_sub(cost(&subject.workflow, expression)) else {
+                return Ok(None);
+            };
+            *left = rest;
+            prepare().evaluate(&moment.sandbox).evaluation
+        }
+        Evaluate::Beside(done) if done.is_of(&prepare()) => done.evaluation.clone(),
+        Evaluate::Beside(_) => return Ok(None),
+    };
     let mut head = view.head(key).as_ref().clone();
     let before = view.world().considered(key);
     head.considered = Some(moment.order);
@@ -122,7 +148,7 @@ pub(in crate::decide) fn consider(
     };
     changes.extend(head.note(record)?);
     changes.push(Change::Head(Arc::new(head)));
-    Ok(changes)
+    Ok(Some(changes))
 }
 
 /// Why an evaluation makes no job, if it makes none.

@@ -1,4 +1,4 @@
-//! How the expression of a scan stands now, for whoever asks and decides nothing.
+//! How the expression of a scan stands now, for whoever evaluates it beside the committer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,9 +8,10 @@ use workflow::Expression;
 use super::active;
 use crate::ScanKey;
 use crate::decide::Refusal;
+use crate::read_set::PreparedExpression;
 use crate::recent::Recent;
 use crate::revision::ActiveWorkflow;
-use crate::view::{PreparedExpression, View, histories, unreadable};
+use crate::view::{View, histories, unreadable};
 use crate::world::World;
 
 /// A scan of an active workflow that starts by an expression.
@@ -47,7 +48,7 @@ impl ExplainedTrigger {
         &self,
         world: &World,
         read: &BTreeMap<ScanKey, Arc<Recent>>,
-    ) -> Result<Option<PreparedExpression<'_>>, Refusal> {
+    ) -> Result<Option<PreparedExpression>, Refusal> {
         let Some(expression) = self.expression() else {
             return Ok(None);
         };

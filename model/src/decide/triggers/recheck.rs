@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use workflow::Expression;
+
 use super::Subject;
 use super::consider::verdict;
 use crate::Actor;
@@ -9,9 +11,10 @@ use crate::change::Change;
 use crate::decide::Refusal;
 use crate::decide::job_end::end_job;
 use crate::job::{End, Job, Trigger};
-use crate::ledger::{Cause, LedgerRecord, Outcome};
+use crate::ledger::{Cause, Evaluation, LedgerRecord, Outcome};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
+use crate::revision::ActiveWorkflow;
 use crate::scan_head::ScanHead;
 use crate::view::View;
 use crate::world::World;
@@ -24,27 +27,33 @@ pub(in crate::decide) enum Recheck {
     Skipped(Arc<Job>, Vec<Change>),
 }
 
-/// Evaluates the expression of an `expr` job with the latest results (specification, "States and transitions"). A retry
-/// finishes what its expression has started, so it is not checked again.
+/// The expression that decides whether a job is still wanted: that of an `expr` job. A retry finishes what its expression
+/// has started, so it is not checked again.
+pub(in crate::decide) fn rechecked(
+    view: &View<'_>,
+    job: &Job,
+) -> Option<(ActiveWorkflow, Expression)> {
+    match (job.trigger, job.retry_of) {
+        (Trigger::Dispatch | Trigger::Cron, _) | (Trigger::Expr, Some(_)) => None,
+        (Trigger::Expr, None) => {
+            let subject = Subject::new(view, &job.scan_key())?;
+            let expression = subject.scan()?.on.expr.clone()?;
+            Some((subject.workflow, expression))
+        }
+    }
+}
+
+/// Takes the evaluation of [`rechecked`] with the latest results (specification, "States and transitions").
 pub(in crate::decide) fn recheck(
     world: &World,
     job: &Job,
+    evaluation: Option<Evaluation>,
     moment: &Moment<'_>,
 ) -> Result<Recheck, Refusal> {
-    let view = View::of(world);
-    let key = job.scan_key();
-    let mut head = view.head(&key).as_ref().clone();
-    let expression = match (job.trigger, job.retry_of) {
-        (Trigger::Dispatch | Trigger::Cron, _) | (Trigger::Expr, Some(_)) => None,
-        (Trigger::Expr, None) => Subject::new(&view, &key).and_then(|subject| {
-            let expression = subject.scan()?.on.expr.clone()?;
-            Some((subject.workflow, expression))
-        }),
-    };
-    let Some((workflow, expression)) = expression else {
+    let mut head = View::of(world).head(&job.scan_key()).as_ref().clone();
+    let Some(evaluation) = evaluation else {
         return Ok(Recheck::Wanted(Box::new(head)));
     };
-    let evaluation = view.evaluate(&workflow, &key, &expression, Some(job.id), moment);
     // The expression has now been evaluated for these results.
     head.considered = Some(moment.order);
     let Err(reason) = verdict(&evaluation) else {

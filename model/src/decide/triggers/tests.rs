@@ -3,12 +3,13 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
-use crate::decide::{Cancel, Consider, Fire, Retire, Rewind};
+use crate::decide::{Cancel, Consider, Considered, Evaluate, Fire, Retire, Rewind};
 use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::limits::FOLLOWERS;
 use crate::testing::{House, complete_all, key};
 use crate::{Actor, Change, JobId, JobState, Reason, RunnerId, Timestamp, Trigger, WorkflowId};
 
+mod beside;
 mod clock;
 mod cycles;
 mod failures;
@@ -74,7 +75,11 @@ impl Scene {
 
     fn consider(&mut self, scan: &str) -> Option<JobId> {
         let scan = key(self.workflow, scan);
-        self.house.run(Consider { scan }).unwrap()
+        let evaluate = Evaluate::HERE;
+        match self.house.run(Consider { scan, evaluate }).unwrap() {
+            Considered::Settled(made) => made,
+            Considered::Unevaluated => panic!("it is evaluated whatever it costs"),
+        }
     }
 
     fn ledger(&self, scan: &str) -> Vec<LedgerRecord> {
@@ -234,9 +239,10 @@ fn a_job_whose_expression_is_false_at_the_claim_is_skipped() {
         job: waiting,
         runner: scene.runner,
         token,
+        evaluate: Evaluate::CHEAP,
     };
     let outcome = scene.house.run(claim).unwrap();
-    assert_eq!(outcome.job().state.name(), "skipped");
+    assert_eq!(outcome.job().unwrap().state.name(), "skipped");
     let last = scene.ledger("changes").pop().unwrap();
     assert_eq!(last.cause, Cause::Claim { job: waiting });
     let head = scene

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::decide::{Again, Claim, ClaimOutcome, Dispatch, Fire, NoteProgram};
+use crate::decide::{Again, Claim, ClaimOutcome, Dispatch, Evaluate, Fire, NoteProgram};
 use crate::{Actor, JobId, JobSource, RunnerId, ScanKey, TokenHash, Trigger, WorkflowId, waiting};
 
 const WITH_FILES: &str = "
@@ -222,6 +222,7 @@ fn a_job_of_a_schedule_gets_the_commit_of_its_claim() {
         job: job.id,
         runner,
         token: TokenHash::of("x"),
+        evaluate: Evaluate::CHEAP,
     };
     let ClaimOutcome::Claimed(claimed) = house.run(claim).unwrap() else {
         panic!("it is wanted")

@@ -148,12 +148,7 @@ impl Simulation {
         };
         let (id, token) = (runner.id, runner.hand[&job].hash());
         if self.scene.board.offered_to(job, token, self.scene.now) == Some(id) {
-            let claim = Claim {
-                job,
-                runner: id,
-                token,
-            };
-            self.scene.lab.decide(claim).unwrap();
+            self.scene.lab.claim(job, id, token);
             self.runners[at].claimed.insert(job);
         } else {
             self.runners[at].hand.remove(&job);

@@ -6,11 +6,15 @@ mod requests;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use model::decide::{Command, Consider, EndJob, Fire, FollowClock, KeepEnd, Loss, RecordTip};
+use model::decide::{
+    Command, Consider, Considered, EndJob, Evaluate, Evaluated, ExplainedTrigger, Fire,
+    FollowClock, KeepEnd, Loss, RecordTip,
+};
 use model::limits::TIMEOUT_END;
 use model::{Clock, Job, JobId, JobState, RunnerId, ScanKey, Timestamp, TokenHash, Turns, World};
 use store::memory::MemoryStore;
 use tokio::task::{JoinHandle, JoinSet};
+use workflow::Sandbox;
 
 pub(super) use self::requests::{Answer, Body, Message, Request};
 use super::choices::Choices;
@@ -39,6 +43,8 @@ pub(super) struct Daemon {
     newest_polls: HashMap<RunnerId, u64>,
     started: i64,
     resting: HashMap<ScanKey, i64>,
+    /// The latest evaluation of each expression.
+    evaluated: HashMap<ScanKey, Arc<Evaluated>>,
     /// Requests that were let in and whose commands have not been submitted yet.
     admitted: Vec<Request>,
     seen_set_by: i64,
@@ -76,6 +82,7 @@ impl Daemon {
             newest_polls: HashMap::new(),
             started: time.steady(),
             resting: HashMap::new(),
+            evaluated: HashMap::new(),
             admitted: Vec::new(),
             seen_set_by: time.set_by(),
             doubted_until: i64::MIN,
@@ -117,19 +124,22 @@ impl Daemon {
     }
 
     /// Submits commands together, so that they share their commits.
-    async fn submit_all<C: Command>(&mut self, commands: Vec<C>) -> Vec<(C, bool)> {
+    async fn submit_all<C: Command>(
+        &mut self,
+        commands: Vec<C>,
+    ) -> Vec<(C, Result<C::Answer, SubmitError>)> {
         let mut submitted = JoinSet::new();
         for command in commands {
             let state = self.state.clone();
             submitted.spawn(async move {
                 let answer = state.submit(command.clone()).await;
-                (command, answer.map(drop))
+                (command, answer)
             });
         }
         let mut answers = Vec::new();
         while let Some(answer) = submitted.join_next().await {
             let (command, answer) = answer.unwrap();
-            answers.push((command, self.note(answer).is_ok()));
+            answers.push((command, self.note(answer)));
         }
         answers
     }
@@ -243,15 +253,36 @@ impl Daemon {
         due.retain(|scan| !self.resting.contains_key(scan));
         unseen.retain(|scan| !self.resting.contains_key(scan));
         let fire = due.into_iter().map(|scan| Fire { scan }).collect();
-        let consider = unseen.into_iter().map(|scan| Consider { scan }).collect();
-        for (Fire { scan }, is_well) in self.submit_all(fire).await {
-            if !is_well {
+        // Expressions are evaluated beside the committer. Those that read what has changed meanwhile are evaluated inside.
+        let mut consider = Vec::new();
+        for scan in unseen {
+            let evaluate = self.evaluate(&scan).await;
+            consider.push(Consider { scan, evaluate });
+        }
+        for (Fire { scan }, answer) in self.submit_all(fire).await {
+            if answer.is_err() {
                 self.resting.insert(scan, steady + REST);
             }
         }
-        for (Consider { scan }, is_well) in self.submit_all(consider).await {
-            if !is_well {
-                self.resting.insert(scan, steady + REST);
+        let mut changed = Vec::new();
+        for (Consider { scan, .. }, answer) in self.submit_all(consider).await {
+            match answer {
+                Ok(Considered::Settled(_)) => {}
+                Ok(Considered::Unevaluated) => changed.push(Consider {
+                    scan,
+                    evaluate: Evaluate::HERE,
+                }),
+                Err(_) => {
+                    self.resting.insert(scan, steady + REST);
+                }
+            }
+        }
+        for (Consider { scan, .. }, answer) in self.submit_all(changed).await {
+            match answer {
+                Ok(Considered::Settled(_)) => {}
+                Ok(Considered::Unevaluated) | Err(_) => {
+                    self.resting.insert(scan, steady + REST);
+                }
             }
         }
     }
@@ -259,7 +290,26 @@ impl Daemon {
     /// Checks a trigger that may not be due, as a task does whose reading of the world is old.
     pub(super) async fn check_late(&mut self, scan: ScanKey) {
         drop(self.submit(Fire { scan: scan.clone() }).await);
-        drop(self.submit(Consider { scan }).await);
+        // An old evaluation counts only if it read the same.
+        let evaluate = match self.evaluated.get(&scan).cloned() {
+            Some(done) => Evaluate::Beside(done),
+            None => Evaluate::HERE,
+        };
+        drop(self.submit(Consider { scan, evaluate }).await);
+    }
+
+    /// Evaluates the expression of a scan on the published world. A history that cannot be read is tried inside.
+    async fn evaluate(&mut self, scan: &ScanKey) -> Evaluate<Evaluated> {
+        let Some(trigger) = self.state.read(|world| ExplainedTrigger::of(world, scan)) else {
+            return Evaluate::HERE;
+        };
+        let read = self.state.recent_jobs(trigger.histories()).await;
+        let Ok(Some(prepared)) = self.state.read(|world| trigger.prepare(world, &read)) else {
+            return Evaluate::HERE;
+        };
+        let done = Arc::new(prepared.evaluate(&Sandbox::shared()));
+        self.evaluated.insert(scan.clone(), done.clone());
+        Evaluate::Beside(done)
     }
 
     /// Whether nothing is to be done but by people: what is unfinished is held by a suspension.

@@ -13,7 +13,7 @@ use crate::tests::fixture::scan_name;
 /// All retried scans have so many further attempts.
 pub(super) const ATTEMPTS: u32 = 2;
 
-/// One with a schedule that others follow. The versions change the schedule, take a scan away, and bring it back.
+/// One with a schedule that others follow. One expression costs too much for a decision. The versions change the schedule, take a scan away, and bring it back.
 const FOLLOWED: [&str; 3] = [
     "
 scans:
@@ -26,7 +26,7 @@ scans:
   available: {on: {expr: scans.produce.is_available()}, retry: {attempts: 2, backoff: 1s}, steps: [{run: x}]}
   differs: {on: {expr: scans.produce.has_diff('out')}, overlap: replace, steps: [{run: x}]}
   always:
-    on: {dispatch: {}, expr: \"scans.produce.filter(j, j.state == 'succeeded').size() > 0\"}
+    on: {dispatch: {}, expr: \"scans.produce.exists(a, scans.produce.exists(b, a.id == b.id && a.state == 'succeeded'))\"}
     overlap: queue
     steps: [{run: x}]
   reader: {on: {dispatch: {}, expr: \"scans.produce.has_news('out')\"}, overlap: queue, steps: [{run: x}]}

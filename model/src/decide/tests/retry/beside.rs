@@ -1,7 +1,7 @@
 //! A retry among the other jobs of its scan.
 
 use super::*;
-use crate::decide::{Claim, ClaimOutcome, Consider, check_rerun};
+use crate::decide::{Claim, ClaimOutcome, Consider, Considered, Evaluate, check_rerun};
 use crate::ledger::{Cause, Outcome};
 use crate::{TokenHash, Trigger};
 
@@ -43,6 +43,7 @@ fn a_retry_is_not_checked_against_its_expression_again_and_its_success_is_an_exe
         job: retry,
         runner: scene.runner,
         token: TokenHash::of(&retry.to_string()),
+        evaluate: Evaluate::CHEAP,
     };
     let outcome = scene.house.run(claim).unwrap();
     assert!(matches!(outcome, ClaimOutcome::Claimed(_)));
@@ -80,7 +81,12 @@ fn the_end_of_a_job_starts_no_other_job_beside_its_retry() {
     let retry = ended.retried_by.unwrap();
     assert_eq!(scene.unfinished("after"), [retry]);
     let scan = key(scene.workflow, "after");
-    assert_eq!(scene.house.run(Consider { scan }).unwrap(), None);
+    let consider = Consider {
+        scan,
+        evaluate: Evaluate::HERE,
+    };
+    let considered = scene.house.run(consider).unwrap();
+    assert_eq!(considered, Considered::Settled(None));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 
 use super::*;
-use crate::decide::{Claim, Complete, Precondition, SetVar};
+use crate::decide::{Complete, Evaluate, Precondition, SetVar};
 use crate::limits::CAUSES;
 use crate::testing::{source, step};
 use crate::{Circle, Job, ProjectId, StepOutcome, StepStatus, TokenHash, Viewer};
@@ -58,12 +58,13 @@ impl Scene {
             count += 1;
             let token = TokenHash::of(&job.to_string());
             let runner = self.runner;
-            self.house.run(Claim { job, runner, token }).unwrap();
+            self.house.claim(job, runner).unwrap();
             if self.house.world.job(job).is_some() {
                 self.house.run(complete_all(job, token)).unwrap();
             }
             while let Some(scan) = self.house.world.unseen().first().cloned() {
-                self.house.run(Consider { scan }).unwrap();
+                let evaluate = Evaluate::HERE;
+                self.house.run(Consider { scan, evaluate }).unwrap();
             }
         }
     }

@@ -1,18 +1,20 @@
 //! What the daemon answers to runners.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::TimeDelta;
 use model::decide::{
-    Claim, ClaimOutcome, Complete, EndJob, LargeInputs, Loss, Refusal, ReportSteps, StoreArtifact,
+    Claim, ClaimOutcome, Command, Complete, EndJob, Evaluate, LargeInputs, Loss, Refusal,
+    ReportSteps, StoreArtifact,
 };
 use model::limits::WORKER_SESSION;
 use model::{
     Abilities, JobId, JobState, PlainToken, RunnerId, Step, StepOutcome, StepStatus, TokenHash,
     next_job,
 };
-use workflow::{Outputs, hex};
+use workflow::{Outputs, Sandbox, hex};
 
 use super::{Daemon, OFFER, Offer};
 use crate::SubmitError;
@@ -151,10 +153,34 @@ impl Daemon {
         let runner = request.runner;
         match request.body {
             Body::Claim { job, token } => {
-                let claim = Claim { job, runner, token };
-                match self.submit(claim).await {
+                let mut claim = Claim {
+                    job,
+                    runner,
+                    token,
+                    evaluate: Evaluate::CHEAP,
+                };
+                let mut outcome = self.submit(claim.clone()).await;
+                if let Ok(ClaimOutcome::Unevaluated) = outcome {
+                    // Something may come between evaluating and claiming.
+                    let histories = self.state.read(|world| claim.histories(world));
+                    let read = self.state.recent_jobs(histories).await;
+                    let prepared = self.state.read(|world| claim.prepare(world, &read));
+                    if self.choices.percent(50) {
+                        self.pull_triggers().await;
+                    }
+                    claim.evaluate = prepared.map_or(Evaluate::HERE, |prepared| {
+                        Evaluate::Beside(Arc::new(prepared.evaluate(&Sandbox::shared())))
+                    });
+                    outcome = self.submit(claim.clone()).await;
+                }
+                if let Ok(ClaimOutcome::Unevaluated) = outcome {
+                    claim.evaluate = Evaluate::HERE;
+                    outcome = self.submit(claim).await;
+                }
+                match outcome {
                     Ok(ClaimOutcome::Claimed(_)) => Answer::Done,
                     Ok(ClaimOutcome::Skipped(_)) => Answer::Refused,
+                    Ok(ClaimOutcome::Unevaluated) => panic!("it is evaluated inside"),
                     Err(error) => refused(&error),
                 }
             }
@@ -233,7 +259,7 @@ impl Daemon {
                 .collect()
         });
         let answers = self.submit_all(ends).await;
-        if answers.iter().all(|(_, is_well)| *is_well) {
+        if answers.iter().all(|(_, answer)| answer.is_ok()) {
             Answer::Done
         } else {
             Answer::Failed

@@ -1,0 +1,210 @@
+//! Expressions that are evaluated beside the committer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::*;
+use crate::decide::{Claim, ClaimOutcome, Command, Evaluated, EvaluatedClaim, ExplainedTrigger};
+use crate::limits::{EVALUATIONS_COST, FOLLOWERS};
+use crate::{TokenHash, World};
+use workflow::Sandbox;
+
+const COSTLY: &str = "
+scans:
+  source:
+    on: {dispatch: {}}
+    steps: [{run: x}]
+  bystander:
+    on: {dispatch: {}}
+    steps: [{run: x}]
+  costly:
+    on: {expr: \"scans.source.exists(a, scans.source.exists(b, a.id == b.id && a.state == 'succeeded'))\"}
+    steps: [{run: \"${{ scans.source[0].id }}\"}]
+  cheap:
+    on: {expr: scans.source.is_available()}
+    steps: [{run: x}]
+";
+
+impl Scene {
+    /// What the task `triggers` does beside the committer.
+    fn evaluated(&self, scan: &str) -> Arc<Evaluated> {
+        let world = &self.house.world;
+        let trigger = ExplainedTrigger::of(world, &key(self.workflow, scan)).unwrap();
+        let prepared = trigger.prepare(world, &BTreeMap::new()).unwrap().unwrap();
+        assert!(prepared.cost() > EVALUATIONS_COST);
+        Arc::new(prepared.evaluate(&Sandbox::shared()))
+    }
+
+    /// Answers what was considered, and how many changes it makes.
+    fn consider_by(&mut self, scan: &str, evaluate: Evaluate<Evaluated>) -> (Considered, usize) {
+        let scan = key(self.workflow, scan);
+        let (changes, considered) = self.house.changes(Consider { scan, evaluate }).unwrap();
+        (considered, changes.len())
+    }
+
+    fn claim_by(&mut self, job: JobId, evaluate: Evaluate<EvaluatedClaim>) -> ClaimOutcome {
+        let claim = self.claim_of(job, evaluate);
+        self.house.run(claim).unwrap()
+    }
+
+    fn claim_of(&self, job: JobId, evaluate: Evaluate<EvaluatedClaim>) -> Claim {
+        Claim {
+            job,
+            runner: self.runner,
+            token: TokenHash::of("t"),
+            evaluate,
+        }
+    }
+
+    fn evaluated_claim(&self, job: JobId) -> Evaluate<EvaluatedClaim> {
+        let claim = self.claim_of(job, Evaluate::CHEAP);
+        let prepared = claim.prepare(&self.house.world, &BTreeMap::new()).unwrap();
+        assert!(prepared.cost() > EVALUATIONS_COST);
+        Evaluate::Beside(Arc::new(prepared.evaluate(&Sandbox::shared())))
+    }
+}
+
+fn is_unevaluated((considered, changes): (Considered, usize)) -> bool {
+    considered == Considered::Unevaluated && changes == 0
+}
+
+#[test]
+fn a_success_evaluates_what_costs_little_and_leaves_the_rest_unseen() {
+    let mut scene = Scene::new(COSTLY);
+    let source = scene.dispatch("source");
+    scene.succeed(source);
+    assert_eq!(
+        scene.jobs("cheap").len(),
+        1,
+        "it does not wait for the costly one"
+    );
+    assert!(scene.jobs("costly").is_empty() && scene.ledger("costly").is_empty());
+    let costly = key(scene.workflow, "costly");
+    assert_eq!(scene.house.world.unseen(), [costly]);
+}
+
+#[test]
+fn the_expressions_of_one_decision_share_its_budget() {
+    let followers = FOLLOWERS - 1;
+    let mut text = "scans:\n  source: {on: {dispatch: {}}, steps: [{run: x}]}\n".to_owned();
+    for number in 0..followers {
+        let expr = "scans.source.filter(j, j.state == 'succeeded').size() > 0";
+        text += &format!("  f{number}: {{on: {{expr: \"{expr}\"}}, steps: [{{run: x}}]}}\n");
+    }
+    let mut scene = Scene::new(&text);
+    let world: &World = &scene.house.world;
+    let trigger = ExplainedTrigger::of(world, &key(scene.workflow, "f0")).unwrap();
+    let read = trigger
+        .histories()
+        .into_iter()
+        .map(|scan| (scan, Arc::default()));
+    let prepared = trigger.prepare(world, &read.collect()).unwrap().unwrap();
+    let fit = usize::try_from(EVALUATIONS_COST / prepared.cost()).unwrap();
+    assert!((2..followers).contains(&fit), "{fit}");
+    let source = scene.dispatch("source");
+    scene.succeed(source);
+    assert_eq!(scene.house.world.jobs().count(), fit);
+    assert_eq!(scene.house.world.unseen().len(), followers - fit);
+}
+
+#[test]
+fn an_evaluation_counts_only_if_what_it_read_is_unchanged() {
+    let mut scene = Scene::new(COSTLY);
+    let source = scene.dispatch("source");
+    scene.succeed(source);
+    let cheap = scene.consider_by("costly", Evaluate::CHEAP);
+    assert!(is_unevaluated(cheap));
+    let done = scene.evaluated("costly");
+    // It reads neither the bystander nor what is running of its own workflow.
+    let bystander = scene.dispatch("bystander");
+    scene.house.claim(bystander, scene.runner).unwrap();
+    let again = scene.dispatch("source");
+    let stale = scene.consider_by("costly", Evaluate::Beside(done));
+    assert!(is_unevaluated(stale), "there is another job of the source");
+    let done = scene.evaluated("costly");
+    scene.succeed(again);
+    assert!(is_unevaluated(
+        scene.consider_by("costly", Evaluate::Beside(done.clone()))
+    ));
+    // The third time inside.
+    let (Considered::Settled(Some(_)), _) = scene.consider_by("costly", Evaluate::HERE) else {
+        panic!("it is true");
+    };
+    // Nothing is unseen any more, whatever was read.
+    let over = scene.consider_by("costly", Evaluate::Beside(done));
+    assert_eq!(over, (Considered::Settled(None), 0));
+}
+
+#[test]
+fn an_evaluation_beside_says_the_same_as_one_inside() {
+    let ledger = |beside: bool| {
+        let mut scene = Scene::new(COSTLY);
+        let source = scene.dispatch("source");
+        scene.succeed(source);
+        scene.consider_by("costly", Evaluate::CHEAP);
+        let evaluate = if beside {
+            Evaluate::Beside(scene.evaluated("costly"))
+        } else {
+            Evaluate::HERE
+        };
+        let bystander = scene.dispatch("bystander");
+        scene.house.claim(bystander, scene.runner).unwrap();
+        let (Considered::Settled(Some(made)), _) = scene.consider_by("costly", evaluate) else {
+            panic!("what it read is unchanged");
+        };
+        assert_eq!(scene.jobs("costly"), [made]);
+        (scene.ledger("costly"), scene.house.world.job(made).cloned())
+    };
+    assert_eq!(ledger(true), ledger(false));
+}
+
+#[test]
+fn a_claim_evaluates_a_costly_expression_elsewhere() {
+    let mut scene = Scene::new(COSTLY);
+    let source = scene.dispatch("source");
+    scene.succeed(source);
+    let job = scene.consider("costly").unwrap();
+    let ClaimOutcome::Unevaluated = scene.claim_by(job, Evaluate::CHEAP) else {
+        panic!("it costs too much");
+    };
+    let histories = scene
+        .claim_of(job, Evaluate::CHEAP)
+        .histories(&scene.house.world);
+    assert_eq!(
+        histories.into_iter().collect::<Vec<_>>(),
+        [key(scene.workflow, "source")]
+    );
+    let stale = scene.evaluated_claim(job);
+    scene.dispatch("source");
+    let ClaimOutcome::Unevaluated = scene.claim_by(job, stale) else {
+        panic!("there is another job of the source");
+    };
+    assert_eq!(
+        scene.house.world.job(job).unwrap().state,
+        JobState::Scheduled
+    );
+    let done = scene.evaluated_claim(job);
+    let ClaimOutcome::Claimed(claimed) = scene.claim_by(job, done) else {
+        panic!("what it read is unchanged");
+    };
+    let context = &claimed.job.state.run().unwrap().context;
+    let jobs: Vec<&str> = context.scans["source"]
+        .jobs
+        .iter()
+        .map(|job| job.state.as_str())
+        .collect();
+    assert_eq!(jobs, ["scheduled", "succeeded"]);
+    assert_eq!(context.job.as_ref().unwrap().id, job.to_string());
+}
+
+#[test]
+fn a_claim_is_evaluated_inside_in_the_end() {
+    let mut scene = Scene::new(COSTLY);
+    let source = scene.dispatch("source");
+    scene.succeed(source);
+    let job = scene.consider("costly").unwrap();
+    let ClaimOutcome::Claimed(claimed) = scene.claim_by(job, Evaluate::HERE) else {
+        panic!("it is evaluated whatever it costs");
+    };
+    assert_eq!(claimed.job.id, job);
+}

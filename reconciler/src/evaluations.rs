@@ -1,0 +1,230 @@
+//! Evaluating expressions beside the committer (docs/decisions/0012). They are evaluated one
+//! at a time, and projects take turns by the cost of what was evaluated for them. So a project with many costly
+//! expressions delays its own ones only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::{ProjectId, Recent, ScanKey};
+use state::State;
+use tokio::sync::oneshot;
+
+use crate::handle::Handle;
+
+/// What an evaluation is for. Within a project, the first comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Purpose {
+    /// A runner waits for it.
+    Claim,
+    Trigger,
+}
+
+/// Who evaluates, and who waits for that.
+#[derive(Default)]
+pub(crate) struct Evaluations(Mutex<Queues>);
+
+#[derive(Default)]
+struct Queues {
+    is_taken: bool,
+    /// What the project that was served last had spent before.
+    served: u64,
+    projects: BTreeMap<ProjectId, Queue>,
+    count: u64,
+}
+
+/// What waits for one project.
+#[derive(Default)]
+struct Queue {
+    /// What was evaluated for it. A project that comes back has spent at least as much as the one that is served.
+    spent: u64,
+    waiting: BTreeMap<(Purpose, u64), oneshot::Sender<Turn>>,
+}
+
+/// The right to evaluate. It passes on when it is dropped.
+pub(crate) struct Turn {
+    /// Absent if nobody was there to take it.
+    evaluations: Option<Arc<Evaluations>>,
+    project: ProjectId,
+    cost: u64,
+}
+
+impl Turn {
+    /// Adds what the project is charged for.
+    pub(crate) const fn charge(&mut self, cost: u64) {
+        self.cost = self.cost.saturating_add(cost);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(evaluations) = self.evaluations.take() {
+            let mut queues = evaluations.queues();
+            queues.is_taken = false;
+            if let Some(queue) = queues.projects.get_mut(&self.project) {
+                queue.spent = queue.spent.saturating_add(self.cost.max(1));
+            }
+            queues.serve(&evaluations);
+        }
+    }
+}
+
+impl Evaluations {
+    fn queues(&self) -> MutexGuard<'_, Queues> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the project's turn.
+    pub(crate) async fn turn(self: &Arc<Self>, project: ProjectId, purpose: Purpose) -> Turn {
+        loop {
+            let (give, turn) = oneshot::channel();
+            {
+                let mut queues = self.queues();
+                let (served, place) = (queues.served, (purpose, queues.count));
+                queues.count += 1;
+                let queue = queues.projects.entry(project).or_default();
+                if queue.waiting.is_empty() {
+                    queue.spent = queue.spent.max(served);
+                }
+                queue.waiting.insert(place, give);
+                queues.serve(self);
+            }
+            if let Ok(turn) = turn.await {
+                return turn;
+            }
+        }
+    }
+}
+
+impl Queues {
+    /// Gives the turn to the project that has spent least, unless somebody has it.
+    fn serve(&mut self, evaluations: &Arc<Evaluations>) {
+        while !self.is_taken {
+            let waiting = self.projects.iter_mut();
+            let waiting = waiting.filter(|(_, queue)| !queue.waiting.is_empty());
+            let Some((project, queue)) = waiting.min_by_key(|(_, queue)| queue.spent) else {
+                // Nobody competes, so nobody owes anything.
+                self.projects.clear();
+                return;
+            };
+            self.served = queue.spent;
+            let Some((_, give)) = queue.waiting.pop_first() else {
+                return;
+            };
+            let turn = Turn {
+                evaluations: Some(evaluations.clone()),
+                project: *project,
+                cost: 0,
+            };
+            match give.send(turn) {
+                Ok(()) => self.is_taken = true,
+                // Whoever waited is gone.
+                Err(mut turn) => turn.evaluations = None,
+            }
+        }
+    }
+}
+
+impl Handle {
+    /// Evaluates on a blocking thread. The closure gets the newest jobs of `histories` that the world does not have at
+    /// hand, and charges the turn.
+    pub(crate) async fn evaluate_in<T: Send + 'static>(
+        &self,
+        mut turn: Turn,
+        histories: BTreeSet<ScanKey>,
+        evaluate: impl FnOnce(&State, &BTreeMap<ScanKey, Arc<Recent>>, &mut Turn) -> T + Send + 'static,
+    ) -> T {
+        let state = self.state().clone();
+        let read = state.recent_jobs(histories).await;
+        let evaluating = tokio::task::spawn_blocking(move || evaluate(&state, &read, &mut turn));
+        match evaluating.await {
+            Ok(evaluated) => evaluated,
+            Err(ended) => std::panic::resume_unwind(ended.into_panic()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures_util::FutureExt;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn project(number: u128) -> ProjectId {
+        ProjectId::from_uuid(Uuid::from_u128(number))
+    }
+
+    /// In which order those who wait are served. The first holds the turn until all others wait.
+    async fn served(waiting: &[(u128, Purpose, u64)]) -> Vec<(u128, u64)> {
+        let evaluations = Arc::<Evaluations>::default();
+        let first = evaluations.turn(project(99), Purpose::Trigger).await;
+        let order = Mutex::new(Vec::new());
+        let all = waiting.iter().map(|(number, purpose, cost)| {
+            let (evaluations, order) = (&evaluations, &order);
+            async move {
+                let mut turn = evaluations.turn(project(*number), *purpose).await;
+                order.lock().unwrap().push((*number, *cost));
+                turn.charge(*cost);
+            }
+        });
+        let all = futures_util::future::join_all(all);
+        tokio::join!(all, async move {
+            tokio::task::yield_now().await;
+            drop(first);
+        });
+        order.into_inner().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_project_with_many_costly_expressions_delays_its_own_ones_only() {
+        let mut waiting = vec![(1, Purpose::Trigger, 1_000_000); 300];
+        waiting.extend([(2, Purpose::Trigger, 10); 20]);
+        let order = served(&waiting).await;
+        let last = order.iter().rposition(|(project, _)| *project == 2);
+        // One costly expression may be before the first.
+        assert!(last.unwrap() <= 20, "{last:?}");
+        assert_eq!(order.len(), 320);
+    }
+
+    #[tokio::test]
+    async fn projects_take_turns_by_cost_and_claims_come_first() {
+        let order = served(&[
+            (1, Purpose::Trigger, 20),
+            (1, Purpose::Trigger, 21),
+            (1, Purpose::Claim, 22),
+            (2, Purpose::Trigger, 10),
+            (2, Purpose::Trigger, 11),
+            (2, Purpose::Trigger, 12),
+        ])
+        .await;
+        let expected = [(1, 22), (2, 10), (2, 11), (2, 12), (1, 20), (1, 21)];
+        assert_eq!(order, expected);
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_nobody_takes_passes_on() {
+        let evaluations = Arc::<Evaluations>::default();
+        let first = evaluations.turn(project(1), Purpose::Trigger).await;
+        let gone = evaluations.turn(project(1), Purpose::Claim);
+        let stays = evaluations.turn(project(1), Purpose::Trigger);
+        tokio::pin!(stays);
+        {
+            tokio::pin!(gone);
+            assert!((&mut gone).now_or_never().is_none());
+            assert!((&mut stays).now_or_never().is_none());
+        }
+        drop(first);
+        drop(stays.await);
+        // Given, and never looked at.
+        let first = evaluations.turn(project(1), Purpose::Trigger).await;
+        {
+            let given = evaluations.turn(project(1), Purpose::Trigger);
+            tokio::pin!(given);
+            assert!((&mut given).now_or_never().is_none());
+            drop(first);
+        }
+        drop(evaluations.turn(project(1), Purpose::Trigger).await);
+    }
+}

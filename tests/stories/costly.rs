@@ -1,0 +1,58 @@
+//! A repository full of costly expressions, beside one of another project.
+
+use std::fmt::Write as _;
+
+use crate::support::{World, eventually};
+
+const COSTLY: usize = 300;
+const DISPATCHES: usize = 10;
+const QUIET: &str = "scans:\n  one:\n    on: { dispatch: {} }\n    steps:\n      - run: 'true'\n";
+
+/// A scan and those that follow it, by expressions that go through 4,900 pairs. The last one by name is run.
+fn costly() -> String {
+    let mut text =
+        "scans:\n  source:\n    on: { dispatch: {} }\n    steps: [{ run: 'true' }]\n".to_owned();
+    let zeros = format!("[{}]", ["0"; 70].join(","));
+    let expr = format!("scans.source.is_available() && {zeros}.all(a, {zeros}.all(b, a == b))");
+    let waiting = (0..COSTLY - 1).map(|n| (format!("f{n:03}"), "runs_on: [nobody], "));
+    for (name, runs_on) in waiting.chain([("last".to_owned(), "")]) {
+        writeln!(
+            text,
+            "  {name}: {{ on: {{ expr: '{expr}' }}, {runs_on}steps: [{{ run: 'true' }}] }}"
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_project_with_costly_expressions_delays_no_other_one() {
+    let mut world = World::new();
+    world.init_repository();
+    let repository = world.path("repository");
+    world.daemon_config = Some(format!(
+        "sources:\n  - {{ name: other, url: '{}', path: other }}\n",
+        repository.display()
+    ));
+    std::fs::create_dir(repository.join("other")).unwrap();
+    std::fs::write(repository.join("other/quiet.yaml"), QUIET).unwrap();
+    world.push(&[("costly.yaml", Some(&costly()))]);
+    world.start_daemon();
+    world.sync();
+    world.everscan(&["source", "sync", "other", "--wait"]);
+    world.start_runner(2);
+    world.succeed("costly", "source", &[]);
+    for _ in 0..DISPATCHES {
+        world.dispatch("quiet", "one", &[]);
+    }
+    // Expressions are evaluated in the order of names.
+    assert!(
+        world.jobs_of("costly", "last").is_empty(),
+        "the dispatches waited for the expressions"
+    );
+    eventually("every expression was evaluated", || {
+        !world.jobs_of("costly", "last").is_empty()
+    });
+    // Its runner came, and the expression was evaluated once more.
+    world.followed_by("costly", "last");
+}

@@ -52,6 +52,8 @@ pub(crate) fn job(
         attempt: job.retry_of.map(|retry| retry.attempt),
         attempts: job.retry_of.map(|retry| retry.attempts),
         not_before: job.not_before,
+        causes: job.causes.iter().map(|cause| cause.uuid()).collect(),
+        hops: job.hops.count,
         started_at: run.map(|run| run.started_at),
         finished_at: end.map(|end| end.at),
         runner: runner_ref(job),

@@ -1,7 +1,7 @@
 //! Why a scan ran or did not: from the domain to the wire.
 
 use model::{
-    ActiveWorkflow, Cause, Clause, Evaluation, Job, LedgerRecord, Outcome, RevisionRef,
+    ActiveWorkflow, Cause, Circle, Clause, Evaluation, Job, LedgerRecord, Outcome, RevisionRef,
     WorkflowStatus,
 };
 use reconciler::Why;
@@ -61,9 +61,27 @@ fn past(workflow: &ActiveWorkflow, scan: &ScanName, state: &str, why: Why) -> wi
         expr: None,
         dispatch: false,
         unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
+        newest: why.newest.as_deref().and_then(caused_job),
+        circle: None,
         cut_job: why.newest.and_then(|job| cut_job(&job)),
         records: why.records.into_iter().map(record).collect(),
         damaged: convert::damaged(why.damaged),
+    }
+}
+
+fn caused_job(job: &Job) -> Option<wire::CausedJob> {
+    (!job.causes.is_empty()).then(|| wire::CausedJob {
+        id: job.id.uuid(),
+        created_at: job.created_at,
+        causes: job.causes.iter().map(|cause| cause.uuid()).collect(),
+    })
+}
+
+pub(crate) fn circle(circle: &Circle) -> wire::Circle {
+    wire::Circle {
+        scans: circle.scans.iter().map(ToString::to_string).collect(),
+        laps: circle.laps,
+        job: circle.job.uuid(),
     }
 }
 

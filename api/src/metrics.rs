@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::StatusCode;
-use model::{Change, EndState, Job, JobId, JobState, Reason};
+use model::{Change, EndState, Job, JobId, JobState, Reason, Viewer};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -88,6 +88,7 @@ struct WorldMetrics {
     disk: Family<Labels<1>, Gauge>,
     disk_bytes: Family<Labels<1>, Gauge>,
     tokens: Gauge,
+    circles: Gauge,
     masked_errors: Counter,
 }
 
@@ -406,6 +407,11 @@ impl WorldMetrics {
         );
         registry.register("tokens", "Access tokens", metrics.tokens.clone());
         registry.register(
+            "circles",
+            "Groups of scans that wake each other, after more than 100 laps of under a minute each",
+            metrics.circles.clone(),
+        );
+        registry.register(
             "masked_errors",
             "Errors told by runners in which the daemon had to hide a secret",
             metrics.masked_errors.clone(),
@@ -440,6 +446,10 @@ impl WorldMetrics {
             set(&of("false"), gone);
             set(&self.runner_slots, slots);
             set(&self.tokens, world.tokens().count());
+            set(
+                &self.circles,
+                world.seen_by(&Viewer::admin()).circles().len(),
+            );
             for source in world.sources() {
                 for condition in &source.conditions {
                     let labels = [

@@ -71,6 +71,12 @@ pub(crate) fn time_or_dash(point: Option<&DateTime<Utc>>) -> String {
     point.map_or_else(|| "-".to_owned(), time)
 }
 
+/// Ids with commas between them; none if there are none.
+pub(crate) fn ids(ids: &[Uuid]) -> Option<String> {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    (!ids.is_empty()).then(|| ids.join(", "))
+}
+
 /// A job's id in a table: its last digits. The first ones tell the time, and jobs of one moment share them.
 pub(crate) fn short_job(id: &Uuid) -> String {
     let id = id.simple().to_string();

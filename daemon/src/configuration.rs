@@ -44,7 +44,7 @@ pub(crate) struct Settings {
     pub(crate) secret_keys: Option<SealingKeys>,
     pub(crate) retention: RetentionSettings,
     pub(crate) log_limit: u64,
-    /// What scans that start each other for ever wait before each job.
+    /// What jobs of scans that wake each other wait from the second lap on.
     pub(crate) cycle_pause: TimeDelta,
     pub(crate) blobs: BlobSettings,
 }
@@ -84,11 +84,11 @@ struct File {
     blob_versions: BTreeMap<String, u8>,
 }
 
-/// A pause. 0 is none.
+/// A pause. 0 is the least.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
-    expecting = "`cycle_pause` must be a duration, such as 1s, or 0 for none"
+    expecting = "`cycle_pause` must be a duration, such as 1s, or 0 for the least"
 )]
 enum Pause {
     Number(u64),
@@ -104,7 +104,7 @@ impl Pause {
         };
         let pause = workflow::parse_duration(&text).map_err(|error| error.to_string())?;
         if pause > LONGEST_CYCLE_PAUSE {
-            return Err("must be at most 1h, or 0 for none".to_owned());
+            return Err("must be at most 1h, or 0 for the least".to_owned());
         }
         Ok(pause)
     }

@@ -38,7 +38,7 @@ pub struct HistoryLine {
     /// The job that retries it. Absent in lines that an older daemon wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<JobId>,
-    /// The successes for which it was made.
+    /// The jobs whose ends made it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<JobId>,
     /// Bytes of its log, inputs and artifacts.

@@ -50,7 +50,7 @@ pub struct Job {
     /// No runner gets it earlier. In the world's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The successes that its expression was evaluated for when it was made: the newest of each scan, newest first. A
+    /// The jobs for whose ends its expression was evaluated when it was made: the newest of each scan, newest first. A
     /// retry has those of the job that it retries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<JobId>,

@@ -43,7 +43,7 @@ const BATCH: usize = 100;
 pub(crate) struct House {
     pub(crate) world: World,
     pub(crate) now: Timestamp,
-    /// What scans that start each other for ever wait before each job.
+    /// What jobs of scans that wake each other wait from the second lap on.
     pub(crate) cycle_pause: TimeDelta,
     /// False while the disk is getting full.
     pub(crate) may_make_jobs: bool,

@@ -247,7 +247,7 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) volume: Arc<dyn Volume>,
     /// How full it was.
     pub(crate) last_room: Room,
-    /// What scans that start each other for ever wait before each job.
+    /// What jobs of scans that wake each other wait from the second lap on.
     pub(crate) cycle_pause: TimeDelta,
     /// Histories that decisions need.
     pub(crate) histories: Histories,

@@ -49,7 +49,7 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Randomness for ids and tokens.
     pub entropy: Box<dyn Entropy>,
-    /// What scans that start each other for ever wait before each job.
+    /// What jobs of scans that wake each other wait from the second lap on.
     pub cycle_pause: TimeDelta,
 }
 

@@ -20,6 +20,7 @@ mod contents;
 mod copies;
 mod costly;
 mod crash;
+mod cycles;
 mod demo;
 mod dependency_watch;
 mod disk_full;

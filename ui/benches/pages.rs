@@ -81,6 +81,8 @@ fn job(number: u128) -> Job {
         attempt: None,
         attempts: None,
         not_before: None,
+        causes: Vec::new(),
+        hops: 0,
         started_at: Some(DateTime::UNIX_EPOCH),
         finished_at: Some(DateTime::UNIX_EPOCH),
         runner: Some(RunnerRef {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{ArtifactProgress, Explanation};
+use crate::{ArtifactProgress, Explanation, is_zero};
 
 /// One invocation of a scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,9 +51,17 @@ pub struct Job {
     /// Of a retry: how many jobs there may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// Of a retry, and of scans that start each other for ever: no runner gets it earlier.
+    /// Of a retry, and of scans that wake each other in a circle: no runner gets it earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<DateTime<Utc>>,
+    /// The jobs for whose ends its expression was evaluated when it was made, newest first: successes, or failures if it
+    /// asks for those. They may have been removed since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Uuid>,
+    /// How many jobs stand before it in its chain of causes, of scans that can wake each other. From the second lap on,
+    /// such jobs wait.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hops: u64,
     /// When a runner claimed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,

@@ -66,8 +66,8 @@ pub use source::{Condition, Source, SourceAccess, Tip};
 pub use suspension::{Resume, Resumption, Suspend, SuspendedPart, Suspension, SuspensionStatus};
 pub use token::{CreateToken, CreatedToken, RegenerateToken, Token};
 pub use why::{
-    Clause, CutJob, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, ScanRead, Schedule,
-    UnfinishedJob, Watching, Why,
+    CausedJob, Circle, Clause, CutJob, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord,
+    ScanRead, Schedule, UnfinishedJob, Watching, Why,
 };
 pub use worker::{
     ArtifactPhase, ArtifactProgress, Assignment, Checkout, CompleteJob, Completed, JobFailure,
@@ -93,3 +93,8 @@ pub const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
 
 /// The media type of log records as JSON lines.
 pub const NDJSON_MEDIA_TYPE: &str = "application/x-ndjson";
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+pub(crate) const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

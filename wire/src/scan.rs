@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{JobState, Resumption, Scan, Suspension, Trigger, WorkflowRef};
+use crate::{JobState, Resumption, Scan, Suspension, Trigger, WorkflowRef, is_zero};
 
 /// A scan of an active workflow, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,6 +59,9 @@ pub struct JobLine {
     /// The job that retries it. Absent in what an older daemon wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<Uuid>,
+    /// The jobs whose ends made it, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Uuid>,
     pub created_at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,
@@ -91,9 +94,4 @@ pub struct Slot {
     /// The five fields.
     pub schedule: String,
     pub timezone: String,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::{
     DamagedLines, Explanation, JobState, LogCut, Resumption, RevisionRef, Suspension, Trigger,
+    is_zero,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +36,12 @@ pub struct Why {
     pub dispatch: bool,
     /// Its jobs that are not over, newest first.
     pub unfinished: Vec<UnfinishedJob>,
+    /// Its newest job, if its expression made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<CausedJob>,
+    /// Present while it and others go in a circle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circle: Option<Circle>,
     /// The newest job that is over, if its log was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_job: Option<CutJob>,
@@ -79,7 +86,7 @@ pub struct UnfinishedJob {
     /// Why it has not begun, while it is scheduled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Explanation>,
-    /// Of a retry, and of scans that start each other for ever: no runner gets it earlier.
+    /// Of a retry, and of scans that wake each other in a circle: no runner gets it earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<DateTime<Utc>>,
     /// Of a retry: its place among the jobs that retry one another.
@@ -91,6 +98,26 @@ pub struct UnfinishedJob {
     /// Present if its log was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_cut: Option<LogCut>,
+}
+
+/// A job that an expression made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CausedJob {
+    pub id: Uuid,
+    pub created_at: DateTime<Utc>,
+    /// The jobs for whose ends the expression was evaluated, newest first.
+    pub causes: Vec<Uuid>,
+}
+
+/// Scans that wake each other, with more than a hundred laps of under a minute each behind them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Circle {
+    /// Their names.
+    pub scans: Vec<String>,
+    /// How many such laps.
+    pub laps: u64,
+    /// Their job with most laps that is not over.
+    pub job: Uuid,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -199,11 +226,6 @@ pub struct Clause {
     /// The parts of a combination, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Clause>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// What an expression read of a scan.

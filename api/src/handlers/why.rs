@@ -36,6 +36,11 @@ pub(crate) async fn load_why(me: &Visible, request: &Request) -> Result<wire::Wh
             let own = seen.latest_suspension(key.workflow, Some(&key.scan));
             answer.suspended = seen.suspension(&key).and_then(|it| convert::suspension(it));
             answer.resumed = own.and_then(|it| convert::resumption(it));
+            let circles = seen.circles().into_iter();
+            let mut own = circles.filter(|circle| {
+                circle.workflow.id == key.workflow && circle.scans.contains(&key.scan)
+            });
+            answer.circle = own.next().as_ref().map(convert_why::circle);
         });
     }
     Ok(answer)

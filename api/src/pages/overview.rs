@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::Markup;
-use model::{Reason, Scope};
+use model::{Circle, Reason, Scope};
 use ui::chart::{Bar, Lane};
 use ui::links;
 use ui::pages::{self, Failing, Unfinished};
@@ -16,6 +16,7 @@ use super::frame::Frame;
 use super::runners::server;
 use crate::failure::Failure;
 use crate::handlers::{health, jobs, projects, runners, scans, sources};
+use crate::{convert, convert_why};
 
 /// The longest lists that are looked at: pages of `/v0`.
 const MOST: &str = "200";
@@ -43,6 +44,7 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
         runners: &runners,
         scans: &scans,
         failing: &failing(&scans, &histories),
+        circles: &circles(frame),
         is_cut,
         unfinished: &unfinished,
         counts: counts(frame),
@@ -78,6 +80,19 @@ async fn scans(frame: &Frame<'_>) -> Result<Page<ScanStatus>, Failure> {
     }
     let request = frame.request.asking(&[], &[("limit", MOST)]);
     scans::load_list(frame.me, &request).await
+}
+
+/// The groups of scans that go in a circle, for those who may see them.
+fn circles(frame: &Frame<'_>) -> Vec<(String, wire::Circle)> {
+    if !frame.may(Scope::WorkflowRead) || !frame.may(Scope::JobRead) {
+        return Vec::new();
+    }
+    let named = |circle: &Circle| {
+        let workflow = convert::workflow_ref(&circle.workflow);
+        (links::workflow_name(&workflow), convert_why::circle(circle))
+    };
+    let circles = frame.me.read(|seen| seen.circles());
+    circles.iter().map(named).collect()
 }
 
 /// Whether a scan may have failed since its last success.
@@ -266,6 +281,7 @@ mod tests {
             reason: None,
             runner: None,
             retried_by: None,
+            causes: Vec::new(),
             created_at: chrono::DateTime::UNIX_EPOCH,
             started_at: None,
             finished_at: None,

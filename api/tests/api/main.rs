@@ -20,6 +20,7 @@ mod bodies;
 mod browser;
 mod callers;
 mod client;
+mod cycles;
 mod dispatch;
 mod documented;
 mod entries;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 use wire::{
-    Artifact, ArtifactPhase, ArtifactProgress, Clause, Condition, Diagnostic, Evaluation,
-    Explanation, Input, Job, JobReason, JobState, LedgerCause, LedgerOutcome, LedgerRecord,
-    LogRecord, LogSummary, NewLogRecord, Revision, RevisionRef, Runner, RunnerJob, RunnerRef, Scan,
-    ScanInput, ScanRead, Schedule, Severity, Source, SourceAccess, StaleFile, Step, StepOutcome,
-    StepStatus, Stream, SuspendedPart, Suspension, Tip, Token, Trigger, UnfinishedJob, Watching,
-    Why, Workflow, WorkflowRef,
+    Artifact, ArtifactPhase, ArtifactProgress, CausedJob, Circle, Clause, Condition, Diagnostic,
+    Evaluation, Explanation, Input, Job, JobReason, JobState, LedgerCause, LedgerOutcome,
+    LedgerRecord, LogRecord, LogSummary, NewLogRecord, Revision, RevisionRef, Runner, RunnerJob,
+    RunnerRef, Scan, ScanInput, ScanRead, Schedule, Severity, Source, SourceAccess, StaleFile,
+    Step, StepOutcome, StepStatus, Stream, SuspendedPart, Suspension, Tip, Token, Trigger,
+    UnfinishedJob, Watching, Why, Workflow, WorkflowRef,
 };
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -68,6 +68,8 @@ pub(crate) fn job(state: JobState) -> Job {
         attempt: None,
         attempts: None,
         not_before: None,
+        causes: Vec::new(),
+        hops: 0,
         started_at: Some(at(1)),
         finished_at: state.is_terminal().then(|| at(9)),
         runner: Some(RunnerRef {
@@ -389,6 +391,16 @@ pub(crate) fn why() -> Why {
             attempts: Some(4),
             log_cut: None,
         }],
+        newest: Some(CausedJob {
+            id: id(6),
+            created_at: at(2),
+            causes: vec![id(5), id(4)],
+        }),
+        circle: Some(Circle {
+            scans: vec!["changes".to_owned(), "report".to_owned()],
+            laps: 101,
+            job: id(6),
+        }),
         cut_job: None,
         damaged: Vec::new(),
         records: vec![

@@ -138,6 +138,7 @@ fn scans() -> Vec<ScanStatus> {
     let running = job(JobState::Running);
     let line = JobLine {
         retried_by: None,
+        causes: Vec::new(),
         id: running.id,
         state: running.state,
         trigger: running.trigger,

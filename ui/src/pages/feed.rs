@@ -249,6 +249,7 @@ mod tests {
             reason: Some(reason.to_owned()),
             runner: None,
             retried_by: None,
+            causes: Vec::new(),
             created_at: AT,
             started_at: None,
             finished_at: Some(AT),

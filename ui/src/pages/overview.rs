@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use wire::{
-    Health, HealthStatus, Job, JobLine, JobState, MissingName, Project, Runner, ScanStatus, Slot,
-    Source, SuspendedPart, Suspension,
+    Circle, Health, HealthStatus, Job, JobLine, JobState, MissingName, Project, Runner, ScanStatus,
+    Slot, Source, SuspendedPart, Suspension,
 };
 
 use super::about::health;
@@ -14,8 +14,8 @@ use super::workflows::EXAMPLE;
 use crate::list::{card, empty, table};
 use crate::shell::{Menu, Shell, Visit, heading, region};
 use crate::words::{
-    ago, condition, copy_button, count, explained, grouped, in_future, job_link, retry_sentence,
-    running_for, state, waits_since, with_code,
+    ago, circle_sentence, condition, copy_button, count, explained, grouped, in_future, job_link,
+    retry_sentence, running_for, state, waits_since, with_code,
 };
 use crate::{links, topics};
 
@@ -29,6 +29,8 @@ pub struct Overview<'a> {
     pub scans: &'a [ScanStatus],
     /// Scans that have failed since their last success, and that nothing retries.
     pub failing: &'a [Failing<'a>],
+    /// Groups of scans that go in a circle, each with the name of its workflow.
+    pub circles: &'a [(String, Circle)],
     /// Whether there are too many sources, runners or scans to look at all of them.
     pub is_cut: bool,
     /// The newest jobs that run and the newest that wait.
@@ -218,8 +220,13 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
     let suspended = suspended(page.scans);
     let missing = |project: &Project| project.missing_vars.len() + project.missing_secrets.len();
     let missing: usize = page.projects.iter().map(missing).sum();
-    let all =
-        page.failing.len() + stuck.len() + bad.len() + unheard.len() + suspended.len() + missing;
+    let all = page.failing.len()
+        + page.circles.len()
+        + stuck.len()
+        + bad.len()
+        + unheard.len()
+        + suspended.len()
+        + missing;
     card(
         "needs",
         "Needs you",
@@ -228,6 +235,7 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
             @if all == 0 { (empty(&html! { p { (nothing(visit, is_retrying)) } })) }
             ul.feed {
                 @for one in page.failing { (failing(visit, one)) }
+                @for (workflow, circle) in page.circles { (going_in_a_circle(workflow, circle)) }
                 @for job in stuck { (stuck_job(visit, job)) }
                 @for source in bad { (bad_source(visit, source)) }
                 @for runner in unheard {
@@ -375,6 +383,23 @@ fn failing(visit: &Visit, one: &Failing<'_>) -> Markup {
                 }
             }
             span.muted { (ago(one.newest.finished_at.unwrap_or(one.newest.created_at), visit.now)) }
+        }
+    }
+}
+
+fn going_in_a_circle(workflow: &str, circle: &Circle) -> Markup {
+    html! {
+        li {
+            (condition("failed", "circle"))
+            span {
+                @for (at, scan) in circle.scans.iter().enumerate() {
+                    @if at > 0 { ", " }
+                    a href=(links::scan(workflow, scan)) { (scan) }
+                }
+                " of " (workflow) ": " (job_link(circle.job))
+                span.muted { ": " (circle_sentence(circle)) }
+            }
+            span {}
         }
     }
 }

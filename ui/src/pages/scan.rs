@@ -12,8 +12,8 @@ use super::workflow::starts;
 use crate::list::{card, damaged, empty, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
 use crate::words::{
-    ago, at, attempt, between, count, grouped, in_future, job_link, running_for, state, trigger,
-    waits_for_its_time, what_it_waits_for, with_code,
+    ago, at, attempt, between, causes, circle_sentence, count, grouped, in_future, job_link,
+    running_for, state, trigger, waits_for_its_time, what_it_waits_for, with_code,
 };
 use crate::{links, topics};
 
@@ -163,7 +163,13 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                 @if let Some(gone) = &why.removed_by {
                     p { "Revision " a href=(links::revision(&why.workflow, gone.number)) { (gone.number) } " removed the scan." }
                 }
+                @if let Some(circle) = &why.circle {
+                    p { b { "It goes in a circle" } " with " (circle.scans.len() - 1) " more: " (circle_sentence(circle)) "." }
+                }
                 @for job in &why.unfinished { (unfinished(visit, job)) }
+                @if let Some(newest) = &why.newest {
+                    p { "Its newest job, " (job_link(newest.id)) ", was made " (ago(newest.created_at, visit.now)) " because of " (causes(&newest.causes)) "." }
+                }
                 @if let Some(cut) = &why.cut_job { p.note { "The log of " (job_link(cut.id)) " was cut at its limit." } }
                 @match &why.expr {
                     Some(watching) => {

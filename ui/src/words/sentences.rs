@@ -2,9 +2,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
+use uuid::Uuid;
 use wire::{
-    Clause, Explanation, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord, StepOutcome,
-    Trigger,
+    Circle, Clause, Explanation, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord,
+    StepOutcome, Trigger,
 };
 
 use super::{at, between, bytes, count, explained, job_link, running_for, with_code};
@@ -69,7 +70,28 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
             "."
         },
         (_, Trigger::Cron) => html! { (verb) " by its schedule." },
+        (_, Trigger::Expr) if !job.causes.is_empty() => html! {
+            (verb) " because of " (causes(&job.causes)) ": the expression was true."
+        },
         (_, Trigger::Expr) => html! { (verb) " because its expression became true." },
+    }
+}
+
+/// The jobs whose ends made a job.
+pub fn causes(causes: &[Uuid]) -> Markup {
+    html! {
+        @for (at, cause) in causes.iter().enumerate() {
+            @if at > 0 { @if at + 1 == causes.len() { " and " } @else { ", " } }
+            (job_link(*cause))
+        }
+    }
+}
+
+/// How often a group of scans has gone round, and what to do.
+pub fn circle_sentence(circle: &Circle) -> Markup {
+    html! {
+        (count(circle.laps, "lap", "laps")) " of under a minute. If that is not meant, suspend a scan of them, or let one ask for a result, such as "
+        code { "scans.X.has_news()" }
     }
 }
 

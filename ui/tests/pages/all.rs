@@ -394,6 +394,8 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
         cron: None,
         expr: None,
         unfinished: Vec::new(),
+        newest: None,
+        circle: None,
         cut_job: None,
         ..why(texts)
     };
@@ -550,6 +552,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                     sources: &[],
                     runners: &[],
                     scans: &[],
+                    circles: &[],
                     failing: &[],
                     is_cut: false,
                     unfinished: &[],

@@ -221,6 +221,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                     sources: &[source(texts), unread_source(texts)],
                     runners: &[runner(texts, true), runner(texts, false)],
                     scans: &[failed.clone(), scan_status(texts, None)],
+                    circles: &[(texts.text("infra/net/recon"), circle(texts))],
                     failing: &[
                         Failing {
                             scan: &failed,

@@ -263,6 +263,14 @@ fn unfinished(job: &Job) -> UnfinishedJob {
     }
 }
 
+pub(crate) fn circle(texts: Texts) -> Circle {
+    Circle {
+        scans: vec![texts.text("probe"), texts.text("report")],
+        laps: 101,
+        job: id(3),
+    }
+}
+
 pub(crate) fn why(texts: Texts) -> Why {
     Why {
         workflow: texts.text("infra/net/recon"),
@@ -295,6 +303,12 @@ pub(crate) fn why(texts: Texts) -> Why {
                 ..job(texts, 3, JobState::Running)
             }),
         ],
+        newest: Some(CausedJob {
+            id: id(3),
+            created_at: ago(260),
+            causes: vec![id(2), id(1)],
+        }),
+        circle: Some(circle(texts)),
         cut_job: Some(CutJob {
             id: id(2),
             log_cut: LogCut {

@@ -145,6 +145,8 @@ pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
         attempt: None,
         attempts: None,
         not_before: None,
+        causes: Vec::new(),
+        hops: 0,
         started_at: started.then(|| ago(252)),
         finished_at: state.is_terminal().then(|| ago(12)),
         runner: started.then(|| RunnerRef {

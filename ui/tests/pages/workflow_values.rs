@@ -136,6 +136,7 @@ pub(crate) fn job_line(texts: Texts, number: u128, state: JobState) -> JobLine {
         reason: Some(texts.text("steps_succeeded")),
         runner: Some(texts.text("north-1")),
         retried_by: None,
+        causes: Vec::new(),
         created_at: ago(4_000),
         started_at: Some(ago(3_990)),
         finished_at: Some(ago(3_900)),

@@ -1,5 +1,7 @@
 //! Finds scans that start each other for ever, because nothing that their expressions ask for depends on a result.
 
+use std::collections::HashMap;
+
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
 use super::Expression;
@@ -10,22 +12,53 @@ use super::reach::scan_of;
 use super::same::parts;
 
 /// The cycles among scans, which are given by name and `on.expr`. A cycle is a list of places. An expression that asks
-/// for a result in every alternative may end its cycle, so the scan is in none.
+/// for a result in every alternative, or for a success of a scan outside, may end its cycle, so its scan is in none.
 pub(crate) fn endless(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> {
-    let going_on: Vec<_> = scans
+    let places: HashMap<&str, usize> = scans
         .iter()
-        .map(|(name, expr)| (*name, expr.filter(|expr| goes_on(expr))))
+        .enumerate()
+        .map(|(at, (name, _))| (*name, at))
         .collect();
+    let mut named_by: Vec<Vec<usize>> = vec![Vec::new(); scans.len()];
+    for (at, (_, expr)) in scans.iter().enumerate() {
+        let names = expr.iter().flat_map(|expr| &expr.references().scans);
+        for other in names.filter_map(|name| places.get(name.as_str())) {
+            if let Some(named_by) = named_by.get_mut(*other) {
+                named_by.push(at);
+            }
+        }
+    }
+    let mut going_on = scans.to_vec();
+    // A scan that does not go on drops out, and may take those along that name it.
+    let mut pending: Vec<usize> = (0..scans.len()).collect();
+    while let Some(at) = pending.pop() {
+        let Some((own, Some(expr))) = going_on.get(at).copied() else {
+            continue;
+        };
+        let goes_on_too = |name: &str| {
+            let place = places.get(name).and_then(|place| going_on.get(*place));
+            place.is_some_and(|(_, expr)| expr.is_some())
+        };
+        let is_woken = expr.references().is_woken_by_any()
+            || expr
+                .references()
+                .scans
+                .iter()
+                .any(|name| name != own && goes_on_too(name));
+        if is_woken && can_be(true, expr.program().expression(), &goes_on_too) {
+            continue;
+        }
+        if let Some((_, expr)) = going_on.get_mut(at) {
+            *expr = None;
+        }
+        pending.extend(named_by.get(at).into_iter().flatten());
+    }
     groups(&going_on)
 }
 
-fn goes_on(expression: &Expression) -> bool {
-    can_be(true, expression.program().expression())
-}
-
-/// Whether a condition can have this value again and again while no result changes. What is not known counts as a
-/// result. Recursive; the depth of the tree was limited before.
-fn can_be(wanted: bool, node: &IdedExpr) -> bool {
+/// Whether a condition can have this value again and again while no result changes, if these scans succeed again and
+/// again. What is not known counts as a result. Recursive; the depth of the tree was limited before.
+fn can_be(wanted: bool, node: &IdedExpr, succeeds: &impl Fn(&str) -> bool) -> bool {
     if !any_part(node, is_scans) {
         return match &node.expr {
             Expr::Literal(LiteralValue::Boolean(value)) => *value.inner() == wanted,
@@ -36,6 +69,7 @@ fn can_be(wanted: bool, node: &IdedExpr) -> bool {
     let Expr::Call(call) = &node.expr else {
         return wanted && reads_only_success(node);
     };
+    let can_be = |wanted: bool, part: &IdedExpr| can_be(wanted, part, succeeds);
     match (call.func_name.as_str(), call.args.as_slice()) {
         (operators::LOGICAL_AND | operators::LOGICAL_OR, _) => {
             let mut parts = parts(node).into_iter();
@@ -50,7 +84,10 @@ fn can_be(wanted: bool, node: &IdedExpr) -> bool {
             (can_be(true, condition) && can_be(wanted, yes))
                 || (can_be(false, condition) && can_be(wanted, no))
         }
-        ("is_available", _) => wanted,
+        ("is_available", _) => {
+            let scan = call.target.as_deref().and_then(scan_of);
+            wanted && scan.is_none_or(succeeds)
+        }
         (operator, [size, bound]) if is_size(size) && !any_part(bound, is_scans) => {
             stays(operator) == Some(wanted)
         }
@@ -169,7 +206,33 @@ mod tests {
         let two = [("a", b), ("c", d), ("b", a), ("d", c)];
         assert_eq!(found(&two), ["a b", "c d"]);
         assert_eq!(found(&[("a", b), ("b", c), ("c", a)]), ["a b c"]);
-        // The cases of which the daemon ran away.
+        let either = format!("{b} || {c}");
+        assert_eq!(found(&[("a", &either), ("b", a), ("c", "")]), ["a b"]);
+        let own = format!("({a} && {b}) && true");
+        assert_eq!(found(&[("a", &own), ("b", a)]), ["a b"]);
+        // `c` succeeds no more often than somebody starts it.
+        let both = format!("{b} && {c}");
+        let none: [&str; 0] = [];
+        assert_eq!(found(&[("a", &both), ("b", a), ("c", "")]), none);
+        assert_eq!(
+            found(&[
+                ("a", &both),
+                ("b", a),
+                ("c", "size(scans.d) > 0"),
+                ("d", "")
+            ]),
+            none
+        );
+        // What follows from what drops out drops out as well.
+        let diff = "scans.c.has_diff()";
+        let of_all = format!("{a} && {c}");
+        assert_eq!(found(&[("a", b), ("b", &of_all), ("c", b)]), ["a b c"]);
+        assert_eq!(
+            found(&[("a", b), ("b", &of_all), ("c", "scans.b.has_diff()")]),
+            none
+        );
+        assert_eq!(found(&[("a", b), ("b", diff), ("c", b)]), none);
+        // The files with which the daemon ran away.
         assert_eq!(
             found(&[("a", ""), ("b", "true"), ("c", "vars.X == '1'")]),
             ["b c"]
@@ -188,6 +251,7 @@ mod tests {
             ("false", false),
             ("scans.b.is_available()", true),
             ("!scans.b.is_available()", false),
+            ("scans.outside.is_available()", false),
             ("scans[vars.X].is_available()", true),
             ("vars.GO == '1' && scans.b.is_available()", true),
             ("scans.b.is_available() && scans.b.has_diff()", false),
@@ -221,7 +285,8 @@ mod tests {
             ("scans.b[0].id == scans.b[1].id", false),
         ] {
             let expression = Expression::parse(expr, crate::expression::Site::Trigger).unwrap();
-            assert_eq!(goes_on(&expression), expected, "{expr}");
+            let node = expression.program().expression();
+            assert_eq!(can_be(true, node, &|scan| scan == "b"), expected, "{expr}");
         }
     }
 }

@@ -71,7 +71,7 @@ impl Reader<'_> {
         let span = self.expr_span(first);
         self.report
             .warning(span, Code::EndlessCycle, message)
-            .hint("ask for a result, such as `scans.X.has_diff()`, in one of the expressions, or start one of the scans by `cron`");
+            .hint("ask for a result, such as `scans.X.has_news()`, in one of the expressions, or start one of the scans by `cron`");
     }
 
     fn start(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use wire::{Artifact, ArtifactProgress, Job, LogSummary, Step};
 
 use crate::follow::cut_at;
-use crate::table::{Fields, Table, bytes, short_commit, time, time_or_dash};
+use crate::table::{Fields, Table, bytes, ids, short_commit, time, time_or_dash};
 
 pub(super) fn text(job: &Job) -> String {
     let revision = &job.revision;
@@ -42,6 +42,7 @@ pub(super) fn text(job: &Job) -> String {
         .add_some("retry of", job.retry_of.map(|job| job.to_string()))
         .add_some("attempt", attempt(job))
         .add_some("not before", job.not_before.as_ref().map(time))
+        .add_some("because of", ids(&job.causes))
         .add_some("retried by", job.retried_by.map(|job| job.to_string()))
         .add_some("runner", job.runner.as_ref().map(|runner| &runner.name))
         .add("created", time(&job.created_at))

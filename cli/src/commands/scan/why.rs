@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::follow::cut_at;
 use crate::session::Session;
 use crate::suspension;
-use crate::table::{Fields, short_commit, time};
+use crate::table::{Fields, ids, short_commit, time};
 use crate::untrusted::clean;
 
 /// The state of a scan that may start jobs, unless it is suspended.
@@ -100,6 +100,20 @@ fn text(why: &Why) -> String {
         .add_some(
             "not over",
             (!unfinished.is_empty()).then(|| unfinished.join(", ")),
+        )
+        .add_some(
+            "newest",
+            why.newest.as_ref().and_then(|job| {
+                let (at, causes) = (time(&job.created_at), ids(&job.causes)?);
+                Some(format!("{}, made {at} because of {causes}", job.id))
+            }),
+        )
+        .add_some(
+            "circle",
+            why.circle.as_ref().map(|circle| {
+                let (laps, scans) = (circle.laps, circle.scans.join(", "));
+                format!("{laps} laps of under a minute each, of the scans {scans}")
+            }),
         )
         .add_some(
             "log",

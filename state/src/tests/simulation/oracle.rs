@@ -1,6 +1,7 @@
 //! What must hold after every step, by a record that the simulation keeps itself.
 
 mod jobs;
+mod laps;
 mod processed;
 mod slots;
 mod successes;

@@ -57,8 +57,8 @@ scans:
 ",
 ];
 
-/// A cycle, and a scan whose expression names the scan itself.
-const CYCLE: [&str; 2] = [
+/// A group of two scans in all versions, and a scan whose expression names the scan itself.
+const CYCLE: [&str; 3] = [
     "
 scans:
   left: {on: {dispatch: {}, expr: scans.right.is_available()}, retry: {attempts: 2, backoff: 5s}, steps: [{run: x}]}
@@ -70,7 +70,15 @@ scans:
   left: {on: {dispatch: {}, expr: scans.right.is_available()}, overlap: queue, steps: [{run: x}]}
   right: {on: {expr: scans.left.is_available()}, overlap: replace, steps: [{run: x}]}
 ",
+    "
+scans:
+  left: {on: {dispatch: {}, expr: \"scans.right.exists(j, j.state == 'succeeded')\"}, steps: [{run: x}]}
+  right: {on: {dispatch: {}, expr: size(scans.left) >= 0}, retry: {attempts: 2, backoff: 5s}, steps: [{run: x}]}
+",
 ];
+
+/// The scans of the file `cycle` that can wake each other.
+const GROUP: [&str; 2] = ["left", "right"];
 
 /// Schedules that differ in what they do with missed slots.
 const CRON: [&str; 2] = [
@@ -176,6 +184,12 @@ pub(super) fn woken_by(scan: &ScanKey) -> impl Iterator<Item = ScanKey> {
 pub(super) fn reader_and_read() -> (ScanKey, ScanKey) {
     let [followed, ..] = &*FILES;
     (followed.key("reader"), followed.key("produce"))
+}
+
+/// How many scans the group of a scan has, if it is in one.
+pub(super) fn group_of(scan: &ScanKey) -> Option<u64> {
+    let is_in_cycle = files()[1].id == scan.workflow;
+    (is_in_cycle && GROUP.contains(&scan.scan.as_str())).then_some(GROUP.len() as u64)
 }
 
 /// What a file is at the tip.

@@ -9,7 +9,8 @@ use crate::list::{card, empty};
 use crate::pages::clause::evaluation;
 use crate::shell::Visit;
 use crate::words::{
-    at, between, bytes, cause, count, icon, in_future, job_link, running_for, step_state, with_code,
+    at, between, bytes, cause, causes, count, icon, in_future, job_link, running_for, step_state,
+    with_code,
 };
 use crate::{form, links};
 
@@ -119,6 +120,9 @@ pub(super) fn why(page: &JobPage<'_>) -> Markup {
                         @if let Some(read) = &record.evaluation { (evaluation(read)) }
                     }
                     None => {
+                        @if !job.causes.is_empty() {
+                            p { "Because of " (causes(&job.causes)) ", before " (at(job.created_at)) "." }
+                        }
                         @if let Some(who) = &job.dispatched_by {
                             p { "Dispatched by " b { (who) } " at " (at(job.created_at)) "." }
                         }

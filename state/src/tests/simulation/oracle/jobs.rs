@@ -54,6 +54,7 @@ impl Oracle {
         self.note_successes(state, succeeded);
         for job in &seen {
             self.check_retry_of(job, now);
+            self.check_place(job, now);
             if self.jobs[&job.id].ended == Some(self.look) {
                 self.check_retried(state, job, now);
             }

@@ -1,14 +1,14 @@
 //! The newest finished jobs of a scan, for expressions that read jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
 
 use crate::history::HistoryLine;
 use crate::{EndState, JobId};
 
-/// The finished jobs of a scan that expressions can read: the newest that were not skipped, and the newest successes.
-/// They are read from the history at first use and kept up to date from then on.
+/// The finished jobs of a scan that expressions can read: the newest that were not skipped, the newest successes, and those
+/// that ended last. They are read from the history at first use and kept up to date from then on.
 #[derive(Debug, Clone, Default)]
 pub struct Recent {
     lines: BTreeMap<JobId, HistoryLine>,
@@ -21,19 +21,27 @@ impl Recent {
             return;
         }
         self.lines.insert(line.id, line);
-        let newest = self.lines.keys().rev().take(HISTORY_JOBS);
-        let successes = self
-            .lines
-            .values()
-            .rev()
-            .filter(|line| line.state == EndState::Succeeded)
-            .map(|line| &line.id)
-            .take(HISTORY_SUCCESSES);
-        if self.lines.len() > HISTORY_JOBS + HISTORY_SUCCESSES {
-            let kept: std::collections::BTreeSet<JobId> =
-                newest.chain(successes).copied().collect();
-            self.lines.retain(|id, _| kept.contains(id));
+        if self.lines.len() <= HISTORY_JOBS + 2 * HISTORY_SUCCESSES {
+            return;
         }
+        let is_success = |line: &&HistoryLine| line.state == EndState::Succeeded;
+        let successes = || self.lines.values().rev().filter(is_success);
+        // `last_success()` is the one that ended last, however long it ran.
+        let mut by_end: Vec<_> = successes()
+            .map(|line| (line.finished_at, line.id))
+            .collect();
+        by_end.sort_unstable();
+        let kept: BTreeSet<JobId> = (self.lines.keys().rev().copied().take(HISTORY_JOBS))
+            .chain(successes().map(|line| line.id).take(HISTORY_SUCCESSES))
+            .chain(
+                by_end
+                    .iter()
+                    .rev()
+                    .map(|(_, id)| *id)
+                    .take(HISTORY_SUCCESSES),
+            )
+            .collect();
+        self.lines.retain(|id, _| kept.contains(id));
     }
 
     /// Forgets a job that was removed. False if expressions can now read an older job that is not in memory.
@@ -74,7 +82,7 @@ mod tests {
             .iter()
             .filter(|line| line.state == EndState::Failed)
             .count();
-        assert!((HISTORY_JOBS..=HISTORY_JOBS + HISTORY_SUCCESSES).contains(&failed));
+        assert!((HISTORY_JOBS..=HISTORY_JOBS + 2 * HISTORY_SUCCESSES).contains(&failed));
         assert_eq!(kept[0].id, line(298, EndState::Failed).id);
         let successes: Vec<JobId> = kept
             .iter()
@@ -88,5 +96,22 @@ mod tests {
                 line(2, EndState::Succeeded).id
             ]
         );
+    }
+
+    #[test]
+    fn a_success_that_ran_long_stays_though_many_newer_jobs_have_ended_before_it() {
+        let mut recent = Recent::default();
+        for number in 2..300 {
+            recent.add(line(number, EndState::Succeeded));
+        }
+        let long = HistoryLine {
+            finished_at: crate::Timestamp::MAX_UTC,
+            ..line(1, EndState::Succeeded)
+        };
+        recent.add(long.clone());
+        for number in 300..600 {
+            recent.add(line(number, EndState::Failed));
+        }
+        assert_eq!(recent.lines().last().map(|line| line.id), Some(long.id));
     }
 }

@@ -40,11 +40,7 @@ fn the_most_triggers_of_a_file_fit_into_their_record() {
     const SCHEDULE: &str = "cron: '*/5 0-23 * * *', timezone: America/Argentina/ComodRivadavia";
     let scan = |number: usize| {
         let read = usize::from(number == 0);
-        let method = if number % 2 == 0 {
-            "is_available"
-        } else {
-            "has_news"
-        };
+        let method = ["is_available", "has_news"][number % 2];
         let expr = format!("scans.s{read:05}.{method}() && vars.A != '\\\"Zoë\\\"'");
         format!("  s{number:05}: {{on: {{{SCHEDULE}, expr: \"{expr}\"}}, steps: [{{run: ls}}]}}\n")
     };

@@ -25,6 +25,7 @@ impl Simulation {
                 (0, "produce"),
                 (0, "always"),
                 (0, "reader"),
+                (0, "reader"),
                 (1, "left"),
                 (1, "itself"),
             ];

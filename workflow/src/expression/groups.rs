@@ -105,14 +105,18 @@ fn visit(edges: &[Vec<usize>], start: usize, seen: &mut [bool], found: &mut Vec<
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::expression::Site;
 
+    type Find = fn(&[(&str, Option<&Expression>)]) -> Vec<Vec<usize>>;
+
+    /// Scans, and the groups among them.
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
+
     /// The groups of scans that are given by name and expression; an empty text stands for none.
-    pub(in crate::expression) fn named(
-        scans: &[(&str, &str)],
-        find: fn(&[(&str, Option<&Expression>)]) -> Vec<Vec<usize>>,
-    ) -> Vec<String> {
+    pub(in crate::expression) fn named(scans: &[(&str, &str)], find: Find) -> Vec<String> {
         let parsed: Vec<(&str, Option<Expression>)> = scans
             .iter()
             .map(|(name, text)| {
@@ -139,7 +143,7 @@ pub(super) mod tests {
             "size(scans.c) > 3",
         );
         let of_two = format!("{a} || {b}");
-        let cases: [(&[(&str, &str)], &[&str]); 11] = [
+        let cases: [Case<'_>; 11] = [
             (&[("a", ""), ("b", a), ("c", b)], &[]),
             (&[("a", b), ("b", a)], &["a b"]),
             (&[("a", b), ("b", a), ("c", a)], &["a b"]),
@@ -209,26 +213,24 @@ pub(super) mod tests {
                     && !texts[to].is_empty()
                     && (texts[to] == "true" || texts[to].contains(&format!("scans.s{from}.")))
             };
-            let mut reaches = vec![vec![false; count]; count];
+            let pairs = || (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+            let mut reaches: BTreeSet<(usize, usize)> = BTreeSet::new();
             for _ in 0..count {
-                for from in 0..count {
-                    for to in 0..count {
-                        reaches[from][to] |= wakes(from, to)
-                            || (0..count).any(|over| reaches[from][over] && wakes(over, to));
-                    }
-                }
+                let known = reaches.clone();
+                reaches.extend(pairs().filter(|(from, to)| {
+                    let through = |over| known.contains(&(*from, over)) && wakes(over, *to);
+                    wakes(*from, *to) || (0..count).any(through)
+                }));
             }
             let found = named(&scans, groups);
-            for from in 0..count {
-                for to in (0..count).filter(|to| *to != from) {
-                    let both = reaches[from][to] && reaches[to][from];
-                    let is_in =
-                        |group: &String, at: usize| group.split(' ').any(|name| name == names[at]);
-                    let together = found
-                        .iter()
-                        .any(|group| is_in(group, from) && is_in(group, to));
-                    assert_eq!(together, both, "{scans:?} {found:?}");
-                }
+            for (from, to) in pairs().filter(|(from, to)| from != to) {
+                let both = reaches.contains(&(from, to)) && reaches.contains(&(to, from));
+                let is_in =
+                    |group: &String, at: usize| group.split(' ').any(|name| name == names[at]);
+                let together = found
+                    .iter()
+                    .any(|group| is_in(group, from) && is_in(group, to));
+                assert_eq!(together, both, "{scans:?} {found:?}");
             }
         }
     }

@@ -223,6 +223,10 @@ pub const CLOCK_JUMP: TimeDelta = TimeDelta::hours(1);
 /// visible, and each time all the records are written.
 pub const CLOCK_LAG: TimeDelta = TimeDelta::minutes(1);
 
+/// A jump that expiry times have not followed yet is noted again after this time. The next process takes the newer of
+/// the two clocks for its own as soon as it has come so far: the younger the note, the longer may the daemon be down.
+pub const CLOCK_NOTE: TimeDelta = TimeDelta::minutes(10);
+
 /// Clocks by which stored expiry times were set that one record knows. Each jump that is followed adds one, and it goes
 /// once all these times are stored anew; so there are more only if that fails again and again.
 pub const CLOCKS: usize = 16;

@@ -109,10 +109,9 @@ impl Handle {
             self.follow_clock_at_once().await;
             return;
         }
-        let is_noted = self.state().read(|world| {
-            let by = self.now() - self.time(world);
-            world.is_noted(by)
-        });
+        let is_noted = self
+            .state()
+            .read(|world| world.is_noted(self.now(), self.time(world)));
         if !is_noted {
             let problem = "a jump of the clock cannot be noted: after a crash now, ends of jobs and tokens may be off by it";
             self.store_clocks(NoteClocks, problem).await;

@@ -132,6 +132,12 @@ impl Reconciler {
         self.handle.clone()
     }
 
+    /// Ends the tasks as a crash would.
+    #[cfg(test)]
+    pub(crate) async fn crash(mut self) {
+        self.tasks.shutdown().await;
+    }
+
     /// Answers held polls without a message, ends the tasks, and then ends the fetches that they leave behind.
     pub async fn stop(mut self) {
         self.handle.drain();

@@ -424,6 +424,20 @@ impl House {
         closed(closing).await;
     }
 
+    /// Ends everything without what a stop does.
+    pub(crate) async fn crash(self) {
+        let Self {
+            handle,
+            reconciler,
+            closing,
+            clock: _,
+            defect: _,
+        } = self;
+        reconciler.crash().await;
+        drop(handle);
+        closed(closing).await;
+    }
+
     /// Waits until the published world is as expected.
     pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&World) -> bool) {
         let mut changes = self.handle.state().changed();

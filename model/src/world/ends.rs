@@ -17,7 +17,7 @@ use super::World;
 use crate::change::Change;
 use crate::clocks::Clocks;
 use crate::job::JobState;
-use crate::limits::{CLOCK_LAG, CLOCKS};
+use crate::limits::{CLOCK_LAG, CLOCK_NOTE, CLOCKS};
 use crate::runner::Session;
 use crate::token::Token;
 use crate::{Holder, JobId, Timestamp};
@@ -116,14 +116,15 @@ impl World {
         self.ends.noted.as_ref()
     }
 
-    /// Whether the disk says how far the wall clock is ahead of the world's time: `by`.
-    pub fn is_noted(&self, by: TimeDelta) -> bool {
-        let noted = self.ends.noted.as_ref().map(|clocks| {
-            let reading = clocks.readings.get(&self.ends.clock)?;
-            Some(clocks.wall - *reading)
-        });
-        let noted = noted.unwrap_or(Some(TimeDelta::zero()));
-        noted.is_some_and(|noted| (by - noted).abs() < CLOCK_LAG)
+    /// Whether the disk says how far the wall clock is ahead of the world's time, and has done so for a short time only.
+    pub fn is_noted(&self, wall: Timestamp, time: Timestamp) -> bool {
+        let Some(clocks) = &self.ends.noted else {
+            return (wall - time).abs() < CLOCK_LAG;
+        };
+        clocks.readings.get(&self.ends.clock).is_some_and(|noted| {
+            let moved = (wall - time) - (clocks.wall - *noted);
+            moved.abs() < CLOCK_LAG && time - *noted < CLOCK_NOTE
+        })
     }
 
     /// Whether there are stored expiry times that were set by an earlier clock than the world's time.

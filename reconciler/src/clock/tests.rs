@@ -131,6 +131,81 @@ async fn a_clock_that_was_wrong_at_the_start_moves_no_end_that_was_right() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_crash_within_the_hour_after_a_jump_ends_nothing() {
+    let _frozen = freeze();
+    let hour = Duration::from_secs(3_600);
+    for by in [5, -5, 400 * 24, -400 * 24].map(TimeDelta::hours) {
+        // The clock stays as it was set, or is as wrong as before.
+        for stays in [true, false] {
+            let folder = TempDir::new().unwrap();
+            let house = House::open(&folder, 0, Vec::new()).await;
+            let workflow = house.activate("a").await;
+            let (runner, secret) = house.register("r", 1).await;
+            let worker = house.run(runner, workflow, "plain").await;
+            let made = create_token(&house).await;
+            house.clock.jump(by);
+            // Any look notices it, and wakes the task that notes it.
+            assert!(house.handle.clock_trouble().is_some());
+            house
+                .until("the jump to be noted", |world| world.clocks().is_some())
+                .await;
+            house.crash().await;
+
+            let minute = 60;
+            let start = if stays { by.num_seconds() } else { 0 } + minute;
+            let house = House::open(&folder, start, Vec::new()).await;
+            let is_well = async |house: &House, passed: TimeDelta| {
+                look_at_deadlines(house).await;
+                assert!(house.handle.runner(secret.hash()).is_some(), "{by}");
+                let found = house.handle.worker(worker.job().id, worker.token());
+                found.await.unwrap();
+                let (token, is_valid) = token(house, made.id);
+                let left = token.expires_at.unwrap() - house.handle.steady();
+                assert!(
+                    is_valid && left == TimeDelta::days(1) - passed,
+                    "{by} {left}"
+                );
+            };
+            let passed = TimeDelta::seconds(minute);
+            is_well(&house, passed).await;
+            // It is doubted for an hour more. Nothing is deleted, and the note stays.
+            assert!(house.handle.ages().is_none());
+            assert!(house.handle.state().read(|world| world.clocks().is_some()));
+            for _ in 0..61 {
+                house.handle.heard(runner.runner());
+                pass(&house, hour / 60).await;
+            }
+            house
+                .until("the note to go", |world| world.clocks().is_none())
+                .await;
+            is_well(&house, passed + TimeDelta::minutes(61)).await;
+            house.close().await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_jump_that_cannot_be_noted_is_noted_later() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    // A folder in the place of the file that the commit would write.
+    let file = folder.path().join("state/clock.json");
+    std::fs::create_dir(&file).unwrap();
+    house.clock.jump(TimeDelta::hours(5));
+    assert!(house.handle.ages().is_none());
+    while house.handle.jumps().rests_until.is_none() {
+        tokio::task::yield_now().await;
+    }
+    std::fs::remove_dir(&file).unwrap();
+    pass(&house, Duration::from_secs(31)).await;
+    house
+        .until("the jump to be noted", |world| world.clocks().is_some())
+        .await;
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_end_that_could_not_be_stored_is_stored_later() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();

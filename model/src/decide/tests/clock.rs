@@ -10,7 +10,9 @@ use crate::decide::{
     CreateRegistration, CreateToken, EndSessions, FollowClock, ForgetClocks, KeepEnd, NoteClocks,
     NoteUse,
 };
-use crate::limits::{CLOCKS, IDEMPOTENCY, REGISTRATION, RUNNER_SESSION, WORKER_SESSION};
+use crate::limits::{
+    CLOCK_NOTE, CLOCKS, IDEMPOTENCY, REGISTRATION, RUNNER_SESSION, WORKER_SESSION,
+};
 use crate::testing::{House, NIGHTLY};
 use crate::{Change, IdempotencyKey, Scope, Timestamp, WorkflowId};
 
@@ -163,23 +165,31 @@ fn a_jump_is_noted_with_both_readings_until_every_end_has_followed_it() {
     let mut house = House::new();
     begin(&mut house);
     let (five, start) = (TimeDelta::hours(5), house.steady());
+    let is_noted = |house: &House| {
+        let time = house.world.time(house.steady());
+        house.world.is_noted(house.now, time)
+    };
+    assert!(is_noted(&house), "there is nothing to note");
     house.jump(five);
-    assert!(!house.world.is_noted(five), "nothing is noted yet");
+    assert!(!is_noted(&house));
     house.run(NoteClocks).unwrap();
-    assert!(house.world.is_noted(five));
+    assert!(is_noted(&house));
     let noted = house.world.clocks().unwrap();
     assert_eq!(noted.wall, start + five);
     assert_eq!(noted.readings.values().collect::<Vec<_>>(), [&start]);
-    // It is undone, and done again.
+    // It is undone, and done again. In the end the note is old.
     house.jump(-five);
-    assert!(!house.world.is_noted(TimeDelta::zero()));
+    assert!(!is_noted(&house));
     house.jump(five);
+    assert!(is_noted(&house));
+    house.pass(CLOCK_NOTE);
+    assert!(!is_noted(&house));
 
     house.run(FollowClock).unwrap();
     let noted = house.world.clocks().unwrap();
     assert_eq!(noted.wall, house.now);
     let readings: Vec<_> = noted.readings.values().collect();
-    assert_eq!(readings, [&start, &(start + five)]);
+    assert_eq!(readings, [&(house.now - five), &house.now]);
     assert!(house.world.has_earlier_clocks());
     for holder in house.world.holders() {
         house.run(KeepEnd { holder }).unwrap();

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use model::decide::{
     Command, Consider, Considered, EndJob, Evaluate, Evaluated, ExplainedTrigger, Fire,
-    FollowClock, KeepEnd, Loss, RecordTip,
+    FollowClock, ForgetClocks, KeepEnd, Loss, NoteClocks, RecordTip,
 };
 use model::limits::TIMEOUT_END;
-use model::{Clock, Job, JobId, JobState, RunnerId, ScanKey, Timestamp, TokenHash, Turns, World};
+use model::{Clock, Job, JobId, JobState, RunnerId, ScanKey, Timestamp, TokenHash, Turns};
 use store::memory::MemoryStore;
 use tokio::task::{JoinHandle, JoinSet};
 use workflow::Sandbox;
@@ -70,6 +70,13 @@ impl Daemon {
         let crate::state::Opened {
             state, committer, ..
         } = opened.unwrap();
+        // A jump that the last process has noted is doubted anew.
+        let is_doubted = state.read(|world| world.clocks().is_some());
+        let doubted_until = if is_doubted {
+            time.steady() + HOUR
+        } else {
+            i64::MIN
+        };
         Self {
             state,
             committer: tokio::spawn(committer.run()),
@@ -85,7 +92,7 @@ impl Daemon {
             evaluated: HashMap::new(),
             admitted: Vec::new(),
             seen_set_by: time.set_by(),
-            doubted_until: i64::MIN,
+            doubted_until,
             look_due: true,
             has_failed: false,
         }
@@ -187,25 +194,56 @@ impl Daemon {
         self.look_due = self.submit(tip).await.is_err();
     }
 
-    /// Moves the ends by a jump of the clock, once it is trusted.
+    /// Moves the ends by a jump of the clock, once it is trusted. Until then it is noted.
     pub(super) async fn mind_clock(&mut self) {
         let set_by = self.time.set_by();
         if (set_by - self.seen_set_by).abs() >= HOUR {
             self.doubted_until = self.time.steady() + HOUR;
+            self.seen_set_by = set_by;
         }
-        self.seen_set_by = set_by;
-        let lag = (self.time.wall() - self.world_time()).num_milliseconds();
-        if lag.abs() >= MINUTE && self.time.steady() >= self.doubted_until {
+        let (wall, time) = (self.time.wall(), self.world_time());
+        if self.time.steady() >= self.doubted_until {
             self.follow_clock().await;
+        } else if !self.state.read(|world| world.is_noted(wall, time)) {
+            drop(self.submit(NoteClocks).await);
         }
     }
 
     async fn follow_clock(&mut self) {
-        if self.submit(FollowClock).await.is_ok() {
-            let holders = self.state.read(World::holders).into_iter();
-            let keep = holders.map(|holder| KeepEnd { holder }).collect();
-            self.submit_all(keep).await;
+        let lag = (self.time.wall() - self.world_time()).num_milliseconds();
+        if lag.abs() >= MINUTE && self.submit(FollowClock).await.is_err() {
+            return;
         }
+        let (is_noted, holders) = self.state.read(|world| {
+            let holders = world.has_earlier_clocks().then(|| world.holders());
+            (world.clocks().is_some(), holders.unwrap_or_default())
+        });
+        let keep = holders.into_iter().map(|holder| KeepEnd { holder });
+        let kept = self.submit_all(keep.collect()).await;
+        if is_noted && kept.iter().all(|(_, kept)| kept.is_ok()) {
+            drop(self.submit(ForgetClocks).await);
+        }
+    }
+
+    /// Whether a process that starts now cannot mistake what the clock has done. A difference of less than an hour is no
+    /// jump, and is not told from the time that passes.
+    pub(super) fn is_sure_of_clock(&self) -> bool {
+        let (wall, time) = (self.time.wall(), self.world_time());
+        self.state.read(|world| {
+            let noted = world.clocks();
+            let mut known: Vec<Timestamp> = noted
+                .iter()
+                .flat_map(|clocks| clocks.readings.values().copied().chain([clocks.wall]))
+                .collect();
+            known.sort();
+            let distances = known
+                .windows(2)
+                .map(|two| (two[1] - two[0]).num_milliseconds());
+            let mut distances = distances.chain([(wall - time).num_milliseconds().abs()]);
+            let is_told =
+                (wall - time).num_milliseconds().abs() < MINUTE || world.is_noted(wall, time);
+            is_told && distances.all(|by| by < MINUTE || by >= HOUR)
+        })
     }
 
     /// Ends jobs whose deadline has passed, and those that wait and are not wanted any more.

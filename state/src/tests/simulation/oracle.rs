@@ -4,14 +4,16 @@ mod jobs;
 mod laps;
 mod processed;
 mod slots;
+mod spans;
 mod successes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use model::{
-    Job, JobId, JobState, LedgerRecord, Outcome, Reason, ScanHead, ScanKey, Timestamp, TokenHash,
-    Trigger, WorkflowId, WorkflowStatus, World,
+    Holder, Job, JobId, JobState, LedgerRecord, Outcome, Reason, ScanHead, ScanKey, Timestamp,
+    TokenHash, Trigger, WorkflowId, WorkflowStatus, World,
 };
 use store::Reader;
 use store::memory::MemoryStore;
@@ -84,6 +86,8 @@ pub(super) struct Oracle {
     dispatched: BTreeSet<JobId>,
     /// When the clock was set last.
     clock_set: i64,
+    /// What was left of each span, and when.
+    left: HashMap<Holder, (i64, TimeDelta)>,
     pub(super) successes: usize,
 }
 
@@ -126,7 +130,10 @@ impl Oracle {
             let live: Vec<Arc<Job>> = world.jobs().cloned().collect();
             (heads, live)
         });
-        state.read(|world| self.look_at_scans(world, now));
+        state.read(|world| {
+            self.look_at_scans(world, now);
+            self.check_spans(world, now);
+        });
         let mut news: BTreeMap<ScanKey, News> = BTreeMap::new();
         for head in &heads {
             let of_scan = self.scans.entry(head.key()).or_default();

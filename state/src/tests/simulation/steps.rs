@@ -37,6 +37,8 @@ pub(super) struct Simulation {
     late: Vec<(i64, Request)>,
     asked: Vec<Asked>,
     is_calm: bool,
+    /// When the last daemon ended.
+    ended_at: i64,
     /// The newest commit that the oracle has seen of this daemon.
     seen: Option<Seq>,
     trace: Arc<Mutex<Trace>>,
@@ -85,6 +87,7 @@ impl Simulation {
             late: Vec::new(),
             asked: Vec::new(),
             is_calm: false,
+            ended_at: 0,
             seen: None,
             trace,
         }
@@ -117,9 +120,13 @@ impl Simulation {
                 }
             }
             86..88 => {
-                let most = HOUR;
+                let most = if self.choices.percent(50) {
+                    HOUR
+                } else {
+                    6 * HOUR
+                };
                 let set_by = self.time.set_by() + self.choices.between(-most, most);
-                self.set_clock(set_by.clamp(-2 * HOUR, 2 * HOUR));
+                self.set_clock(set_by.clamp(-10 * HOUR, 10 * HOUR));
             }
             88..92 => self.trouble_a_runner(),
             92..94 => self.trouble_the_daemon().await,
@@ -158,6 +165,9 @@ impl Simulation {
         self.note(format!("the wall clock is {} s ahead", set_by / SECOND));
         self.time.set(set_by);
         self.oracle.clock_was_set(self.time.steady());
+        if self.daemon.is_none() {
+            self.oracle.clock_is_unknown();
+        }
     }
 
     async fn pass_some_time(&mut self) {
@@ -234,8 +244,7 @@ impl Simulation {
         let (steady, wall) = (self.time.steady(), self.time.wall());
         if let Some(daemon) = self.daemon.take_if(|daemon| daemon.has_failed) {
             self.note("the daemon ends, because a commit failed".to_owned());
-            daemon.crash().await;
-            self.look_at_remains().await;
+            self.crash(daemon).await;
         } else if let Some(daemon) = &self.daemon
             && self.seen != Some(daemon.state.seq())
         {
@@ -357,19 +366,33 @@ impl Simulation {
             None => self.start_daemon().await,
             Some(daemon) if self.choices.percent(60) => {
                 self.note("the daemon crashes".to_owned());
-                daemon.crash().await;
-                self.look_at_remains().await;
+                self.crash(daemon).await;
             }
             Some(daemon) => {
                 self.note("the daemon stops".to_owned());
+                self.ended_at = self.time.steady();
                 daemon.stop().await;
                 self.look_at_remains().await;
             }
         }
     }
 
+    /// What it knows of the clock and has not noted is lost.
+    async fn crash(&mut self, daemon: Daemon) {
+        if !daemon.is_sure_of_clock() {
+            self.oracle.clock_is_unknown();
+        }
+        self.ended_at = self.time.steady();
+        daemon.crash().await;
+        self.look_at_remains().await;
+    }
+
     async fn start_daemon(&mut self) {
         self.note("the daemon starts".to_owned());
+        // A jump is told from the time that has passed only if that is shorter.
+        if self.time.steady() - self.ended_at >= HOUR / 2 {
+            self.oracle.clock_is_unknown();
+        }
         // Connections end with the process that they lead to.
         self.late.clear();
         let seed = self.choices.next();

@@ -292,6 +292,10 @@ pub(crate) const QUICK_LAP: TimeDelta = TimeDelta::minutes(1);
 /// Quick laps after which people are told: more than a loop needs that ends when its work is done.
 pub(crate) const CIRCLE_LAPS: u64 = 100;
 
+/// Scans whose processed successes a scan's head keeps, unless one revision names more. More than a file that is edited by
+/// hand has named over the years; a generated one must not make the record grow with each revision.
+pub(crate) const PROCESSED_SCANS: usize = 100;
+
 /// Causes that a job names. A scan that more others wake at once can be told by the newest.
 pub(crate) const CAUSES: usize = 8;
 

@@ -8,6 +8,7 @@ use workflow::ScanName;
 
 use crate::job::{EndState, Job, Run};
 use crate::ledger::Repeats;
+use crate::limits::PROCESSED_SCANS;
 use crate::{Hops, JobId, Order, Reason, ScanKey, Timestamp, WorkflowId};
 
 /// A summary of a scan's past. Every claim and every end of a job writes it in the same commit.
@@ -131,6 +132,18 @@ impl ScanHead {
                 self.processed.insert(scan, processed);
                 self.has_processed = true;
             }
+        }
+        // A scan that the revision names has the place of this claim or of a later one.
+        let mut former: Vec<(Order, ScanName)> = self
+            .processed
+            .iter()
+            .filter(|(_, processed)| processed.claimed < run.claimed)
+            .map(|(scan, processed)| (processed.claimed, scan.clone()))
+            .collect();
+        former.sort_unstable();
+        let over = self.processed.len().saturating_sub(PROCESSED_SCANS);
+        for (_, scan) in former.into_iter().take(over) {
+            self.processed.remove(&scan);
         }
     }
 

@@ -1,9 +1,10 @@
 //! `has_news()`: what a scan has processed, and when it is looked at.
 
 use super::*;
-use crate::TokenHash;
 use crate::decide::{Activate, Complete, Failure, Resume, StoreArtifact, Suspend};
+use crate::limits::PROCESSED_SCANS;
 use crate::testing::{activate, complete_all, sha256};
+use crate::{ScanHead, TokenHash};
 
 const WATCH: &str = "
 scans:
@@ -290,4 +291,31 @@ fn a_suspension_that_passes_over_a_look_alone_is_made_up_for() {
     scene.house.run(resume).unwrap();
     assert!(scene.consider("reader").is_some());
     assert!(!scene.is_unseen());
+}
+
+#[test]
+fn scans_that_no_revision_names_any_more_are_forgotten_from_the_oldest_on() {
+    let mut scene = Scene::new(WATCH);
+    scene.list("one");
+    let reader = scene.reader();
+    scene.claim(reader);
+    let run = scene.house.world.job(reader).unwrap().state.run().cloned();
+    let mut run = run.unwrap();
+    let mut head = ScanHead::new(scene.workflow, key(scene.workflow, "reader").scan);
+    let hosts = run.context.scans.remove("hosts").unwrap();
+    for at in 0..2 * PROCESSED_SCANS {
+        run.claimed = run.claimed.next();
+        run.context.scans = [(format!("s{at}"), hosts.clone())].into();
+        head.process(&run);
+    }
+    assert_eq!(head.processed.len(), PROCESSED_SCANS);
+    let newest = format!("s{}", 2 * PROCESSED_SCANS - 1);
+    assert!(head.processed.contains_key(newest.as_str()));
+    assert!(!head.processed.contains_key("s0"));
+    // What one revision names stays, however much it is.
+    run.claimed = run.claimed.next();
+    let many = (0..2 * PROCESSED_SCANS).map(|at| (format!("t{at}"), hosts.clone()));
+    run.context.scans = many.collect();
+    head.process(&run);
+    assert_eq!(head.processed.len(), 2 * PROCESSED_SCANS);
 }

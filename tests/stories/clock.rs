@@ -1,5 +1,7 @@
-//! The wall clock is wrong for a minute: 400 days ahead, then right again.
+//! Somebody sets the wall clock: it is wrong for a minute, or is put right, and then the daemon is killed.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 
 use crate::disk_full::health;
@@ -94,4 +96,84 @@ fn a_minute_of_a_wrong_clock_stops_no_schedule_and_ends_and_deletes_nothing() {
     works(&world);
     std::fs::write(&gate, "").unwrap();
     assert_eq!(world.finished(&long)["state"], "succeeded");
+}
+
+/// Dispatches the scan `build` with a key that is always the same. Answers the job's id.
+fn dispatch_once(world: &World) -> String {
+    let address = world.address();
+    let token = world.token().unwrap();
+    let path = "/v0/workflows/loop/scans/build/dispatch";
+    let mut stream = TcpStream::connect(&address).unwrap();
+    write!(
+        stream,
+        "POST {path} HTTP/1.0\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
+         idempotency-key: once\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{{}}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    let id = body["job"]["id"].as_str();
+    id.unwrap_or_else(|| panic!("{answer}")).to_owned()
+}
+
+#[test]
+fn a_kill_after_a_clock_was_put_right_undoes_nothing() {
+    for by in [5 * 3_600, -5 * 3_600] {
+        let mut world = World::new();
+        let (begun, gate) = (world.path("begun"), world.path("gate"));
+        let offset = world.path("offset");
+        let set = |seconds: i64| std::fs::write(&offset, seconds.to_string()).unwrap();
+        let file = offset.to_str().unwrap().to_owned();
+        let variable = ("EVERSCAND_CLOCK_OFFSET".to_owned(), file);
+        world.daemon_variables.push(variable);
+        world.init_repository();
+        world.push(&[("loop.yaml", Some(&workflow(&begun, &gate)))]);
+        world.start_daemon();
+        world.sync();
+        world.start_runner(2);
+        let long = world.dispatch("loop", "long", &[]);
+        eventually("the long job", || !lines(&begun).is_empty());
+        let once = dispatch_once(&world);
+        let create = "token create --name short --scope job:read --expires-in 3h";
+        let token = world.everscan(&create.split(' ').collect::<Vec<_>>());
+        set(by);
+        // The look for `/healthz` notices it, and soon it is on disk.
+        assert!(health(&world).contains("clock_jumped"));
+        let note = world.path("state/clock.json");
+        eventually("the note of the jump", || {
+            health(&world).contains("clock_jumped") && note.exists()
+        });
+        for _ in 0..2 {
+            world.kill_daemon();
+            world.start_daemon();
+            assert_eq!(dispatch_once(&world), once, "{by}");
+            let mut show = world.command("everscan");
+            show.args(["job", "show", "-j", &long, "--output", "json"]);
+            let output = show.env("SERVICE_TOKEN", token.trim()).output().unwrap();
+            let told = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.status.success(), "{output:?}");
+            assert!(told.contains("\"running\""), "{told}");
+            assert!(
+                health(&world).contains("clock_jumped"),
+                "it is doubted still"
+            );
+        }
+        world.succeed("loop", "build", &[]);
+        std::fs::write(&gate, "").unwrap();
+        assert_eq!(world.finished(&long)["state"], "succeeded");
+        world.stop_runner();
+        world.stop_daemon();
+        assert!(!note.exists(), "a stop stores all ends");
+        let state = world.path("state").display().to_string();
+        for repair in [None, Some("--repair")] {
+            let arguments = ["fsck", "--state-dir", &state];
+            let arguments: Vec<_> = arguments.into_iter().chain(repair).collect();
+            let checked = world.output("everscand", &arguments);
+            assert!(checked.status.success(), "{checked:?}");
+        }
+        let kept = std::fs::read_dir(world.path("state/quarantine")).unwrap();
+        assert_eq!(kept.count(), 0, "nothing was put aside");
+    }
 }

@@ -242,7 +242,7 @@ impl Daemon {
             let mut distances = distances.chain([(wall - time).num_milliseconds().abs()]);
             let is_told =
                 (wall - time).num_milliseconds().abs() < MINUTE || world.is_noted(wall, time);
-            is_told && distances.all(|by| by < MINUTE || by >= HOUR)
+            is_told && distances.all(|by| !(MINUTE..HOUR).contains(&by))
         })
     }
 

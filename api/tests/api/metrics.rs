@@ -161,12 +161,15 @@ async fn prometheus_takes_the_text_and_the_rules() {
     let output = check.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}\n{said}");
     let rules = Path::new(CONTRIB).join("alerts.yaml");
-    let output = Command::new("promtool")
-        .args(["check", "rules"])
-        .arg(rules)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api/rules.yaml");
+    for (how, file) in [("check", rules), ("test", tests)] {
+        let output = Command::new("promtool")
+            .args([how, "rules"])
+            .arg(file)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
 }
 
 #[tokio::test]

@@ -271,6 +271,13 @@ pub const IDEMPOTENCY_SWEEP: usize = 2;
 /// Longest reason of a suspension or resumption, in characters: a sentence or two. It is repeated in the ledger and in jobs.
 pub const SUSPENSION_REASON_CHARS: usize = 500;
 
+/// Actions that a line of the audit log names; the others are counted. A line must stay much shorter than the piece of
+/// 256 KiB in which the log is read.
+pub const AUDIT_ACTIONS: usize = 50;
+
+/// Characters of a text in the audit log. The names and paths of daily use are shorter.
+pub const AUDIT_TEXT_CHARS: usize = 200;
+
 /// Jobs that the reason of a waiting job names; the others are counted. A person looks at one or two.
 pub const NAMED_JOBS: usize = 3;
 

@@ -1,17 +1,20 @@
-//! The audit log: one line for each change that somebody made with a credential of a person, in the commit of the
-//! change. So there is no such change without its line, and no line without its change.
+//! The audit log: one line for each commit that somebody caused with a credential of a person, in that commit. So there is
+//! no such change without its line. A line belongs to the decision of its command: it is made anew when the command is
+//! decided again. Some lines have a commit of their own, because what was done is in no record.
 //!
 //! A file has the lines of one day. Old days are removed with the first line of a new one.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use chrono::{Days, NaiveDate};
 use model::decide::{Command, Decision, Refusal, Urgency};
-use model::{Moment, SessionId, Timestamp, TokenId, World};
+use model::limits::AUDIT_ACTIONS;
+use model::{
+    AuditAction, AuditKind, Change, Moment, SessionId, Timestamp, TokenId, World, actions,
+};
 use serde::{Deserialize, Serialize};
 use store::{Append, Batch, Key, Piece};
 use uuid::Uuid;
@@ -22,21 +25,31 @@ use crate::limits::{AUDIT_DAYS, AUDIT_PIECES, READ_BYTES};
 use crate::reader::StoreReader;
 use crate::state::State;
 
-/// Who asked for a change, how and from where.
+/// Who asked for something, how and from where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
+    /// Absent if nobody was let in.
+    #[serde(flatten)]
+    pub actor: Option<AuditActor>,
+    /// Absent if the line stands for the requests of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
+    /// What was asked: the method and the path of the request.
+    pub method: String,
+    pub path: String,
+    /// The request's id in the daemon's log.
+    pub request: Uuid,
+}
+
+/// With what somebody was let in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditActor {
     pub token: TokenId,
     /// The name of the token at that time.
     pub name: String,
     /// The session of a browser, if it was made with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    pub address: IpAddr,
-    /// What was asked: the method and the path of the request.
-    pub method: String,
-    pub path: String,
-    /// The request's id in the daemon's log.
-    pub request: Uuid,
 }
 
 /// A line of the audit log.
@@ -45,23 +58,65 @@ pub struct AuditRecord {
     pub at: Timestamp,
     #[serde(flatten)]
     pub entry: AuditEntry,
+    /// What was done. Lines of earlier versions do not say it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<AuditAction>,
+    /// Actions that the line does not name, because they are many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_actions: u64,
 }
 
-/// The request for which a change is made. Its first commit has its line.
-#[derive(Debug)]
-pub(crate) struct Audited {
-    entry: AuditEntry,
-    is_noted: AtomicBool,
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
-impl Audited {
-    /// The entry, the first time.
-    fn take(&self) -> Option<&AuditEntry> {
-        (!self.is_noted.swap(true, Ordering::Relaxed)).then_some(&self.entry)
+impl AuditRecord {
+    fn new(at: Timestamp, entry: AuditEntry, mut actions: Vec<AuditAction>) -> Self {
+        let more_actions = actions.len().saturating_sub(AUDIT_ACTIONS) as u64;
+        actions.truncate(AUDIT_ACTIONS);
+        Self {
+            at,
+            entry,
+            actions,
+            more_actions,
+        }
     }
 }
 
-/// A request that changes nothing by itself.
+/// What the audit log gets in the commit of a command.
+#[derive(Debug)]
+pub(crate) enum Audited {
+    /// A line for the request that asked for the command, with what the command changes. If it changes nothing, no line.
+    Request(AuditEntry),
+    /// These lines, though no record changes.
+    Lines(Vec<(AuditEntry, AuditAction)>),
+}
+
+impl Audited {
+    /// The lines for a decision. `world` and `time`, which is the world's, are as they were when it was made.
+    pub(crate) fn lines(
+        &self,
+        now: Timestamp,
+        world: &World,
+        time: Timestamp,
+        changes: &[Change],
+    ) -> Vec<AuditRecord> {
+        match self {
+            Self::Request(_) if changes.is_empty() => Vec::new(),
+            Self::Request(entry) => {
+                let actions = actions(world, time, changes);
+                vec![AuditRecord::new(now, entry.clone(), actions)]
+            }
+            Self::Lines(lines) => lines
+                .iter()
+                .map(|(entry, action)| AuditRecord::new(now, entry.clone(), vec![action.clone()]))
+                .collect(),
+        }
+    }
+}
+
+/// A command that changes nothing, for lines that stand alone.
 #[derive(Debug, Clone)]
 struct NoChange;
 
@@ -70,27 +125,29 @@ impl Command for NoChange {
     const URGENCY: Urgency = Urgency::Finishing;
 
     fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        Ok(Decision {
-            changes: Vec::new(),
-            answer: (),
-        })
+        Ok(Decision::unchanged(()))
     }
 }
 
 impl State {
-    /// The same state for one request of a person: the first of its commits has the request's line in the audit log.
+    /// The same state for one request of a person: each of its commits has a line in the audit log.
     #[must_use]
     pub fn audited(&self, entry: AuditEntry) -> Self {
-        self.serving(Arc::new(Audited {
-            entry,
-            is_noted: AtomicBool::new(false),
-        }))
+        self.serving(Arc::new(Audited::Request(entry)))
     }
 
-    /// Notes the request in the audit log, though no commit is made for it: it only causes something, or its change is not
-    /// in records.
-    pub async fn note_request(&self) -> Result<(), SubmitError> {
-        self.submit(NoChange).await
+    /// Writes lines to the audit log about what is in no record.
+    pub async fn note(&self, lines: Vec<(AuditEntry, AuditAction)>) -> Result<(), SubmitError> {
+        let noting = self.serving(Arc::new(Audited::Lines(lines)));
+        noting.submit(NoChange).await
+    }
+
+    /// The same for the request that this state serves.
+    pub async fn note_request(&self, action: AuditAction) -> Result<(), SubmitError> {
+        match self.served() {
+            Some(Audited::Request(entry)) => self.note(vec![(entry.clone(), action)]).await,
+            Some(Audited::Lines(_)) | None => Ok(()),
+        }
     }
 
     /// Lines of the audit log, newest first, from a place on.
@@ -128,24 +185,21 @@ impl AuditTail {
         Ok(Self { days, bytes })
     }
 
-    /// Adds the line of a request to the batch with its change, unless an earlier batch has it. Returns where the log ends
-    /// then.
+    /// Adds lines to the batch with what they tell of. Returns where the log ends then, if there are any.
     pub(crate) fn note(
         &self,
         now: Timestamp,
-        audited: &Audited,
+        records: &[AuditRecord],
         batch: &mut Batch,
-    ) -> Option<Self> {
-        let entry = audited.take()?.clone();
-        let record = AuditRecord { at: now, entry };
-        let mut line = match serde_json::to_vec(&record) {
-            Ok(line) => line,
-            Err(error) => {
-                tracing::error!(%error, "a line of the audit log cannot be written as JSON");
-                return None;
-            }
-        };
-        line.push(b'\n');
+    ) -> Result<Option<Self>, serde_json::Error> {
+        if records.is_empty() {
+            return Ok(None);
+        }
+        let mut lines = Vec::new();
+        for record in records {
+            serde_json::to_writer(&mut lines, record)?;
+            lines.push(b'\n');
+        }
         // A clock that was set back does not reopen an earlier day.
         let last = self.days.last().copied();
         let day = last.map_or(now.date_naive(), |last| last.max(now.date_naive()));
@@ -158,13 +212,13 @@ impl AuditTail {
             batch.deletes.extend(days.into_iter().map(Layout::audit));
             days = kept;
         }
-        let bytes = at + line.len() as u64;
+        let bytes = at + lines.len() as u64;
         batch.appends.push(Append {
             ledger: Layout::audit(day),
             at,
-            bytes: line.into(),
+            bytes: lines.into(),
         });
-        Some(Self { days, bytes })
+        Ok(Some(Self { days, bytes }))
     }
 }
 
@@ -179,17 +233,22 @@ pub struct AuditPlace {
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
     /// Of the token with this id or name.
-    pub token: Option<String>,
+    pub actor: Option<String>,
+    /// With an action of this kind.
+    pub kind: Option<AuditKind>,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
 }
 
 impl AuditFilter {
     fn takes(&self, record: &AuditRecord) -> bool {
-        let is_of = |token: &String| {
-            record.entry.name == *token || record.entry.token.to_string() == *token
+        let is_of = |wanted: &String| {
+            let actor = record.entry.actor.as_ref();
+            actor.is_some_and(|actor| actor.name == *wanted || actor.token.to_string() == *wanted)
         };
-        self.token.as_ref().is_none_or(is_of)
+        let has = |kind| record.actions.iter().any(|action| action.kind == kind);
+        self.actor.as_ref().is_none_or(is_of)
+            && self.kind.is_none_or(has)
             && self.since.is_none_or(|since| record.at >= since)
             && self.until.is_none_or(|until| record.at <= until)
     }
@@ -297,18 +356,23 @@ pub(crate) mod tests {
 
     use super::*;
 
-    pub(crate) fn audited(name: &str) -> Audited {
-        let entry = AuditEntry {
-            token: TokenId::from_uuid(Uuid::from_u128(7)),
-            name: name.to_owned(),
-            session: None,
-            address: "192.0.2.1".parse().unwrap(),
+    pub(crate) fn entry(name: &str) -> AuditEntry {
+        AuditEntry {
+            actor: Some(AuditActor {
+                token: TokenId::from_uuid(Uuid::from_u128(7)),
+                name: name.to_owned(),
+                session: None,
+            }),
+            address: Some("192.0.2.1".parse().unwrap()),
             method: "POST".to_owned(),
             path: "/v0/jobs/x/cancel".to_owned(),
             request: Uuid::from_u128(9),
-        };
-        let is_noted = AtomicBool::new(false);
-        Audited { entry, is_noted }
+        }
+    }
+
+    fn lines(at: Timestamp, names: &[&str]) -> Vec<AuditRecord> {
+        let record = |name: &&str| AuditRecord::new(at, entry(name), Vec::new());
+        names.iter().map(record).collect()
     }
 
     fn at(text: &str) -> Timestamp {
@@ -316,15 +380,15 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_request_has_one_line_and_lines_follow_each_other() {
+    fn lines_follow_each_other() {
         let noon = at("2026-11-20T12:00:00Z");
         let mut batch = Batch::new(Epoch(1));
-        let request = audited("a");
-        let first = AuditTail::default()
-            .note(noon, &request, &mut batch)
-            .unwrap();
-        assert_eq!(first.note(noon, &request, &mut batch), None);
-        let second = first.note(noon, &audited("b"), &mut batch).unwrap();
+        let mut note = |tail: &AuditTail, names: &[&str]| {
+            tail.note(noon, &lines(noon, names), &mut batch).unwrap()
+        };
+        let first = note(&AuditTail::default(), &["a", "b"]).unwrap();
+        assert_eq!(note(&first, &[]), None);
+        let second = note(&first, &["c"]).unwrap();
         let [one, two] = &batch.appends[..] else {
             panic!("{batch:?}")
         };
@@ -341,14 +405,15 @@ pub(crate) mod tests {
             days: days.iter().map(|day| day.parse().unwrap()).collect(),
             bytes: 100,
         };
-        let next = tail.note(at("2026-11-21T00:00:00Z"), &audited("a"), &mut batch);
+        let midnight = at("2026-11-21T00:00:00Z");
+        let next = tail.note(midnight, &lines(midnight, &["a"]), &mut batch);
         assert_eq!(batch.appends[0].at, 0);
         let deleted: Vec<_> = batch.deletes.iter().map(Key::as_str).collect();
         assert_eq!(
             deleted,
             ["audit/2024-02-01.jsonl", "audit/2025-11-20.jsonl"]
         );
-        assert_eq!(next.unwrap().days.len(), 2);
+        assert_eq!(next.unwrap().unwrap().days.len(), 2);
     }
 
     #[test]
@@ -358,8 +423,57 @@ pub(crate) mod tests {
             days: ["2026-11-20".parse().unwrap()].into(),
             bytes: 100,
         };
-        tail.note(at("2026-11-19T23:59:59Z"), &audited("a"), &mut batch);
+        let before = at("2026-11-19T23:59:59Z");
+        tail.note(before, &lines(before, &["a"]), &mut batch)
+            .unwrap();
         assert_eq!(batch.appends[0].ledger.as_str(), "audit/2026-11-20.jsonl");
         assert_eq!(batch.appends[0].at, 100);
+    }
+    #[test]
+    fn a_line_of_an_earlier_version_is_read() {
+        let line = concat!(
+            r#"{"at":"2026-11-20T12:00:00Z","token":"00000000-0000-0000-0000-000000000007","name":"a","#,
+            r#""address":"192.0.2.1","method":"POST","path":"/v0/jobs/x/cancel","#,
+            r#""request":"00000000-0000-0000-0000-000000000009"}"#
+        );
+        let read: AuditRecord = serde_json::from_str(line).unwrap();
+        let [record] = &lines(at("2026-11-20T12:00:00Z"), &["a"])[..] else {
+            panic!()
+        };
+        assert_eq!(read, *record);
+        assert_eq!(serde_json::to_string(record).unwrap(), line);
+    }
+
+    #[test]
+    fn a_line_without_an_actor_is_read_and_is_nobodys() {
+        let noon = at("2026-11-20T12:00:00Z");
+        let stranger = AuditEntry {
+            actor: None,
+            address: None,
+            ..entry("")
+        };
+        let refused = AuditAction::sign_in_refused(3);
+        let record = AuditRecord::new(noon, stranger, vec![refused]);
+        let line = serde_json::to_string(&record).unwrap();
+        assert_eq!(serde_json::from_str::<AuditRecord>(&line).unwrap(), record);
+        let of = |actor: Option<&str>, kind| AuditFilter {
+            actor: actor.map(str::to_owned),
+            kind,
+            ..AuditFilter::default()
+        };
+        assert!(of(None, Some(AuditKind::SignInRefused)).takes(&record));
+        assert!(!of(None, Some(AuditKind::SignedIn)).takes(&record));
+        assert!(!of(Some("a"), None).takes(&record));
+    }
+
+    #[test]
+    fn a_line_names_so_many_actions_and_counts_the_others() {
+        let noon = at("2026-11-20T12:00:00Z");
+        let many = vec![AuditAction::sign_in_refused(u64::MAX); AUDIT_ACTIONS + 7];
+        let record = AuditRecord::new(noon, entry("a"), many);
+        assert_eq!(
+            (record.actions.len(), record.more_actions),
+            (AUDIT_ACTIONS, 7)
+        );
     }
 }

@@ -100,7 +100,7 @@ pub(crate) struct Submission<C: Command> {
     pub(crate) attachment: Attachment<C>,
     /// The settled record that the command changes, if it does.
     pub(crate) rewritten: Option<Rewritten>,
-    /// The request that the command serves, if it is of a person.
+    /// What the audit log gets in the command's commit, if a person asked for it.
     pub(crate) audited: Option<Arc<Audited>>,
     pub(crate) reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 }
@@ -159,17 +159,21 @@ impl<C: Command> Submission<C> {
             | (Urgency::Ordinary, Room::Low | Room::Enough)
             | (Urgency::Finishing, _) => {}
         }
-        let now = moment.now;
+        let (now, time) = (moment.now, moment.steady);
         let decided =
             unless_panic::<C, _>(|| decide(deciding.world, self.command.clone(), moment))?;
         let decision = decided.map_err(SubmitError::Refused)?;
-        let mut batch = encoder.encode(&decision.changes).map_err(|error| {
+        let unwritten = |error: serde_json::Error| {
             tracing::error!(%error, "a record cannot be written as JSON");
             SubmitError::TooLarge
-        })?;
+        };
+        let mut batch = encoder.encode(&decision.changes).map_err(unwritten)?;
         (self.attachment)(&decision, &mut batch);
         let audited = self.audited.as_ref();
-        let audit = audited.and_then(|audited| deciding.audit.note(now, audited, &mut batch));
+        let lines = audited.map_or_else(Vec::new, |audited| {
+            audited.lines(now, deciding.world, time, &decision.changes)
+        });
+        let audit = deciding.audit.note(now, &lines, &mut batch).map_err(unwritten)?;
         if !encoder.empty().fits(&batch) {
             return Err(SubmitError::TooLarge);
         }

@@ -59,7 +59,7 @@ mod watchers;
 mod written;
 mod zip_directory;
 
-pub use audit::{AuditEntry, AuditFilter, AuditPage, AuditPlace, AuditRecord};
+pub use audit::{AuditActor, AuditEntry, AuditFilter, AuditPage, AuditPlace, AuditRecord};
 pub use backup::{back_up, restore};
 pub use download::Download;
 pub use error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError, WriteError};

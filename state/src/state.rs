@@ -58,7 +58,7 @@ pub struct Options {
 pub struct State {
     shared: Arc<Shared>,
     queue: mpsc::Sender<Waiting>,
-    /// The request of a person that what is submitted here serves.
+    /// What the audit log gets with each command, if a person asked for it.
     audited: Option<Arc<Audited>>,
 }
 
@@ -255,7 +255,12 @@ impl State {
         self.submit_with(command, None, |_, _| ()).await
     }
 
-    /// The same state, serving one request of a person.
+    /// What the audit log gets with each command.
+    pub(crate) fn served(&self) -> Option<&Audited> {
+        self.audited.as_deref()
+    }
+
+    /// The same state, with this for the audit log.
     pub(crate) fn serving(&self, audited: Arc<Audited>) -> Self {
         Self {
             audited: Some(audited),

@@ -2,12 +2,12 @@
 
 use model::blob::LinkUse;
 use model::decide::{CreateBlobLink, CreateRegistration, Dispatch, NoteClocks, RecordTip, Suspend};
-use model::{Actor, IdempotencyKey, TokenId};
+use model::{Actor, AuditAction, IdempotencyKey, TokenId};
 use uuid::Uuid;
 
 use super::fixture::{Fleet, Opened, WATCHING, completion, large_inputs, line};
 use super::removal::{EXPIRING, finished};
-use crate::AuditEntry;
+use crate::{AuditActor, AuditEntry};
 
 pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     let state = &opened.state;
@@ -15,15 +15,19 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     state.submit(CreateRegistration).await.unwrap();
     opened.set_values().await;
     let entry = AuditEntry {
-        token: TokenId::from_uuid(Uuid::from_u128(1)),
-        name: "somebody".to_owned(),
-        session: None,
-        address: "192.0.2.1".parse().unwrap(),
+        actor: Some(AuditActor {
+            token: TokenId::from_uuid(Uuid::from_u128(1)),
+            name: "somebody".to_owned(),
+            session: None,
+        }),
+        address: Some("192.0.2.1".parse().unwrap()),
         method: "POST".to_owned(),
         path: "/v0/sources/recon/sync".to_owned(),
         request: Uuid::from_u128(2),
     };
-    state.audited(entry).note_request().await.unwrap();
+    let synced = AuditAction::source_synced(&"recon".parse().unwrap());
+    let request = state.audited(entry);
+    request.note_request(synced).await.unwrap();
     let tip = RecordTip {
         name: "recon".parse().unwrap(),
         commit: "0123456789abcdef".to_owned(),

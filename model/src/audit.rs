@@ -1,0 +1,419 @@
+//! What the audit log says of a decision: one action for each thing that it makes, changes or removes. It names the thing
+//! and never its value, whether that is secret or not.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::change::Change;
+use crate::job::{Job, Trigger};
+use crate::limits::AUDIT_TEXT_CHARS;
+use crate::project::{ProjectSecrets, ProjectVars, StoredSecret, Var};
+use crate::revision::WorkflowRef;
+use crate::suspension::Suspension;
+use crate::token::Token;
+use crate::world::World;
+use crate::{JobId, ProjectId, Reason, Scopes, SessionId, SourceName, Timestamp};
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal),* $(,)?) => {
+        /// What was done.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum AuditKind {
+            $($(#[$doc])* #[serde(rename = $name)] $kind,)*
+        }
+
+        impl AuditKind {
+            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
+
+            /// Every name, in the order of [`Self::ALL`].
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// The kind's stable name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    TokenCreated = "token_created",
+    /// A token has a new secret.
+    TokenRegenerated = "token_regenerated",
+    TokenRevoked = "token_revoked",
+    /// A browser has a new session.
+    SignedIn = "signed_in",
+    SignedOut = "signed_out",
+    /// Somebody came with a credential that is not valid.
+    SignInRefused = "sign_in_refused",
+    /// A link that signs a browser in.
+    SignInLinkCreated = "sign_in_link_created",
+    /// A registration token for a runner.
+    RegistrationCreated = "registration_created",
+    RunnerRemoved = "runner_removed",
+    /// A source was asked to look now.
+    SourceSynced = "source_synced",
+    VarSet = "var_set",
+    VarDeleted = "var_deleted",
+    SecretSet = "secret_set",
+    SecretDeleted = "secret_deleted",
+    JobDispatched = "job_dispatched",
+    /// A job was made by a retry or a trigger, as a consequence.
+    JobScheduled = "job_scheduled",
+    JobCancelled = "job_cancelled",
+    /// A job ended in another way, as a consequence.
+    JobEnded = "job_ended",
+    JobDeleted = "job_deleted",
+    ArtifactDeleted = "artifact_deleted",
+    WorkflowSuspended = "workflow_suspended",
+    WorkflowResumed = "workflow_resumed",
+    ScanSuspended = "scan_suspended",
+    ScanResumed = "scan_resumed",
+    BlobStored = "blob_stored",
+    BlobDeleted = "blob_deleted",
+    BlobLinkCreated = "blob_link_created",
+    BlobLinkRevoked = "blob_link_revoked",
+}
+
+impl AuditKind {
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+}
+
+/// One thing that was made, changed or removed. It has the fields that its kind needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditAction {
+    pub kind: AuditKind,
+    /// Of a token, session, registration token, runner or link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<Uuid>,
+    /// Of a token, runner, source, var, secret or artifact; the path of a blob.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// As `SOURCE/NAME`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
+    /// Of a var or secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// Of a new token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Scopes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// The words of whoever suspends or resumes; the code of the reason why a job ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How often, if one action stands for several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+}
+
+impl AuditAction {
+    const fn new(kind: AuditKind) -> Self {
+        Self {
+            kind,
+            id: None,
+            name: None,
+            project: None,
+            workflow: None,
+            scan: None,
+            job: None,
+            version: None,
+            scopes: None,
+            expires_at: None,
+            reason: None,
+            count: None,
+        }
+    }
+
+    /// A source is asked to look. No record changes by that.
+    pub fn source_synced(source: &SourceName) -> Self {
+        Self::new(AuditKind::SourceSynced).name(source.as_str())
+    }
+
+    /// A link was made that signs a browser in. It is in no record.
+    pub fn sign_in_link_created(expires_at: Timestamp) -> Self {
+        Self {
+            expires_at: Some(expires_at),
+            ..Self::new(AuditKind::SignInLinkCreated)
+        }
+    }
+
+    /// So many credentials were refused.
+    pub fn sign_in_refused(count: u64) -> Self {
+        Self {
+            count: Some(count),
+            ..Self::new(AuditKind::SignInRefused)
+        }
+    }
+
+    fn id(self, id: Uuid) -> Self {
+        let id = Some(id);
+        Self { id, ..self }
+    }
+
+    fn name(self, name: &str) -> Self {
+        let name = Some(cut(name));
+        Self { name, ..self }
+    }
+
+    fn in_project(self, world: &World, project: ProjectId) -> Self {
+        let source = world.source_of(project);
+        let name = source.map_or_else(|| project.to_string(), |source| source.name.to_string());
+        let project = Some(name);
+        Self { project, ..self }
+    }
+
+    fn of_workflow(self, workflow: &WorkflowRef) -> Self {
+        let workflow = Some(cut(&format!("{}/{}", workflow.source, workflow.name)));
+        Self { workflow, ..self }
+    }
+
+    fn because(self, reason: Option<&str>) -> Self {
+        let reason = reason.map(cut);
+        Self { reason, ..self }
+    }
+
+    fn of_job(kind: AuditKind, job: &Job) -> Self {
+        Self {
+            job: Some(job.id),
+            scan: Some(cut(job.scan.as_str())),
+            ..Self::new(kind).of_workflow(&job.workflow)
+        }
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(AUDIT_TEXT_CHARS).collect()
+}
+
+/// The actions that a decision of a person comes to, in the order of its changes. `world` is as it was before, and `now`
+/// is in its time. What the daemon only keeps for itself is no action: what has expired is removed beside a new record, and
+/// counters and histories follow from jobs.
+pub fn actions(world: &World, now: Timestamp, changes: &[Change]) -> Vec<AuditAction> {
+    let of_change = |change| of_change(world, now, change);
+    changes.iter().flat_map(of_change).collect()
+}
+
+fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction> {
+    let action = match change {
+        Change::Token(token) => return of_token(world, now, token),
+        Change::Vars(vars) => return of_vars(world, vars),
+        Change::Secrets(secrets) => return of_secrets(world, secrets),
+        Change::TokenRemoved(id) => {
+            let action = AuditAction::new(AuditKind::TokenRevoked).id(id.uuid());
+            Some(match world.token(*id) {
+                Some(token) => action.name(&token.name),
+                None => action,
+            })
+        }
+        Change::Registration(registration) => Some(AuditAction {
+            expires_at: Some(registration.expires_at),
+            ..AuditAction::new(AuditKind::RegistrationCreated).id(registration.id.uuid())
+        }),
+        Change::RunnerRemoved(id) => {
+            let action = AuditAction::new(AuditKind::RunnerRemoved).id(id.uuid());
+            Some(match world.runner(*id) {
+                Some(runner) => action.name(&runner.name),
+                None => action,
+            })
+        }
+        Change::Job(job) => of_job(world, job),
+        Change::JobRemoved(job) => Some(AuditAction::of_job(AuditKind::JobDeleted, job)),
+        Change::ArtifactRemoved(job, name) => Some(AuditAction {
+            job: Some(*job),
+            ..AuditAction::new(AuditKind::ArtifactDeleted).name(name)
+        }),
+        Change::Suspension(suspension) => Some(of_suspension(suspension)),
+        Change::Blob(blob) => Some(
+            AuditAction {
+                expires_at: blob.expires_at,
+                ..AuditAction::new(AuditKind::BlobStored).name(&blob.path.to_string())
+            }
+            .in_project(world, blob.project),
+        ),
+        Change::BlobRemoved(project, path) => Some(
+            AuditAction::new(AuditKind::BlobDeleted)
+                .name(&path.to_string())
+                .in_project(world, *project),
+        ),
+        Change::BlobLink(link) => Some(
+            AuditAction {
+                expires_at: Some(link.expires_at),
+                ..AuditAction::new(AuditKind::BlobLinkCreated)
+            }
+            .id(link.id.uuid())
+            .name(&link.path.to_string())
+            .in_project(world, link.project),
+        ),
+        Change::BlobLinkRemoved(id) => {
+            let link = world.blob_link(*id).filter(|link| !link.is_over(now));
+            link.map(|link| {
+                AuditAction::new(AuditKind::BlobLinkRevoked)
+                    .id(id.uuid())
+                    .name(&link.path.to_string())
+                    .in_project(world, link.project)
+            })
+        }
+        // Sources and workflows follow the configuration and the repositories, and runners register themselves.
+        Change::Source(_)
+        | Change::Tip(_)
+        | Change::Workflow(_)
+        | Change::Revision(..)
+        | Change::Runner(_)
+        // A registration token is used by a runner, or has expired.
+        | Change::RegistrationRemoved(_)
+        // They accompany other changes.
+        | Change::RevisionRead(_)
+        | Change::Head(_)
+        | Change::Digests(_)
+        | Change::Repeats(..)
+        | Change::History(_)
+        | Change::Expiry(_)
+        | Change::ExpiryRemoved(_)
+        | Change::Retention(_)
+        | Change::HistoryPageRemoved(..)
+        | Change::Ledger(_)
+        | Change::LedgerPageRemoved(..)
+        | Change::Recent(..)
+        | Change::Idempotency(_)
+        | Change::IdempotencyRemoved(_)
+        | Change::BlobUsage(_)
+        | Change::ClockFollowed(_)
+        | Change::Clocks(_) => None,
+    };
+    action.into_iter().collect()
+}
+
+fn of_token(world: &World, now: Timestamp, token: &Token) -> Vec<AuditAction> {
+    let named = |kind| AuditAction {
+        expires_at: token.expires_at,
+        ..AuditAction::new(kind)
+            .id(token.id.uuid())
+            .name(&token.name)
+    };
+    let Some(before) = world.token(token.id) else {
+        return vec![AuditAction {
+            scopes: Some(token.scopes.clone()),
+            ..named(AuditKind::TokenCreated)
+        }];
+    };
+    if before.hash != token.hash {
+        return vec![named(AuditKind::TokenRegenerated)];
+    }
+    let session = |kind, id: SessionId| AuditAction::new(kind).id(id.uuid());
+    let has = |token: &Token, id| token.sessions.iter().any(|session| session.id == id);
+    let ended = before
+        .valid_sessions(now)
+        .filter(|it| !has(token, it.id))
+        .map(|it| session(AuditKind::SignedOut, it.id));
+    let begun = token.sessions.iter().filter(|it| !has(before, it.id));
+    ended
+        .chain(begun.map(|it| session(AuditKind::SignedIn, it.id)))
+        .collect()
+}
+
+fn of_vars(world: &World, after: &ProjectVars) -> Vec<AuditAction> {
+    let none = ProjectVars::none(after.project);
+    let before = world.vars(after.project).map_or(&none, Arc::as_ref);
+    let kinds = (AuditKind::VarSet, AuditKind::VarDeleted);
+    let version = |var: &Var| var.edit.version;
+    of_values(
+        world,
+        after.project,
+        kinds,
+        (&before.vars, &after.vars),
+        version,
+    )
+}
+
+fn of_secrets(world: &World, after: &ProjectSecrets) -> Vec<AuditAction> {
+    let none = ProjectSecrets::none(after.project);
+    let before = world.secrets(after.project).map_or(&none, Arc::as_ref);
+    let kinds = (AuditKind::SecretSet, AuditKind::SecretDeleted);
+    let version = |secret: &StoredSecret| secret.edit.version;
+    of_values(
+        world,
+        after.project,
+        kinds,
+        (&before.secrets, &after.secrets),
+        version,
+    )
+}
+
+/// Values that have another version, and values that are gone.
+fn of_values<V>(
+    world: &World,
+    project: ProjectId,
+    (set, deleted): (AuditKind, AuditKind),
+    (before, after): (&BTreeMap<String, V>, &BTreeMap<String, V>),
+    version: impl Fn(&V) -> u64,
+) -> Vec<AuditAction> {
+    let of_one = |kind, name: &str, value: &V| AuditAction {
+        version: Some(version(value)),
+        ..AuditAction::new(kind).name(name).in_project(world, project)
+    };
+    let is_set = |(name, value): &(&String, &V)| {
+        before.get(*name).map(&version) != Some(version(value))
+    };
+    let set = after
+        .iter()
+        .filter(is_set)
+        .map(|(name, value)| of_one(set, name, value));
+    let gone = before.iter().filter(|(name, _)| !after.contains_key(*name));
+    set.chain(gone.map(|(name, value)| of_one(deleted, name, value)))
+        .collect()
+}
+
+fn of_job(world: &World, job: &Job) -> Option<AuditAction> {
+    let is_new = world.job(job.id).is_none();
+    let kind = match (is_new, job.state.end()) {
+        (true, None) => match (job.trigger, &job.retry_of) {
+            (Trigger::Dispatch, None) => AuditKind::JobDispatched,
+            (Trigger::Dispatch, Some(_)) | (Trigger::Cron | Trigger::Expr, _) => {
+                AuditKind::JobScheduled
+            }
+        },
+        // The record of a finished job changes with its artifacts, and workers report on running ones.
+        (true, Some(_)) | (false, None) => return None,
+        (false, Some(end)) if end.reason == Reason::CancelledByUser => AuditKind::JobCancelled,
+        (false, Some(end)) => {
+            let ended = AuditAction::of_job(AuditKind::JobEnded, job);
+            return Some(ended.because(Some(end.reason.code())));
+        }
+    };
+    Some(AuditAction::of_job(kind, job))
+}
+
+fn of_suspension(suspension: &Suspension) -> AuditAction {
+    let kind = match (&suspension.scan, &suspension.resumed) {
+        (None, None) => AuditKind::WorkflowSuspended,
+        (None, Some(_)) => AuditKind::WorkflowResumed,
+        (Some(_), None) => AuditKind::ScanSuspended,
+        (Some(_), Some(_)) => AuditKind::ScanResumed,
+    };
+    let reason = match &suspension.resumed {
+        None => Some(suspension.reason.as_str()),
+        Some(resumption) => resumption.reason.as_deref(),
+    };
+    AuditAction {
+        scan: suspension.scan.as_ref().map(|scan| cut(scan.as_str())),
+        ..AuditAction::new(kind).of_workflow(&suspension.workflow)
+    }
+    .because(reason)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,334 @@
+//! What the audit log says of the decisions that people cause.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use super::{AuditKind, actions};
+use crate::blob::{BlobCondition, LinkUse};
+use crate::decide::{
+    Cancel, Command, CreateBlobLink, CreateRegistration, CreateToken, DeleteJob, DeleteSecret,
+    DeleteVar, EndJob, Loss, MoveBlob, Precondition, RegenerateToken, RemoveArtifacts,
+    RemoveRunner, Resume, RevokeBlobLink, RevokeToken, SetSecret, SetVar, SignIn, SignOut,
+    SignOutEverywhere, StoreArtifact, StoreBlob, Suspend,
+};
+use crate::limits::{AUDIT_TEXT_CHARS, BLOB_LINK_LIFE, SESSION_LIFE, WORKER_LAST_WORDS};
+use crate::moment::SeededEntropy;
+use crate::testing::{House, NIGHTLY, complete, source};
+use crate::{
+    Actor, ProjectId, Projects, Reason, Scope, SealingKey, SecretValue, TokenHash, TokenId, Viewer,
+};
+
+/// Decides and applies. Tells what the audit log says.
+fn audited<C: Command>(house: &mut House, command: C) -> (C::Answer, Vec<Value>) {
+    let (world, now) = (house.world.clone(), house.steady());
+    let (changes, answer) = house.changes(command).unwrap();
+    let actions = actions(&world, now, &changes).into_iter();
+    let json = actions.map(|action| serde_json::to_value(action).unwrap());
+    (answer, json.collect())
+}
+
+/// What the audit log says of it.
+fn of<C: Command>(house: &mut House, command: C) -> Vec<Value> {
+    audited(house, command).1
+}
+
+fn project() -> ProjectId {
+    ProjectId::of_source(&source())
+}
+
+fn create_token() -> CreateToken {
+    CreateToken {
+        name: "ci".to_owned(),
+        scopes: [Scope::JobRead, Scope::Dispatch].into_iter().collect(),
+        projects: Projects::All,
+        life: Some(TimeDelta::days(400)),
+        granted_by: Viewer::admin(),
+    }
+}
+
+#[test]
+fn tokens_and_sessions_are_named_and_their_secrets_are_not() {
+    let mut house = House::new();
+    let (made, said) = audited(&mut house, create_token());
+    let id = made.token.id;
+    let end = made.token.expires_at;
+    assert_eq!(
+        said,
+        [json!({
+            "kind": "token_created", "id": id, "name": "ci", "scopes": ["job:read", "dispatch"], "expires_at": end,
+        })]
+    );
+    let sign_in = |secret: TokenHash| SignIn {
+        token: id,
+        secret,
+        device: "a browser".to_owned(),
+        address: "192.0.2.1".parse().unwrap(),
+    };
+    let (first, said) = audited(&mut house, sign_in(made.secret.hash()));
+    let first = first.session.id;
+    assert_eq!(said, [json!({"kind": "signed_in", "id": first})]);
+    let out = SignOut {
+        token: id,
+        session: first,
+    };
+    assert_eq!(
+        of(&mut house, out),
+        [json!({"kind": "signed_out", "id": first})]
+    );
+    house.run(sign_in(made.secret.hash())).unwrap();
+    house.pass(SESSION_LIFE);
+    // A session that has expired is removed by the way.
+    let (second, said) = audited(&mut house, sign_in(made.secret.hash()));
+    let second = second.session.id;
+    assert_eq!(said, [json!({"kind": "signed_in", "id": second})]);
+    assert_eq!(
+        of(&mut house, SignOutEverywhere { token: id }),
+        [json!({"kind": "signed_out", "id": second})]
+    );
+    let regenerate = RegenerateToken {
+        token: id,
+        overlap: TimeDelta::zero(),
+        life: None,
+        by: Viewer::admin(),
+    };
+    assert_eq!(
+        of(&mut house, regenerate),
+        [json!({"kind": "token_regenerated", "id": id, "name": "ci", "expires_at": end})]
+    );
+    let revoke = RevokeToken {
+        token: id,
+        by: Viewer::admin(),
+    };
+    assert_eq!(
+        of(&mut house, revoke),
+        [json!({"kind": "token_revoked", "id": id, "name": "ci"})]
+    );
+}
+
+#[test]
+fn values_are_named_with_their_versions_and_never_shown() {
+    let mut house = House::new();
+    let set = |name: &str, value: &str| SetVar {
+        project: project(),
+        name: name.to_owned(),
+        value: value.to_owned(),
+        actor: Actor::Daemon,
+        expects: Precondition::Anything,
+    };
+    let var = |kind: &str, name: &str, version: u64| json!({"kind": kind, "project": "recon", "name": name, "version": version});
+    assert_eq!(
+        of(&mut house, set("URL", "hidden")),
+        [var("var_set", "URL", 1)]
+    );
+    assert_eq!(
+        of(&mut house, set("HOST", "hidden")),
+        [var("var_set", "HOST", 2)]
+    );
+    assert_eq!(
+        of(&mut house, set("URL", "other")),
+        [var("var_set", "URL", 3)]
+    );
+    let delete = DeleteVar {
+        project: project(),
+        name: "HOST".to_owned(),
+        expects: Precondition::Anything,
+    };
+    assert_eq!(of(&mut house, delete), [var("var_deleted", "HOST", 2)]);
+    let secret = SetSecret {
+        project: project(),
+        name: "KEY".to_owned(),
+        value: SecretValue::new("hidden".to_owned()),
+        key: SealingKey::random(&mut SeededEntropy::new(9)),
+        actor: Actor::Daemon,
+        expects: Precondition::Anything,
+    };
+    assert_eq!(of(&mut house, secret), [var("secret_set", "KEY", 1)]);
+    let delete = DeleteSecret {
+        project: project(),
+        name: "KEY".to_owned(),
+        expects: Precondition::Anything,
+    };
+    assert_eq!(of(&mut house, delete), [var("secret_deleted", "KEY", 1)]);
+}
+
+#[test]
+fn jobs_are_named_with_their_scan_and_so_is_what_follows() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    let runner = house.runner("first", &[]);
+    let dispatch = house.dispatch_of(workflow, "probe", json!({})).unwrap();
+    let (job, said) = audited(&mut house, dispatch);
+    let of_job = |kind: &str, more: Value| {
+        let mut action =
+            json!({"kind": kind, "workflow": "recon/nightly", "scan": "probe", "job": job});
+        let members = action.as_object_mut().unwrap();
+        members.extend(more.as_object().unwrap().clone());
+        action
+    };
+    assert_eq!(said, [of_job("job_dispatched", json!({}))]);
+    let cancel = Cancel {
+        job,
+        actor: Actor::Daemon,
+    };
+    assert_eq!(
+        of(&mut house, cancel),
+        [of_job("job_cancelled", json!({}))]
+    );
+
+    let (job, token) = house.running();
+    let store = StoreArtifact {
+        job,
+        token,
+        name: "hosts".to_owned(),
+        size: 7,
+        sha256: String::new(),
+        content_digest: "digest".to_owned(),
+    };
+    house.run(store).unwrap();
+    let done = house.run(complete(job, token)).unwrap();
+    let remove = RemoveArtifacts {
+        job: done,
+        names: vec!["hosts".to_owned()],
+        reason: Reason::DeletedByUser,
+        actor: Actor::Daemon,
+    };
+    let (done, said) = audited(&mut house, remove);
+    assert_eq!(
+        said,
+        [json!({"kind": "artifact_deleted", "job": job, "name": "hosts"})]
+    );
+    house.pass(WORKER_LAST_WORDS);
+    let delete = DeleteJob {
+        job: done,
+        actor: Actor::Daemon,
+    };
+    let deleted = json!({"kind": "job_deleted", "workflow": "recon/nightly", "scan": "probe", "job": job});
+    assert_eq!(of(&mut house, delete), [deleted]);
+
+    let (job, _) = house.running();
+    assert_eq!(
+        of(&mut house, RemoveRunner { runner }),
+        [json!({"kind": "runner_removed", "id": runner, "name": "first"})]
+    );
+    let ended = json!({
+        "kind": "job_ended", "workflow": "recon/nightly", "scan": "probe", "job": job, "reason": "runner_lost",
+    });
+    assert_eq!(
+        of(&mut house, EndJob::new(job, Loss::RunnerLost)),
+        [ended]
+    );
+}
+
+#[test]
+fn suspensions_are_named_with_their_reasons() {
+    let mut house = House::new();
+    let workflow = house.push("nightly", NIGHTLY);
+    let suspend = |scan: Option<&str>| Suspend {
+        workflow,
+        scan: scan.map(str::to_owned),
+        reason: "the disk is broken".to_owned(),
+        actor: Actor::Daemon,
+    };
+    let resume = |scan: Option<&str>, reason: Option<&str>| Resume {
+        workflow,
+        scan: scan.map(str::to_owned),
+        reason: reason.map(str::to_owned),
+        actor: Actor::Daemon,
+    };
+    assert_eq!(
+        of(&mut house, suspend(None)),
+        [
+            json!({"kind": "workflow_suspended", "workflow": "recon/nightly", "reason": "the disk is broken"})
+        ]
+    );
+    assert_eq!(of(&mut house, suspend(None)), [] as [Value; 0]);
+    assert_eq!(
+        of(&mut house, resume(None, None)),
+        [json!({"kind": "workflow_resumed", "workflow": "recon/nightly"})]
+    );
+    assert_eq!(
+        of(&mut house, suspend(Some("probe")))[0]["kind"],
+        "scan_suspended"
+    );
+    assert_eq!(
+        of(&mut house, resume(Some("probe"), Some("it is new"))),
+        [
+            json!({"kind": "scan_resumed", "workflow": "recon/nightly", "scan": "probe", "reason": "it is new"})
+        ]
+    );
+}
+
+#[test]
+fn blobs_and_links_are_named_with_their_paths() {
+    let mut house = House::new();
+    let store = StoreBlob {
+        project: project(),
+        path: "a".parse().unwrap(),
+        size: 1,
+        sha256: String::new(),
+        expires_in: None,
+        before: None,
+        condition: BlobCondition::None,
+        quota: None,
+        actor: Actor::Daemon,
+    };
+    let (blob, said) = audited(&mut house, store);
+    let blob_action = |kind: &str, name: &str| json!({"kind": kind, "project": "recon", "name": name});
+    assert_eq!(said, [blob_action("blob_stored", "a")]);
+    let long = "b".repeat(AUDIT_TEXT_CHARS + 1);
+    let to_long = MoveBlob {
+        blob,
+        to: long.parse().unwrap(),
+        before: None,
+        condition: BlobCondition::None,
+    };
+    let said = of(&mut house, to_long);
+    let moved = [
+        blob_action("blob_stored", &long[..AUDIT_TEXT_CHARS]),
+        blob_action("blob_deleted", "a"),
+    ];
+    assert!(moved.iter().all(|one| said.contains(one)), "{said:?}");
+    assert_eq!(said.len(), 2);
+
+    let create = || CreateBlobLink {
+        project: project(),
+        path: "a".parse().unwrap(),
+        use_for: LinkUse::Get,
+        life: BLOB_LINK_LIFE,
+        token: TokenId::from_uuid(uuid::Uuid::nil()),
+    };
+    let (made, said) = audited(&mut house, create());
+    let link = made.link;
+    let created = json!({
+        "kind": "blob_link_created", "project": "recon", "name": "a", "id": link.id, "expires_at": link.expires_at,
+    });
+    assert_eq!(said, [created]);
+    let revoke = RevokeBlobLink { link: link.id };
+    let revoked =
+        json!({"kind": "blob_link_revoked", "project": "recon", "name": "a", "id": link.id});
+    assert_eq!(of(&mut house, revoke), [revoked]);
+    house.run(create()).unwrap();
+    house.pass(BLOB_LINK_LIFE);
+    // The link that has expired is removed by the way.
+    assert_eq!(of(&mut house, create()).len(), 1);
+}
+
+#[test]
+fn a_registration_token_is_named_and_expired_ones_are_not() {
+    let mut house = House::new();
+    house.run(CreateRegistration).unwrap();
+    house.pass(TimeDelta::days(1));
+    let (made, said) = audited(&mut house, CreateRegistration);
+    let created =
+        json!({"kind": "registration_created", "id": made.id, "expires_at": made.expires_at});
+    assert_eq!(said, [created]);
+}
+
+#[test]
+fn every_kind_is_read_by_its_name() {
+    for (kind, name) in AuditKind::ALL.iter().zip(AuditKind::NAMES) {
+        assert_eq!(AuditKind::named(name), Some(*kind));
+        assert_eq!(serde_json::to_value(kind).unwrap(), json!(name));
+    }
+    assert_eq!(AuditKind::named("job_"), None);
+}

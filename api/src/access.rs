@@ -10,7 +10,7 @@ use model::{
     TokenKind,
 };
 use reconciler::{Handle, RunnerSession, Worker};
-use state::AuditEntry;
+use state::{AuditActor, AuditEntry};
 use wire::ErrorCode;
 
 use crate::failure::{Failure, shorten, unauthorized};
@@ -143,7 +143,11 @@ fn user(
     let (token, secret, session) = match cookie {
         None if credentials == Credentials::Session => return Err(unauthorized()),
         None => {
-            let (token, secret) = of_bearer(handle, &head.headers)?;
+            let found = of_bearer(handle, &head.headers);
+            if found.is_err() && head.headers.contains_key(AUTHORIZATION) {
+                note_refused(handle, &head.arrival);
+            }
+            let (token, secret) = found?;
             (token, secret, None)
         }
         Some(_) if head.headers.contains_key(AUTHORIZATION) => {
@@ -224,14 +228,29 @@ pub(crate) fn audit_entry(
         query => format!("{}?{query}", arrival.path),
     };
     AuditEntry {
-        token: token.id,
-        name: token.name.clone(),
-        session,
-        address: arrival.peer.address,
+        actor: Some(AuditActor {
+            token: token.id,
+            name: token.name.clone(),
+            session,
+        }),
+        address: Some(arrival.peer.address),
         method: shorten(arrival.method.as_str()),
         path: path.chars().take(AUDITED_CHARS).collect(),
         request: arrival.id,
     }
+}
+
+/// Counts a credential of a person that is not valid, for the audit log. A session that has ended is none: pages that stay
+/// open come with it. Neither are the credentials of runners and workers.
+pub(crate) fn note_refused(handle: &Handle, arrival: &Arrival) {
+    let entry = AuditEntry {
+        actor: None,
+        address: None,
+        method: shorten(arrival.method.as_str()),
+        path: shorten(&arrival.path),
+        request: arrival.id,
+    };
+    handle.note_refused_sign_in(arrival.peer.network(), entry);
 }
 
 /// A link is good as long as its token could do the same.

@@ -182,7 +182,7 @@ routes! {
         CreateToken POST "/v0/tokens", TokenWrite; [], SMALL_BODY;
         RegenerateToken POST "/v0/tokens/{token}/regenerate", TokenWrite; [], SMALL_BODY;
         RevokeToken DELETE "/v0/tokens/{token}", TokenWrite; [], 0;
-        ListAudit GET "/v0/audit", Admin; ["token" "since" "until" "limit" "cursor"], 0;
+        ListAudit GET "/v0/audit", Admin; ["actor" "kind" "since" "until" "limit" "cursor"], 0;
         ListRunners GET "/v0/runners", RunnerRead; ["limit" "cursor"], 0;
         ShowRunner GET "/v0/runners/{runner}", RunnerRead; [], 0;
         DeleteRunner DELETE "/v0/runners/{runner}", RunnerWrite; [], 0;
@@ -240,7 +240,7 @@ routes! {
         Projects GET "/projects", ProjectRead; ["cursor"], 0;
         Project GET "/projects/{project}", ProjectRead; [], 0;
         Tokens GET "/tokens", TokenWrite; ["cursor"], 0;
-        Audit GET "/audit", Admin; ["token" "cursor"], 0;
+        Audit GET "/audit", Admin; ["actor" "kind" "cursor"], 0;
         Settings GET "/settings"; [], 0;
         About GET "/about"; [], 0;
         Live GET "/live"; [], 0;

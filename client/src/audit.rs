@@ -11,7 +11,9 @@ use crate::{Client, Error};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditFilter {
     /// Of the token with this id or name.
-    pub token: Option<String>,
+    pub actor: Option<String>,
+    /// With an action of this kind, as in `token_created`.
+    pub kind: Option<String>,
     /// At this time or later.
     pub since: Option<DateTime<Utc>>,
     /// At this time or earlier.
@@ -19,7 +21,7 @@ pub struct AuditFilter {
 }
 
 impl Client {
-    /// One page of the changes that people made, newest first: `GET /audit`. `cursor` is the `next_cursor` of the page
+    /// One page of what people did, newest first: `GET /audit`. `cursor` is the `next_cursor` of the page
     /// before.
     pub async fn audit(
         &self,
@@ -28,7 +30,8 @@ impl Client {
         cursor: Option<&str>,
     ) -> Result<Page<AuditRecord>, Error> {
         let route = Route::v0("audit")
-            .with_some("token", filter.token.as_ref())
+            .with_some("actor", filter.actor.as_ref())
+            .with_some("kind", filter.kind.as_ref())
             .with_some("since", filter.since.as_ref().map(rfc3339))
             .with_some("until", filter.until.as_ref().map(rfc3339))
             .with_some("limit", limit)

@@ -31,6 +31,7 @@ use crate::git::Access;
 use crate::jumps::Jumps;
 use crate::limits::{DISPATCH_TRIES, FILE_STREAMS};
 use crate::presence::Presence;
+use crate::refused_sign_ins::RefusedSignIns;
 use crate::sign_in_links::SignInLinks;
 use crate::source::SourceHandle;
 
@@ -59,6 +60,8 @@ struct Shared {
     clock_jumped: Notify,
     artifacts: Mutex<Progresses>,
     sign_in_links: Mutex<SignInLinks>,
+    refused_sign_ins: Mutex<RefusedSignIns>,
+    refused_sign_in: Notify,
     /// When jobs were ended other than by their workers, by the steady clock.
     ended: Mutex<HashMap<JobId, Timestamp>>,
     removals: Arc<tokio::sync::Mutex<()>>,
@@ -87,7 +90,7 @@ impl Handle {
         &self.state
     }
 
-    /// The same handle for one request of a person, which the audit log notes with its first change.
+    /// The same handle for one request of a person, each of whose commits has a line in the audit log.
     #[must_use]
     pub fn audited(&self, entry: AuditEntry) -> Self {
         Self {
@@ -404,6 +407,8 @@ impl Handle {
                 clock_jumped: Notify::new(),
                 artifacts: Mutex::default(),
                 sign_in_links: Mutex::default(),
+                refused_sign_ins: Mutex::default(),
+                refused_sign_in: Notify::new(),
                 ended: Mutex::default(),
                 removals: Arc::default(),
                 retention,
@@ -545,6 +550,15 @@ impl Handle {
 
     pub(crate) fn sign_in_links(&self) -> MutexGuard<'_, SignInLinks> {
         lock(&self.shared.sign_in_links)
+    }
+
+    pub(crate) fn refused_sign_ins(&self) -> MutexGuard<'_, RefusedSignIns> {
+        lock(&self.shared.refused_sign_ins)
+    }
+
+    /// Wakes with the first refused sign-in of a minute.
+    pub(crate) fn refused_sign_in(&self) -> &Notify {
+        &self.shared.refused_sign_in
     }
 
     pub(crate) fn entropy(&self) -> MutexGuard<'_, Box<dyn Entropy>> {

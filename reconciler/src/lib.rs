@@ -28,6 +28,7 @@ mod limits;
 mod masking;
 mod presence;
 mod projects;
+mod refused_sign_ins;
 mod removal;
 mod retention;
 mod runners;

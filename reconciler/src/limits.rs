@@ -118,6 +118,13 @@ pub(crate) const LAST_RESTART: Duration = Duration::from_secs(60);
 /// seconds.
 pub const LOG_LIMIT: u64 = 256 * 1024 * 1024;
 
+/// Refused sign-ins are written to the audit log this long after the first: one commit a minute, whoever calls.
+pub(crate) const REFUSED_SIGN_INS: Duration = Duration::from_secs(60);
+
+/// Addresses that have a line of their own then; one more is for all others. In a flood from everywhere the log grows by
+/// some ten megabytes a day, and the lines still say when it was and how large.
+pub(crate) const REFUSED_SIGN_IN_ADDRESSES: usize = 32;
+
 /// How long a link that signs a browser in is good: long enough to carry it to another machine.
 pub const SIGN_IN_LINK: TimeDelta = TimeDelta::minutes(15);
 

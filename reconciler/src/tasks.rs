@@ -120,6 +120,10 @@ impl Reconciler {
         tasks.spawn(supervise("retention".to_owned(), move || {
             of_retention.clone().keep_to_policies()
         }));
+        let of_sign_ins = handle.clone();
+        tasks.spawn(supervise("refused sign-ins".to_owned(), move || {
+            of_sign_ins.clone().write_refused_sign_ins()
+        }));
         let state = handle.state().clone();
         tasks.spawn(supervise("logs".to_owned(), move || {
             let state = state.clone();
@@ -142,6 +146,7 @@ impl Reconciler {
     pub async fn stop(mut self) {
         self.handle.drain();
         self.handle.follow_clock_at_once().await;
+        self.handle.write_refused().await;
         self.tasks.shutdown().await;
         let git = self.git;
         let ended = tokio::task::spawn_blocking(move || git.end(LAST_CALLS)).await;

@@ -122,7 +122,7 @@ struct NoChange;
 
 impl Command for NoChange {
     type Answer = ();
-    const URGENCY: Urgency = Urgency::Finishing;
+    const URGENCY: Urgency = Urgency::Ordinary;
 
     fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         Ok(Decision::unchanged(()))

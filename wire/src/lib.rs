@@ -29,7 +29,7 @@ mod why;
 mod worker;
 mod workflow;
 
-pub use audit::{AuditRecord, AuditToken};
+pub use audit::{AuditAction, AuditRecord, AuditToken};
 pub use blob::{
     Blob, BlobLink, BlobLinkUse, BlobList, CopyBlob, CreateBlobLink, CreatedBlobLink, MoveBlob,
 };

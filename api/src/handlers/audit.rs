@@ -1,6 +1,6 @@
 //! `/v0/audit`
 
-use model::SessionId;
+use model::{AuditAction, AuditKind, JobId, Scopes, SessionId};
 use state::{AuditFilter, AuditPlace, AuditRecord};
 use warp::reply::Response;
 use wire::{AuditToken, Page};
@@ -10,7 +10,7 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// Changes that people made in any project, newest first. The scope `admin` is always for all of them.
+/// What people did in any project, newest first. The scope `admin` is always for all of them.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
     Ok(reply::ok(&load_list(me, request).await?))
 }
@@ -21,7 +21,8 @@ pub(crate) async fn load_list(
 ) -> Result<Page<wire::AuditRecord>, Failure> {
     let query = &request.query;
     let filter = AuditFilter {
-        token: query.get("token").map(str::to_owned),
+        actor: query.get("actor").map(str::to_owned),
+        kind: query.get("kind").map(kind).transpose()?,
         since: query.time("since")?,
         until: query.time("until")?,
     };
@@ -35,6 +36,13 @@ pub(crate) async fn load_list(
     })
 }
 
+fn kind(name: &str) -> Result<AuditKind, Failure> {
+    AuditKind::named(name).ok_or_else(|| {
+        let known = AuditKind::NAMES.join(", ");
+        Failure::invalid("kind", format!("is not one of {known}"))
+    })
+}
+
 fn place(cursor: &str) -> Result<AuditPlace, Failure> {
     let read = || {
         let (day, before) = cursor.split_once('.')?;
@@ -45,17 +53,43 @@ fn place(cursor: &str) -> Result<AuditPlace, Failure> {
 }
 
 fn shown(record: AuditRecord) -> wire::AuditRecord {
-    let AuditRecord { at, entry } = record;
+    let AuditRecord {
+        at,
+        entry,
+        actions,
+        more_actions,
+    } = record;
+    let session = entry.actor.as_ref().and_then(|actor| actor.session);
     wire::AuditRecord {
         at,
-        token: AuditToken {
-            id: entry.token.uuid(),
-            name: entry.name,
-        },
-        session: entry.session.map(SessionId::uuid),
+        token: entry.actor.map(|actor| AuditToken {
+            id: actor.token.uuid(),
+            name: actor.name,
+        }),
+        session: session.map(SessionId::uuid),
         address: entry.address,
         method: entry.method,
         path: entry.path,
         request_id: entry.request,
+        actions: actions.into_iter().map(action).collect(),
+        more_actions,
+    }
+}
+
+fn action(action: AuditAction) -> wire::AuditAction {
+    let scopes = action.scopes.iter().flat_map(Scopes::iter);
+    wire::AuditAction {
+        kind: action.kind.name().to_owned(),
+        id: action.id,
+        name: action.name,
+        project: action.project,
+        workflow: action.workflow,
+        scan: action.scan,
+        job: action.job.map(JobId::uuid),
+        version: action.version,
+        scopes: scopes.map(|scope| scope.name().to_owned()).collect(),
+        expires_at: action.expires_at,
+        reason: action.reason,
+        count: action.count,
     }
 }

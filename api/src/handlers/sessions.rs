@@ -10,7 +10,7 @@ use reconciler::{Handle, LinkedToken};
 use warp::reply::Response;
 use wire::{CreateSession, CreateSignInLink, ErrorCode, Page, SignInLink};
 
-use crate::access::audit_entry;
+use crate::access::{audit_entry, note_refused};
 use crate::failure::{Failure, unauthorized};
 use crate::reply;
 use crate::request::Request;
@@ -51,17 +51,24 @@ pub(crate) async fn sign_in(
     token: &str,
 ) -> Result<SignedIn, Failure> {
     check_sign_in(request)?;
-    let secret = PlainToken::parse(TokenKind::Personal, token)
-        .map_err(|_| unauthorized())?
-        .hash();
+    let (token, secret) = token_of_secret(handle, token).ok_or_else(|| refused(handle, request))?;
+    begin(handle, request, &token, secret).await
+}
+
+fn token_of_secret(handle: &Handle, secret: &str) -> Option<(Arc<Token>, TokenHash)> {
+    let secret = PlainToken::parse(TokenKind::Personal, secret).ok()?.hash();
     let token = handle.state().read(|world| {
         let token = world.token_of(&secret)?;
         token
             .accepts(&secret, handle.time(world))
             .then(|| token.clone())
     });
-    let token = token.ok_or_else(unauthorized)?;
-    begin(handle, request, &token, secret).await
+    Some((token?, secret))
+}
+
+fn refused(handle: &Handle, request: &Request) -> Failure {
+    note_refused(handle, &request.arrival);
+    unauthorized()
 }
 
 /// The same with a link, which is used up.
@@ -71,9 +78,9 @@ pub(crate) async fn sign_in_by_link(
     link: &str,
 ) -> Result<SignedIn, Failure> {
     check_sign_in(request)?;
-    let link = hash_of_link(link).ok_or_else(unauthorized)?;
-    let linked = handle.take_sign_in_link(&link).ok_or_else(unauthorized)?;
-    let token = valid_token(handle, linked).ok_or_else(unauthorized)?;
+    let linked = hash_of_link(link).and_then(|link| handle.take_sign_in_link(&link));
+    let found = linked.and_then(|linked| Some((valid_token(handle, linked)?, linked)));
+    let (token, linked) = found.ok_or_else(|| refused(handle, request))?;
     begin(handle, request, &token, linked.secret).await
 }
 

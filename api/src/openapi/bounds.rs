@@ -1,6 +1,6 @@
 //! The bounds of values, which the types of the wire do not know.
 
-use model::Scopes;
+use model::{AuditKind, Scopes};
 use model::limits::{
     NAME_CHARS, RUNNER_CAPACITY, RUNNER_LABELS, SUSPENSION_REASON_CHARS, TOKEN_OVERLAP,
 };
@@ -49,6 +49,7 @@ fn of_members() -> Vec<(&'static str, &'static str, Value)> {
     let duration = || json!({ "minLength": 2, "pattern": DURATION });
     let name = || json!({ "minLength": 1, "maxLength": NAME_CHARS });
     vec![
+        ("AuditAction", "kind", json!({ "enum": AuditKind::NAMES })),
         ("CopyBlob", "from", path()),
         ("CopyBlob", "to", path()),
         ("CopyBlob", "expires_in", duration()),

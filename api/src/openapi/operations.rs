@@ -2,7 +2,7 @@
 
 use super::headers::{self, Header};
 use model::limits::ID_PART_DIGITS;
-use model::{Reason, StateKind};
+use model::{AuditKind, Reason, StateKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
@@ -403,7 +403,7 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
             "Give an access token a new secret",
         )),
         R::RevokeToken => does("Revoke an access token"),
-        R::ListAudit => it.lists::<wire::AuditRecord>("List the changes that people made"),
+        R::ListAudit => it.lists::<wire::AuditRecord>("List what people did"),
         R::ListRunners => it.lists::<wire::Runner>("List the runners"),
         R::ShowRunner => it.answers::<wire::Runner>("Show a runner with its jobs"),
         R::DeleteRunner => does("Remove a runner"),
@@ -591,7 +591,11 @@ pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static st
             "Only jobs with this code of a reason.",
             one_of(Reason::OF_JOBS),
         ),
-        (_, "token", _) => ("Only changes with the tokens of this name.", text()),
+        (_, "actor", _) => ("Only what was done with the token of this name or id.", text()),
+        (_, "kind", _) => (
+            "Only lines with an action of this kind.",
+            one_of(AuditKind::NAMES),
+        ),
         (_, _, _) => ("Only what is of this one, by name or id.", word()),
     }
 }

@@ -1,6 +1,6 @@
 //! The daemon itself: what was changed in it, and what it is.
 
-use model::Scope;
+use model::{AuditKind, Scope};
 use ui::pages::{self, About, Audit, Disk};
 use warp::reply::Response;
 
@@ -9,12 +9,15 @@ use crate::failure::Failure;
 use crate::handlers::{audit, health};
 
 pub(super) async fn audit(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let token = frame.query("token").trim();
-    let query = [("token", token), ("cursor", frame.query("cursor"))];
+    let (actor, kind) = (frame.query("actor").trim(), frame.query("kind"));
+    let cursor = frame.query("cursor");
+    let query = [("actor", actor), ("kind", kind), ("cursor", cursor)];
     let records = audit::load_list(frame.me, &frame.request.asking(&[], &query)).await?;
     let page = Audit {
         records: &records,
-        token,
+        actor,
+        kind,
+        kinds: AuditKind::NAMES,
     };
     Ok(frame.page(pages::audit(&frame.visit, &page)))
 }

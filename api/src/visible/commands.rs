@@ -8,11 +8,11 @@ use model::decide::{
 };
 use model::retention::RetentionPolicy;
 use model::{
-    ActiveWorkflow, EncodingCheck, IdempotencyKey, KeyId, KeyState, ProjectId, ProjectSecrets,
+    ActiveWorkflow, AuditAction, EncodingCheck, IdempotencyKey, KeyId, KeyState, ProjectId, ProjectSecrets,
     RunnerId, SecretValue, SessionId, SourceName, StoredSecret, TokenId, Var, Viewer, WorkflowId,
     World,
 };
-use reconciler::{Handle, LinkedToken, NewSignInLink, RerunOf, Retained};
+use reconciler::{Handle, LinkedToken, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK};
 use serde_json::Value;
 use state::SubmitError;
 use wire::ErrorCode;
@@ -54,7 +54,8 @@ impl Visible {
         source: &Shown<SourceName>,
         wait: bool,
     ) -> Result<(), Failure> {
-        self.acting()?.state().note_request().await?;
+        let synced = AuditAction::source_synced(source);
+        self.acting()?.state().note_request(synced).await?;
         tokio::select! {
             synced = self.acting()?.sync_source(source, wait) => Ok(synced?),
             () = self.token_ended() => Err(unauthorized()),
@@ -261,7 +262,9 @@ impl Visible {
 
     /// Makes a link that signs a browser in with the caller's token. It is in no record, so the request is noted by itself.
     pub(crate) async fn make_sign_in_link(&self) -> Result<NewSignInLink, Failure> {
-        self.acting()?.state().note_request().await?;
+        let expires_at = self.handle.now() + SIGN_IN_LINK;
+        let created = AuditAction::sign_in_link_created(expires_at);
+        self.acting()?.state().note_request(created).await?;
         Ok(self.acting()?.make_sign_in_link(LinkedToken {
             id: self.token.id,
             secret: self.secret,

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use api::{Front, Rate};
 use http::Method;
@@ -77,13 +78,16 @@ async fn a_token_has_a_rate_for_calls_from_other_machines() {
     }
 }
 
-/// The audit log as `METHOD PATH by NAME`, newest first.
+/// The audit log as `METHOD PATH by NAME: KINDS`, newest first.
 async fn audited(service: &Service, query: &str) -> Vec<String> {
     let answer = service.get(&format!("/v0/audit{query}")).await.expect(200);
     let items = answer["items"].as_array().unwrap().iter();
     let line = |item: &Value| {
         let (method, path) = (text(&item["method"]), text(&item["path"]));
-        format!("{method} {path} by {}", text(&item["token"]["name"]))
+        let actions = item["actions"].as_array().unwrap().iter();
+        let kinds: Vec<String> = actions.map(|action| text(&action["kind"])).collect();
+        let name = text(&item["token"]["name"]);
+        format!("{method} {path} by {name}: {}", kinds.join(" "))
     };
     items.map(line).collect()
 }
@@ -115,20 +119,28 @@ async fn every_change_by_a_person_is_in_the_audit_log_once() {
     service.post("/v0/sources/main/sync", &json!({})).await;
 
     let all = [
-        "POST /v0/sources/main/sync by tester".to_owned(),
-        format!("POST /v0/jobs/{job}/cancel by ci"),
-        "POST /v0/tokens by tester".to_owned(),
-        "POST /v0/workflows/main%2Fpipeline/scans/large/dispatch by tester".to_owned(),
-        "PUT /v0/projects/main/vars/URL by tester".to_owned(),
+        "POST /v0/sources/main/sync by tester: source_synced".to_owned(),
+        format!("POST /v0/jobs/{job}/cancel by ci: job_cancelled"),
+        "POST /v0/tokens by tester: token_created".to_owned(),
+        "POST /v0/workflows/main%2Fpipeline/scans/large/dispatch by tester: job_dispatched"
+            .to_owned(),
+        "PUT /v0/projects/main/vars/URL by tester: var_set".to_owned(),
     ];
     assert_eq!(audited(&service, "").await, all);
     let ci = text(&created["id"]);
-    for token in ["ci", &ci] {
-        assert_eq!(
-            audited(&service, &format!("?token={token}")).await,
-            all[1..2]
-        );
+    for query in [
+        "?actor=ci".to_owned(),
+        format!("?actor={ci}"),
+        "?kind=job_cancelled".to_owned(),
+        "?kind=job_cancelled&actor=ci".to_owned(),
+    ] {
+        assert_eq!(audited(&service, &query).await, all[1..2], "{query}");
     }
+    assert!(audited(&service, "?kind=var_set&actor=ci").await.is_empty());
+    let problem = service.get("/v0/audit?kind=x").await;
+    let problem = problem.problem(400, "invalid_request");
+    let message = text(&problem["errors"][0]["message"]);
+    assert!(message.contains("var_set, var_deleted"), "{message}");
     let page = service.get("/v0/audit?limit=4").await.expect(200);
     let cursor = text(&page["next_cursor"]);
     let rest = service
@@ -139,6 +151,8 @@ async fn every_change_by_a_person_is_in_the_audit_log_once() {
         panic!("{rest}")
     };
     assert_eq!(first["address"], json!(NEAR));
+    let set = json!({"kind": "var_set", "project": "main", "name": "URL", "version": 1});
+    assert_eq!(first["actions"], json!([set]));
     assert_eq!(first["request_id"], json!(request.unwrap()));
     assert_eq!(first["at"], json!("2026-11-20T12:00:00Z"));
     assert!(
@@ -155,4 +169,43 @@ async fn every_change_by_a_person_is_in_the_audit_log_once() {
         .get("/v0/audit?cursor=x")
         .await
         .problem(400, "invalid_request");
+}
+
+#[tokio::test]
+async fn refused_sign_ins_are_one_line_for_each_address() {
+    let service = behind_proxy(None).await;
+    for from in [NEAR, NEAR, FAR] {
+        let wrong = Call::post("/v0/sessions").json(&json!({"token": "evs_wrong"}));
+        let wrong = wrong
+            .header("x-forwarded-for", from)
+            .header("x-forwarded-proto", "https");
+        wrong.send(service.address).await.problem(401, "unauthorized");
+    }
+    ask(&service, "evs_wrong", Some(NEAR)).await.problem(401, "unauthorized");
+    // Without a credential nobody signs in.
+    let stranger = Call::get("/v0/projects").header("x-forwarded-for", NEAR);
+    stranger.send(service.address).await.problem(401, "unauthorized");
+    assert!(audited(&service, "").await.is_empty(), "the minute goes on");
+
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::resume();
+    let lines = loop {
+        let lines = service.get("/v0/audit?kind=sign_in_refused").await;
+        let lines = lines.expect(200)["items"].as_array().unwrap().clone();
+        if !lines.is_empty() {
+            break lines;
+        }
+    };
+    let lines = lines.iter();
+    let said: Vec<Value> = lines
+        .map(|line| json!([line["address"], line["actions"][0]["count"], line["path"], line["token"]]))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            json!([NEAR, 3, "/v0/projects", null]),
+            json!([FAR, 1, "/v0/sessions", null]),
+        ]
+    );
 }

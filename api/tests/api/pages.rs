@@ -333,7 +333,7 @@ async fn names_and_logs_with_markup_are_text() {
         format!("/jobs/{job}/log?q={coded}"),
         format!("/jobs?scan={coded}"),
         format!("/workflows/{coded}"),
-        format!("/audit?token={coded}"),
+        format!("/audit?actor={coded}"),
         format!("/login?next=/{coded}"),
         format!("/{coded}"),
     ] {

@@ -14,8 +14,11 @@ use crate::table::{Table, time};
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
     /// Only changes made with this token: its name or id
-    #[arg(long, env = "SERVICE_TOKEN_NAME")]
-    token_name: Option<String>,
+    #[arg(long, env = "SERVICE_ACTOR", value_name = "TOKEN")]
+    actor: Option<String>,
+    /// Only changes of this kind, as in token_created; a wrong one is answered with the list
+    #[arg(long, env = "SERVICE_KIND")]
+    kind: Option<String>,
     /// Only changes at this time or later, or as long ago as this, as in 1d
     #[arg(long, env = "SERVICE_SINCE", value_name = "TIME", value_parser = moment_or_age)]
     since: Option<DateTime<Utc>>,
@@ -33,7 +36,8 @@ pub(crate) struct Audit {
 impl Audit {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         let filter = AuditFilter {
-            token: self.token_name,
+            actor: self.actor,
+            kind: self.kind,
             since: self.since,
             until: self.until,
         };
@@ -52,12 +56,18 @@ impl Audit {
 }
 
 fn table(page: &Page<AuditRecord>) -> String {
-    let mut table = Table::new(&["AT", "TOKEN", "FROM", "REQUEST"]);
+    let mut table = Table::new(&["AT", "ACTOR", "FROM", "DONE", "REQUEST"]);
     for record in &page.items {
         table.row([
             time(&record.at),
-            record.token.name.clone(),
-            record.address.to_string(),
+            record
+                .token
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |token| token.name.clone()),
+            record
+                .address
+                .map_or_else(|| "several".to_owned(), |address| address.to_string()),
+            record.done(),
             format!("{} {}", record.method, record.path),
         ]);
     }

@@ -10,8 +10,12 @@ use crate::words::{at, hits};
 
 pub struct Audit<'a> {
     pub records: &'a Page<AuditRecord>,
-    /// The name of the token whose changes are shown; empty for all.
-    pub token: &'a str,
+    /// The name or id of the token of which lines are shown; empty for all.
+    pub actor: &'a str,
+    /// The kind of action of which lines are shown; empty for all.
+    pub kind: &'a str,
+    /// Every kind.
+    pub kinds: &'a [&'a str],
 }
 
 pub fn audit(visit: &Visit, page: &Audit<'_>) -> Markup {
@@ -21,22 +25,31 @@ pub fn audit(visit: &Visit, page: &Audit<'_>) -> Markup {
         (heading("Audit", &html! {}, &html! {}))
         form.filters method="get" action=(links::AUDIT) role="search" aria-label="Audit" {
             div.field {
-                label for="filter-token" { "Token" }
-                input #filter-token name="token" value=(page.token) autocomplete="off" spellcheck="false";
+                label for="filter-actor" { "Token" }
+                input #filter-actor name="actor" value=(page.actor) autocomplete="off" spellcheck="false";
+            }
+            div.field {
+                label for="filter-kind" { "Done" }
+                select #filter-kind name="kind" {
+                    option value="" { "anything" }
+                    @for kind in page.kinds {
+                        option value=(kind) selected[*kind == page.kind] { (kind) }
+                    }
+                }
             }
             button.button type="submit" { "Filter" }
         }
         (damaged(&page.records.damaged))
-        (card("audit", "Who changed what", &side, &html! {
+        (card("audit", "Who did what", &side, &html! {
             @if records.is_empty() {
-                (empty(&html! { p { @if page.token.is_empty() { "Nobody has changed anything yet." } @else { "This token has changed nothing." } } }))
+                (empty(&html! { p { @if page.actor.is_empty() && page.kind.is_empty() { "Nobody has changed anything yet." } @else { "Nothing is like that." } } }))
             } @else {
-                (table("Audit", &["time", "token", "from", "with", "request", "request id"], &html! {
+                (table("Audit", &["time", "token", "from", "with", "done", "request", "request id"], &html! {
                     @for record in records { (row(record)) }
                 }))
             }
         }))
-        (more(links::AUDIT, &[("token", page.token)], page.records.next_cursor.as_deref()))
+        (more(links::AUDIT, &[("actor", page.actor), ("kind", page.kind)], page.records.next_cursor.as_deref()))
     };
     Shell::new(visit, "Audit", Some(Menu::Audit)).page(&content)
 }
@@ -45,9 +58,20 @@ fn row(record: &AuditRecord) -> Markup {
     html! {
         tr {
             td { (at(record.at)) }
-            td title=(record.token.id) { (record.token.name) }
-            td { (record.address) }
-            td { @match record.session { Some(session) => span title=(session) { "browser" }, None => "token" } }
+            @match &record.token {
+                Some(token) => td title=(token.id) { (token.name) },
+                None => td { "nobody" },
+            }
+            td { @match record.address { Some(address) => (address), None => "several addresses" } }
+            td { @match (record.session, &record.token) {
+                (Some(session), _) => span title=(session) { "browser" },
+                (None, Some(_)) => "token",
+                (None, None) => "",
+            } }
+            td.wide {
+                @for action in &record.actions { div { (action) } }
+                @if record.more_actions > 0 { div { (record.more_actions) " more" } }
+            }
             td.wide { code { (record.method) " " (record.path) } }
             td { code.cut title=(record.request_id) { (record.request_id) } }
         }

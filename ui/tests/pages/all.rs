@@ -500,7 +500,9 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                 visit,
                 &Audit {
                     records: &page(Vec::new()),
-                    token: "",
+                    actor: "",
+                    kind: "",
+                    kinds: &["job_dispatched", "token_created"],
                 },
             ),
         ),

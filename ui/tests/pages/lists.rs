@@ -202,8 +202,10 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
             pages::audit(
                 visit,
                 &Audit {
-                    records: &long_page(vec![audit_record(texts)], texts),
-                    token: &texts.text("ci"),
+                    records: &long_page(vec![audit_record(texts), refused_sign_ins()], texts),
+                    actor: &texts.text("ci"),
+                    kind: "token_created",
+                    kinds: &["job_dispatched", "token_created"],
                 },
             ),
         ),

@@ -196,15 +196,57 @@ pub(crate) fn session(texts: Texts) -> Session {
 pub(crate) fn audit_record(texts: Texts) -> AuditRecord {
     AuditRecord {
         at: ago(30),
-        token: AuditToken {
+        token: Some(AuditToken {
             id: id(80),
             name: texts.text("ci"),
-        },
+        }),
         session: Some(id(81)),
-        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
         method: "POST".to_owned(),
         path: texts.text("/v0/tokens"),
         request_id: id(90),
+        actions: vec![AuditAction {
+            id: Some(id(82)),
+            name: Some(texts.text("deploy")),
+            scopes: vec!["job:read".to_owned()],
+            ..audit_action("token_created")
+        }],
+        more_actions: 3,
+    }
+}
+
+/// Of several addresses without a token.
+pub(crate) fn refused_sign_ins() -> AuditRecord {
+    AuditRecord {
+        at: ago(60),
+        token: None,
+        session: None,
+        address: None,
+        method: "POST".to_owned(),
+        path: "/v0/sessions".to_owned(),
+        request_id: id(91),
+        actions: vec![AuditAction {
+            count: Some(37),
+            ..audit_action("sign_in_refused")
+        }],
+        more_actions: 0,
+    }
+}
+
+fn audit_action(kind: &str) -> AuditAction {
+    AuditAction {
+        kind: kind.to_owned(),
+        id: None,
+        name: None,
+        project: None,
+        workflow: None,
+        scan: None,
+        job: None,
+        version: None,
+        scopes: Vec::new(),
+        expires_at: None,
+        reason: None,
+        count: None,
     }
 }
 

@@ -1,0 +1,215 @@
+//! Refused sign-ins of the present minute. They are counted in memory and written to the audit log when the minute is over,
+//! so that nobody fills the log, or makes commits, without a credential.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use model::AuditAction;
+use state::AuditEntry;
+
+use crate::handle::Handle;
+use crate::limits::{REFUSED_SIGN_IN_ADDRESSES, REFUSED_SIGN_INS};
+
+/// What was refused since the last lines were written, by address.
+#[derive(Debug, Default)]
+pub(crate) struct RefusedSignIns {
+    of_addresses: HashMap<IpAddr, Refused>,
+    /// Of all other addresses together.
+    of_others: Option<Refused>,
+}
+
+#[derive(Debug)]
+struct Refused {
+    /// The latest request.
+    entry: AuditEntry,
+    count: u64,
+}
+
+impl Refused {
+    fn line(self) -> (AuditEntry, AuditAction) {
+        (self.entry, AuditAction::sign_in_refused(self.count))
+    }
+}
+
+impl RefusedSignIns {
+    /// Counts one. Returns whether it is the first of its minute.
+    fn add(&mut self, address: IpAddr, entry: AuditEntry) -> bool {
+        let is_first = self.of_addresses.is_empty();
+        let has_room = self.of_addresses.len() < REFUSED_SIGN_IN_ADDRESSES;
+        let of_one = self.of_addresses.get_mut(&address);
+        match (of_one, &mut self.of_others) {
+            (Some(refused), _) => *refused = again(refused, entry, Some(address)),
+            (None, _) if has_room => {
+                self.of_addresses
+                    .insert(address, first(entry, Some(address)));
+            }
+            (None, Some(refused)) => *refused = again(refused, entry, None),
+            (None, others @ None) => *others = Some(first(entry, None)),
+        }
+        is_first
+    }
+
+    /// The lines about them, in the order of their addresses. The count begins anew.
+    fn take(&mut self) -> Vec<(AuditEntry, AuditAction)> {
+        let Self {
+            of_addresses,
+            of_others,
+        } = std::mem::take(self);
+        let mut of_addresses: Vec<(IpAddr, Refused)> = of_addresses.into_iter().collect();
+        of_addresses.sort_unstable_by_key(|(address, _)| *address);
+        let of_addresses = of_addresses.into_iter().map(|(_, refused)| refused);
+        of_addresses.chain(of_others).map(Refused::line).collect()
+    }
+}
+
+fn first(entry: AuditEntry, address: Option<IpAddr>) -> Refused {
+    Refused {
+        entry: AuditEntry { address, ..entry },
+        count: 1,
+    }
+}
+
+fn again(before: &Refused, entry: AuditEntry, address: Option<IpAddr>) -> Refused {
+    Refused {
+        count: before.count + 1,
+        ..first(entry, address)
+    }
+}
+
+impl Handle {
+    /// Counts a credential that was refused. Its line comes when the minute is over that begins with the first.
+    pub fn note_refused_sign_in(&self, address: IpAddr, entry: AuditEntry) {
+        if self.refused_sign_ins().add(address, entry) {
+            self.refused_sign_in().notify_one();
+        }
+    }
+
+    /// Writes the lines of each minute in which a credential was refused.
+    pub(crate) async fn write_refused_sign_ins(self) {
+        loop {
+            self.refused_sign_in().notified().await;
+            tokio::time::sleep(REFUSED_SIGN_INS).await;
+            self.write_refused().await;
+        }
+    }
+
+    /// Writes the lines that wait.
+    pub(crate) async fn write_refused(&self) {
+        let lines = self.refused_sign_ins().take();
+        let count = lines.len();
+        if count > 0
+            && let Err(error) = self.state().note(lines).await
+        {
+            tracing::warn!(%error, count, "refused sign-ins are missing in the audit log");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use model::AuditKind;
+    use state::{AuditFilter, AuditRecord};
+    use tempfile::TempDir;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::testing::{House, freeze, in_time};
+
+    fn request(number: u128) -> AuditEntry {
+        AuditEntry {
+            actor: None,
+            address: None,
+            method: "POST".to_owned(),
+            path: "/v0/sessions".to_owned(),
+            request: Uuid::from_u128(number),
+        }
+    }
+
+    fn address(last: u8) -> IpAddr {
+        Ipv4Addr::new(192, 0, 2, last).into()
+    }
+
+    fn said((entry, action): &(AuditEntry, AuditAction)) -> (Option<IpAddr>, Option<u64>, u128) {
+        (entry.address, action.count, entry.request.as_u128())
+    }
+
+    #[test]
+    fn an_address_has_one_line_with_its_count_and_its_latest_request() {
+        let mut refused = RefusedSignIns::default();
+        assert!(refused.add(address(2), request(1)));
+        assert!(!refused.add(address(1), request(2)));
+        assert!(!refused.add(address(2), request(3)));
+        let lines: Vec<_> = refused.take().iter().map(said).collect();
+        assert_eq!(
+            lines,
+            [
+                (Some(address(1)), Some(1), 2),
+                (Some(address(2)), Some(2), 3)
+            ]
+        );
+        assert!(refused.take().is_empty());
+        assert!(refused.add(address(2), request(4)), "a new minute");
+    }
+
+    #[test]
+    fn beyond_so_many_addresses_there_is_one_line_for_all_others() {
+        let mut refused = RefusedSignIns::default();
+        for round in 0..3 {
+            for last in 0..u8::MAX {
+                refused.add(address(last), request(round));
+            }
+        }
+        let lines = refused.take();
+        assert_eq!(lines.len(), REFUSED_SIGN_IN_ADDRESSES + 1);
+        let others = 3 * (usize::from(u8::MAX) - REFUSED_SIGN_IN_ADDRESSES);
+        assert_eq!(
+            lines.last().map(said),
+            Some((None, Some(others as u64), 2))
+        );
+    }
+
+    async fn written(house: &House) -> Vec<AuditRecord> {
+        let filter = AuditFilter {
+            kind: Some(AuditKind::SignInRefused),
+            ..AuditFilter::default()
+        };
+        let page = house.handle.state().audit(&filter, None, 100).await;
+        page.unwrap().records
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_lines_are_written_when_the_minute_is_over_and_at_the_end() {
+        let _frozen = freeze();
+        let folder = tempfile::tempdir().unwrap();
+        let house = House::open(&folder, 0, Vec::new()).await;
+        for number in 0..1_000 {
+            house
+                .handle
+                .note_refused_sign_in(address(1), request(number));
+        }
+        assert_eq!(written(&house).await, []);
+        let waits = tokio::time::Instant::now();
+        while written(&house).await.is_empty() {
+            tokio::time::advance(REFUSED_SIGN_INS / 60).await;
+        }
+        assert!(waits.elapsed() >= REFUSED_SIGN_INS);
+        let lines = written(&house).await;
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert_eq!(lines[0].actions[0].count, Some(1_000));
+
+        house.handle.note_refused_sign_in(address(1), request(1));
+        in_time("the end", house.close()).await;
+        let lines = read_again(&folder).await;
+        let counts: Vec<_> = lines.iter().map(|line| line.actions[0].count).collect();
+        assert_eq!(counts, [Some(1), Some(1_000)]);
+    }
+
+    async fn read_again(folder: &TempDir) -> Vec<AuditRecord> {
+        let house = House::open(folder, 0, Vec::new()).await;
+        let lines = written(&house).await;
+        house.close().await;
+        lines
+    }
+}

@@ -300,9 +300,7 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
 fn of_token(world: &World, now: Timestamp, token: &Token) -> Vec<AuditAction> {
     let named = |kind| AuditAction {
         expires_at: token.expires_at,
-        ..AuditAction::new(kind)
-            .id(token.id.uuid())
-            .name(&token.name)
+        ..AuditAction::new(kind).id(token.id.uuid()).name(&token.name)
     };
     let Some(before) = world.token(token.id) else {
         return vec![AuditAction {
@@ -365,9 +363,8 @@ fn of_values<V>(
         version: Some(version(value)),
         ..AuditAction::new(kind).name(name).in_project(world, project)
     };
-    let is_set = |(name, value): &(&String, &V)| {
-        before.get(*name).map(&version) != Some(version(value))
-    };
+    let is_set =
+        |(name, value): &(&String, &V)| before.get(*name).map(&version) != Some(version(value));
     let set = after
         .iter()
         .filter(is_set)

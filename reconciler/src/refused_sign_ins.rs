@@ -164,10 +164,7 @@ mod tests {
         let lines = refused.take();
         assert_eq!(lines.len(), REFUSED_SIGN_IN_ADDRESSES + 1);
         let others = 3 * (usize::from(u8::MAX) - REFUSED_SIGN_IN_ADDRESSES);
-        assert_eq!(
-            lines.last().map(said),
-            Some((None, Some(others as u64), 2))
-        );
+        assert_eq!(lines.last().map(said), Some((None, Some(others as u64), 2)));
     }
 
     async fn written(house: &House) -> Vec<AuditRecord> {

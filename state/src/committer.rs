@@ -173,7 +173,10 @@ impl<C: Command> Submission<C> {
         let lines = audited.map_or_else(Vec::new, |audited| {
             audited.lines(now, deciding.world, time, &decision.changes)
         });
-        let audit = deciding.audit.note(now, &lines, &mut batch).map_err(unwritten)?;
+        let audit = deciding
+            .audit
+            .note(now, &lines, &mut batch)
+            .map_err(unwritten)?;
         if !encoder.empty().fits(&batch) {
             return Err(SubmitError::TooLarge);
         }

@@ -1,9 +1,9 @@
 //! The bounds of values, which the types of the wire do not know.
 
-use model::{AuditKind, Scopes};
 use model::limits::{
     NAME_CHARS, RUNNER_CAPACITY, RUNNER_LABELS, SUSPENSION_REASON_CHARS, TOKEN_OVERLAP,
 };
+use model::{AuditKind, Scopes};
 use serde_json::{Map, Value, json};
 
 use crate::limits::VALIDATED_FILE_CHARS;

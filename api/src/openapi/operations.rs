@@ -591,7 +591,10 @@ pub(super) fn parameter(access: Access, place: &str, name: &str) -> (&'static st
             "Only jobs with this code of a reason.",
             one_of(Reason::OF_JOBS),
         ),
-        (_, "actor", _) => ("Only what was done with the token of this name or id.", text()),
+        (_, "actor", _) => (
+            "Only what was done with the token of this name or id.",
+            text(),
+        ),
         (_, "kind", _) => (
             "Only lines with an action of this kind.",
             one_of(AuditKind::NAMES),

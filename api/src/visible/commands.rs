@@ -8,9 +8,9 @@ use model::decide::{
 };
 use model::retention::RetentionPolicy;
 use model::{
-    ActiveWorkflow, AuditAction, EncodingCheck, IdempotencyKey, KeyId, KeyState, ProjectId, ProjectSecrets,
-    RunnerId, SecretValue, SessionId, SourceName, StoredSecret, TokenId, Var, Viewer, WorkflowId,
-    World,
+    ActiveWorkflow, AuditAction, EncodingCheck, IdempotencyKey, KeyId, KeyState, ProjectId,
+    ProjectSecrets, RunnerId, SecretValue, SessionId, SourceName, StoredSecret, TokenId, Var,
+    Viewer, WorkflowId, World,
 };
 use reconciler::{Handle, LinkedToken, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK};
 use serde_json::Value;

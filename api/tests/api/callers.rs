@@ -179,12 +179,20 @@ async fn refused_sign_ins_are_one_line_for_each_address() {
         let wrong = wrong
             .header("x-forwarded-for", from)
             .header("x-forwarded-proto", "https");
-        wrong.send(service.address).await.problem(401, "unauthorized");
+        wrong
+            .send(service.address)
+            .await
+            .problem(401, "unauthorized");
     }
-    ask(&service, "evs_wrong", Some(NEAR)).await.problem(401, "unauthorized");
+    ask(&service, "evs_wrong", Some(NEAR))
+        .await
+        .problem(401, "unauthorized");
     // Without a credential nobody signs in.
     let stranger = Call::get("/v0/projects").header("x-forwarded-for", NEAR);
-    stranger.send(service.address).await.problem(401, "unauthorized");
+    stranger
+        .send(service.address)
+        .await
+        .problem(401, "unauthorized");
     assert!(audited(&service, "").await.is_empty(), "the minute goes on");
 
     tokio::time::pause();
@@ -199,7 +207,14 @@ async fn refused_sign_ins_are_one_line_for_each_address() {
     };
     let lines = lines.iter();
     let said: Vec<Value> = lines
-        .map(|line| json!([line["address"], line["actions"][0]["count"], line["path"], line["token"]]))
+        .map(|line| {
+            json!([
+                line["address"],
+                line["actions"][0]["count"],
+                line["path"],
+                line["token"]
+            ])
+        })
         .collect();
     assert_eq!(
         said,

@@ -170,10 +170,7 @@ fn jobs_are_named_with_their_scan_and_so_is_what_follows() {
         job,
         actor: Actor::Daemon,
     };
-    assert_eq!(
-        of(&mut house, cancel),
-        [of_job("job_cancelled", json!({}))]
-    );
+    assert_eq!(of(&mut house, cancel), [of_job("job_cancelled", json!({}))]);
 
     let (job, token) = house.running();
     let store = StoreArtifact {
@@ -202,7 +199,8 @@ fn jobs_are_named_with_their_scan_and_so_is_what_follows() {
         job: done,
         actor: Actor::Daemon,
     };
-    let deleted = json!({"kind": "job_deleted", "workflow": "recon/nightly", "scan": "probe", "job": job});
+    let deleted =
+        json!({"kind": "job_deleted", "workflow": "recon/nightly", "scan": "probe", "job": job});
     assert_eq!(of(&mut house, delete), [deleted]);
 
     let (job, _) = house.running();
@@ -213,10 +211,7 @@ fn jobs_are_named_with_their_scan_and_so_is_what_follows() {
     let ended = json!({
         "kind": "job_ended", "workflow": "recon/nightly", "scan": "probe", "job": job, "reason": "runner_lost",
     });
-    assert_eq!(
-        of(&mut house, EndJob::new(job, Loss::RunnerLost)),
-        [ended]
-    );
+    assert_eq!(of(&mut house, EndJob::new(job, Loss::RunnerLost)), [ended]);
 }
 
 #[test]
@@ -273,7 +268,8 @@ fn blobs_and_links_are_named_with_their_paths() {
         actor: Actor::Daemon,
     };
     let (blob, said) = audited(&mut house, store);
-    let blob_action = |kind: &str, name: &str| json!({"kind": kind, "project": "recon", "name": name});
+    let blob_action =
+        |kind: &str, name: &str| json!({"kind": kind, "project": "recon", "name": name});
     assert_eq!(said, [blob_action("blob_stored", "a")]);
     let long = "b".repeat(AUDIT_TEXT_CHARS + 1);
     let to_long = MoveBlob {

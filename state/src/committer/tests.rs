@@ -172,9 +172,13 @@ fn configure(name: &str) -> ConfigureSource {
     }
 }
 
-/// A request of a person.
+/// A request of the person with that token.
+fn request(name: &str) -> Arc<Audited> {
+    Arc::new(Audited::Request(entry(name)))
+}
+
 fn somebody() -> Arc<Audited> {
-    Arc::new(Audited::Request(entry("somebody")))
+    request("somebody")
 }
 
 fn create_token() -> CreateToken {
@@ -267,16 +271,16 @@ async fn a_change_has_its_line_also_when_the_store_refuses_the_batch_that_it_sha
 async fn a_request_that_is_refused_first_has_its_line_with_its_next_commit() {
     let mut bench = Bench::new();
     let request = somebody();
-    let large = bench.submit_with(
-        Some(request.clone()),
-        configure("a"),
-        Box::new(|_, batch| {
-            batch.deletes.extend(
-                (0..BATCH_OPERATIONS)
-                    .map(|day| Layout::audit(chrono::NaiveDate::MIN + chrono::Days::new(day as u64))),
-            );
-        }),
-    );
+    let large =
+        bench.submit_with(
+            Some(request.clone()),
+            configure("a"),
+            Box::new(|_, batch| {
+                batch.deletes.extend((0..BATCH_OPERATIONS).map(|day| {
+                    Layout::audit(chrono::NaiveDate::MIN + chrono::Days::new(day as u64))
+                }));
+            }),
+        );
     let refused = bench.submit_for(Some(request.clone()), DropSource { name: source("b") });
     let made = bench.submit_for(Some(request.clone()), create_token());
     let unchanged = bench.submit_for(Some(request), NeedsHistory(scan()));
@@ -466,10 +470,10 @@ impl Command for PanicsBefore {
 #[tokio::test]
 async fn a_command_whose_decision_panics_is_refused_and_the_others_are_committed() {
     let mut bench = Bench::new();
-    let before = bench.submit_for(Some(Arc::new(audited("before"))), configure("a"));
-    let wrong = bench.submit_for(Some(Arc::new(audited("nobody"))), Panics);
+    let before = bench.submit_for(Some(request("before")), configure("a"));
+    let wrong = bench.submit_for(Some(request("nobody")), Panics);
     let also_wrong = bench.submit(PanicsBefore);
-    let after = bench.submit_for(Some(Arc::new(audited("after"))), configure("b"));
+    let after = bench.submit_for(Some(request("after")), configure("b"));
     bench.start().await;
     let defect = |answer: Result<(), SubmitError>| answer.unwrap_err().to_string();
     assert_eq!(

@@ -27,7 +27,10 @@ fn scan(scan: &ScanDifference) -> wire::ScanDifference {
         fate: match &scan.fate {
             Fate::Added => wire::Fate::Added,
             Fate::Removed => wire::Fate::Removed,
-            Fate::Renamed { from } => wire::Fate::Renamed { from: from.clone() },
+            Fate::Renamed { from, goes_on } => wire::Fate::Renamed {
+                from: from.clone(),
+                goes_on: *goes_on,
+            },
             Fate::Changed => wire::Fate::Changed,
         },
         changes: scan.changes.iter().map(change).collect(),

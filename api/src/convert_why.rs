@@ -23,9 +23,19 @@ pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, mut why: Why) -> wire:
         ahead: why.ahead,
     });
     let now = why.evaluation.take().map(evaluation);
-    let expr = scan.on.expr.as_ref().map(|expression| wire::Watching {
-        expression: expression.source().to_owned(),
-        now,
+    let expr = scan.on.expr.as_ref().map(|expression| {
+        let references = expression.references();
+        let is_other = |name: &&String| name.as_str() != scan.name.as_str();
+        let named = references.scans.iter().filter(is_other).cloned();
+        wire::Watching {
+            expression: expression.source().to_owned(),
+            now,
+            after_successes: match references.any_scan {
+                true => Vec::new(),
+                false => named.collect(),
+            },
+            after_failures: references.failures.iter().cloned().collect(),
+        }
     });
     wire::Why {
         cron,
@@ -55,6 +65,8 @@ fn past(workflow: &ActiveWorkflow, scan: &ScanName, state: &str, why: Why) -> wi
         scan: scan.to_string(),
         state: state.to_owned(),
         removed_by: None,
+        renamed_from: None,
+        renamed_to: None,
         suspended: None,
         resumed: None,
         cron: None,

@@ -40,6 +40,21 @@ pub struct ArmedCron {
     pub since: Timestamp,
 }
 
+impl Armed {
+    /// The same, with the new names of renamed scans in the expression: an expression that follows a rename is unchanged.
+    fn renamed(&self, definition: &Workflow) -> Self {
+        let mut renamed = self.clone();
+        if let Some(expr) = &mut renamed.expr {
+            let renames = definition.scans().filter_map(|scan| {
+                let former = scan.renamed_from.as_ref()?;
+                Some((former.as_str(), scan.name.as_str()))
+            });
+            expr.expression = workflow::renamed(&expr.expression, &renames.collect());
+        }
+        renamed
+    }
+}
+
 /// The triggers of a definition that becomes active now. An unchanged schedule or expression keeps its start. A new or
 /// changed one starts now (design section 4). `replaced` is the definition until now.
 pub(crate) fn arm(
@@ -52,7 +67,10 @@ pub(crate) fn arm(
     definition
         .scans()
         .filter_map(|scan| {
-            let known = before.and_then(|before| before.get(&scan.name));
+            let name = |name: &ScanName| before.and_then(|before| before.get(name));
+            let known = name(&scan.name).or(scan.renamed_from.as_ref().and_then(name));
+            let known = known.map(|known| known.renamed(definition));
+            let known = known.as_ref();
             let armed = Armed {
                 cron: arm_cron(known, scan, now),
                 expr: arm_expr(known, is_same(replaced, scan), scan, order),

@@ -19,6 +19,7 @@ mod once;
 mod readable;
 mod refusal;
 mod removal;
+mod renames;
 mod report;
 mod retry;
 mod runners;

@@ -308,3 +308,7 @@ pub(crate) const CAUSES: usize = 8;
 
 /// Digits of a part of a job's id, at least. With fewer, a part would soon name several jobs.
 pub const ID_PART_DIGITS: usize = 4;
+
+/// Former names of a scan whose jobs its expressions still read. A scan is renamed once or twice in its life, and each name
+/// is a history that is read.
+pub const FORMER_NAMES: usize = 8;

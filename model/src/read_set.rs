@@ -33,7 +33,8 @@ pub(crate) struct ReadSet {
 pub(crate) struct JobsRead {
     pub(crate) reach: Reach,
     pub(crate) unfinished: Vec<Arc<Job>>,
-    pub(crate) recent: Option<Arc<Recent>>,
+    /// Of the scan, and of the names that it had before.
+    pub(crate) recent: Vec<Arc<Recent>>,
     /// The success that ended last.
     pub(crate) newest_success: Option<JobId>,
     /// The job that ends in the decision that is being taken.

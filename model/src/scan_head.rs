@@ -32,6 +32,9 @@ pub struct ScanHead {
     /// The newest failure, if it is newer than all successes. A job that is retried has not failed yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+    /// The scan whose name it had before, once it has taken over what was known of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<ScanName>,
     /// Where the next history line goes.
     pub history: Tail,
     /// Up to where the slots of its schedule have been handled.
@@ -68,6 +71,7 @@ impl ScanHead {
             has_processed: false,
             processed: BTreeMap::new(),
             failure: None,
+            renamed_from: None,
             history: Tail { page: 0, bytes: 0 },
             cron_cursor: None,
             considered: None,
@@ -145,6 +149,37 @@ impl ScanHead {
         for (_, scan) in former.into_iter().take(over) {
             self.processed.remove(&scan);
         }
+    }
+
+    /// Takes over what is known of a scan that has a new name now: its newest results, what they have processed, and up to
+    /// where its triggers were followed. Its counters, history and ledger stay under the old name.
+    pub(crate) fn take_over(&mut self, former: &Self) {
+        self.renamed_from = Some(former.scan.clone());
+        self.latest_job = self.latest_job.max(former.latest_job);
+        self.latest_claim = self.latest_claim.max(former.latest_claim);
+        self.considered = self.considered.max(former.considered);
+        self.cron_cursor = self.cron_cursor.max(former.cron_cursor);
+        self.passed_slots = former.passed_slots.or(self.passed_slots);
+        self.passed_successes = former.passed_successes.or(self.passed_successes);
+        let known: Vec<JobId> = self.successes.iter().map(|success| success.job).collect();
+        let new = former.successes.iter();
+        let new = new.filter(|success| !known.contains(&success.job));
+        self.successes.extend(new.cloned());
+        self.successes
+            .sort_by_key(|success| std::cmp::Reverse(success.order));
+        self.successes.truncate(2);
+        let failures = [self.failure, former.failure].into_iter().flatten();
+        let newest = self.successes.first().map(|success| success.order);
+        self.failure = failures
+            .max_by_key(|failure| failure.order)
+            .filter(|failure| Some(failure.order) > newest);
+        for (scan, processed) in &former.processed {
+            let known = self.processed.get(scan);
+            if known.is_none_or(|known| known.claimed < processed.claimed) {
+                self.processed.insert(scan.clone(), processed.clone());
+            }
+        }
+        self.has_processed |= former.has_processed;
     }
 
     /// Whether it is lost what was processed, or not read yet.

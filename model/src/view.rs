@@ -31,6 +31,8 @@ pub(crate) struct Ended {
     pub(crate) job: JobId,
     pub(crate) head: Arc<ScanHead>,
     pub(crate) scan: ScanKey,
+    /// The head of the scan that goes on with its results, if its scan has another name now.
+    pub(crate) heir: Option<Arc<ScanHead>>,
     pub(crate) line: HistoryLine,
     /// The job that retries it, which the decision makes.
     pub(crate) retry: Option<Arc<Job>>,
@@ -75,6 +77,9 @@ impl<'a> View<'a> {
     pub(crate) fn head(&self, scan: &ScanKey) -> Arc<ScanHead> {
         match self.ended {
             Some(ended) if ended.scan == *scan => ended.head.clone(),
+            Some(Ended {
+                heir: Some(head), ..
+            }) if head.key() == *scan => head.clone(),
             Some(_) | None => self
                 .world
                 .head(scan)
@@ -147,12 +152,21 @@ impl<'a> View<'a> {
             scan: scan.clone(),
         };
         let head = self.head(&key);
+        // Its counters and jobs of before it had its name are still under the old one.
+        let names = with_former(self.world, &key);
+        let count = |name: &ScanKey| {
+            let finished = self.world.retained(&self.head(name)).seen();
+            finished + self.unfinished_count(name, evaluated) as u64
+        };
         ScanHistory {
-            size: self.world.retained(&head).seen() + self.unfinished_count(&key, evaluated) as u64,
+            size: names.iter().map(count).sum(),
             jobs: Vec::new(),
             available: is_available(&self.head(holder), &head),
             failed: has_failed(&self.head(holder), &head),
-            successes: head.totals.succeeded,
+            successes: names
+                .iter()
+                .map(|name| self.head(name).totals.succeeded)
+                .sum(),
             newest_successes: head
                 .successes
                 .iter()
@@ -170,7 +184,15 @@ impl<'a> View<'a> {
     /// What `holder` has processed of a scan.
     fn news(&self, holder: &ScanKey, scan: &ScanName) -> News {
         let head = self.head(holder);
-        let processed = head.processed.get(scan);
+        let key = ScanKey {
+            workflow: holder.workflow,
+            scan: scan.clone(),
+        };
+        let names = with_former(self.world, &key);
+        let processed = names
+            .iter()
+            .filter_map(|name| head.processed.get(&name.scan))
+            .max_by_key(|processed| processed.claimed);
         News {
             processed: processed.map(|processed| Processed {
                 id: processed.success.to_string(),
@@ -193,16 +215,20 @@ impl<'a> View<'a> {
 
     /// The jobs of a scan that expressions can read.
     fn jobs(&self, scan: &ScanKey, evaluated: Option<JobId>, reach: Reach) -> JobsRead {
-        let ended = self.ended.filter(|ended| ended.scan == *scan);
+        let names = with_former(self.world, scan);
+        let unfinished = names.iter().flat_map(|scan| self.unfinished(scan));
+        let ended = self.ended.filter(|ended| names.contains(&ended.scan));
         JobsRead {
             reach,
-            unfinished: self
-                .unfinished(scan)
+            unfinished: unfinished
                 .filter(|job| Some(job.id) != evaluated)
                 .take(HISTORY_JOBS)
                 .cloned()
                 .collect(),
-            recent: self.recent(scan).cloned(),
+            recent: names
+                .iter()
+                .filter_map(|scan| self.recent(scan).cloned())
+                .collect(),
             newest_success: self.head(scan).successes.first().map(|success| success.job),
             ended: ended.map(|ended| ended.line.clone()),
         }
@@ -259,22 +285,36 @@ pub(crate) fn unreadable(
     workflow: &ActiveWorkflow,
     references: &References,
 ) -> Option<ScanKey> {
-    let mut read = histories(workflow, references).into_iter();
+    let mut read = histories(view.world, workflow, references).into_iter();
     read.find(|scan| view.recent(scan).is_none())
 }
 
 /// The scans whose jobs an expression with these references reads.
-pub(crate) fn histories(workflow: &ActiveWorkflow, references: &References) -> BTreeSet<ScanKey> {
+pub(crate) fn histories(
+    world: &World,
+    workflow: &ActiveWorkflow,
+    references: &References,
+) -> BTreeSet<ScanKey> {
     workflow
         .revision
         .definition
         .scans()
         .filter(|scan| references.reads_jobs_of(scan.name.as_str()))
-        .map(|scan| ScanKey {
-            workflow: workflow.record.id,
-            scan: scan.name.clone(),
+        .flat_map(|scan| {
+            let key = ScanKey {
+                workflow: workflow.record.id,
+                scan: scan.name.clone(),
+            };
+            with_former(world, &key)
         })
         .collect()
+}
+
+/// A scan, and the names that it had before.
+fn with_former(world: &World, scan: &ScanKey) -> Vec<ScanKey> {
+    let mut names = vec![scan.clone()];
+    names.extend(world.former_names(scan));
+    names
 }
 
 /// Whether `of` has a success that the scan of `holder` has not executed after (design section 3).

@@ -243,6 +243,12 @@ impl<'w> Seen<'w> {
         self.sees_workflow(head.workflow).then_some(head)
     }
 
+    /// The scan that has taken over what was known of a scan, which is gone.
+    pub fn heir(self, scan: &ScanKey) -> Option<ScanKey> {
+        self.workflow_record(scan.workflow)?;
+        self.world.heir(scan)
+    }
+
     /// How many finished jobs of a scan there are.
     pub fn finished(self, scan: &ScanKey) -> Totals {
         let head = self.head(scan);

@@ -161,7 +161,7 @@ impl Handle {
                 });
                 return considered.await;
             }
-            let histories = trigger.histories();
+            let histories = state.read(|world| trigger.histories(world));
             let evaluated = self.evaluate_in(turn, histories, move |state, read, turn| {
                 let Some(prepared) = state.read(|world| trigger.prepare(world, read))? else {
                     return Ok(None);
@@ -227,10 +227,15 @@ impl Handle {
     /// Evaluates the expression of a scan as things stand; none when it has none.
     async fn explain(&self, scan: &ScanKey) -> Result<Option<Evaluation>, WhyError> {
         let state = self.state();
-        let Some(trigger) = state.read(|world| ExplainedTrigger::of(world, scan)) else {
+        let found = state.read(|world| {
+            let trigger = ExplainedTrigger::of(world, scan)?;
+            let histories = trigger.histories(world);
+            Some((trigger, histories))
+        });
+        let Some((trigger, histories)) = found else {
             return Ok(None);
         };
-        let read = state.recent_jobs(trigger.histories()).await;
+        let read = state.recent_jobs(histories).await;
         let state = state.clone();
         let evaluating = tokio::task::spawn_blocking(move || {
             let prepared = state.read(|world| trigger.prepare(world, &read))?;

@@ -98,10 +98,14 @@ pub struct ScanDifference {
 pub enum Fate {
     Added,
     Removed,
-    /// It is the same as a removed scan, except for the name. For the daemon these are two scans.
+    /// It says that it is a removed scan, or it is the same as one except for the name.
     Renamed {
         /// The name of the removed scan.
         from: String,
+        /// Whether it goes on with the results of the removed scan, because it has `renamed_from`. Otherwise it starts
+        /// anew.
+        #[serde(default)]
+        goes_on: bool,
     },
     /// It is in both.
     Changed,

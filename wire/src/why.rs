@@ -22,6 +22,12 @@ pub struct Why {
     /// The revision that removed the scan, if still known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_by: Option<RevisionRef>,
+    /// The name that it had before: its earlier jobs are under that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
+    /// The scan that goes on with its results, once it is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_to: Option<String>,
     /// Present while nothing of it starts, now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<Suspension>,
@@ -75,6 +81,12 @@ pub struct Watching {
     /// Its value now; absent when a moment in the past was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Evaluation>,
+    /// The scans at whose next success it is evaluated; none if it is at that of any other scan.
+    #[serde(default)]
+    pub after_successes: Vec<String>,
+    /// The scans at whose next failure it is evaluated as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_failures: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

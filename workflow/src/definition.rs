@@ -107,6 +107,8 @@ pub struct Scan {
     pub pass_env: Vec<String>,
     /// The files of the repository that a job gets.
     pub checkout: Option<Checkout>,
+    /// The name that it had before. It goes on with what was known under that name.
+    pub renamed_from: Option<ScanName>,
 }
 
 impl Scan {

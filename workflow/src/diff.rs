@@ -52,10 +52,13 @@ pub enum Fate {
     Added,
     /// It was removed.
     Removed,
-    /// It is the same as a removed scan, except for the name. For the daemon these are two scans.
+    /// It says that it is a removed scan, or it is the same as one except for the name.
     Renamed {
         /// The name of the removed scan.
         from: String,
+        /// Whether it goes on with the results of the removed scan, because it has `renamed_from`. Otherwise it starts
+        /// anew.
+        goes_on: bool,
     },
     /// It is in both.
     Changed,
@@ -154,15 +157,22 @@ pub fn diff(before: &Workflow, after: &Workflow) -> Difference {
         let (former, fate) = match (before.scan(name), renames.get(name)) {
             (Some(former), _) => (former, Fate::Changed),
             (None, Some(former)) => {
-                let from = former.name.to_string();
-                (*former, Fate::Renamed { from })
+                let fate = Fate::Renamed {
+                    from: former.name.to_string(),
+                    goes_on: scan.renamed_from.is_some(),
+                };
+                (*former, fate)
             }
             (None, None) => {
                 scans.push(whole(scan, Fate::Added));
                 continue;
             }
         };
-        let changes = members::scan(former, scan, after);
+        let mut changes = members::scan(former, scan, after);
+        if fate != Fate::Changed {
+            // The fate says it.
+            changes.retain(|change| change.member != Some(members::RENAMED_FROM));
+        }
         if fate != Fate::Changed || !changes.is_empty() {
             scans.push(ScanDifference {
                 scan: name.to_owned(),

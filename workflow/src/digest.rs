@@ -52,6 +52,7 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
         overlap,
         pass_env,
         checkout,
+        renamed_from,
     } = scan;
     let mut feed = Feed(Sha256::new());
     feed.text("name", name.as_str());
@@ -80,6 +81,10 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
         let mut paths = checkout.paths().to_vec();
         paths.sort();
         feed.texts("checkout", &paths);
+    }
+    // So does one without this key.
+    if let Some(former) = renamed_from {
+        feed.text("renamed_from", former.as_str());
     }
     ScanDigest(hex(&feed.0.finalize()))
 }

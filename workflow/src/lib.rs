@@ -55,7 +55,7 @@ pub use duration::{DurationError, format_duration, parse_duration};
 pub use excerpt::excerpts;
 pub use expression::{
     EngineError, EvaluationError, Explanation, Expression, ExpressionError, Operand, Reach,
-    References, Sandbox, Site, Value, should_run,
+    References, Sandbox, Site, Value, renamed, should_run,
 };
 pub use hex::{hex, sha256, unhex};
 pub use names::{NameError, ScanName, check_artifact_name, check_variable_name};

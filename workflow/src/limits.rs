@@ -180,3 +180,7 @@ pub const DIFF_CONTEXT: usize = 3;
 
 /// Scans that an added scan is compared with to find a rename, if many have the same scripts.
 pub const RENAME_CANDIDATES: usize = 8;
+
+/// Scans of one file that may name their former name. The commit of an activation writes up to three records for each, and
+/// has room for 100 and for 1 MiB, in which digests take most.
+pub const RENAMES: usize = 10;

@@ -8,6 +8,7 @@ mod declared;
 mod expressions;
 pub(crate) mod keys;
 mod object;
+mod renames;
 mod scan;
 mod starts;
 mod step;
@@ -162,6 +163,7 @@ impl Reader<'_> {
             .map(|entry| self.triggers_of(entry, &scans))
             .collect();
         self.bound_triggers(entries, &triggers);
+        self.renames(entries);
         // A scan that could not be read, or is below another key, may be the one that starts first.
         if is_plain && !entry.value.is_partial() {
             self.starts(entries, &triggers);

@@ -141,6 +141,11 @@ fn scan() -> Value {
                 "items": { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
             },
             "checkout": checkout(),
+            "renamed_from": {
+                "description": "The name that the scan had before: it goes on with the results that are known under it.",
+                "type": "string",
+                "pattern": format!("^[A-Za-z0-9_]{{1,{SCAN_NAME_BYTES}}}$"),
+            },
         },
     })
 }

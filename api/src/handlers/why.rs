@@ -28,6 +28,11 @@ pub(crate) async fn load_why(me: &Visible, request: &Request) -> Result<wire::Wh
             convert_why::of_removed(workflow, &key.scan, removed_by.as_ref(), why)
         }
     };
+    me.read(|seen| {
+        let former = seen.head(&key).and_then(|head| head.renamed_from.as_ref());
+        answer.renamed_from = former.map(ToString::to_string);
+        answer.renamed_to = seen.heir(&key).map(|heir| heir.scan.to_string());
+    });
     for (job, reason) in answer.unfinished.iter_mut().zip(&waiting) {
         job.waiting = reason.as_ref().map(convert::explanation);
     }

@@ -361,6 +361,8 @@ pub(crate) fn why() -> Why {
         scan: "changes".to_owned(),
         state: "active".to_owned(),
         removed_by: None,
+        renamed_from: None,
+        renamed_to: None,
         suspended: None,
         resumed: None,
         cron: Some(Schedule {
@@ -374,6 +376,8 @@ pub(crate) fn why() -> Why {
             expression: "scans.hosts[0].state == 'succeeded' || scans.hosts.has_diff('list')"
                 .to_owned(),
             now: Some(evaluation.clone()),
+            after_successes: vec!["hosts".to_owned()],
+            after_failures: vec!["backup".to_owned()],
         }),
         dispatch: true,
         unfinished: vec![UnfinishedJob {

@@ -218,6 +218,8 @@ fn a_scan_that_was_removed_says_by_which_revision() {
     };
     let unknown = Why {
         removed_by: None,
+        renamed_from: None,
+        renamed_to: None,
         ..removed.clone()
     };
     let server = Server::start([Reply::json(&removed), Reply::json(&unknown)]);

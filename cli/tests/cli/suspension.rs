@@ -127,7 +127,7 @@ fn why_of_a_suspended_scan_begins_with_the_suspension_and_has_no_next_slot() {
     let state = output.lines().nth(1).unwrap();
     assert_eq!(
         state,
-        "state:     suspended since 2026-09-21T14:13:23Z by token ann: too loud"
+        "state:      suspended since 2026-09-21T14:13:23Z by token ann: too loud"
     );
     assert!(output.contains("cron: "), "{output}");
     assert!(!output.contains("; next "), "{output}");

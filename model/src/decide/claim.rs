@@ -136,7 +136,7 @@ impl Command for Claim {
             .and_then(|job| Some((job, to_run(world, job)?)));
         let read = workflow.and_then(|(job, workflow)| {
             let scan = workflow.scan(&job.scan)?;
-            Some(histories(&workflow, &scan.references()))
+            Some(histories(world, &workflow, &scan.references()))
         });
         read.unwrap_or_default()
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::job_end::{ended, settle};
+use super::job_end::{ended, note_end, settle};
 use super::retry::{LargeInputs, retry};
 use super::triggers::{active, consider, read_by_trigger};
 use super::{Evaluate, Refusal};
@@ -50,10 +50,17 @@ pub(super) fn finish(
         head.pass_over(&job);
     }
     let head = Arc::new(head);
+    // The scan may have got another name while the job ran. Its result is one of the scan of that name.
+    let heir = world.heir(&scan).and_then(|heir| {
+        let mut heir = ScanHead::clone(world.head(&heir)?);
+        note_end(&mut heir, &job, finished.history.line.state, moment);
+        Some(Arc::new(heir))
+    });
     let after = Ended {
         job: job.id,
         head: head.clone(),
         scan,
+        heir: heir.clone(),
         line: finished.history.line.clone(),
         retry: retry.clone(),
     };
@@ -65,6 +72,12 @@ pub(super) fn finish(
         changes.push(Change::Digests(Arc::new(Digests::of(&head))));
     }
     changes.push(Change::Head(head));
+    if let Some(heir) = heir {
+        if is_success {
+            changes.push(Change::Digests(Arc::new(Digests::of(&heir))));
+        }
+        changes.push(Change::Head(heir));
+    }
     changes.extend(follow(world, &after, moment)?);
     Ok((job, changes))
 }
@@ -73,7 +86,10 @@ pub(super) fn finish(
 pub(super) fn read_at_end(world: &World, job: JobId) -> BTreeSet<ScanKey> {
     world
         .job(job)
-        .map(|job| read_by_followers(world, &job.scan_key()))
+        .map(|job| {
+            let scan = job.scan_key();
+            read_by_followers(world, &world.heir(&scan).unwrap_or(scan))
+        })
         .unwrap_or_default()
 }
 
@@ -95,7 +111,9 @@ fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<C
     if let Some(retry) = retry {
         room.take(&[Change::Job(retry.clone())]);
     }
-    for scan in candidates(world, &ended.scan).into_iter().take(FOLLOWERS) {
+    let scan = ended.heir.as_ref().map(|heir| heir.key());
+    let scan = scan.as_ref().unwrap_or(&ended.scan);
+    for scan in candidates(world, scan).into_iter().take(FOLLOWERS) {
         let mut newest = latest;
         let considered = consider(&view, &scan, &mut newest, &mut evaluate, moment)?;
         let Some(of_scan) = considered else { continue };

@@ -58,13 +58,14 @@ pub(super) fn settle(
         problem: "the job is not over".to_owned(),
     })?;
     head.latest_job = head.latest_job.max(job.id);
-    count(head, &job, line.state, moment);
+    head.totals.count(line.state, job.bytes());
+    note_end(head, &job, line.state, moment);
     let history = head.append_to_history(line)?;
     Ok(Finished { job, history })
 }
 
-fn count(head: &mut ScanHead, job: &Job, state: EndState, moment: &Moment<'_>) {
-    head.totals.count(state, job.bytes());
+/// Notes the result of a job in the head of its scan, or of the scan that goes on with that.
+pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: &Moment<'_>) {
     match state {
         EndState::Succeeded => {
             let digests = digests_of(job);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use workflow::{Diagnostic, Workflow};
 
+use super::renames::take_over;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::armed::arm;
 use crate::change::Change;
@@ -109,6 +110,8 @@ impl Command for Activate {
             ),
             held: Some(held),
         };
+        let replaced = newest.map(|newest| &*newest.definition);
+        let taken_over = take_over(world, id, replaced, &self.definition);
         let revision = Revision {
             record: RevisionRecord {
                 workflow: record.reference(),
@@ -122,11 +125,15 @@ impl Command for Activate {
             definition: self.definition,
             warnings: self.warnings,
         };
+        let mut changes = vec![Change::Revision(
+            Arc::new(revision),
+            (!object).then_some(self.text),
+        )];
+        // Their heads come first: the workflow's triggers are indexed with them.
+        changes.extend(taken_over);
+        changes.push(Change::Workflow(Arc::new(record)));
         Ok(Decision {
-            changes: vec![
-                Change::Revision(Arc::new(revision), (!object).then_some(self.text)),
-                Change::Workflow(Arc::new(record)),
-            ],
+            changes,
             answer: (),
         })
     }

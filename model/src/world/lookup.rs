@@ -9,6 +9,7 @@ use super::World;
 use crate::abilities::Abilities;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
+use crate::limits::FORMER_NAMES;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Retention, Stock};
@@ -59,6 +60,45 @@ impl World {
 
     pub fn heads(&self) -> impl Iterator<Item = &Arc<ScanHead>> {
         self.heads.values()
+    }
+
+    /// The names that a scan had before, newest first, up to one that another scan has now.
+    pub fn former_names(&self, scan: &ScanKey) -> Vec<ScanKey> {
+        let mut found: Vec<ScanKey> = Vec::new();
+        let mut next = self.head(scan).and_then(|head| head.renamed_from.clone());
+        while let Some(name) = next
+            && found.len() < FORMER_NAMES
+        {
+            let former = ScanKey {
+                workflow: scan.workflow,
+                scan: name,
+            };
+            // A name may come back: then these are two scans again.
+            let is_taken = self
+                .workflow(former.workflow)
+                .is_some_and(|workflow| workflow.scan(&former.scan).is_some());
+            if is_taken || found.contains(&former) {
+                break;
+            }
+            next = self
+                .head(&former)
+                .and_then(|head| head.renamed_from.clone());
+            found.push(former);
+        }
+        found
+    }
+
+    /// The scan that has taken over what was known of a scan, which is gone.
+    pub fn heir(&self, scan: &ScanKey) -> Option<ScanKey> {
+        let workflow = self.workflow(scan.workflow)?;
+        if workflow.scan(&scan.scan).is_some() {
+            return None;
+        }
+        let mut scans = workflow.revision.definition.scans().map(|other| ScanKey {
+            workflow: scan.workflow,
+            scan: other.name.clone(),
+        });
+        scans.find(|other| self.former_names(other).contains(scan))
     }
 
     /// The record of the jobs that were removed from a scan, if there is any.

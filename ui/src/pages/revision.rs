@@ -190,9 +190,16 @@ fn scan_difference(difference: &ScanDifference) -> Markup {
     let fate = match &difference.fate {
         Fate::Added => html! { "added" },
         Fate::Removed => html! { "removed" },
-        Fate::Renamed { from } => {
-            html! { "looks renamed from " code { (from) } ", which the daemon takes as two scans" }
-        }
+        Fate::Renamed {
+            from,
+            goes_on: true,
+        } => html! { "renamed from " code { (from) } ", goes on with its results" },
+        Fate::Renamed {
+            from,
+            goes_on: false,
+        } => html! {
+            "looks renamed from " code { (from) } ", and starts anew unless it has " code { "renamed_from: " (from) }
+        },
         Fate::Changed => html! { "changed" },
     };
     html! {

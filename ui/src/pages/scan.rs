@@ -166,6 +166,13 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                 @if let Some(circle) = &why.circle {
                     p { b { "It goes in a circle" } " with " (circle.scans.len() - 1) " more: " (circle_sentence(circle)) "." }
                 }
+                @if let Some(former) = &why.renamed_from {
+                    p {
+                        "It was " b { (former) } " before, and goes on with its results. "
+                        a href=(links::with_query(links::JOBS, &[("workflow", &why.workflow), ("scan", former)])) { "Its earlier jobs" }
+                        " are under that name."
+                    }
+                }
                 @for job in &why.unfinished { (unfinished(visit, job)) }
                 @if let Some(newest) = &why.newest {
                     p { "Its newest job, " (job_link(newest.id)) ", was made " (ago(newest.created_at, visit.now)) " because of " (causes(&newest.causes)) "." }
@@ -178,6 +185,10 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                             Some(now) => { (evaluation(now)) }
                             None => { p { code { (watching.expression) } } }
                         }
+                        p { "It is looked at at the next success of " (names(&watching.after_successes))
+                            @if !watching.after_failures.is_empty() { ", or the next failure of " (names(&watching.after_failures)) }
+                            "."
+                        }
                     }
                     None if why.cron.is_some() => { p { "It has no expression: " (then) "its schedule starts it, or somebody by hand." } }
                     None => { p { "It has neither a schedule nor an expression: " (then) "somebody starts it by hand." } }
@@ -185,6 +196,17 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
             }
         },
     )
+}
+
+/// Scans, of which one is enough; none stands for any.
+fn names(scans: &[String]) -> Markup {
+    html! {
+        @if scans.is_empty() { "any other scan" }
+        @for (at, scan) in scans.iter().enumerate() {
+            @if at > 0 { " or " }
+            b { (scan) }
+        }
+    }
 }
 
 fn unfinished(visit: &Visit, job: &UnfinishedJob) -> Markup {

@@ -389,6 +389,8 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
     };
     let why = Why {
         removed_by: None,
+        renamed_from: None,
+        renamed_to: None,
         suspended: None,
         resumed: None,
         cron: None,

@@ -319,6 +319,8 @@ pub(crate) fn why(texts: Texts) -> Why {
         scan: texts.text("probe"),
         state: "active".to_owned(),
         removed_by: Some(revision_ref(texts, 13)),
+        renamed_from: Some(texts.text("former")),
+        renamed_to: Some(texts.text("heir")),
         suspended: Some(suspension(texts, SuspendedPart::Scan)),
         resumed: Some(resumption(texts)),
         cron: Some(Schedule {
@@ -334,6 +336,8 @@ pub(crate) fn why(texts: Texts) -> Why {
                 clause: clause(texts),
                 scans: BTreeMap::new(),
             }),
+            after_successes: vec![texts.text("hosts")],
+            after_failures: vec![texts.text("backup"), texts.text("probe")],
         }),
         dispatch: true,
         unfinished: vec![
@@ -415,7 +419,13 @@ pub(crate) fn revision_diff(texts: Texts) -> RevisionDiff {
                         ),
                     ],
                 ),
-                difference(Fate::Renamed { from }, Vec::new()),
+                difference(
+                    Fate::Renamed {
+                        from,
+                        goes_on: false,
+                    },
+                    Vec::new(),
+                ),
                 difference(Fate::Added, Vec::new()),
             ],
         },

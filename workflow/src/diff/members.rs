@@ -11,8 +11,11 @@ use crate::checkout::Checkout;
 use crate::definition::{Artifact, Retry, Scan, Triggers, Variable, Workflow};
 use crate::dispatch::{Input, InputValue};
 use crate::duration::format_duration;
+use crate::names::ScanName;
 use crate::size::format_size;
 use crate::template::Template;
+
+pub(super) const RENAMED_FROM: &str = "renamed_from";
 
 /// What differs outside of the scans.
 pub(super) fn workflow(before: &Workflow, after: &Workflow) -> Vec<Change> {
@@ -45,6 +48,7 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
         overlap,
         pass_env,
         checkout,
+        renamed_from,
     } = before;
     let mut found = triggers(on, &after.on);
     variables(env, &after.env, &mut found);
@@ -65,6 +69,12 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
         "checkout",
         checkout.as_ref().map(Checkout::shown),
         after.checkout.as_ref().map(Checkout::shown),
+    );
+    let former = |name: &Option<ScanName>| name.as_ref().map(ToString::to_string);
+    changes.compare(
+        RENAMED_FROM,
+        former(renamed_from),
+        former(&after.renamed_from),
     );
     found.extend(changes.found);
     found

@@ -1,4 +1,4 @@
-//! Finds scans that look renamed: one was removed, one was added, and they are the same apart from their names. One
+//! Finds renamed scans: those that say so by `renamed_from`, and those that look renamed: one was removed, one was added, and they are the same apart from their names. One
 //! member of the scan itself may differ, such as its schedule or its timeout; its inputs, `env`, steps and artifacts
 //! may not. A scan that differs in more is another one, even if it runs the same scripts. So is a scan whose steps,
 //! `env` or artifacts name the scan itself, because after a rename they name another scan.
@@ -19,6 +19,19 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
     let is_new = |scan: &&Scan| before.scan(scan.name.as_str()).is_none();
     let mut new: Vec<&Scan> = after.scans().filter(is_new).collect();
     let mut found = BTreeMap::new();
+    new.retain(|scan| {
+        let Some(name) = &scan.renamed_from else {
+            return true;
+        };
+        let former = before.scan(name.as_str()).filter(is_gone);
+        if let Some(former) = former {
+            if let Some(alike) = gone.get_mut(&texts(former)) {
+                alike.retain(|other| other.name != former.name);
+            }
+            found.insert(scan.name.as_str(), former);
+        }
+        false
+    });
     // Scans without another change come first: otherwise a similar scan could take the place of the identical one.
     for is_alike in [<[Change]>::is_empty, is_one_member] {
         new.retain(|scan| {

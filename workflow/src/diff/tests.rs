@@ -110,7 +110,7 @@ fn scans_that_come_go_and_look_renamed() {
   added: {on: {dispatch: {}}, steps: [{run: make other}]}
 ",
         "scan `reader`: expr `scans.old.has_diff()` → `scans.fresh.has_diff()`
-scan `fresh` looks like `old` renamed: cron `0 3 * * *` → `0 4 * * *`
+scan `fresh` looks like `old` renamed, and starts anew unless it has `renamed_from: old`: cron `0 3 * * *` → `0 4 * * *`
 scan `added` added
 scan `gone` removed",
     );
@@ -190,7 +190,7 @@ fn the_nearest_of_several_scans_with_the_same_scripts_is_the_renamed_one() {
   two: {on: {dispatch: {}}, steps: [{run: make}]}
 ",
         "scans: {three: {on: {dispatch: {}}, steps: [{run: make}]}}",
-        "scan `three` looks like `two` renamed\nscan `one` removed",
+        "scan `three` looks like `two` renamed, and starts anew unless it has `renamed_from: two`\nscan `one` removed",
     );
 }
 
@@ -201,12 +201,12 @@ fn a_scan_that_is_the_same_is_not_taken_for_one_that_is_nearly_so() {
     check(
         &format!("scans: {{a: {one}}}"),
         &format!("scans: {{x: {two}, y: {one}}}"),
-        "scan `x` added\nscan `y` looks like `a` renamed",
+        "scan `x` added\nscan `y` looks like `a` renamed, and starts anew unless it has `renamed_from: a`",
     );
     check(
         &format!("scans: {{a: {one}, b: {two}}}"),
         &format!("scans: {{x: {two}, y: {one}}}"),
-        "scan `x` looks like `b` renamed\nscan `y` looks like `a` renamed",
+        "scan `x` looks like `b` renamed, and starts anew unless it has `renamed_from: b`\nscan `y` looks like `a` renamed, and starts anew unless it has `renamed_from: a`",
     );
 }
 
@@ -219,7 +219,7 @@ fn a_renamed_scan_may_be_written_otherwise() {
     check(
         &old,
         &yaml("new", "make ${{(vars.A)}} all"),
-        "scan `new` looks like `old` renamed",
+        "scan `new` looks like `old` renamed, and starts anew unless it has `renamed_from: old`",
     );
     check(
         &old,
@@ -359,4 +359,28 @@ fn programs_get_each_change_with_its_place() {
         ],
     });
     assert_eq!(serde_json::to_value(&difference).unwrap(), expected);
+}
+
+/// The file says it, so it may differ in more than its name.
+#[test]
+fn a_scan_with_its_former_name_is_a_renamed_one() {
+    check(
+        "scans:
+  old: {on: {dispatch: {}}, steps: [{run: make}]}
+  other: {on: {dispatch: {}}, steps: [{run: make}]}
+",
+        "scans:
+  new: {renamed_from: old, on: {dispatch: {}}, steps: [{run: make more}], timeout: 1h}
+  another: {on: {dispatch: {}}, steps: [{run: make}]}
+",
+        "scan `new` is `old` renamed, and goes on with its results: step 1: run 1 line removed, 1 added; timeout `1h` added
+    -make
+    +make more
+scan `another` looks like `other` renamed, and starts anew unless it has `renamed_from: other`",
+    );
+    check(
+        "scans: {new: {renamed_from: old, on: {dispatch: {}}, steps: [{run: make}]}}",
+        "scans: {new: {on: {dispatch: {}}, steps: [{run: make}]}}",
+        "scan `new`: renamed_from `old` removed",
+    );
 }

@@ -26,7 +26,16 @@ impl fmt::Display for ScanDifference {
         let head = match fate {
             Fate::Added => format!("scan `{scan}` added"),
             Fate::Removed => format!("scan `{scan}` removed"),
-            Fate::Renamed { from } => format!("scan `{scan}` looks like `{from}` renamed"),
+            Fate::Renamed {
+                from,
+                goes_on: true,
+            } => format!("scan `{scan}` is `{from}` renamed, and goes on with its results"),
+            Fate::Renamed {
+                from,
+                goes_on: false,
+            } => format!(
+                "scan `{scan}` looks like `{from}` renamed, and starts anew unless it has `renamed_from: {from}`"
+            ),
             Fate::Changed => format!("scan `{scan}`"),
         };
         write_line(f, &head, changes)

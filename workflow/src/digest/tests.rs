@@ -91,6 +91,7 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
         ),
         (&keys::SCAN, at(build, "/timeout"), json!("2h")),
         (&keys::SCAN, at(build, "/log_limit"), json!("2MiB")),
+        (&keys::SCAN, at(build, "/renamed_from"), json!("former")),
         (&keys::SCAN, at(build, "/checkout"), json!(true)),
         (&keys::SCAN, at(build, "/checkout"), json!(["scripts"])),
         (&keys::SCAN, at(build, "/retry"), Value::Null),

@@ -121,7 +121,7 @@ pub(super) fn member_entry<'n>(node: &'n Node, key: &str) -> Option<&'n Entry> {
     }
 }
 
-fn text(node: &Node) -> Option<&str> {
+pub(super) fn text(node: &Node) -> Option<&str> {
     match &node.content {
         Content::Scalar(scalar) => Some(&scalar.text),
         Content::List(_) | Content::Map(_) | Content::Invalid => None,

@@ -1,8 +1,9 @@
 //! The keys of each object of a workflow file, for the parser and the schema.
 
 pub(crate) const WORKFLOW: [&str; 5] = ["$schema", "name", "description", "env", "scans"];
-pub(crate) const SCAN: [&str; 11] = [
+pub(crate) const SCAN: [&str; 12] = [
     "on",
+    "renamed_from",
     "artifacts",
     "env",
     "steps",

@@ -13,7 +13,7 @@ use crate::definition::{Overlap, Retry, Scan};
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
 use crate::limits::{JOB_TIMEOUT, LABELS, RETRY_ATTEMPTS, RETRY_BACKOFF, RETRY_PAUSE};
-use crate::names::check_environment_name;
+use crate::names::{ScanName, check_environment_name};
 use crate::yaml::Entry;
 
 const OVERLAPS: [(&str, Overlap); 3] = [
@@ -122,6 +122,9 @@ impl Reader<'_> {
         let checkout = object
             .get("checkout")
             .and_then(|entry| self.checkout(entry));
+        let renamed_from = object
+            .get("renamed_from")
+            .and_then(|entry| self.former_name(entry));
         Some(Scan {
             name: name?,
             on: triggers.read?,
@@ -136,7 +139,20 @@ impl Reader<'_> {
             overlap,
             pass_env,
             checkout,
+            renamed_from,
         })
+    }
+
+    fn former_name(&mut self, entry: &Entry) -> Option<ScanName> {
+        let text = self.text(&entry.value, "`renamed_from`")?;
+        match ScanName::new(text) {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.report
+                    .error(entry.value.span, Code::InvalidName, error.to_string());
+                None
+            }
+        }
     }
 
     fn backoff(&mut self, entry: &Entry) -> Option<TimeDelta> {

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use wire::{Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Why};
+use wire::{Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Watching, Why};
 
 use crate::clause::{result, scan_line, tree};
 use crate::clock::moment;
@@ -92,11 +92,19 @@ fn text(why: &Why) -> String {
             .add_some("suspended", suspended),
     };
     let mut text = fields
+        .add_some(
+            "renamed from",
+            why.renamed_from
+                .as_ref()
+                .map(|former| format!("{former}, which has its earlier jobs")),
+        )
+        .add_some("renamed to", why.renamed_to.as_ref())
         .add_some("resumed", why.resumed.as_ref().map(suspension::at))
         .add_some("cron", cron)
         .add_some("clock", ahead)
         .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
         .add_some("is now", now.map(|now| result(&now.clause)))
+        .add_some("next look", why.expr.as_ref().map(next_look))
         .add_some(
             "not over",
             (!unfinished.is_empty()).then(|| unfinished.join(", ")),
@@ -137,6 +145,19 @@ fn text(why: &Why) -> String {
         });
     }
     text
+}
+
+/// When the expression is evaluated again.
+fn next_look(watching: &Watching) -> String {
+    let successes = match watching.after_successes.as_slice() {
+        [] => "any other scan".to_owned(),
+        scans => scans.join(" or "),
+    };
+    let failures = match watching.after_failures.as_slice() {
+        [] => String::new(),
+        scans => format!(", or the next failure of {}", scans.join(" or ")),
+    };
+    format!("at the next success of {successes}{failures}")
 }
 
 fn state(why: &Why) -> String {

@@ -66,7 +66,7 @@ pub(in crate::decide) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTree
     };
     let expression = subject.scan().and_then(|scan| scan.on.expr.as_ref());
     expression.map_or_else(BTreeSet::new, |expression| {
-        histories(&subject.workflow, expression.references())
+        histories(world, &subject.workflow, expression.references())
     })
 }
 

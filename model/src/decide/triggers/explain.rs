@@ -33,9 +33,9 @@ impl ExplainedTrigger {
     }
 
     /// The scans whose newest jobs the expression reads.
-    pub fn histories(&self) -> BTreeSet<ScanKey> {
+    pub fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
         self.expression().map_or_else(BTreeSet::new, |expression| {
-            histories(&self.workflow, expression.references())
+            histories(world, &self.workflow, expression.references())
         })
     }
 

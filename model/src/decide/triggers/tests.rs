@@ -14,6 +14,7 @@ mod clock;
 mod cycles;
 mod failures;
 mod news;
+mod renames;
 
 const LOOP: &str = "
 scans:

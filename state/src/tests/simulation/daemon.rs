@@ -341,7 +341,8 @@ impl Daemon {
         let Some(trigger) = self.state.read(|world| ExplainedTrigger::of(world, scan)) else {
             return Evaluate::HERE;
         };
-        let read = self.state.recent_jobs(trigger.histories()).await;
+        let histories = self.state.read(|world| trigger.histories(world));
+        let read = self.state.recent_jobs(histories).await;
         let Ok(Some(prepared)) = self.state.read(|world| trigger.prepare(world, &read)) else {
             return Evaluate::HERE;
         };

@@ -2,7 +2,7 @@
 
 use super::problems;
 use crate::diagnostic::{Code, Severity};
-use crate::limits::{DIAGNOSTICS, EXPRESSION_BYTES, FILE_EXPRESSION_BYTES};
+use crate::limits::{DIAGNOSTICS, EXPRESSION_BYTES, FILE_EXPRESSION_BYTES, RENAMES};
 
 const STEPS: &str = "    steps:\n      - run: ls\n";
 
@@ -111,6 +111,34 @@ fn an_expression_that_asks_for_a_failure_in_vain_is_reported() {
     }
     let elsewhere = "scans:\n  a:\n    on: { dispatch: {} }\n    steps: [ { run: x, if: \"scans.a[0].state == 'failed'\" } ]\n";
     assert_eq!(problems(elsewhere), []);
+}
+
+#[test]
+fn a_former_name_is_one_that_no_scan_has_and_only_one_claims() {
+    let scan =
+        |name: &str, more: &str| format!("  {name}:\n    on: {{ dispatch: {{}} }}\n{more}{STEPS}");
+    let renamed = |name: &str, from: &str| scan(name, &format!("    renamed_from: {from}\n"));
+    let found = |scans: &[String]| -> Vec<Code> {
+        let found = problems(&format!("scans:\n{}", scans.concat()));
+        found.iter().map(|problem| problem.code).collect()
+    };
+    assert_eq!(found(&[renamed("a", "b"), scan("c", "")]), []);
+    assert_eq!(
+        found(&[renamed("a", "b"), scan("b", "")]),
+        [Code::DuplicateName]
+    );
+    assert_eq!(found(&[renamed("a", "a")]), [Code::DuplicateName]);
+    assert_eq!(
+        found(&[renamed("a", "c"), renamed("b", "c")]),
+        [Code::DuplicateName]
+    );
+    assert_eq!(found(&[renamed("a", "b-c")]), [Code::InvalidName]);
+    let many = |count| -> Vec<String> {
+        let scans = (0..count).map(|n| renamed(&format!("new{n}"), &format!("old{n}")));
+        scans.collect()
+    };
+    assert_eq!(found(&many(RENAMES)), []);
+    assert_eq!(found(&many(RENAMES + 3)), [Code::TooMany]);
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn the_expressions_of_one_decision_share_its_budget() {
     let world: &World = &scene.house.world;
     let trigger = ExplainedTrigger::of(world, &key(scene.workflow, "f0")).unwrap();
     let read = trigger
-        .histories()
+        .histories(world)
         .into_iter()
         .map(|scan| (scan, Arc::default()));
     let prepared = trigger.prepare(world, &read.collect()).unwrap().unwrap();

@@ -1,0 +1,221 @@
+//! Scans that are renamed: they go on where they stood under their old name.
+
+use super::*;
+use crate::decide::Suspend;
+
+const CHAIN: &str = "
+scans:
+  hosts:
+    on: {dispatch: {}}
+    steps: [{run: x}]
+  resolve:
+    on: {expr: 'scans.hosts.is_available()'}
+    steps: [{run: x}]
+  report:
+    on: {expr: \"scans.resolve.is_available() && scans['resolve'].size() > 0\"}
+    steps: [{run: x}]
+  reader:
+    on: {expr: scans.resolve.has_news()}
+    steps: [{run: x}]
+  probe:
+    on: {dispatch: {}}
+    env: {R: '${{ scans.resolve.last_success().id }}', S: '${{ scans.resolve[0].id }}'}
+    steps: [{run: x}]
+  nightly:
+    on: {cron: '0 * * * *'}
+    steps: [{run: x}]
+";
+
+/// The chain with `resolve` and `nightly` under other names, and what each says of the old one.
+fn renamed(says: bool) -> String {
+    let from = |name: &str| {
+        if says {
+            format!("renamed_from: {name}\n    ")
+        } else {
+            String::new()
+        }
+    };
+    let text = CHAIN
+        .replace(
+            "  resolve:\n    ",
+            &format!("  lookup:\n    {}", from("resolve")),
+        )
+        .replace(
+            "  nightly:\n    ",
+            &format!("  hourly:\n    {}", from("nightly")),
+        );
+    text.replace("scans.resolve", "scans.lookup")
+        .replace("scans['resolve']", "scans['lookup']")
+}
+
+impl Scene {
+    /// Lets everything run that waits, oldest first.
+    fn run_all(&mut self) {
+        loop {
+            let next = self.house.world.jobs().next().map(|job| job.id);
+            let Some(next) = next else { break };
+            self.succeed(next);
+        }
+    }
+
+    fn rename(&mut self) {
+        self.house.push("loop", &renamed(true));
+    }
+
+    /// The context of a new job of `probe`, and the job.
+    fn probe(&mut self) -> workflow::Context {
+        let probe = self.dispatch("probe");
+        self.house.claim(probe, self.runner).unwrap();
+        let job = self.house.world.job(probe).unwrap();
+        job.state.run().unwrap().context.clone()
+    }
+}
+
+#[test]
+fn a_renamed_scan_keeps_its_results_and_one_that_does_not_say_it_starts_anew() {
+    for says in [true, false] {
+        let mut scene = Scene::new(CHAIN);
+        let hosts = scene.dispatch("hosts");
+        scene.run_all();
+        let looked_before = scene.ledger("reader").len();
+        scene.house.push("loop", &renamed(says));
+        let seen = scene.probe().scans["lookup"].clone();
+        let read = (seen.size, seen.jobs.len(), seen.successes);
+        assert_eq!(read, if says { (1, 1, 1) } else { (0, 0, 0) });
+        assert_eq!(seen.newest_success_ids.len(), usize::from(says));
+        let (old, new) = (
+            key(scene.workflow, "resolve"),
+            key(scene.workflow, "lookup"),
+        );
+        let heir = says.then(|| new.clone());
+        assert_eq!(scene.house.world.heir(&old), heir);
+        if !says {
+            continue;
+        }
+        let head = scene.house.world.head(&new).unwrap();
+        assert_eq!(head.totals.jobs(), 0, "its jobs stay under the old name");
+        assert_eq!(scene.house.world.head(&old).unwrap().totals.jobs(), 1);
+        // What was seen is not looked at again, and nothing is new to who has processed it.
+        assert_eq!(scene.consider("lookup"), None);
+        assert_eq!(scene.consider("report"), None);
+        assert_eq!(scene.consider("reader"), None);
+        let looks = scene.ledger("reader").split_off(looked_before);
+        assert!(
+            looks
+                .iter()
+                .all(|look| look.evaluation.as_ref().unwrap().holds() == Some(false))
+        );
+        let _ = hosts;
+        let again = scene.dispatch("hosts");
+        scene.succeed(again);
+        assert_eq!(scene.jobs("lookup").len(), 1);
+        scene.run_all();
+        let after = scene.probe().scans["lookup"].clone();
+        assert_eq!((after.size, after.jobs.len(), after.successes), (2, 2, 2));
+    }
+}
+
+#[test]
+fn a_success_that_the_old_name_has_not_seen_is_looked_at_by_the_new_one() {
+    let mut scene = Scene::new(CHAIN);
+    let hosts = scene.dispatch("hosts");
+    scene.house.may_make_jobs = false;
+    scene.succeed(hosts);
+    scene.house.may_make_jobs = true;
+    scene.rename();
+    let lookup = key(scene.workflow, "lookup");
+    assert!(scene.house.world.unseen().contains(&lookup));
+    assert!(scene.consider("lookup").is_some());
+}
+
+#[test]
+fn a_job_that_ends_under_the_old_name_is_a_result_of_the_new_one() {
+    let mut scene = Scene::new(CHAIN);
+    let hosts = scene.dispatch("hosts");
+    scene.succeed(hosts);
+    let [running] = scene.jobs("resolve").try_into().unwrap();
+    let token = scene.house.claim(running, scene.runner).unwrap();
+    let again = scene.dispatch("hosts");
+    scene.succeed(again);
+    scene.rename();
+    scene.house.run(complete_all(running, token)).unwrap();
+    assert_eq!(scene.jobs("report").len(), 1);
+    assert_eq!(
+        scene.ledger("report")[0].cause,
+        Cause::Success {
+            scan: "lookup".to_owned(),
+            job: running
+        }
+    );
+    // The success of `hosts` waited for the job, and is newer than its claim.
+    assert_eq!(scene.jobs("lookup").len(), 1);
+    let after = scene.probe().scans["lookup"].clone();
+    assert_eq!((after.size, after.successes), (2, 1));
+}
+
+#[test]
+fn a_schedule_goes_on_where_the_old_name_stood() {
+    let mut scene = Scene::new(CHAIN);
+    scene.pass(40);
+    scene.rename();
+    let slot = at("2026-11-21T11:00:00Z");
+    let made = scene.fire("hourly").unwrap();
+    let reason = scene.house.world.job(made).unwrap().reason.clone();
+    assert_eq!(reason, Reason::SlotDue { slot });
+    scene.succeed(made);
+    scene.house.push(
+        "loop",
+        &renamed(true).replace(
+            "hourly:\n    renamed_from: nightly",
+            "again:\n    renamed_from: hourly",
+        ),
+    );
+    assert_eq!(scene.fire("again"), None, "a slot is looked at once");
+}
+
+#[test]
+fn a_suspended_scan_stays_suspended_under_its_new_name() {
+    let mut scene = Scene::new(CHAIN);
+    let suspend = Suspend {
+        workflow: scene.workflow,
+        scan: Some("nightly".to_owned()),
+        reason: "too loud".to_owned(),
+        actor: Actor::Daemon,
+    };
+    scene.house.run(suspend).unwrap();
+    scene.rename();
+    let hourly = key(scene.workflow, "hourly");
+    assert!(scene.house.world.suspension(&hourly).is_some());
+    let resume = crate::decide::Resume {
+        workflow: scene.workflow,
+        scan: Some("hourly".to_owned()),
+        reason: None,
+        actor: Actor::Daemon,
+    };
+    scene.house.run(resume).unwrap();
+    scene
+        .house
+        .push("loop", &format!("{}# changed\n", renamed(true)));
+    assert!(
+        scene.house.world.suspension(&hourly).is_none(),
+        "it is taken over once"
+    );
+}
+
+/// A scan that is renamed and renamed back has one past.
+#[test]
+fn a_name_that_comes_back_goes_on_with_both() {
+    let mut scene = Scene::new(CHAIN);
+    scene.dispatch("hosts");
+    scene.run_all();
+    scene.rename();
+    scene.dispatch("hosts");
+    scene.run_all();
+    let back = CHAIN.replace("  resolve:\n", "  resolve:\n    renamed_from: lookup\n");
+    scene.house.push("loop", &back);
+    assert_eq!(scene.consider("reader"), None);
+    scene.dispatch("hosts");
+    scene.run_all();
+    let seen = scene.probe().scans["resolve"].clone();
+    assert_eq!((seen.size, seen.jobs.len(), seen.successes), (3, 3, 3));
+}

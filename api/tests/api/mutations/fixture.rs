@@ -302,7 +302,8 @@ impl Fixture {
                 "against" | "job" => &self.finished,
                 "project" => "main",
                 "prefix" | "delimiter" => "/",
-                "token" => "tester",
+                "actor" => "tester",
+                "kind" => "job_dispatched",
                 other => panic!("{other} of {} has no value", route.path),
             };
             sample.query.push(((*name).to_owned(), value.to_owned()));

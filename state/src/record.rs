@@ -56,10 +56,6 @@ macro_rules! records {
         }
 
         /// A record as the type that belongs to its kind.
-        #[expect(
-            clippy::large_enum_variant,
-            reason = "one record is read at a time, and jobs are nearly all of them"
-        )]
         pub(crate) enum Typed {
             $($kind($body),)*
         }

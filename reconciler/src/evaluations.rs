@@ -2,14 +2,16 @@
 //! at a time, and projects take turns by the cost of what was evaluated for them. So a project with many costly
 //! expressions delays its own ones only.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use model::{ProjectId, Recent, ScanKey};
-use state::State;
+use model::ProjectId;
+use rustix::process::setpriority_process;
+use state::SubmitError;
 use tokio::sync::oneshot;
 
-use crate::handle::Handle;
+use crate::limits::EVALUATION_NICENESS;
 
 /// What an evaluation is for. Within a project, the first comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +54,44 @@ impl Turn {
     /// Adds what the project is charged for.
     pub(crate) const fn charge(&mut self, cost: u64) {
         self.cost = self.cost.saturating_add(cost);
+    }
+
+    /// Evaluates on a thread that gives way to all others, and passes the turn on. On a small machine, whoever wakes up
+    /// beside a thread of equal rank, to decide or to answer, waits for milliseconds until that one has had its share. So an
+    /// evaluation must hold nothing that others wait for.
+    ///
+    /// # Errors
+    /// If no thread can be started, or the evaluation panics.
+    pub(crate) async fn evaluate<T: Send + 'static>(
+        self,
+        evaluate: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, SubmitError> {
+        let (give, evaluated) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("evaluation".to_owned());
+        let started = thread.spawn(move || {
+            if let Err(error) = setpriority_process(None, EVALUATION_NICENESS) {
+                tracing::debug!(%error, "an evaluation does not give way to other threads");
+            }
+            // Nobody may wait for it any more.
+            drop(give.send(evaluate()));
+            drop(self);
+        });
+        if let Err(error) = started {
+            tracing::error!(%error, "a thread for an evaluation cannot be started");
+        }
+        evaluated.await.map_err(|_| defect())
+    }
+}
+
+/// Runs a part of one evaluation. A panic is a defect that concerns no other; it was logged.
+pub(crate) fn unless_panic<T>(part: impl FnOnce() -> T) -> Result<T, SubmitError> {
+    catch_unwind(AssertUnwindSafe(part)).map_err(|_| defect())
+}
+
+/// An evaluation could not be made.
+pub(crate) fn defect() -> SubmitError {
+    SubmitError::Defect {
+        command: "an expression".to_owned(),
     }
 }
 
@@ -120,25 +160,6 @@ impl Queues {
                 // Whoever waited is gone.
                 Err(mut turn) => turn.evaluations = None,
             }
-        }
-    }
-}
-
-impl Handle {
-    /// Evaluates on a blocking thread. The closure gets the newest jobs of `histories` that the world does not have at
-    /// hand, and charges the turn.
-    pub(crate) async fn evaluate_in<T: Send + 'static>(
-        &self,
-        mut turn: Turn,
-        histories: BTreeSet<ScanKey>,
-        evaluate: impl FnOnce(&State, &BTreeMap<ScanKey, Arc<Recent>>, &mut Turn) -> T + Send + 'static,
-    ) -> T {
-        let state = self.state().clone();
-        let read = state.recent_jobs(histories).await;
-        let evaluating = tokio::task::spawn_blocking(move || evaluate(&state, &read, &mut turn));
-        match evaluating.await {
-            Ok(evaluated) => evaluated,
-            Err(ended) => std::panic::resume_unwind(ended.into_panic()),
         }
     }
 }

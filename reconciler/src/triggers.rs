@@ -4,24 +4,26 @@
 //! successes that concern more scans than fit into one commit or costly expressions, and triggers that had to wait for a
 //! full disk or another job. It evaluates expressions beside the committer.
 
-use std::collections::{HashMap, HashSet};
-use std::panic::AssertUnwindSafe;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{FutureExt, StreamExt, stream};
-use model::decide::{Consider, Considered, Evaluate, ExplainedTrigger, Fire};
-use model::limits::{CLOCK_JUMP, EVALUATIONS_COST};
+use futures_util::{StreamExt, stream};
+use model::decide::{ExplainedTrigger, Fire};
+use model::limits::CLOCK_JUMP;
 use model::{Evaluation, Job, LedgerRecord, ScanKey, Timestamp};
 use state::{DamagedLines, JobFilter, Ledger, ReadError, SubmitError};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 use workflow::Sandbox;
 
-use crate::evaluations::Purpose;
 use crate::handle::Handle;
-use crate::limits::{AT_ONCE, DEADLINE_LOOK, DEFECT_REST, EVALUATED_BESIDE, TRIGGER_REST};
+use crate::limits::{AT_ONCE, DEADLINE_LOOK, DEFECT_REST, TRIGGER_REST};
+
+#[cfg(test)]
+mod tests;
+mod unseen;
+
+use unseen::{Considering, unseen};
 
 /// Why a scan ran or did not.
 #[derive(Debug, Clone)]
@@ -61,33 +63,19 @@ impl Handle {
         // Scans that could not be checked, and until when they are left alone.
         let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
         let mut told = None;
-        // Scans whose expressions are being evaluated.
-        let mut considered: HashSet<ScanKey> = HashSet::new();
-        let mut considering: JoinSet<(ScanKey, Result<(), InVain>)> = JoinSet::new();
-        let commits = Arc::new(Semaphore::new(AT_ONCE));
+        let mut considering = Considering::default();
         loop {
             resting.retain(|_, until| *until > Instant::now());
             let now = self.mind_cursors(&mut told, &mut resting).await;
-            let (due, unseen, next) =
-                state.read(|world| (world.due(now), world.unseen(), world.next_slot(now)));
-            for scan in unseen {
-                if !resting.contains_key(&scan) && considered.insert(scan.clone()) {
-                    let (this, commits) = (self.clone(), commits.clone());
-                    considering.spawn(async move {
-                        let considered = AssertUnwindSafe(this.consider(&scan, &commits));
-                        let looked = match considered.catch_unwind().await {
-                            // A history cannot be read.
-                            Ok(Ok(Considered::Unevaluated)) => {
-                                Err(InVain(scan.clone(), TRIGGER_REST))
-                            }
-                            Ok(considered) => looked(scan.clone(), considered),
-                            // The panic was logged. Nobody else's expressions wait for this one.
-                            Err(_) => Err(InVain(scan.clone(), DEFECT_REST)),
-                        };
-                        (scan, looked)
-                    });
-                }
-            }
+            let is_resting = |scan: &ScanKey| resting.contains_key(scan);
+            let (due, unseen, next) = state.read(|world| {
+                (
+                    world.due(now),
+                    unseen(world, is_resting),
+                    world.next_slot(now),
+                )
+            });
+            considering.begin(&self, unseen);
             let due = due.into_iter().filter(|scan| !resting.contains_key(scan));
             let looks: Vec<_> = due
                 .map(|scan| {
@@ -110,78 +98,13 @@ impl Handle {
             };
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
-                Some(ended) = considering.join_next() => {
-                    let mut ended = Some(ended);
-                    while let Some(looked) = ended {
-                        // No task panics.
-                        if let Ok((scan, looked)) = looked {
-                            considered.remove(&scan);
-                            if let Err(InVain(scan, rest)) = looked {
-                                resting.insert(scan, Instant::now() + rest);
-                            }
-                        }
-                        ended = considering.try_join_next();
-                    }
+                in_vain = considering.ended() => {
+                    let now = Instant::now();
+                    resting.extend(in_vain.into_iter().map(|InVain(scan, rest)| (scan, now + rest)));
                 }
                 () = tokio::time::sleep(pause) => {}
             }
         }
-    }
-
-    /// Evaluates the expression of a scan when it is its project's turn, and commits what comes of it if what it read is
-    /// unchanged. In the end it is evaluated inside the committer.
-    async fn consider(
-        &self,
-        scan: &ScanKey,
-        commits: &Semaphore,
-    ) -> Result<Considered, SubmitError> {
-        let state = self.state();
-        for attempt in 0..=EVALUATED_BESIDE {
-            let project = state.read(|world| Some(world.workflow_record(scan.workflow)?.project));
-            let Some(project) = project else {
-                return Ok(Considered::Settled(None));
-            };
-            let mut turn = self.evaluations().turn(project, Purpose::Trigger).await;
-            let _commit = commits.acquire().await;
-            let trigger = state.read(|world| {
-                let is_unseen = world.is_unseen(scan);
-                is_unseen
-                    .then(|| ExplainedTrigger::of(world, scan))
-                    .flatten()
-            });
-            let Some(trigger) = trigger else {
-                return Ok(Considered::Settled(None));
-            };
-            if attempt == EVALUATED_BESIDE {
-                turn.charge(EVALUATIONS_COST);
-                // Nobody else evaluates meanwhile.
-                let considered = state.submit(Consider {
-                    scan: scan.clone(),
-                    evaluate: Evaluate::HERE,
-                });
-                return considered.await;
-            }
-            let histories = state.read(|world| trigger.histories(world));
-            let evaluated = self.evaluate_in(turn, histories, move |state, read, turn| {
-                let Some(prepared) = state.read(|world| trigger.prepare(world, read))? else {
-                    return Ok(None);
-                };
-                turn.charge(prepared.cost());
-                Ok(Some(prepared.evaluate(&Sandbox::shared())))
-            });
-            let Some(done) = evaluated.await.map_err(SubmitError::Refused)? else {
-                return Ok(Considered::Settled(None));
-            };
-            let consider = Consider {
-                scan: scan.clone(),
-                evaluate: Evaluate::Beside(Arc::new(done)),
-            };
-            match state.submit(consider).await? {
-                settled @ Considered::Settled(_) => return Ok(settled),
-                Considered::Unevaluated => {}
-            }
-        }
-        Ok(Considered::Unevaluated)
     }
 
     /// Why a scan ran or did not, up to `at` if given.
@@ -239,7 +162,7 @@ impl Handle {
         let state = state.clone();
         let evaluating = tokio::task::spawn_blocking(move || {
             let prepared = state.read(|world| trigger.prepare(world, &read))?;
-            Ok(prepared.map(|expression| expression.evaluate(&Sandbox::shared()).evaluation))
+            Ok(Some(prepared.evaluate(&Sandbox::shared()).evaluation))
         });
         match evaluating.await {
             Ok(evaluated) => evaluated.map_err(|refusal| SubmitError::Refused(refusal).into()),
@@ -279,6 +202,3 @@ fn looked<A>(scan: ScanKey, answer: Result<A, SubmitError>) -> Result<(), InVain
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -187,22 +187,27 @@ impl Handle {
             drop(turn);
             attempts += 1;
             if attempts <= EVALUATED_BESIDE {
-                claim.evaluate = self.evaluate_claim(&claim, worker.job.project).await;
+                claim.evaluate = self.evaluate_claim(&claim, worker.job.project).await?;
             }
         }
     }
 
     /// Evaluates what a claim needs. If there is nothing to evaluate, the claim is refused and says why.
-    async fn evaluate_claim(&self, claim: &Claim, project: ProjectId) -> Evaluate<EvaluatedClaim> {
-        let turn = self.evaluations().turn(project, Purpose::Claim).await;
-        let histories = self.state().read(|world| claim.histories(world));
-        let claim = claim.clone();
-        let evaluated = self.evaluate_in(turn, histories, move |state, read, turn| {
-            let prepared = state.read(|world| claim.prepare(world, read))?;
-            turn.charge(prepared.cost());
-            Some(Arc::new(prepared.evaluate(&Sandbox::shared())))
-        });
-        evaluated.await.map_or(Evaluate::HERE, Evaluate::Beside)
+    async fn evaluate_claim(
+        &self,
+        claim: &Claim,
+        project: ProjectId,
+    ) -> Result<Evaluate<EvaluatedClaim>, SubmitError> {
+        let mut turn = self.evaluations().turn(project, Purpose::Claim).await;
+        let state = self.state();
+        let histories = state.read(|world| claim.histories(world));
+        let read = state.recent_jobs(histories).await;
+        let Some(prepared) = state.read(|world| claim.prepare(world, &read)) else {
+            return Ok(Evaluate::HERE);
+        };
+        turn.charge(prepared.cost());
+        let evaluating = turn.evaluate(|| prepared.evaluate(&Sandbox::shared()));
+        Ok(Evaluate::Beside(Arc::new(evaluating.await?)))
     }
 
     /// Records the state of the job's steps.

@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use client::{Client, Secret};
+use wire::DispatchRequest;
+
 use crate::support::{World, eventually};
 
 const COSTLY: usize = 300;
@@ -25,6 +28,21 @@ fn costly() -> String {
     text
 }
 
+/// Dispatches the scan of the other project some times, without the start of a process for each.
+fn dispatch(world: &World) {
+    let client = Client::new(world.url(), world.token().map(Secret::new)).unwrap();
+    let request = DispatchRequest::default();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    for number in 0..DISPATCHES {
+        let key = number.to_string();
+        let dispatched = client.dispatch("quiet", "one", &request, &key);
+        runtime.block_on(dispatched).unwrap();
+    }
+}
+
 #[test]
 fn costly_expressions_are_evaluated_beside_the_dispatches_of_another_project() {
     let mut world = World::new();
@@ -42,9 +60,12 @@ fn costly_expressions_are_evaluated_beside_the_dispatches_of_another_project() {
     world.everscan(&["source", "sync", "other", "--wait"]);
     world.start_runner(2);
     world.succeed("costly", "source", &[]);
-    for _ in 0..DISPATCHES {
-        world.dispatch("quiet", "one", &[]);
-    }
+    eventually("the first expressions were evaluated", || {
+        !world.jobs_of("costly", "f000").is_empty()
+    });
+    dispatch(&world);
+    let last = world.jobs_of("costly", "last");
+    assert_eq!(last, Vec::<String>::new(), "others waited for all of them");
     eventually("every expression was evaluated", || {
         !world.jobs_of("costly", "last").is_empty()
     });

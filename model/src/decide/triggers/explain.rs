@@ -8,7 +8,7 @@ use workflow::Expression;
 use super::active;
 use crate::ScanKey;
 use crate::decide::Refusal;
-use crate::read_set::PreparedExpression;
+use crate::read_set::{PreparedExpression, cost};
 use crate::recent::Recent;
 use crate::revision::ActiveWorkflow;
 use crate::view::{View, histories, unreadable};
@@ -19,24 +19,33 @@ use crate::world::World;
 pub struct ExplainedTrigger {
     workflow: ActiveWorkflow,
     key: ScanKey,
+    expression: Expression,
 }
 
 impl ExplainedTrigger {
     /// None when the scan has no expression, or is gone.
     pub fn of(world: &World, key: &ScanKey) -> Option<Self> {
-        let trigger = Self {
-            workflow: active(world, key)?,
+        let workflow = active(world, key)?;
+        let expression = workflow.scan(&key.scan)?.on.expr.clone()?;
+        Some(Self {
+            workflow,
             key: key.clone(),
-        };
-        trigger.expression()?;
-        Some(trigger)
+            expression,
+        })
+    }
+
+    pub const fn scan(&self) -> &ScanKey {
+        &self.key
+    }
+
+    /// Upper bound of the cost of evaluating it, in the units of [`Expression::cost`].
+    pub fn cost(&self) -> u64 {
+        cost(&self.workflow, &self.expression)
     }
 
     /// The scans whose newest jobs the expression reads.
     pub fn histories(&self, world: &World) -> BTreeSet<ScanKey> {
-        self.expression().map_or_else(BTreeSet::new, |expression| {
-            histories(world, &self.workflow, expression.references())
-        })
+        histories(world, &self.workflow, self.expression.references())
     }
 
     /// Takes from the world what the expression reads. `read` has the newest jobs of scans of which the world has none at
@@ -48,25 +57,14 @@ impl ExplainedTrigger {
         &self,
         world: &World,
         read: &BTreeMap<ScanKey, Arc<Recent>>,
-    ) -> Result<Option<PreparedExpression>, Refusal> {
-        let Some(expression) = self.expression() else {
-            return Ok(None);
-        };
+    ) -> Result<PreparedExpression, Refusal> {
         let view = View::with(world, read);
-        if let Some(scan) = unreadable(&view, &self.workflow, expression.references()) {
+        let references = self.expression.references();
+        if let Some(scan) = unreadable(&view, &self.workflow, references) {
             return Err(Refusal::HistoryUnreadable {
                 scan: scan.scan.to_string(),
             });
         }
-        Ok(Some(view.prepare(
-            &self.workflow,
-            &self.key,
-            expression,
-            None,
-        )))
-    }
-
-    fn expression(&self) -> Option<&Expression> {
-        self.workflow.scan(&self.key.scan)?.on.expr.as_ref()
+        Ok(view.prepare(&self.workflow, &self.key, &self.expression, None))
     }
 }

@@ -343,7 +343,7 @@ impl Daemon {
         };
         let histories = self.state.read(|world| trigger.histories(world));
         let read = self.state.recent_jobs(histories).await;
-        let Ok(Some(prepared)) = self.state.read(|world| trigger.prepare(world, &read)) else {
+        let Ok(prepared) = self.state.read(|world| trigger.prepare(world, &read)) else {
             return Evaluate::HERE;
         };
         let done = Arc::new(prepared.evaluate(&Sandbox::shared()));

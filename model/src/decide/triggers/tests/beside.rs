@@ -30,7 +30,7 @@ impl Scene {
     fn evaluated(&self, scan: &str) -> Arc<Evaluated> {
         let world = &self.house.world;
         let trigger = ExplainedTrigger::of(world, &key(self.workflow, scan)).unwrap();
-        let prepared = trigger.prepare(world, &BTreeMap::new()).unwrap().unwrap();
+        let prepared = trigger.prepare(world, &BTreeMap::new()).unwrap();
         assert!(prepared.cost() > EVALUATIONS_COST);
         Arc::new(prepared.evaluate(&Sandbox::shared()))
     }
@@ -98,7 +98,7 @@ fn the_expressions_of_one_decision_share_its_budget() {
         .histories(world)
         .into_iter()
         .map(|scan| (scan, Arc::default()));
-    let prepared = trigger.prepare(world, &read.collect()).unwrap().unwrap();
+    let prepared = trigger.prepare(world, &read.collect()).unwrap();
     let fit = usize::try_from(EVALUATIONS_COST / prepared.cost()).unwrap();
     assert!((2..followers).contains(&fit), "{fit}");
     let source = scene.dispatch("source");

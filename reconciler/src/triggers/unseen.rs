@@ -1,0 +1,206 @@
+//! Evaluating expressions for successes that nobody has looked at yet, beside the committer (docs/decisions/0012).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use model::decide::{
+    Consider, Considered, Evaluate, Evaluated, ExplainedTrigger, PreparedExpression,
+};
+use model::limits::EVALUATIONS_COST;
+use model::{ProjectId, ScanKey, World};
+use state::SubmitError;
+use tokio::task::JoinSet;
+use workflow::Sandbox;
+
+use super::{InVain, looked};
+use crate::evaluations::{Purpose, Turn, defect, unless_panic};
+use crate::handle::Handle;
+use crate::limits::{AT_ONCE, EVALUATED_BESIDE, TRIGGER_REST, TURN_COST};
+
+/// The projects whose expressions are evaluated or wait for their turn.
+#[derive(Default)]
+pub(super) struct Considering {
+    busy: HashSet<ProjectId>,
+    turns: JoinSet<Considerations>,
+    /// The last scan of a project that had its turn. The next turn begins after it, so that each has its own.
+    last: HashMap<ProjectId, ScanKey>,
+}
+
+/// What came of one turn of a project.
+struct Considerations {
+    project: ProjectId,
+    last: Option<ScanKey>,
+    in_vain: Vec<InVain>,
+}
+
+impl Considering {
+    /// Lets every project with unseen successes queue for its turn.
+    pub(super) fn begin(
+        &mut self,
+        handle: &Handle,
+        unseen: impl IntoIterator<Item = (ProjectId, Vec<ScanKey>)>,
+    ) {
+        for (project, mut scans) in unseen {
+            if self.busy.insert(project) {
+                if let Some(last) = self.last.get(&project) {
+                    let next = scans.partition_point(|scan| scan <= last);
+                    scans.rotate_left(next);
+                }
+                let handle = handle.clone();
+                self.turns
+                    .spawn(async move { handle.consider(project, scans).await });
+            }
+        }
+    }
+
+    /// Waits for the end of a turn, and for ever if there is none. Returns the scans that could not be checked.
+    pub(super) async fn ended(&mut self) -> Vec<InVain> {
+        match self.turns.join_next().await {
+            Some(Ok(done)) => {
+                self.busy.remove(&done.project);
+                match done.last {
+                    Some(last) => self.last.insert(done.project, last),
+                    None => self.last.remove(&done.project),
+                };
+                done.in_vain
+            }
+            Some(Err(ended)) => std::panic::resume_unwind(ended.into_panic()),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// The scans with unseen successes that are not resting, by project.
+pub(super) fn unseen(
+    world: &World,
+    is_resting: impl Fn(&ScanKey) -> bool,
+) -> BTreeMap<ProjectId, Vec<ScanKey>> {
+    let mut projects: BTreeMap<ProjectId, Vec<ScanKey>> = BTreeMap::new();
+    for scan in world.unseen() {
+        if let Some(record) = world.workflow_record(scan.workflow)
+            && !is_resting(&scan)
+        {
+            projects.entry(record.project).or_default().push(scan);
+        }
+    }
+    projects
+}
+
+/// As many triggers as one turn may evaluate.
+fn first(world: &World, scans: &[ScanKey]) -> Vec<ExplainedTrigger> {
+    let unseen = scans.iter().filter(|scan| world.is_unseen(scan));
+    let mut left = TURN_COST;
+    unseen
+        .filter_map(|scan| ExplainedTrigger::of(world, scan))
+        .enumerate()
+        .map_while(|(place, trigger)| {
+            let rest = left.checked_sub(trigger.cost());
+            left = rest.unwrap_or(0);
+            (place == 0 || rest.is_some()).then_some(trigger)
+        })
+        .collect()
+}
+
+/// A scan with what its decision takes as the value of its expression.
+type Ready = (ScanKey, Result<Evaluate<Evaluated>, SubmitError>);
+
+impl Handle {
+    /// Evaluates expressions when it is their project's turn, as many as it has room for, and commits what comes of each if
+    /// what it read is unchanged. In the end they are evaluated inside the committer.
+    async fn consider(&self, project: ProjectId, scans: Vec<ScanKey>) -> Considerations {
+        let state = self.state();
+        let mut done = Considerations {
+            project,
+            last: None,
+            in_vain: Vec::new(),
+        };
+        let mut left = scans;
+        for attempt in 0..=EVALUATED_BESIDE {
+            let mut turn = self.evaluations().turn(project, Purpose::Trigger).await;
+            let triggers = state.read(|world| first(world, &left));
+            if let Some(last) = triggers.last() {
+                done.last = Some(last.scan().clone());
+            }
+            left = if attempt < EVALUATED_BESIDE {
+                let ready = self.evaluate_triggers(turn, triggers).await;
+                self.settle(ready, &mut done.in_vain).await
+            } else {
+                // Nobody else evaluates meanwhile.
+                turn.charge(EVALUATIONS_COST.saturating_mul(triggers.len() as u64));
+                let here = |trigger: ExplainedTrigger| (trigger.scan().clone(), Ok(Evaluate::HERE));
+                let ready = triggers.into_iter().map(here).collect();
+                self.settle(ready, &mut done.in_vain).await
+            };
+            if left.is_empty() {
+                return done;
+            }
+        }
+        // A history cannot be read.
+        let in_vain = left.into_iter().map(|scan| InVain(scan, TRIGGER_REST));
+        done.in_vain.extend(in_vain);
+        done
+    }
+
+    async fn evaluate_triggers(
+        &self,
+        mut turn: Turn,
+        triggers: Vec<ExplainedTrigger>,
+    ) -> Vec<Ready> {
+        let state = self.state();
+        let histories = triggers
+            .iter()
+            .flat_map(|trigger| state.read(|world| trigger.histories(world)));
+        let read = state.recent_jobs(histories.collect()).await;
+        let mut ready = Vec::new();
+        let mut prepared = Vec::new();
+        for trigger in triggers {
+            let scan = trigger.scan().clone();
+            let taken = unless_panic(|| state.read(|world| trigger.prepare(world, &read)));
+            match taken.and_then(|taken| Ok(taken?)) {
+                Ok(expression) => {
+                    turn.charge(expression.cost());
+                    prepared.push((scan, expression));
+                }
+                Err(error) => ready.push((scan, Err(error))),
+            }
+        }
+        let scans: Vec<_> = prepared.iter().map(|(scan, _)| scan.clone()).collect();
+        let evaluating = turn.evaluate(|| {
+            let sandbox = Sandbox::shared();
+            let evaluate = |expression: PreparedExpression| {
+                unless_panic(|| Evaluate::Beside(Arc::new(expression.evaluate(&sandbox))))
+            };
+            let expressions = prepared.into_iter().map(|(_, expression)| expression);
+            expressions.map(evaluate).collect::<Vec<_>>()
+        });
+        match evaluating.await {
+            Ok(evaluated) => ready.extend(scans.into_iter().zip(evaluated)),
+            Err(_) => ready.extend(scans.into_iter().map(|scan| (scan, Err(defect())))),
+        }
+        ready
+    }
+
+    /// Submits the decisions together, so that they share their commits. Returns the scans that were not evaluated.
+    async fn settle(&self, ready: Vec<Ready>, in_vain: &mut Vec<InVain>) -> Vec<ScanKey> {
+        let decisions = ready.into_iter().map(|(scan, evaluate)| async {
+            let considered = match evaluate {
+                Ok(evaluate) => {
+                    let scan = scan.clone();
+                    self.state().submit(Consider { scan, evaluate }).await
+                }
+                Err(error) => Err(error),
+            };
+            (scan, considered)
+        });
+        let mut decided = stream::iter(decisions).buffer_unordered(AT_ONCE);
+        let mut unevaluated = Vec::new();
+        while let Some((scan, considered)) = decided.next().await {
+            match considered {
+                Ok(Considered::Unevaluated) => unevaluated.push(scan),
+                considered => in_vain.extend(looked(scan, considered).err()),
+            }
+        }
+        unevaluated
+    }
+}

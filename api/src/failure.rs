@@ -331,8 +331,13 @@ impl From<Refusal> for Failure {
                     "`everscan job wait {retry}` waits for its end; `everscan job cancel {retry}` ends it"
                 ))
             }
-            Refusal::ScanRetired { .. } => Self::new(ErrorCode::Retired, text)
-                .hint("push a file that has the scan to bring it back"),
+            Refusal::ScanRetired { renamed_to, .. } => {
+                let hint = match renamed_to {
+                    Some(heir) => format!("its name is `{heir}` now; `everscan scan dispatch` starts that"),
+                    None => "push a file that has the scan to bring it back".to_owned(),
+                };
+                Self::new(ErrorCode::Retired, text).hint(hint)
+            }
             Refusal::JobNotSilent { .. } => {
                 Self::new(ErrorCode::IllegalTransition, text).hint("try again after that")
             }

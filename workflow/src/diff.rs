@@ -159,7 +159,7 @@ pub fn diff(before: &Workflow, after: &Workflow) -> Difference {
             (None, Some(former)) => {
                 let fate = Fate::Renamed {
                     from: former.name.to_string(),
-                    goes_on: scan.renamed_from.is_some(),
+                    goes_on: scan.renamed_from.as_ref() == Some(&former.name),
                 };
                 (*former, fate)
             }

@@ -26,8 +26,11 @@ const RUNNERS: &str = "200";
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let path = [frame.parameter(0), frame.parameter(1)];
-    let status = status(frame).await?;
     let why = why::load_why(frame.me, &frame.request.asking(&path, &[])).await?;
+    if let Some(heir) = &why.renamed_to {
+        return Ok(see_other(&links::scan(path[0], heir)));
+    }
+    let status = status(frame).await?;
     let history = match frame.may(Scope::JobRead) {
         true => {
             let request = frame.request.asking(&path, &[("limit", JOBS)]);

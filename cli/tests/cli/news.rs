@@ -130,6 +130,18 @@ fn what_is_no_news_fetches_nothing() {
 }
 
 #[test]
+fn an_artifact_that_no_success_had_is_a_slip() {
+    let mut unknown = hosts();
+    unknown["newest_successes"] = json!([{ "host": "d3" }]);
+    unknown["news"]["processed"]["artifacts"] = json!({ "host": "d2" });
+    let output = news(&daemon(unknown, "a\n", older()), "");
+    assert_eq!((output.code, output.stdout.as_str()), (2, ""));
+    let said =
+        "has no artifact hosts: no news; it has: host\nhint: what was processed had none either";
+    assert!(output.stderr.contains(said), "{}", output.stderr);
+}
+
+#[test]
 fn a_scan_that_does_not_ask_is_told_how() {
     let mut silent = hosts();
     silent.as_object_mut().unwrap().remove("news");

@@ -95,7 +95,7 @@ pub fn check_rerun(world: &World, job: &Job, last: &Job) -> Result<(), Refusal> 
         });
     }
     let workflow = active(world, job.workflow.id)?;
-    still_has(&workflow, &job.scan)?;
+    still_has(world, &workflow, &job.scan)?;
     may_start(world, &workflow, &job.scan)
 }
 
@@ -117,14 +117,19 @@ fn may_start(world: &World, workflow: &ActiveWorkflow, scan: &ScanName) -> Resul
 }
 
 /// Whether the newest revision has the scan of a job that is run again.
-fn still_has(workflow: &ActiveWorkflow, scan: &ScanName) -> Result<(), Refusal> {
-    match workflow.scan(scan) {
-        Some(_) => Ok(()),
-        None => Err(Refusal::ScanRetired {
-            workflow: workflow.record.name.clone(),
-            scan: scan.to_string(),
-        }),
+fn still_has(world: &World, workflow: &ActiveWorkflow, scan: &ScanName) -> Result<(), Refusal> {
+    if workflow.scan(scan).is_some() {
+        return Ok(());
     }
+    let heir = world.heir(&ScanKey {
+        workflow: workflow.record.id,
+        scan: scan.clone(),
+    });
+    Err(Refusal::ScanRetired {
+        workflow: workflow.record.name.clone(),
+        scan: scan.to_string(),
+        renamed_to: heir.map(|heir| heir.scan.to_string()),
+    })
 }
 
 fn active(world: &World, id: WorkflowId) -> Result<ActiveWorkflow, Refusal> {
@@ -237,7 +242,7 @@ impl Dispatch {
     ) -> Result<(RevisionRef, Option<Change>), Refusal> {
         let again = self.again.as_ref();
         if again.is_some() {
-            still_has(workflow, &self.scan)?;
+            still_has(world, workflow, &self.scan)?;
         }
         if let Some(earlier) = again.and_then(|again| again.revision.as_ref()) {
             let reference = earlier.record.reference.clone();

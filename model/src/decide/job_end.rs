@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Refusal;
+use crate::Reason;
 use crate::change::{Change, HistoryEntry};
 use crate::history::HistoryLine;
 use crate::job::{EndState, Job};
@@ -89,6 +90,18 @@ pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: 
                 order: moment.order,
                 hops: job.hops,
             });
+        }
+        // Nobody tries again what its predecessor failed at.
+        EndState::Cancelled if !matches!(job.reason(), Reason::Replaced { .. }) => {
+            let failed = job.retry_of.map(|retry| retry.job);
+            let newest = head.successes.first().map(|success| success.job);
+            if let Some(failed) = failed.filter(|failed| Some(*failed) > newest) {
+                head.failure = Some(Failure {
+                    job: failed,
+                    order: moment.order,
+                    hops: job.hops,
+                });
+            }
         }
         EndState::Failed | EndState::Cancelled | EndState::Skipped => {}
     }

@@ -88,7 +88,11 @@ pub enum Refusal {
     RetryNotOver { job: JobId, retry: JobId },
     /// The newest revision has no such scan any more.
     #[error("workflow `{workflow}` no longer has the scan `{scan}`")]
-    ScanRetired { workflow: String, scan: String },
+    ScanRetired {
+        workflow: String,
+        scan: String,
+        renamed_to: Option<String>,
+    },
     /// The job was not ended by its worker, which may still add to its log.
     #[error("the runner of job {job} may add to its log until {until}")]
     JobNotSilent { job: JobId, until: Timestamp },

@@ -24,12 +24,14 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
             return true;
         };
         let former = before.scan(name.as_str()).filter(is_gone);
-        if let Some(former) = former {
-            if let Some(alike) = gone.get_mut(&texts(former)) {
-                alike.retain(|other| other.name != former.name);
-            }
-            found.insert(scan.name.as_str(), former);
+        let Some(former) = former else {
+            // It names no scan that was there, perhaps by a slip.
+            return true;
+        };
+        if let Some(alike) = gone.get_mut(&texts(former)) {
+            alike.retain(|other| other.name != former.name);
         }
+        found.insert(scan.name.as_str(), former);
         false
     });
     // Scans without another change come first: otherwise a similar scan could take the place of the identical one.

@@ -49,16 +49,24 @@ impl News {
             session.terminal.say(&text);
             return Ok(Exit::Succeeded);
         };
+        let processed = news.processed.as_ref();
+        let processed = processed.filter(|it| it.artifacts.contains_key(artifact));
         if !found.contains_key(artifact) {
             let there: Vec<&str> = found.keys().map(String::as_str).collect();
+            let there = match there.as_slice() {
+                [] => "none".to_owned(),
+                names => names.join(", "),
+            };
             let text = format!(
-                "the newest success of {scan}, job {newest}, has no artifact {artifact}: no news; it has: {}",
-                if there.is_empty() {
-                    "none".to_owned()
-                } else {
-                    there.join(", ")
-                }
+                "the newest success of {scan}, job {newest}, has no artifact {artifact}: no news; it has: {there}"
             );
+            // Nothing was processed that had it either, so the name may be a slip, by which every change would be lost.
+            if processed.is_none() {
+                return Err(Error::Usage {
+                    what: text,
+                    hint: "what was processed had none either: is the name as in `artifacts` of that scan?",
+                });
+            }
             session.terminal.say(&text);
             return Ok(Exit::Succeeded);
         }
@@ -67,8 +75,7 @@ impl News {
         }
         let newest = newest.parse().map_err(strange)?;
         let newer = lines::fetch(session, &client, newest, artifact).await?;
-        let processed = news.processed.as_ref();
-        let older = match processed.filter(|it| it.artifacts.contains_key(artifact)) {
+        let older = match processed {
             Some(processed) => {
                 let processed = processed.id.parse().map_err(strange)?;
                 fetch_processed(session, &client, processed, artifact).await?

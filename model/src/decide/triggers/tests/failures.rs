@@ -37,6 +37,11 @@ impl Scene {
         self.house.run(failed).unwrap();
     }
 
+    fn cancel(&mut self, job: JobId) {
+        let actor = Actor::Daemon;
+        self.house.run(Cancel { job, actor }).unwrap();
+    }
+
     /// Why the expression of a scan was looked at, and whether that made a job.
     fn looks(&self, scan: &str) -> Vec<(Cause, bool)> {
         let made = |outcome| matches!(outcome, Outcome::Made { .. });
@@ -105,9 +110,7 @@ fn jobs_that_retry_one_another_fail_once_after_the_last() {
 fn a_lost_job_has_failed_and_a_cancelled_one_has_not() {
     let mut scene = Scene::new(TEXT);
     let cancelled = scene.backup();
-    let actor = Actor::Daemon;
-    let job = cancelled;
-    scene.house.run(Cancel { job, actor }).unwrap();
+    scene.cancel(cancelled);
     assert!(scene.looks("alarm").is_empty());
     let lost = scene.backup();
     scene.house.claim(lost, scene.runner).unwrap();
@@ -203,4 +206,28 @@ fn the_place_of_a_failure_is_known_after_a_restart() {
     let mut world = crate::World::default();
     world.apply(&Change::Head(head.unwrap().clone()));
     assert_eq!(world.latest_order(), scene.house.order);
+}
+
+#[test]
+fn a_failure_whose_retry_is_given_up_is_seen() {
+    let mut scene = Scene::new(TEXT);
+    let failed = scene.dispatch("patient");
+    scene.fail(failed);
+    assert_eq!(scene.looks("alarm"), []);
+    let [retry] = scene.jobs("patient").try_into().unwrap();
+    scene.cancel(retry);
+    assert_eq!(scene.looks("alarm"), [(failure("patient", failed), true)]);
+}
+
+#[test]
+fn a_retry_that_is_given_up_after_a_success_is_no_failure() {
+    let mut scene = Scene::new(TEXT);
+    let failed = scene.dispatch("patient");
+    scene.fail(failed);
+    let [retry] = scene.jobs("patient").try_into().unwrap();
+    let other = scene.dispatch("patient");
+    scene.succeed(other);
+    scene.cancel(retry);
+    let made = scene.looks("alarm").into_iter().filter(|(_, made)| *made);
+    assert_eq!(made.count(), 0);
 }

@@ -42,6 +42,7 @@ mod polls;
 mod problems;
 mod projects;
 mod removal;
+mod renames;
 mod renewals;
 mod repository;
 mod rerun;

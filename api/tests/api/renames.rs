@@ -32,7 +32,7 @@ async fn an_old_name_leads_to_the_scan_that_has_taken_over() {
     );
     let rerun = format!("/v0/jobs/{}/rerun", claimed.id);
     let refused = service.post(&rerun, &json!({ "current": true })).await;
-    let refused = refused.problem(410, "retired");
+    let refused = refused.problem(409, "retired");
     assert_eq!(
         refused["hint"],
         "its name is `fresh` now; `everscan scan dispatch` starts that"

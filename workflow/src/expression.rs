@@ -4,6 +4,7 @@
 //! static cost below the limit. Only this module uses the CEL library. A [`Sandbox`] runs the library on threads with
 //! enough stack for its recursion.
 
+mod absent;
 mod analysis;
 mod compile;
 mod endless;

@@ -10,7 +10,7 @@ use super::error::EvaluationError;
 use super::syntax::AS_DOUBLES;
 use super::value::Value;
 use super::variables::Variables;
-use super::{Expression, history, missing};
+use super::{Expression, absent, missing};
 
 /// Evaluates one node of an expression's tree.
 pub(super) fn node(
@@ -31,7 +31,7 @@ pub(super) fn node(
         meant: None,
     };
     let value = CelValue::resolve_val(node, &context).map_err(|error| match &error {
-        ExecutionError::NoSuchKey(key) => match history::absence(key) {
+        ExecutionError::NoSuchKey(key) => match absent::absence(key) {
             Some(reason) => failed(reason.to_owned()),
             None => missing(missing::full_name(node, key)),
         },

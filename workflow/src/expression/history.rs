@@ -13,6 +13,7 @@ use cel_interpreter::common::value::{CowVal, StaticVal, Val};
 use cel_interpreter::{DeclarationError, Env, ExecutionError};
 use chrono::{DateTime, Utc};
 
+use super::absent::Absent;
 use super::reads::Recorder;
 use crate::context::{ArtifactSummary, JobSummary, ScanHistory};
 use crate::limits::HISTORY_JOBS;
@@ -20,14 +21,7 @@ use crate::outputs::Outputs;
 
 static SCANS_TYPE: Type = Type::new_unspecified_type("scans");
 static HISTORY_TYPE: Type = Type::new_unspecified_type("scan");
-static JOB_TYPE: Type = Type::new_unspecified_type("job");
-
-/// Precedes the words of an [`Absent`] in the library's error. No name of a member can begin with it.
-const ABSENT: char = '\0';
-
-/// A job that is not there. `has()` finds no member in it; whoever reads one gets the reason, in words.
-#[derive(Debug, Clone)]
-pub(super) struct Absent(Arc<str>);
+pub(super) static JOB_TYPE: Type = Type::new_unspecified_type("job");
 
 /// `scans`, in order of name.
 #[derive(Debug, Clone)]
@@ -92,13 +86,6 @@ impl History {
         for job in self.0.summary.newest_success_ids.iter().take(count) {
             self.0.recorder.job(self.name(), job);
         }
-    }
-}
-
-impl Absent {
-    fn missing<T>(&self) -> Result<T, ExecutionError> {
-        let key = format!("{ABSENT}{}", self.0);
-        Err(ExecutionError::no_such_key(&key))
     }
 }
 
@@ -217,7 +204,7 @@ fn last_success<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>
     let place = history.0.summary.place_of_success(summaries);
     let Some(job) = place.and_then(|at| history.jobs().get(at)) else {
         let message = format!("scan {} has no success yet", history.name());
-        return Ok(CowVal::owned(Absent(Arc::from(message))));
+        return Ok(CowVal::owned(Absent::new(&message)));
     };
     history.0.recorder.job(history.name(), &job.0.id);
     Ok(CowVal::owned(job.clone()))
@@ -230,7 +217,7 @@ fn processed<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, E
             "no success of scan {} has been processed yet",
             history.name()
         );
-        return Ok(CowVal::owned(Absent(Arc::from(message))));
+        return Ok(CowVal::owned(Absent::new(&message)));
     };
     history.note_processed();
     let artifact = |digest: &str| map(std::iter::once(("checksum", text(digest))));
@@ -243,11 +230,6 @@ fn processed<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, E
     .into_iter()))
 }
 
-/// What is said of a value that is not there, if an evaluation has asked for a member of it.
-pub(super) fn absence(missing_key: &str) -> Option<&str> {
-    missing_key.strip_prefix(ABSENT)
-}
-
 fn has_failed<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let history = receiver("has_failed", &arguments)?;
     Ok(CowVal::owned(CelBool::from(history.0.summary.failed)))
@@ -255,60 +237,6 @@ fn has_failed<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, 
 
 fn size<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     Ok(CowVal::owned(receiver("size", &arguments)?.size()))
-}
-
-impl Val for Absent {
-    fn get_type(&self) -> &Type {
-        &JOB_TYPE
-    }
-
-    fn cel_type() -> &'static Type {
-        &JOB_TYPE
-    }
-
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn into_indexer<'v>(self: Box<Self>) -> Option<Box<dyn Indexer + 'v>>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn equals(&self, other: &dyn Val) -> bool {
-        other.downcast_ref::<CelNull>().is_some()
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Absent {}
-
-impl Indexer for Absent {
-    fn get<'b, 'v>(&'b self, _: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        self.missing()
-    }
-
-    fn steal<'v>(self: Box<Self>, _: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        self.missing()
-    }
 }
 
 impl Val for Scans {

@@ -9,7 +9,8 @@ use cel_interpreter::common::types::{
 use cel_interpreter::common::value::Val;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 
-use super::history::{Absent, History, Job};
+use super::absent::Absent;
+use super::history::{History, Job};
 use crate::context::JobSummary;
 
 /// What an expression yields.

@@ -174,6 +174,22 @@ fn scans_that_start_each_other_for_ever_are_reported_if_something_starts_them() 
     assert_eq!(reported(&[("a", &ended), ("b", &a)]), []);
 }
 
+/// `changes` asks for news. Closed to a circle, the example would go on only while there are some.
+#[test]
+fn the_example_that_asks_for_news_is_no_endless_cycle() {
+    let example =
+        include_str!("../../../../examples/dependency-watch/workflows/dependency-watch.yaml");
+    let found = |text: &str| -> Vec<Code> { problems(text).iter().map(|one| one.code).collect() };
+    assert_eq!(found(example), []);
+    let closed = example.replace("cron: \"0 6 * * *\"", "expr: scans.report.is_available()");
+    assert_eq!(found(&closed), []);
+    let without_news = closed.replace(
+        "expr: scans.inventory.has_news()",
+        "expr: scans.inventory.is_available()",
+    );
+    assert_eq!(found(&without_news), [Code::EndlessCycle]);
+}
+
 #[test]
 fn an_expression_without_names_waits_for_any_other_scan() {
     assert_eq!(

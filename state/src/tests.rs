@@ -23,6 +23,7 @@ mod past;
 mod picture;
 mod record;
 pub(crate) mod removal;
+mod renames;
 mod repair;
 mod simulation;
 mod triggers;

@@ -43,6 +43,7 @@ mod promises;
 mod pulled_away;
 mod recon;
 mod removals;
+mod renames;
 mod rerun;
 mod restart;
 mod restored;

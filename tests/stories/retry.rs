@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::support::{World, eventually, lines};
 
-/// A scan that fails until it has run so often.
+/// A scan that fails until it has run so often, and an alarm for its failures.
 fn fails(world: &World, until: usize, retry: &str) -> String {
     let ran = world.path("ran").display().to_string();
     format!(
-        "scans:\n  build:\n    on: {{ dispatch: {{ inputs: {{ name: {{}} }} }} }}\n    retry: {retry}\n    env:\n      NAME: ${{{{ inputs.name          }}}}\n    steps:\n      - run: |\n          echo \"$SERVICE_JOB_ID\" >> {ran}\n          echo \"try of $NAME\"\n          [ $(wc -l <          {ran}) -ge {until} ]\n"
+        "scans:\n  build:\n    on: {{ dispatch: {{ inputs: {{ name: {{}} }} }} }}\n    retry: {retry}\n    env:\n      NAME: ${{{{ inputs.name          }}}}\n    steps:\n      - run: |\n          echo \"$SERVICE_JOB_ID\" >> {ran}\n          echo \"try of $NAME\"\n          [ $(wc -l <          {ran}) -ge {until} ]\n  alarm:\n    on: {{ expr: scans.build.has_failed() }}\n    steps: [ {{ run: echo alarm }} ]\n"
     )
 }
 
@@ -68,6 +68,19 @@ fn a_job_that_fails_twice_is_followed_to_its_success() {
     assert_eq!(followed.status.code(), Some(0));
     let log = String::from_utf8(followed.stdout).unwrap();
     assert_eq!(log, "try of c\n".repeat(3));
+    assert!(world.jobs_of("build", "alarm").is_empty());
+}
+
+#[test]
+fn an_alarm_starts_once_after_the_last_retry_and_not_at_the_next_success() {
+    let world = world_with(3, "{ attempts: 1, backoff: 1s }");
+    let first = world.dispatch("build", "build", &["name=x"]);
+    let last = world.finished(&first)["retried_by"].clone();
+    let alarm = world.followed_by("build", "alarm");
+    let shown = world.json(&["job", "show", &alarm]);
+    assert_eq!(shown["causes"][0], last, "{shown}");
+    world.succeed("build", "build", &["name=x"]);
+    assert_eq!(world.jobs_of("build", "alarm"), [alarm]);
 }
 
 #[test]

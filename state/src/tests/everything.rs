@@ -6,6 +6,7 @@ use model::{Actor, AuditAction, IdempotencyKey, TokenId};
 use uuid::Uuid;
 
 use super::fixture::{Fleet, Opened, WATCHING, completion, large_inputs, line};
+use super::news;
 use super::removal::{EXPIRING, finished};
 use crate::{AuditActor, AuditEntry};
 
@@ -67,6 +68,11 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
         ..fleet
     };
     finished(opened, expiring, &["cache"]).await;
+    let news = Fleet {
+        workflow: opened.activate("news", news::WATCHING).await,
+        ..fleet
+    };
+    news::process(opened, news).await;
     let blob = opened.store_blob("notes.json", "{}").await;
     let link = CreateBlobLink {
         project: blob.project,

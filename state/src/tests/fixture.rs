@@ -6,30 +6,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use bytes::Bytes;
 use chrono::TimeDelta;
-use model::decide::{
-    Activate, Cancel, Claim, Complete, ConfigureSource, CreateRegistration, DeleteJob, Dispatch,
-    Evaluate, LargeInputs, Precondition, RegisterRunner, RemoveArtifacts, SetSecret, SetVar,
-    StoreArtifact,
-};
+use model::decide::{Complete, LargeInputs, StoreArtifact};
 use model::limits::CYCLE_PAUSE;
 use model::{
-    Actor, Clock, Entropy, Inputs, Job, JobId, PlainToken, ProjectId, Reason, RunnerId, ScanHead,
-    ScanKey, SealingKey, SecretValue, SourceName, Step, StepOutcome, StepStatus, Timestamp,
-    TokenHash, TokenKind, WorkflowId, WorkflowRecord,
+    Clock, Entropy, Inputs, JobId, RunnerId, ScanKey, Step, StepOutcome, StepStatus, Timestamp,
+    TokenHash, WorkflowId,
 };
 use store::{Key, Staged, Watermark, Watermarks};
 use tempfile::TempDir;
-use workflow::{InputValue, ScanName, TemplatePolicy, hex, sha256};
+use workflow::{InputValue, ScanName, hex};
 
 use crate::envelope;
 use crate::record::Record;
-use crate::{CloseError, Closing, LogReceipt, NewLogRecord, OpenError, Options, State, Stream};
+use crate::{Closing, NewLogRecord, OpenError, Options, State, Stream};
 
 pub(crate) use self::found::copy;
+pub(crate) use self::opened::Opened;
 
 mod found;
+mod opened;
 
 /// 2026-11-20T12:00:00Z.
 const NOON: i64 = 1_795_176_000_000;
@@ -303,239 +299,6 @@ impl Fleet {
             workflow: self.workflow,
             scan: scan_name(name),
         }
-    }
-}
-
-/// An open state and its end.
-pub(crate) struct Opened {
-    pub(crate) state: State,
-    closing: Ending,
-}
-
-/// Waits for the end of a state, also in a test that does not ask how it ended: what still writes would make its folder
-/// again after the test has removed it.
-struct Ending(Option<Closing>);
-
-impl Ending {
-    fn join(mut self) -> Result<(), CloseError> {
-        self.0.take().map_or(Ok(()), Closing::join)
-    }
-}
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        if let Some(closing) = self.0.take() {
-            drop(closing.join());
-        }
-    }
-}
-
-impl Opened {
-    /// A state whose end the test waits for by itself.
-    pub(crate) fn unclosed(state: State) -> Self {
-        let closing = Ending(None);
-        Self { state, closing }
-    }
-
-    /// Adds a workflow and a runner.
-    pub(crate) async fn prepare(&self) -> Fleet {
-        let workflow = self.activate("main", WORKFLOW).await;
-        let runner = self.register("one").await;
-        Fleet { workflow, runner }
-    }
-
-    fn new((state, closing): (State, Closing)) -> Self {
-        let closing = Ending(Some(closing));
-        Self { state, closing }
-    }
-
-    /// Makes the first admin token, each time from another secret.
-    pub(crate) async fn make_first_token(&self) -> PlainToken {
-        let mut entropy = Seeded(self.state.found().0);
-        let secret = PlainToken::random(TokenKind::Personal, &mut entropy);
-        self.state.make_first_token(secret.clone()).await.unwrap();
-        secret
-    }
-
-    /// A clean stop.
-    pub(crate) fn close(self) {
-        self.try_close().unwrap();
-    }
-
-    /// A stop that may find the disk in the way.
-    pub(crate) fn try_close(self) -> Result<(), CloseError> {
-        drop(self.state);
-        self.closing.join()
-    }
-
-    /// Gives the project a var and a secret.
-    pub(crate) async fn set_values(&self) -> ProjectId {
-        let source: SourceName = "recon".parse().unwrap();
-        let project = ProjectId::of_source(&source);
-        let set = SetVar {
-            project,
-            name: "URL".to_owned(),
-            value: "https://example.org".to_owned(),
-            actor: Actor::Daemon,
-            expects: Precondition::Anything,
-        };
-        self.state.submit(set).await.unwrap();
-        let set = SetSecret {
-            project,
-            name: "TOKEN".to_owned(),
-            value: SecretValue::new("hunter2".to_owned()),
-            key: SealingKey::random(&mut Seeded(7)),
-            actor: Actor::Daemon,
-            expects: Precondition::Anything,
-        };
-        self.state.submit(set).await.unwrap();
-        project
-    }
-
-    pub(crate) async fn activate(&self, name: &str, text: &str) -> WorkflowId {
-        let source: SourceName = "recon".parse().unwrap();
-        let configure = ConfigureSource {
-            name: source.clone(),
-            url: "https://example.org/recon.git".to_owned(),
-            reference: None,
-            folder: "workflows".to_owned(),
-            interval_seconds: 60,
-        };
-        self.state.submit(configure).await.unwrap();
-        let file = format!("workflows/{name}.yaml");
-        let parsed = workflow::parse(&file, text, TemplatePolicy::Warn).unwrap();
-        let activate = Activate {
-            source: source.clone(),
-            name: name.to_owned(),
-            file,
-            commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
-            text: text.into(),
-            sha256: sha256(text.as_bytes()),
-            definition: Arc::new(parsed.workflow),
-            warnings: parsed.warnings,
-        };
-        self.state.activate(activate).await.unwrap();
-        WorkflowId::derive(&source, name)
-    }
-
-    pub(crate) async fn register(&self, name: &str) -> RunnerId {
-        let registration = self.state.submit(CreateRegistration).await.unwrap();
-        let register = RegisterRunner {
-            registration: registration.secret.hash(),
-            name: name.to_owned(),
-            labels: vec!["linux".to_owned()],
-            exclusive: false,
-            capacity: 4,
-            version: "0.1.0".to_owned(),
-            replace: false,
-        };
-        let new = self.state.submit(register).await.unwrap();
-        new.session.runner
-    }
-
-    pub(crate) fn dispatch(&self, fleet: Fleet, scan: &str) -> Dispatch {
-        let revision = self
-            .state
-            .read(|world| world.workflow(fleet.workflow).unwrap().record.revision.id);
-        Dispatch {
-            workflow: fleet.workflow,
-            scan: scan_name(scan),
-            revision,
-            inputs: Inputs::Inline(BTreeMap::new()),
-            actor: Actor::Daemon,
-            idempotency: None,
-            again: None,
-        }
-    }
-
-    pub(crate) async fn new_job(&self, fleet: Fleet, scan: &str) -> JobId {
-        self.state.submit(self.dispatch(fleet, scan)).await.unwrap()
-    }
-
-    pub(crate) async fn claim(&self, fleet: Fleet, job: JobId) -> Arc<Job> {
-        self.state
-            .submit(Claim {
-                job,
-                runner: fleet.runner,
-                token: token(job),
-                evaluate: Evaluate::CHEAP,
-            })
-            .await
-            .unwrap()
-            .job()
-            .unwrap()
-            .clone()
-    }
-
-    /// A job that waits to be completed.
-    pub(crate) async fn running_job(&self, fleet: Fleet, scan: &str) -> JobId {
-        let job = self.new_job(fleet, scan).await;
-        self.claim(fleet, job).await;
-        job
-    }
-
-    /// Uploads and records an artifact of a running job.
-    pub(crate) async fn store_artifact(&self, job: JobId, name: &str, zip: &'static str) {
-        let upload = self.state.begin_upload().await.unwrap();
-        let upload = upload
-            .write(Bytes::from_static(zip.as_bytes()))
-            .await
-            .unwrap();
-        let received = upload.finish().await.unwrap();
-        let store = artifact(job, name, &received);
-        self.state.store_artifact(store, received).await.unwrap();
-    }
-
-    pub(crate) async fn complete(&self, job: JobId) -> Arc<Job> {
-        self.state.complete(completion(job, 0)).await.unwrap()
-    }
-
-    pub(crate) async fn cancel(&self, job: JobId) {
-        self.state
-            .submit(Cancel {
-                job,
-                actor: Actor::Daemon,
-            })
-            .await
-            .unwrap();
-    }
-
-    /// Appends to the log of a job.
-    pub(crate) async fn append(
-        &self,
-        job: JobId,
-        from: u64,
-        lines: Vec<NewLogRecord>,
-    ) -> LogReceipt {
-        let logs = self.state.logs();
-        logs.append(job, from, lines).await.unwrap()
-    }
-
-    /// Deletes a job that is over.
-    pub(crate) async fn delete(&self, job: JobId) {
-        let job = self.state.job(job).await.unwrap().unwrap();
-        let actor = Actor::Daemon;
-        self.state.submit(DeleteJob { job, actor }).await.unwrap();
-    }
-
-    pub(crate) async fn remove_artifact(&self, job: JobId, name: &str) -> Arc<Job> {
-        let remove = RemoveArtifacts {
-            job: self.state.job(job).await.unwrap().unwrap(),
-            names: vec![name.to_owned()],
-            reason: Reason::Expired,
-            actor: Actor::Daemon,
-        };
-        self.state.remove_artifacts(remove).await.unwrap()
-    }
-
-    pub(crate) fn workflow(&self, fleet: Fleet) -> Arc<WorkflowRecord> {
-        self.state
-            .read(|world| world.workflow_record(fleet.workflow).unwrap().clone())
-    }
-
-    pub(crate) fn head(&self, fleet: Fleet, scan: &str) -> Arc<ScanHead> {
-        let scan = fleet.scan(scan);
-        self.state.read(|world| world.head(&scan).unwrap().clone())
     }
 }
 

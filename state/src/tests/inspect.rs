@@ -17,8 +17,8 @@ async fn a_state_is_looked_into_by_ids_and_names() {
 
     let seen = contents(root).unwrap();
     assert_eq!(seen.sources.len(), 1);
-    assert_eq!(seen.workflows.len(), 3);
-    assert_eq!(seen.days.iter().map(|day| day.jobs).sum::<u64>(), 5);
+    assert_eq!(seen.workflows.len(), 4);
+    assert_eq!(seen.days.iter().map(|day| day.jobs).sum::<u64>(), 7);
     assert!(
         seen.others
             .iter()

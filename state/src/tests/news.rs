@@ -10,7 +10,8 @@ use super::repair::repaired;
 use crate::fsck::Code;
 use crate::layout::Layout;
 
-const WATCHING: &str = "
+/// A scan that processes what another one makes.
+pub(super) const WATCHING: &str = "
 scans:
   build:
     on: {dispatch: {}}
@@ -22,20 +23,26 @@ scans:
 ";
 
 /// A reader that has processed a success, and that success.
-async fn watching(folder: &mut Folder) -> (Opened, Fleet, JobId) {
+pub(super) async fn watching(folder: &mut Folder) -> (Opened, Fleet, JobId) {
     let opened = folder.open().await;
     let workflow = opened.activate("watching", WATCHING).await;
     let runner = opened.register("one").await;
     let fleet = Fleet { workflow, runner };
-    let job = built(&opened, fleet).await;
-    let reader = reader(&opened, fleet).unwrap();
-    opened.claim(fleet, reader).await;
-    opened.complete(reader).await;
+    let job = process(&opened, fleet).await;
     (opened, fleet, job)
 }
 
+/// Lets the reader process a success of `build`, and answers that.
+pub(super) async fn process(opened: &Opened, fleet: Fleet) -> JobId {
+    let job = built(opened, fleet).await;
+    let reader = reader(opened, fleet).unwrap();
+    opened.claim(fleet, reader).await;
+    opened.complete(reader).await;
+    job
+}
+
 /// A success of `build`, always with the same artifact.
-async fn built(opened: &Opened, fleet: Fleet) -> JobId {
+pub(super) async fn built(opened: &Opened, fleet: Fleet) -> JobId {
     let job = opened.running_job(fleet, "build").await;
     opened.store_artifact(job, "report", "zip").await;
     opened.complete(job).await;

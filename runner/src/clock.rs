@@ -1,6 +1,5 @@
-//! The one place that reads the wall clock, for the times of log records and steps, and to turn the daemon's deadlines
-//! into durations. Everything that measures time uses tokio's monotonic clock, which cannot tell what was before the
-//! process; [`since_boot`] can.
+//! The one place that reads the wall clock, for the times of log records and steps. Everything that measures time uses
+//! tokio's monotonic clock, which cannot tell what was before the process; [`since_boot`] can.
 
 #![expect(
     clippy::disallowed_methods,
@@ -23,9 +22,4 @@ pub(crate) fn since_boot() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
     // It never is before the start.
     Duration::try_from(time).unwrap_or_default()
-}
-
-/// The duration until `moment`; zero if it has passed.
-pub(crate) fn until(moment: DateTime<Utc>) -> Duration {
-    (moment - now()).to_std().unwrap_or(Duration::ZERO)
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use client::{ArtifactUpload, Client};
 use model::{Masker, error_chain};
 use tokio::task::{JoinSet, spawn_blocking};
@@ -14,7 +15,6 @@ use wire::{ArtifactPhase, Assignment, CompleteJob, JobFailure, JobState, ScanArt
 
 use crate::artifact::{ArtifactError, Packed, Progress, pack};
 use crate::checkout;
-use crate::clock;
 use crate::contact::Contact;
 use crate::environment::HostEnvironment;
 use crate::escaped;
@@ -512,8 +512,8 @@ fn failure_of(reason: &Stop) -> Option<JobFailure> {
     }
 }
 
-/// The deadlines of a job, on the monotonic clock. They are converted once, at the start: later changes of the wall clock
-/// have no effect.
+/// The deadlines of a job, on the monotonic clock. They are converted once, at the start: later changes of a wall clock have
+/// no effect, and neither has a difference between the clocks of the daemon and of this machine.
 #[derive(Clone, Copy)]
 struct Deadlines {
     scan: Option<Instant>,
@@ -524,9 +524,10 @@ struct Deadlines {
 impl Deadlines {
     fn of(assignment: &Assignment, allowance: Duration) -> Self {
         let now = Instant::now();
-        let token = now + clock::until(assignment.expires_at);
+        let after = |at: DateTime<Utc>| now + (at - assignment.now).to_std().unwrap_or_default();
+        let token = after(assignment.expires_at);
         Self {
-            scan: assignment.deadline.map(|at| now + clock::until(at)),
+            scan: assignment.deadline.map(after),
             session: token + allowance,
             token,
         }

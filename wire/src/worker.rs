@@ -38,6 +38,8 @@ pub struct Assignment {
     pub missing: BTreeMap<String, String>,
     /// Whether the job may be retried. If so, the worker stops it after 100 s without contact.
     pub retries: bool,
+    /// What the daemon's clock shows. The other times are by that clock, not by the worker's.
+    pub now: DateTime<Utc>,
     /// When the worker session token expires, and the job with it.
     pub expires_at: DateTime<Utc>,
     /// The deadline of the job.

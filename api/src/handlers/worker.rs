@@ -67,6 +67,7 @@ fn assignment(handle: &Handle, resolved: &Resolved) -> Result<Assignment, Failur
             .collect(),
         missing: values.missing.clone(),
         retries: job.next_attempt(scan).is_some(),
+        now: handle.now(),
         expires_at: handle.by_the_clock(run.expires_at),
         deadline: run.deadline.map(|deadline| handle.by_the_clock(deadline)),
         next_log_record: *next_log_record,

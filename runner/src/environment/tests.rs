@@ -25,6 +25,7 @@ fn assignment(pass_env: &[&str]) -> Assignment {
         secrets: BTreeMap::new(),
         missing: BTreeMap::new(),
         retries: false,
+        now: DateTime::UNIX_EPOCH,
         expires_at: DateTime::UNIX_EPOCH,
         deadline: None,
         next_log_record: 0,

@@ -198,6 +198,8 @@ fn environment() -> HostEnvironment {
 
 /// A job of the given scripts.
 pub(crate) fn job(scripts: &[&str]) -> Assignment {
+    // The clock of the daemon's machine is another one.
+    let now = Utc::now() - Duration::from_secs(7200);
     Assignment {
         job_id: Uuid::now_v7(),
         project_id: Uuid::from_u128(1),
@@ -215,7 +217,8 @@ pub(crate) fn job(scripts: &[&str]) -> Assignment {
         secrets: BTreeMap::new(),
         missing: BTreeMap::new(),
         retries: false,
-        expires_at: Utc::now() + Duration::from_secs(3600),
+        now,
+        expires_at: now + Duration::from_secs(3600),
         deadline: None,
         next_log_record: 0,
     }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use chrono::Utc;
 use runner::Options;
 use wire::{Assignment, CompleteJob, JobFailure, Stream, UploadOn};
 
@@ -26,10 +25,11 @@ fn hanging(scripts: &[&str]) -> Assignment {
         upload_on,
         ..artifact(name, &["a"])
     });
+    let job = job(scripts);
     Assignment {
-        deadline: Some(Utc::now() + TIMEOUT),
+        deadline: Some(job.now + TIMEOUT),
         artifacts: artifacts.into(),
-        ..job(scripts)
+        ..job
     }
 }
 

@@ -54,6 +54,10 @@ pub(super) fn finish(
     let heir = world.heir(&scan).and_then(|heir| {
         let mut heir = ScanHead::clone(world.head(&heir)?);
         note_end(&mut heir, &job, finished.history.line.state, moment);
+        // What had made a job that waited is not lost: the scan of that name is checked for it.
+        if matches!(job.reason(), Reason::Retired) {
+            heir.pass_over(&job);
+        }
         Some(Arc::new(heir))
     });
     let after = Ended {

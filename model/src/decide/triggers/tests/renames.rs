@@ -1,7 +1,7 @@
 //! Scans that are renamed: they go on where they stood under their old name.
 
 use super::*;
-use crate::decide::Suspend;
+use crate::decide::{EndJob, Loss, Suspend};
 
 const CHAIN: &str = "
 scans:
@@ -218,4 +218,21 @@ fn a_name_that_comes_back_goes_on_with_both() {
     scene.run_all();
     let seen = scene.probe().scans["resolve"].clone();
     assert_eq!((seen.size, seen.jobs.len(), seen.successes), (3, 3, 3));
+}
+
+#[test]
+fn what_made_a_waiting_job_of_the_old_name_makes_one_of_the_new_name() {
+    let mut scene = Scene::new(CHAIN);
+    let hosts = scene.dispatch("hosts");
+    scene.succeed(hosts);
+    let [waiting] = scene.jobs("resolve").try_into().unwrap();
+    scene.pass(60);
+    let slot = scene.fire("nightly").unwrap();
+    scene.rename();
+    for job in [waiting, slot] {
+        scene.house.run(EndJob::new(job, Loss::Retired)).unwrap();
+    }
+    assert!(scene.jobs("lookup").is_empty());
+    assert!(scene.consider("lookup").is_some());
+    assert!(scene.fire("hourly").is_some());
 }

@@ -7,11 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::ProjectId;
-use rustix::process::setpriority_process;
 use state::SubmitError;
 use tokio::sync::oneshot;
-
-use crate::limits::EVALUATION_NICENESS;
 
 /// What an evaluation is for. Within a project, the first comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,30 +53,21 @@ impl Turn {
         self.cost = self.cost.saturating_add(cost);
     }
 
-    /// Evaluates on a thread that gives way to all others, and passes the turn on. On a small machine, whoever wakes up
-    /// beside a thread of equal rank, to decide or to answer, waits for milliseconds until that one has had its share. So an
-    /// evaluation must hold nothing that others wait for.
+    /// Evaluates on a blocking thread, and passes the turn on.
     ///
     /// # Errors
-    /// If no thread can be started, or the evaluation panics.
+    /// If the evaluation panics.
     pub(crate) async fn evaluate<T: Send + 'static>(
         self,
         evaluate: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, SubmitError> {
-        let (give, evaluated) = oneshot::channel();
-        let thread = std::thread::Builder::new().name("evaluation".to_owned());
-        let started = thread.spawn(move || {
-            if let Err(error) = setpriority_process(None, EVALUATION_NICENESS) {
-                tracing::debug!(%error, "an evaluation does not give way to other threads");
-            }
-            // Nobody may wait for it any more.
-            drop(give.send(evaluate()));
+        let evaluate = move || {
+            let evaluated = evaluate();
             drop(self);
-        });
-        if let Err(error) = started {
-            tracing::error!(%error, "a thread for an evaluation cannot be started");
-        }
-        evaluated.await.map_err(|_| defect())
+            evaluated
+        };
+        let evaluating = tokio::task::spawn_blocking(evaluate);
+        evaluating.await.map_err(|_| defect())
     }
 }
 

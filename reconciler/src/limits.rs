@@ -98,9 +98,6 @@ pub(crate) const DEFECT_REST: Duration = Duration::from_secs(60);
 /// changing.
 pub(crate) const EVALUATED_BESIDE: usize = 2;
 
-/// How far a thread that evaluates stands back. On a busy machine it still gets a tenth of what another thread gets.
-pub(crate) const EVALUATION_NICENESS: i32 = 10;
-
 /// Static cost of what a project's turn evaluates at most, unless it is a single expression: as much as one may cost, about
 /// a tenth of a second. What comes of it is committed together.
 pub(crate) const TURN_COST: u64 = workflow::limits::EXPRESSION_COST;

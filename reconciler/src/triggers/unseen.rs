@@ -119,9 +119,10 @@ impl Handle {
         for attempt in 0..=EVALUATED_BESIDE {
             let mut turn = self.evaluations().turn(project, Purpose::Trigger).await;
             let triggers = state.read(|world| first(world, &left));
-            if let Some(last) = triggers.last() {
-                done.last = Some(last.scan().clone());
-            }
+            let Some(last) = triggers.last() else {
+                return done;
+            };
+            done.last = Some(last.scan().clone());
             left = if attempt < EVALUATED_BESIDE {
                 let ready = self.evaluate_triggers(turn, triggers).await;
                 self.settle(ready, &mut done.in_vain).await

@@ -7,7 +7,7 @@ use wire::DispatchRequest;
 
 use crate::support::{World, eventually};
 
-const COSTLY: usize = 300;
+const COSTLY: usize = 200;
 const DISPATCHES: usize = 5;
 const QUIET: &str = "scans:\n  one:\n    on: { dispatch: {} }\n    steps:\n      - run: 'true'\n";
 

@@ -1,5 +1,5 @@
 //! What a project with 300 costly expressions costs another one: the time from a dispatch to its durable answer, while
-//! nothing else happens, and while the expressions are evaluated.
+//! nothing else happens, while the expressions are evaluated, and, as the floor, while a thread of another process spins.
 //!
 //!     cargo bench --package daemon --bench beside [-- RUNS]
 //!
@@ -18,6 +18,7 @@ mod support;
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use client::{Client, Secret};
@@ -86,9 +87,10 @@ fn main() {
         keys.map(|key| runtime.block_on(dispatch(key))).collect()
     };
     dispatches(WARM_UP);
-    let (mut quiet, mut beside) = (Vec::with_capacity(runs), Vec::with_capacity(runs));
+    let [mut quiet, mut spun, mut beside] = [const { Vec::new() }; 3];
     for round in 1.. {
         quiet.extend(dispatches(ROUND));
+        spun.extend(while_spinning(|| dispatches(ROUND)));
         world.succeed("costly", "source", &[]);
         beside.extend(dispatches(ROUND));
         eventually("all expressions are evaluated", || {
@@ -99,11 +101,23 @@ fn main() {
         }
     }
     println!("dispatch → answer    p50         p99");
-    let [quiet, beside] = [("quiet", quiet), ("beside", beside)].map(|(name, mut taken)| {
+    let rows = [("quiet", quiet), ("spinning", spun), ("beside", beside)];
+    let [quiet, _, beside] = rows.map(|(name, mut taken)| {
         taken.sort_unstable();
         let at = |percent: usize| taken[taken.len() * percent / 100].as_secs_f64() * 1_000.0;
         println!("{name:<16} {:>8.2} ms {:>8.2} ms", at(50), at(99));
         at(99)
     });
     println!("ratio of p99     {:>8.2}", beside / quiet);
+}
+
+/// What `work` gives, done while a thread of this process does nothing but count.
+fn while_spinning<T>(work: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| while !is_over.load(Ordering::Relaxed) {});
+        let done = work();
+        is_over.store(true, Ordering::Relaxed);
+        done
+    })
 }

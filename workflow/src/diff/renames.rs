@@ -1,7 +1,8 @@
-//! Finds renamed scans: those that say so by `renamed_from`, and those that look renamed: one was removed, one was added, and they are the same apart from their names. One
-//! member of the scan itself may differ, such as its schedule or its timeout; its inputs, `env`, steps and artifacts
-//! may not. A scan that differs in more is another one, even if it runs the same scripts. So is a scan whose steps,
-//! `env` or artifacts name the scan itself, because after a rename they name another scan.
+//! Finds renamed scans: those that say so by `renamed_from`, and those that look renamed: one was removed, one was
+//! added, and they are the same apart from their names. One member of the scan itself may differ, such as its schedule
+//! or its timeout; its inputs, `env`, steps and artifacts may not. A scan that differs in more is another one, even if
+//! it runs the same scripts. So is a scan whose steps, `env` or artifacts name the scan itself, because after a rename
+//! they name another scan.
 
 use std::collections::BTreeMap;
 

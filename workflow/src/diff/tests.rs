@@ -383,4 +383,10 @@ scan `another` looks like `other` renamed, and starts anew unless it has `rename
         "scans: {new: {on: {dispatch: {}}, steps: [{run: make}]}}",
         "scan `new`: renamed_from `old` removed",
     );
+    // A slip in the former name.
+    check(
+        "scans: {old: {on: {dispatch: {}}, steps: [{run: make}]}}",
+        "scans: {new: {renamed_from: odl, on: {dispatch: {}}, steps: [{run: make}]}}",
+        "scan `new` looks like `old` renamed, and starts anew unless it has `renamed_from: old`: renamed_from `odl` added",
+    );
 }

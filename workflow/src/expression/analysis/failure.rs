@@ -1,6 +1,6 @@
 //! Comparisons of a job's `state`, which in `on.expr` ask for failures in vain.
 
-use cel_interpreter::common::ast::{Expr, IdedExpr};
+use cel_interpreter::common::ast::{Expr, IdedExpr, operators};
 
 use super::{Analysis, literal_text};
 use crate::context::SUCCEEDED;
@@ -17,11 +17,12 @@ impl Analysis<'_> {
         }
     }
 
-    /// Warns if `state` is the state of a job and `other` asks for another one than success.
+    /// Warns if `state` is the state of a job and the comparison with `other` asks for another one than success.
     pub(super) fn compared_state(&mut self, node: &IdedExpr, state: &IdedExpr, other: &IdedExpr) {
         let is_success = |node: &IdedExpr| literal_text(node) == Some(SUCCEEDED);
-        let asks_for_success = match &other.expr {
-            Expr::List(list) => list.elements.iter().all(is_success),
+        let asks_for_success = match (&node.expr, &other.expr) {
+            (Expr::Call(call), _) if call.func_name == operators::NOT_EQUALS => false,
+            (_, Expr::List(list)) => list.elements.iter().all(is_success),
             _ => is_success(other),
         };
         if self.site != Site::Trigger || !self.states.contains(&state.id) || asks_for_success {

@@ -89,6 +89,7 @@ fn an_expression_that_asks_for_a_failure_in_vain_is_reported() {
     for expr in [
         "scans.a[0].state == 'failed'",
         "scans.a[0].state != 'failed'",
+        "scans.a[0].state != 'succeeded'",
         "'cancelled' == scans.a[0]['state']",
         "scans.a.exists(job, job.state == 'failed')",
         "scans.a.filter(job, job.state == 'failed').size() > 2",
@@ -101,7 +102,6 @@ fn an_expression_that_asks_for_a_failure_in_vain_is_reported() {
     for expr in [
         "scans.a[0].state == 'succeeded'",
         "scans.a.exists(job, job.state == 'succeeded')",
-        "scans.a.exists(job, job.state != 'succeeded')",
         "scans.a[0].state in ['succeeded']",
         "scans.a[0].outputs.state == 'failed'",
         "vars.state == 'failed' && scans.a.is_available()",

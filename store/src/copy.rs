@@ -21,7 +21,7 @@ pub(crate) struct Size {
 }
 
 impl Copier<'_> {
-    /// Copies what a folder holds. What goes away meanwhile is left out.
+    /// Copies what a folder holds, folder by folder in the order of their names. What goes away meanwhile is left out.
     pub(crate) fn folder(
         &self,
         from: &Path,
@@ -100,11 +100,14 @@ pub(crate) fn measure(disk: &Disk, folder: &Path) -> Result<Size, DiskError> {
     Ok(size)
 }
 
-/// What a folder holds, without replacements that are not finished.
+/// What a folder holds, without replacements that are not finished. By name from the end, since whoever puts it on a stack
+/// takes the last one first.
 fn files(disk: &Disk, folder: &Path) -> Result<Vec<(PathBuf, String, Kind)>, DiskError> {
     let listed = absent(disk.list(folder))?.unwrap_or_default().into_iter();
-    let whole = listed.filter(|(name, _)| !replace::is_temporary(name));
-    Ok(whole
+    let mut whole: Vec<_> = listed
+        .filter(|(name, _)| !replace::is_temporary(name))
         .map(|(name, kind)| (folder.join(&name), name, kind))
-        .collect())
+        .collect();
+    whole.sort_unstable_by(|(_, one, _), (_, other, _)| other.cmp(one));
+    Ok(whole)
 }

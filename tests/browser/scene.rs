@@ -26,7 +26,7 @@ scans:
     artifacts:
       - { name: names, paths: [names.txt] }
   hosts:
-    on: { expr: "scans.certs.has_diff() || scans.dictionary.has_diff()" }
+    on: { expr: "scans.certs.has_news() || scans.dictionary.has_news()" }
     steps:
       - run: |
           mkdir hosts
@@ -35,10 +35,10 @@ scans:
     artifacts:
       - { name: hosts, paths: [hosts], expires_in: 30d }
   probe:
-    on: { expr: "scans.hosts.has_diff() && vars.PAUSED == 'no'" }
+    on: { expr: "scans.hosts.has_news() && vars.PAUSED == 'no'" }
     timeout: 1h
     env:
-      HOSTS: "${{ scans.hosts.filter(job, job.state == 'succeeded')[0].id }}"
+      HOSTS: "${{ scans.hosts.last_success().id }}"
       API_KEY: "${{ secrets.API_KEY }}"
     steps:
       - run: echo "$HOSTS" > hosts.txt
@@ -57,7 +57,7 @@ scans:
     artifacts:
       - { name: probe, paths: [probe.tsv] }
   screenshots:
-    on: { expr: "scans.probe.has_diff()", dispatch: {} }
+    on: { expr: "scans.probe.has_news()", dispatch: {} }
     runs_on: [gpu]
     steps: [ { run: take-screenshots } ]
   report:

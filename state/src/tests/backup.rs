@@ -93,6 +93,10 @@ async fn a_job_that_ends_while_a_backup_is_made_has_its_whole_log_in_it() {
     let copied = kept.join(Layout::log(job).as_str());
     let other = kept.join(Layout::log(cancelled).as_str());
     let (has_ended, handle) = (AtomicBool::new(false), Handle::current());
+    // Folders are copied by name, so there is a file after the logs.
+    let last = Path::new("last");
+    std::fs::create_dir(folder.root().join(last)).unwrap();
+    std::fs::write(folder.root().join(last).join("file"), "text").unwrap();
     // Asked before each piece of each file.
     let meanwhile = || {
         let is_copied = |log: &Path| log.metadata().is_ok_and(|log| log.len() > 0);
@@ -117,6 +121,7 @@ async fn a_job_that_ends_while_a_backup_is_made_has_its_whole_log_in_it() {
 
     let mut restored = folder.empty_twin();
     restore(&kept, restored.root(), &never).unwrap();
+    std::fs::remove_dir_all(restored.root().join(last)).unwrap();
     let again = restored.open().await;
     for job in [job, cancelled] {
         let found = again.state.job(job).await.unwrap();

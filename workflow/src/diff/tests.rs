@@ -387,6 +387,6 @@ scan `another` looks like `other` renamed, and starts anew unless it has `rename
     check(
         "scans: {old: {on: {dispatch: {}}, steps: [{run: make}]}}",
         "scans: {new: {renamed_from: odl, on: {dispatch: {}}, steps: [{run: make}]}}",
-        "scan `new` looks like `old` renamed, and starts anew unless it has `renamed_from: old`: renamed_from `odl` added",
+        "scan `new` looks like `old` renamed, and starts anew unless it has `renamed_from: old`",
     );
 }

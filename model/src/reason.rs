@@ -366,7 +366,7 @@ impl fmt::Display for Reason {
                 };
                 write!(f, "{whole}suspended since {since} by {by}: {text}")
             }
-            Self::Retired => f.write_str("its file or scan is gone from the source"),
+            Self::Retired => f.write_str("its file or scan is gone from the source, or has another name there"),
             Self::SourceDropped => f.write_str("its source is no longer configured"),
             Self::Expired => f.write_str("it has expired"),
             Self::DeletedByUser => f.write_str("deleted by a user"),

@@ -193,11 +193,15 @@ impl<'a> View<'a> {
             .iter()
             .filter_map(|name| head.processed.get(&name.scan))
             .max_by_key(|processed| processed.claimed);
+        let workflow = self.world.workflow(holder.workflow);
+        let declared = workflow.as_ref().and_then(|it| it.scan(scan));
+        let declared = declared.into_iter().flat_map(|scan| &scan.artifacts);
         News {
             processed: processed.map(|processed| Processed {
                 id: processed.success.to_string(),
                 artifacts: processed.digests.clone(),
             }),
+            declared: declared.map(|artifact| artifact.name.to_string()).collect(),
         }
     }
 

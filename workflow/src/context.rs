@@ -97,6 +97,9 @@ pub struct News {
     /// Absent if no success has been processed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processed: Option<Processed>,
+    /// The names of the artifacts that the file declares for the scan. No expression reads them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declared: Vec<String>,
 }
 
 /// A success of another scan that a successful job of the asking scan has read: `scans.X.processed()`.

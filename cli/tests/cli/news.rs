@@ -134,11 +134,15 @@ fn an_artifact_that_no_success_had_is_a_slip() {
     let mut unknown = hosts();
     unknown["newest_successes"] = json!([{ "host": "d3" }]);
     unknown["news"]["processed"]["artifacts"] = json!({ "host": "d2" });
-    let output = news(&daemon(unknown, "a\n", older()), "");
+    unknown["news"]["declared"] = json!(["host"]);
+    let output = news(&daemon(unknown.clone(), "a\n", older()), "");
     assert_eq!((output.code, output.stdout.as_str()), (2, ""));
-    let said =
-        "has no artifact hosts: no news; it has: host\nhint: what was processed had none either";
+    let said = "has no artifact hosts: no news; it has: host\nhint: `artifacts` of that scan does not name it";
     assert!(output.stderr.contains(said), "{}", output.stderr);
+    // One that the scan makes only sometimes.
+    unknown["news"]["declared"] = json!(["host", "hosts"]);
+    let output = news(&daemon(unknown, "a\n", older()), "");
+    assert_eq!((output.code, output.stdout.as_str()), (0, ""));
 }
 
 #[test]

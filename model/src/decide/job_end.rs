@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::Refusal;
-use crate::Reason;
 use crate::change::{Change, HistoryEntry};
 use crate::history::HistoryLine;
 use crate::job::{EndState, Job};
@@ -92,7 +91,7 @@ pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: 
             });
         }
         // Nobody tries again what its predecessor failed at.
-        EndState::Cancelled if !matches!(job.reason(), Reason::Replaced { .. }) => {
+        EndState::Cancelled => {
             let failed = job.retry_of.map(|retry| retry.job);
             let newest = head.successes.first().map(|success| success.job);
             if let Some(failed) = failed.filter(|failed| Some(*failed) > newest) {
@@ -103,6 +102,6 @@ pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: 
                 });
             }
         }
-        EndState::Failed | EndState::Cancelled | EndState::Skipped => {}
+        EndState::Failed | EndState::Skipped => {}
     }
 }

@@ -36,7 +36,8 @@ pub(super) fn take_over(
         let suspension = world.latest_suspension(workflow, Some(former));
         let suspension = suspension.filter(|suspension| suspension.is_in_force());
         let old = world.head(&key(former));
-        if old.is_none() && suspension.is_none() {
+        // A scan that never ended a job may still have jobs, so its new name is to be found.
+        if old.is_none() && suspension.is_none() && !is_renamed_now {
             continue;
         }
         let empty = |name: &ScanName| Arc::new(ScanHead::new(workflow, name.clone()));

@@ -204,6 +204,7 @@ mod tests {
                     id: "i".to_owned(),
                     artifacts: BTreeMap::from([("out".to_owned(), "b".to_owned())]),
                 }),
+                declared: vec!["out".to_owned()],
             }),
         };
         Context {

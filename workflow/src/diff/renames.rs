@@ -38,7 +38,11 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
     // Scans without another change come first: otherwise a similar scan could take the place of the identical one.
     for is_alike in [<[Change]>::is_empty, is_one_member] {
         new.retain(|scan| {
-            let is_former = |former: &Scan| is_alike(&members::scan(former, scan, after));
+            let is_former = |former: &Scan| {
+                let mut changes = members::scan(former, scan, after);
+                changes.retain(|change| change.member != Some(members::RENAMED_FROM));
+                is_alike(&changes)
+            };
             match take(&mut gone, scan, is_former) {
                 Some(former) => {
                     found.insert(scan.name.as_str(), former);

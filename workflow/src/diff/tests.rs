@@ -386,7 +386,7 @@ scan `another` looks like `other` renamed, and starts anew unless it has `rename
     // A slip in the former name.
     check(
         "scans: {old: {on: {dispatch: {}}, steps: [{run: make}]}}",
-        "scans: {new: {renamed_from: odl, on: {dispatch: {}}, steps: [{run: make}]}}",
-        "scan `new` looks like `old` renamed, and starts anew unless it has `renamed_from: old`",
+        "scans: {new: {renamed_from: odl, on: {dispatch: {}}, steps: [{run: make}], timeout: 1h}}",
+        "scan `new` looks like `old` renamed, and starts anew unless it has `renamed_from: old`: timeout `1h` added",
     );
 }

@@ -22,7 +22,10 @@ fn with(newest: &[(&str, &str)], processed: Option<&[(&str, &str)]>) -> Context 
         id: "j0".to_owned(),
         artifacts: digests(pairs),
     });
-    hosts.news = Some(News { processed });
+    hosts.news = Some(News {
+        processed,
+        ..News::default()
+    });
     context
 }
 

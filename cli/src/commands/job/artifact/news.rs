@@ -60,11 +60,11 @@ impl News {
             let text = format!(
                 "the newest success of {scan}, job {newest}, has no artifact {artifact}: no news; it has: {there}"
             );
-            // Nothing was processed that had it either, so the name may be a slip, by which every change would be lost.
-            if processed.is_none() {
+            // By a slip in the name, every change would be lost.
+            if processed.is_none() && !news.declared.contains(artifact) {
                 return Err(Error::Usage {
                     what: text,
-                    hint: "what was processed had none either: is the name as in `artifacts` of that scan?",
+                    hint: "`artifacts` of that scan does not name it either, and what was processed did not have it",
                 });
             }
             session.terminal.say(&text);

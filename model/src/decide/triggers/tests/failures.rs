@@ -14,8 +14,13 @@ scans:
     on: {dispatch: {}}
     retry: {attempts: 2}
     steps: [{run: x}]
+  newest:
+    on: {cron: '0 * * * *'}
+    overlap: replace
+    retry: {attempts: 2}
+    steps: [{run: x}]
   alarm:
-    on: {expr: 'scans.backup.has_failed() || scans.patient.has_failed()', dispatch: {}}
+    on: {expr: 'scans.backup.has_failed() || scans.patient.has_failed() || scans.newest.has_failed()', dispatch: {}}
     steps: [{run: x}]
   bystander:
     on: {expr: \"scans.backup.exists(job, job.state == 'failed')\"}
@@ -217,6 +222,20 @@ fn a_failure_whose_retry_is_given_up_is_seen() {
     let [retry] = scene.jobs("patient").try_into().unwrap();
     scene.cancel(retry);
     assert_eq!(scene.looks("alarm"), [(failure("patient", failed), true)]);
+}
+
+/// Otherwise nobody would ever hear of a scan whose causes come more often than its retries.
+#[test]
+fn a_failure_whose_retry_is_replaced_is_seen() {
+    let mut scene = Scene::new(TEXT);
+    scene.pass(60);
+    let failed = scene.fire("newest").unwrap();
+    scene.fail(failed);
+    assert!(scene.looks("alarm").is_empty());
+    scene.pass(60);
+    scene.fire("newest").unwrap();
+    scene.consider("alarm").unwrap();
+    assert_eq!(scene.looks("alarm"), [(failure("newest", failed), true)]);
 }
 
 #[test]

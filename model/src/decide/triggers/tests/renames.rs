@@ -72,6 +72,14 @@ impl Scene {
 }
 
 #[test]
+fn a_scan_without_an_ended_job_is_found_by_its_old_name() {
+    let mut scene = Scene::new(CHAIN);
+    scene.rename();
+    let [old, new] = ["resolve", "lookup"].map(|name| key(scene.workflow, name));
+    assert_eq!(scene.house.world.heir(&old), Some(new));
+}
+
+#[test]
 fn a_renamed_scan_keeps_its_results_and_one_that_does_not_say_it_starts_anew() {
     for says in [true, false] {
         let mut scene = Scene::new(CHAIN);

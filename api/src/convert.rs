@@ -2,9 +2,10 @@
 
 use model::blob::LinkUse;
 use model::{
-    Artifact, EndState, Inputs, Job, JobId, JobState, ProjectId, Projects, Reason, RevisionRecord,
-    RevisionRef, Runner, Seen, Slots, Step, StepOutcome, StepStatus, SuspendedPart, Suspension,
-    Timestamp, Token, Trigger, WorkflowRecord, WorkflowRef, WorkflowStatus,
+    Artifact, EndState, Inputs, Job, JobId, JobState, LeftOut, LeftOutFile, ProjectId, Projects,
+    Reason, RevisionRecord, RevisionRef, Runner, Seen, Slots, Step, StepOutcome, StepStatus,
+    SuspendedPart, Suspension, Timestamp, Token, Trigger, WorkflowRecord, WorkflowRef,
+    WorkflowStatus,
 };
 use reconciler::{ArtifactPhase, ArtifactProgress};
 use state::{DamagedLines, LogRecord};
@@ -300,6 +301,31 @@ pub(crate) fn artifact(artifact: &Artifact) -> wire::Artifact {
             message: removed.reason.to_string(),
             actor: removed.actor.to_string(),
         }),
+        left_out: artifact.left_out.as_ref().map(|left_out| wire::LeftOut {
+            files: left_out
+                .files
+                .iter()
+                .map(|file| wire::LeftOutFile {
+                    name: file.name.clone(),
+                    reason: file.reason.clone(),
+                })
+                .collect(),
+            more: left_out.more,
+        }),
+    }
+}
+
+pub(crate) fn reported_left_out(report: wire::LeftOut) -> LeftOut {
+    LeftOut {
+        files: report
+            .files
+            .into_iter()
+            .map(|file| LeftOutFile {
+                name: file.name,
+                reason: file.reason,
+            })
+            .collect(),
+        more: report.more,
     }
 }
 

@@ -203,6 +203,7 @@ pub(crate) fn success() -> CompleteJob {
             finished_at: Some(now),
         }],
         outputs: std::collections::BTreeMap::new(),
+        left_out: std::collections::BTreeMap::new(),
         log_records: 0,
         failure: None,
     }

@@ -136,6 +136,7 @@ impl Fleet {
                 finished_at: Some(at),
             }],
             outputs: workflow::Outputs::new(),
+            left_out: BTreeMap::new(),
             log_records,
             log_bytes: 0,
             failure: None,

@@ -466,6 +466,27 @@ pub struct Artifact {
     /// Set once its file is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
+    /// What its runner could not pack. Known at the completion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
+}
+
+/// Files that are not in an artifact, or not all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    pub files: Vec<LeftOutFile>,
+    /// How many more there are.
+    #[serde(default)]
+    pub more: u64,
+}
+
+/// A file that could not be packed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOutFile {
+    /// Relative to the job's folder.
+    pub name: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// An artifact's file was removed. Its entry in the record stays.

@@ -76,8 +76,8 @@ pub use id::{
 };
 pub use idempotency::{Idempotency, IdempotencyKey, Made};
 pub use job::{
-    Artifact, End, EndState, Inputs, Job, JobSource, JobState, LogCut, Removed, Run, RunnerRef,
-    StateKind, Step, StepOutcome, StepStatus, Trigger, large_payload,
+    Artifact, End, EndState, Inputs, Job, JobSource, JobState, LeftOut, LeftOutFile, LogCut,
+    Removed, Run, RunnerRef, StateKind, Step, StepOutcome, StepStatus, Trigger, large_payload,
 };
 pub use job_id_part::{JobIdPart, NoJobIdPart};
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};

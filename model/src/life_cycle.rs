@@ -3,13 +3,16 @@
 //! `scheduled → running → succeeded | failed | cancelled`, `scheduled → skipped | cancelled`, and no edge back. An event
 //! that is not legal in a state is refused and changes nothing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use thiserror::Error;
 use workflow::Outputs;
 
 use crate::JobId;
-use crate::job::{Artifact, End, Job, JobState, LogCut, Run, Step, StepOutcome, StepStatus};
+use crate::job::{
+    Artifact, End, Job, JobState, LeftOut, LogCut, Run, Step, StepOutcome, StepStatus,
+};
 
 /// Something that happens to a job.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +33,8 @@ pub enum JobEvent {
         verdict: Verdict,
         steps: Vec<Step>,
         outputs: Outputs,
+        /// By the names of the artifacts.
+        left_out: BTreeMap<String, LeftOut>,
         log_records: u64,
     },
     /// The runner is lost.
@@ -121,11 +126,15 @@ impl JobState {
                     verdict,
                     steps,
                     outputs,
+                    mut left_out,
                     log_records,
                 },
             ) => {
                 run.steps = steps;
                 run.outputs = outputs;
+                for artifact in &mut run.artifacts {
+                    artifact.left_out = left_out.remove(&artifact.name);
+                }
                 run.log_records = log_records;
                 let run = stopped(run, &end);
                 Some(match verdict {

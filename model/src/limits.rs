@@ -142,6 +142,12 @@ pub const STALE_FILES_BYTES: usize = 192 * 1024;
 /// Verdicts on the files of one tip, as JSON, for the same reason.
 pub const TIP_VERDICTS_BYTES: usize = 192 * 1024;
 
+/// Files that were left out of the artifacts of a job, as its record names them. The rest is counted.
+pub const LEFT_OUT_FILES: usize = 20;
+
+/// Longest name of such a file in the record, and longest reason.
+pub const LEFT_OUT_CHARS: usize = 200;
+
 /// Longest message of a failure, and longest error text of a step, in a record.
 pub const MESSAGE_CHARS: usize = 2_000;
 

@@ -309,6 +309,7 @@ pub(crate) fn complete(job: JobId, token: TokenHash) -> Complete {
         token,
         steps: succeeded(2),
         outputs: BTreeMap::new(),
+        left_out: BTreeMap::new(),
         log_records: 3,
         log_bytes: 300,
         failure: None,

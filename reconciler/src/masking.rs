@@ -14,15 +14,16 @@ static ROOM: Semaphore = Semaphore::const_new(1);
 const HIDDEN: &str = "the error is not shown, because the job's secrets cannot be looked for in it";
 
 impl Handle {
-    /// Hides the job's secrets in what its worker says in words. Costs nothing when it says nothing.
-    pub(crate) async fn mask_errors(
+    /// Hides the job's secrets in what its worker says in words, of its steps and in further `texts`. Costs nothing when
+    /// it says nothing.
+    pub(crate) async fn mask_errors<'a>(
         &self,
         job: &Job,
-        steps: &mut [Step],
-        failure: Option<&mut Failure>,
+        steps: &'a mut [Step],
+        texts: impl Iterator<Item = &'a mut String>,
     ) {
         let errors = steps.iter_mut().filter_map(|step| step.error.as_mut());
-        let texts: Vec<&mut String> = errors.chain(failure.and_then(text)).collect();
+        let texts: Vec<&mut String> = errors.chain(texts).collect();
         if texts.is_empty() {
             return;
         }
@@ -57,7 +58,8 @@ impl Handle {
     }
 }
 
-fn text(failure: &mut Failure) -> Option<&mut String> {
+/// What a failure says in words.
+pub(crate) fn text(failure: &mut Failure) -> Option<&mut String> {
     match failure {
         Failure::Artifact(text)
         | Failure::Env(text)

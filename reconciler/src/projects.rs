@@ -142,6 +142,7 @@ scans:
                 &worker,
                 vec![step],
                 workflow::Outputs::new(),
+                std::collections::BTreeMap::new(),
                 0,
                 Some(failure),
             )

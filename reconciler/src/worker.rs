@@ -9,8 +9,8 @@ use model::decide::{
 };
 use model::limits::{EVALUATIONS_COST, WORKER_LAST_WORDS};
 use model::{
-    Artifact, Job, JobId, JobState, LogCut, NamedValues, ProjectId, Revision, RunnerId, Step,
-    TokenHash,
+    Artifact, Job, JobId, JobState, LeftOut, LogCut, NamedValues, ProjectId, Revision, RunnerId,
+    Step, TokenHash,
 };
 use state::{EncodedRecord, LogReceipt, SubmitError, Upload};
 use tokio::time::Instant;
@@ -21,6 +21,7 @@ use crate::error::WorkerError;
 use crate::evaluations::Purpose;
 use crate::handle::Handle;
 use crate::limits::EVALUATED_BESIDE;
+use crate::masking;
 
 /// The holder of a job's worker session token.
 #[derive(Debug, Clone)]
@@ -219,7 +220,8 @@ impl Handle {
     ) -> Result<(), WorkerError> {
         worker.executing()?;
         self.note_artifact_progress(&worker.job, artifact);
-        self.mask_errors(&worker.job, &mut steps, None).await;
+        self.mask_errors(&worker.job, &mut steps, None.into_iter())
+            .await;
         Ok(self
             .state()
             .submit(ReportSteps {
@@ -312,6 +314,7 @@ impl Handle {
         worker: &Worker,
         mut steps: Vec<Step>,
         outputs: Outputs,
+        mut left_out: BTreeMap<String, LeftOut>,
         log_records: u64,
         mut failure: Option<Failure>,
     ) -> Result<Arc<Job>, WorkerError> {
@@ -320,13 +323,16 @@ impl Handle {
             return self.complete_over(worker.job.clone(), log_records).await;
         }
         worker.executing()?;
-        self.mask_errors(&worker.job, &mut steps, failure.as_mut())
-            .await;
+        let files = left_out.values_mut().flat_map(|of_one| &mut of_one.files);
+        let texts = files.flat_map(|file| [&mut file.name, &mut file.reason]);
+        let texts = texts.chain(failure.as_mut().and_then(masking::text));
+        self.mask_errors(&worker.job, &mut steps, texts).await;
         let complete = Complete {
             job: id,
             token: worker.token,
             steps,
             outputs,
+            left_out,
             log_records,
             log_bytes: 0,
             failure,

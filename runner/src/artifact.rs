@@ -2,12 +2,14 @@
 //! digest, which `has_diff` compares. The worker uploads the zip.
 
 mod collect;
+mod left_out;
 mod pack;
 mod progress;
 
 use std::io;
 use std::path::PathBuf;
 
+pub(crate) use left_out::Oddity;
 pub(crate) use pack::{Packed, pack};
 pub(crate) use progress::Progress;
 
@@ -56,23 +58,13 @@ pub(crate) enum ArtifactError {
         /// Relative to the job's folder.
         name: String,
     },
-    /// A link to nothing.
-    #[error("{name:?} is a link to nothing")]
-    BrokenLink {
-        /// Relative to the job's folder.
+    /// A file that cannot be packed. It fails an artifact if it is a declared path itself, or the artifact is strict.
+    #[error("{name:?} {oddity}")]
+    Odd {
+        /// Relative to the job's folder, with replacements for what is not UTF-8.
         name: String,
-    },
-    /// A socket, pipe or device.
-    #[error("{name:?} is neither a file nor a folder")]
-    Special {
-        /// Relative to the job's folder.
-        name: String,
-    },
-    /// A name that a zip cannot have.
-    #[error("{name:?} is not a UTF-8 name")]
-    Name {
-        /// Relative to the job's folder, with replacements.
-        name: String,
+        /// Why.
+        oddity: Oddity,
     },
     /// Too many entries.
     #[error("more than {limit} entries; pack them into one file first")]
@@ -87,12 +79,6 @@ pub(crate) enum ArtifactError {
         name: String,
         /// The bound.
         limit: usize,
-    },
-    /// A process still writes to the file.
-    #[error("{name:?} changed while it was read")]
-    Changed {
-        /// Relative to the job's folder.
-        name: String,
     },
     /// The job had to stop.
     #[error("stopped before it was complete")]

@@ -117,6 +117,9 @@ pub const SOURCE_PIECE: usize = 128 * 1024;
 /// Names of submodules and of pointers that the log of a job has. The rest is counted.
 pub const NAMED_FILES: usize = 10;
 
+/// Files left out of an artifact that the log and the record of a job name. The rest is counted.
+pub const NAMED_LEFT_OUT: usize = 20;
+
 /// Entries of one artifact. Their names are held in memory to be sorted.
 pub const ARTIFACT_ENTRIES: usize = 100_000;
 

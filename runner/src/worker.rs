@@ -1,9 +1,9 @@
 //! One job from its offer to its acknowledged completion: claim, execute, ship, upload, complete, clean up. The daemon
 //! may be away at any time: the worker repeats each request until it is answered, while the steps continue.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -11,7 +11,10 @@ use client::{ArtifactUpload, Client};
 use model::{Masker, error_chain};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
-use wire::{ArtifactPhase, Assignment, CompleteJob, JobFailure, JobState, ScanArtifact};
+use wire::{
+    ArtifactPhase, Assignment, CompleteJob, JobFailure, JobState, LeftOut, LeftOutFile,
+    ScanArtifact,
+};
 
 use crate::artifact::{ArtifactError, Packed, Progress, pack};
 use crate::checkout;
@@ -82,6 +85,7 @@ pub(crate) async fn work(shared: Arc<Shared>, offer: wire::JobAssigned, stop: St
         )),
         timeline: Timeline::new(mask),
         outputs: JobOutputs::default(),
+        left_out: Mutex::default(),
         masker,
         shared: &shared,
         link,
@@ -132,6 +136,8 @@ struct Worker<'a> {
     log: Arc<JobLog>,
     timeline: Timeline,
     outputs: JobOutputs,
+    /// What is not in the artifacts that are stored, without secrets.
+    left_out: Mutex<BTreeMap<String, LeftOut>>,
     /// Hides the job's secrets. If it is an error, nothing of the job runs.
     masker: Result<Masker, String>,
 }
@@ -166,11 +172,9 @@ impl Worker<'_> {
         // Aborting the helpers loses nothing: the completion has all that a report could have.
         helpers.abort_all();
         let patience = self.patience();
-        let stopped = self.link.stop.since().unwrap_or_else(Instant::now);
-        let kill_at = stopped + self.shared.options.grace;
         let (reported, ()) = tokio::join!(
             timeout_at(patience, self.report_end(shipping, failure)),
-            escaped::end(BTreeSet::from([self.link.job]), kill_at),
+            self.end_escaped(),
         );
         match reported {
             Ok(Some(state)) => state.as_str(),
@@ -258,7 +262,13 @@ impl Worker<'_> {
     ) -> Result<(), JobFailure> {
         let mut stored = BTreeSet::new();
         let artifacts = self.assignment.artifacts.iter();
-        for artifact in artifacts.filter(|artifact| artifact.upload_on.includes(ok)) {
+        let wanted: Vec<_> = artifacts
+            .filter(|artifact| artifact.upload_on.includes(ok))
+            .collect();
+        if !wanted.is_empty() {
+            self.end_escaped().await;
+        }
+        for artifact in wanted {
             let storing = self.store_artifact(artifact, ok, Uploads::InTime, folder, evaluation);
             let Err(message) = storing.await else {
                 stored.insert(artifact.name.as_str());
@@ -304,13 +314,24 @@ impl Worker<'_> {
         let is_wanted = |artifact: &&ScanArtifact| {
             artifact.upload_on.includes(false) && !stored.contains(artifact.name.as_str())
         };
-        for artifact in artifacts.filter(is_wanted) {
+        let wanted: Vec<_> = artifacts.filter(is_wanted).collect();
+        if !wanted.is_empty() {
+            self.end_escaped().await;
+        }
+        for artifact in wanted {
             let storing = self.store_artifact(artifact, false, uploads, folder, evaluation);
             if let Err(message) = storing.await {
                 self.say(&format!("artifact {}: {message}", artifact.name));
             }
         }
         self.link.stop.cleaned_up();
+    }
+
+    /// Ends the processes that left their step, so that none still writes to the files.
+    async fn end_escaped(&self) {
+        let stopped = self.link.stop.since().unwrap_or_else(Instant::now);
+        let kill_at = stopped + self.shared.options.grace;
+        escaped::end(BTreeSet::from([self.link.job]), kill_at).await;
     }
 
     /// Uploads an artifact, unless that has to end, or it is not wanted after such steps.
@@ -350,6 +371,9 @@ impl Worker<'_> {
             return Ok(());
         }
         let packed = self.pack(artifact, uploads, folder).await?;
+        if !packed.left_out.files.is_empty() {
+            self.say(&told_left_out(&artifact.name, &packed.left_out));
+        }
         let mut backoff = limits::backoff();
         loop {
             let mut progress = self.progress(artifact, ArtifactPhase::Uploading);
@@ -367,13 +391,34 @@ impl Worker<'_> {
             };
             let request = self.link.client.upload_artifact(self.link.job, upload);
             match self.link.judge(request.await) {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.note_left_out(artifact, packed.left_out);
+                    return Ok(());
+                }
                 Err(failure) if failure.verdict == Verdict::Again => {
                     self.link.pause(&mut backoff, &failure).await;
                 }
                 Err(failure) => return Err(error_chain(&failure.error)),
             }
         }
+    }
+
+    /// Keeps what the record of the job is to say.
+    fn note_left_out(&self, artifact: &ScanArtifact, mut left_out: LeftOut) {
+        let Ok(masker) = &self.masker else {
+            return;
+        };
+        if left_out.files.is_empty() {
+            return;
+        }
+        for LeftOutFile { name, reason } in &mut left_out.files {
+            *name = masker.mask(name);
+            *reason = masker.mask(reason);
+        }
+        self.left_out
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(artifact.name.clone(), left_out);
     }
 
     fn progress(&self, artifact: &ScanArtifact, phase: ArtifactPhase) -> Progress {
@@ -389,14 +434,14 @@ impl Worker<'_> {
     ) -> Result<Packed, String> {
         let zip = self.shared.workdir.pack_path(self.link.job);
         let folder = folder.to_owned();
-        let paths = artifact.paths.clone();
+        let (paths, strict) = (artifact.paths.clone(), artifact.strict);
         let stop = self.link.stop.clone();
         let mut progress = self.progress(artifact, ArtifactPhase::Packing);
         let packing = spawn_blocking(move || {
             let file = workdir::make_private_file(&zip).map_err(ArtifactError::Write)?;
             // The open file is enough. Without a name it goes when the process ends.
             std::fs::remove_file(&zip).map_err(ArtifactError::Write)?;
-            pack(&folder, &paths, file, |bytes, of| {
+            pack(&folder, &paths, strict, file, |bytes, of| {
                 progress.note(bytes, of);
                 !stop.ends(uploads)
             })
@@ -426,6 +471,11 @@ impl Worker<'_> {
             let end = CompleteJob {
                 steps: self.timeline.steps(),
                 outputs: self.outputs.all(),
+                left_out: self
+                    .left_out
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .clone(),
                 log_records: shipper.sent(),
                 failure: failure.clone(),
             };
@@ -486,6 +536,23 @@ async fn masker(assignment: &Assignment, host: &HostEnvironment) -> Result<Maske
         Ok(masker) => masker.map_err(|error| error_chain(&error)),
         Err(error) => Err(format!("preparing to mask secrets panicked: {error}")),
     }
+}
+
+/// What is not in an artifact, as lines of the log.
+fn told_left_out(artifact: &str, left_out: &LeftOut) -> String {
+    let files = left_out.files.iter();
+    let mut lines: Vec<_> = files
+        .map(|LeftOutFile { name, reason }| {
+            format!("artifact {artifact}: left out: {name:?} {reason}")
+        })
+        .collect();
+    if left_out.more > 0 {
+        lines.push(format!(
+            "artifact {artifact}: left out: {} more",
+            left_out.more
+        ));
+    }
+    lines.join("\n")
 }
 
 /// The failure, without secrets.

@@ -57,8 +57,8 @@ pub(crate) const RECENT_PIECES: usize = 256;
 pub(crate) const FRUITLESS_PIECES: usize = 2_048;
 
 /// Pieces of an upload that are written together: a network brings them in small ones, and each write costs a change of
-/// thread.
-pub(crate) const UPLOAD_BYTES: usize = 1024 * 1024;
+/// thread. Each upload takes somewhat more memory than this.
+pub(crate) const UPLOAD_BYTES: usize = 512 * 1024;
 
 /// Longest text of one log record as stored; runners split longer lines.
 pub(crate) const LOG_TEXT_BYTES: usize = 256 * 1024;

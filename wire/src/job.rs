@@ -300,6 +300,28 @@ pub struct Artifact {
     /// Present once the file is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
+    /// Files that could not be packed, once the job has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
+}
+
+/// Files that are not in an artifact, or not all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// At most 20 for all artifacts of a job.
+    pub files: Vec<LeftOutFile>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+}
+
+/// A file that could not be packed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOutFile {
+    /// Relative to the job's folder. What is not UTF-8 in it is replaced.
+    pub name: String,
+    /// Why, such as `is a link to nothing`.
+    pub reason: String,
 }
 
 /// Why the file of an artifact is gone. Its record stays.

@@ -40,8 +40,8 @@ pub use explanation::Explanation;
 pub use health::{Health, HealthStatus, Readiness, ReadyStatus};
 pub use job::{
     Artifact, CancelJob, DispatchRequest, DispatchResponse, Input, Job, JobReason, JobSource,
-    JobState, LogCut, LogSummary, Removed, RerunJob, RevisionRef, RunnerRef, Step, StepOutcome,
-    StepStatus, Trigger, WorkflowRef,
+    JobState, LeftOut, LeftOutFile, LogCut, LogSummary, Removed, RerunJob, RevisionRef, RunnerRef,
+    Step, StepOutcome, StepStatus, Trigger, WorkflowRef,
 };
 pub use log::{LogMatches, LogReceipt, LogRecord, NewLogRecord, RecordHead, Stream};
 pub use log_text::LogText;

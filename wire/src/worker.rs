@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{JobState, Step};
+use crate::{JobState, LeftOut, Step};
 
 /// The answer to a claim: everything needed to execute the job.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -102,6 +102,9 @@ pub struct ScanArtifact {
     pub condition: Option<String>,
     #[serde(default)]
     pub upload_on: UploadOn,
+    /// Whether a file that cannot be packed fails it. If not, such a file is left out.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 /// After which end of the steps an artifact is uploaded.
@@ -180,6 +183,9 @@ pub struct CompleteJob {
     /// The outputs of all steps; later steps have won.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
+    /// What is not in the stored artifacts, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, LeftOut>,
     /// A failure outside the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<JobFailure>,

@@ -325,6 +325,8 @@ pub struct Artifact {
     pub expires_in: Option<TimeDelta>,
     /// After which end of the steps it is stored.
     pub upload_on: UploadOn,
+    /// Whether a file that cannot be packed fails it, rather than being left out.
+    pub strict: bool,
     /// When to notify.
     pub notify_on: NotifyOn,
 }

@@ -169,6 +169,7 @@ fn artifact(feed: &mut Feed, artifact: &Artifact) {
         condition,
         expires_in,
         upload_on,
+        strict,
         notify_on,
     } = artifact;
     feed.text("name", name);
@@ -176,9 +177,12 @@ fn artifact(feed: &mut Feed, artifact: &Artifact) {
     feed.optional("if", condition.as_ref().map(Expression::source));
     feed.seconds("expires_in", *expires_in);
     feed.text("notify_on", notify_on.name());
-    // An artifact without this key keeps the digest that it had before the key existed.
+    // An artifact without these keys keeps the digest that it had before they existed.
     if *upload_on != UploadOn::default() {
         feed.text("upload_on", upload_on.name());
+    }
+    if *strict {
+        feed.text("strict", "true");
     }
 }
 

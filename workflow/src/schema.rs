@@ -349,6 +349,12 @@ fn artifact() -> Value {
                 [UploadOn::Success, UploadOn::Failure, UploadOn::Always].map(UploadOn::name),
                 UploadOn::default().name(),
             ),
+            "strict": {
+                "description": "Whether a file that cannot be packed fails it. If not, such a file is left out, and the \
+                                job says so.",
+                "type": "boolean",
+                "default": false,
+            },
             "notify_on": choice(
                 "When it makes a notification: when it differs from the one before, always, or never. Has no effect \
                  yet.",

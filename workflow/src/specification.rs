@@ -365,6 +365,20 @@ fn an_artifact_is_for_successes_unless_it_says_otherwise() {
 }
 
 #[test]
+fn an_artifact_leaves_out_what_cannot_be_packed_unless_it_is_strict() {
+    let is_strict = |members: &str| {
+        let workflow = valid(&artifact(&format!("name: a, paths: [x]{members}")));
+        workflow.scan("a").unwrap().artifacts[0].strict
+    };
+    assert!(!is_strict("") && !is_strict(", strict: false"));
+    assert!(is_strict(", strict: true"));
+    check(
+        &artifact("name: a, paths: [x], strict: 'true'"),
+        &[Code::WrongType],
+    );
+}
+
+#[test]
 fn uploads_were_replaced_by_artifacts() {
     check(&scan("uploads: [x]"), &[Code::ReplacedKey]);
 }

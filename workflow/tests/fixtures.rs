@@ -168,12 +168,13 @@ fn describe(shown: &mut String, scan: &Scan) -> std::fmt::Result {
     for artifact in &scan.artifacts {
         writeln!(
             shown,
-            "  artifact {} {:?} if {:?} expires_in {:?} upload_on {:?} notify_on {:?}",
+            "  artifact {} {:?} if {:?} expires_in {:?} upload_on {:?} strict {} notify_on {:?}",
             artifact.name,
             artifact.paths,
             source(&artifact.condition),
             artifact.expires_in,
             artifact.upload_on,
+            artifact.strict,
             artifact.notify_on,
         )?;
     }

@@ -146,6 +146,7 @@ fn artifacts(scan: &Scan) -> Vec<ScanArtifact> {
                 workflow::UploadOn::Failure => wire::UploadOn::Failure,
                 workflow::UploadOn::Always => wire::UploadOn::Always,
             },
+            strict: artifact.strict,
         })
         .collect()
 }
@@ -228,8 +229,14 @@ pub(super) async fn complete(
         wire::JobFailure::RunnerStopped(message) => JobFailure::RunnerStopped(message),
         wire::JobFailure::TimedOut => JobFailure::TimedOut,
     });
+    let left_out = report
+        .left_out
+        .into_iter()
+        .map(|(artifact, left_out)| (artifact, convert::reported_left_out(left_out)))
+        .collect();
+    let (outputs, log_records) = (report.outputs, report.log_records);
     let job = handle
-        .complete(worker, steps, report.outputs, report.log_records, failure)
+        .complete(worker, steps, outputs, left_out, log_records, failure)
         .await?;
     Ok(reply::ok(&Completed {
         state: convert::state(&job.state),

@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::client::{Answer, Call, Raw};
-use crate::service::{Claimed, Service, text};
+use crate::service::{Claimed, Service, both_steps, text};
 
 /// The number of temporary files, after finished uploads have moved to their place.
 pub(crate) async fn unfinished(service: &Service) -> usize {
@@ -56,6 +56,29 @@ async fn an_artifact_is_found_by_name_and_by_id_while_the_job_runs_and_afterward
     let answer = service.get(&worker.path("artifacts/more")).await;
     let problem = answer.problem(404, "not_found");
     assert_eq!(problem["hint"], "there are: out");
+}
+
+#[tokio::test]
+async fn what_was_left_out_is_told_with_the_artifact() {
+    let service = Service::start().await;
+    let (worker, _) = stored(&service).await;
+    let left_out = json!({
+        "files": [{"name": "out/latest", "reason": "is a link to nothing"}],
+        "more": 2,
+    });
+    let end = json!({
+        "steps": both_steps(),
+        "log_records": 0,
+        "left_out": {"out": left_out},
+    });
+    let call = worker.call(Method::POST, &worker.path("complete"));
+    let answer = call.json(&end).send(service.address).await.expect(200);
+    assert_eq!(answer["state"], "succeeded");
+    let path = format!("/v0/jobs/{}", worker.id);
+    let job = service.get(&path).await.expect(200);
+    assert_eq!(job["artifacts"][0]["left_out"], left_out);
+    let list = service.get(&worker.path("artifacts")).await.expect(200);
+    assert_eq!(list["items"][0]["left_out"], left_out);
 }
 
 #[tokio::test]

@@ -162,13 +162,33 @@ fn unpacked_the_files_lie_in_the_folder_and_the_zip_is_gone() {
 }
 
 #[test]
-fn an_entry_that_leads_out_of_the_folder_is_refused() {
+fn a_backslash_or_colon_is_a_character_of_a_name() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start([Reply::bytes(zip(&[("../out.txt", "out")]))]);
-    let output = download(folder.path(), &server.url, "--unpack in");
-    assert_eq!(output.code, 1, "{}", output.stderr);
-    assert_eq!(files(folder.path()), ["in"]);
-    assert!(files(&folder.path().join("in")).is_empty());
+    let entries = [
+        ("loot/CORP\\admin", "one"),
+        ("loot/CORP/admin", "two"),
+        ("loot/c:x", "three"),
+        ("loot/end\\", "four"),
+    ];
+    let server = Server::start([Reply::bytes(zip(&entries))]);
+    let output = download(folder.path(), &server.url, "--unpack .");
+    assert_eq!((output.code, output.stderr.as_str()), (0, ". (4 files)\n"));
+    for (name, content) in entries {
+        let path = folder.path().join(name);
+        assert_eq!(std::fs::read_to_string(path).unwrap(), content);
+    }
+}
+
+#[test]
+fn an_entry_that_leads_out_of_the_folder_is_refused() {
+    for name in ["../out.txt", "/out.txt", "a/../../out.txt"] {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start([Reply::bytes(zip(&[(name, "out")]))]);
+        let output = download(folder.path(), &server.url, "--unpack in");
+        assert_eq!(output.code, 1, "{}", output.stderr);
+        assert_eq!(files(folder.path()), ["in"]);
+        assert!(files(&folder.path().join("in")).is_empty());
+    }
 }
 
 #[test]

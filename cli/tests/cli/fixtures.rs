@@ -105,6 +105,7 @@ pub(crate) fn artifact() -> Artifact {
         created_at: at(8),
         expires_at: None,
         removed: None,
+        left_out: None,
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use wire::{
     ArtifactDiff, ArtifactEntry, Change, Difference, Edit, Fate, FileChange, FinishedJobs,
-    JobContext, JobLine, JobState, MissingName, Page, Part, Project, Revision, RevisionDiff,
-    Runner, ScanDifference, ScanName, ScanStatus, Slot, SlotDifference,
+    JobContext, JobLine, JobState, LeftOut, LeftOutFile, MissingName, Page, Part, Project,
+    Revision, RevisionDiff, Runner, ScanDifference, ScanName, ScanStatus, Slot, SlotDifference,
 };
 
 use crate::everscan::{Run, run, run_at};
@@ -24,6 +24,23 @@ fn check(name: &str, line: &str, request: &str, reply: Reply) -> Run {
     let path = snapshot::folder("listings").join(format!("{name}.txt"));
     snapshot::check(&path, &output.stdout);
     output
+}
+
+#[test]
+fn what_was_left_out_of_an_artifact() {
+    let mut job = job(JobState::Succeeded);
+    job.artifacts[0].left_out = Some(LeftOut {
+        files: vec![LeftOutFile {
+            name: "out/latest\u{1b}".to_owned(),
+            reason: "is a link to nothing".to_owned(),
+        }],
+        more: 2,
+    });
+    let (line, request) = (
+        format!("job show {}", id(1)),
+        format!("GET /v0/jobs/{}", id(1)),
+    );
+    check("job-show-left-out", &line, &request, Reply::json(&job));
 }
 
 #[test]

@@ -90,6 +90,7 @@ impl Command for StoreArtifact {
                 .and_then(|declared| declared.expires_in)
                 .map(|life| moment.now.max(moment.steady) + life),
             removed: None,
+            left_out: None,
         };
         let job = job.after(JobEvent::ArtifactStored(artifact.clone()))?;
         Ok(Decision {

@@ -1,6 +1,6 @@
 //! A worker completes its job.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use workflow::{Outputs, check_outputs};
@@ -9,9 +9,9 @@ use super::finish::{finish, read_at_end};
 use super::report::{check_steps, declared, running};
 use super::retry::LargeInputs;
 use super::{Command, Decision, Refusal, Urgency};
-use crate::job::{End, Job, Step, StepOutcome};
+use crate::job::{End, Job, LeftOut, Step, StepOutcome};
 use crate::life_cycle::{JobEvent, Verdict};
-use crate::limits::MESSAGE_CHARS;
+use crate::limits::{LEFT_OUT_CHARS, LEFT_OUT_FILES, MESSAGE_CHARS};
 use crate::moment::Moment;
 use crate::world::World;
 use crate::{Actor, JobId, Reason, ScanKey, TokenHash};
@@ -25,6 +25,8 @@ pub struct Complete {
     pub steps: Vec<Step>,
     /// The outputs of all steps.
     pub outputs: Outputs,
+    /// What is not in the stored artifacts, by their names.
+    pub left_out: BTreeMap<String, LeftOut>,
     /// Number of log records, all of which are stored.
     pub log_records: u64,
     /// Length of the log, in bytes.
@@ -100,6 +102,7 @@ impl Command for Complete {
             verdict,
             steps,
             outputs: self.outputs,
+            left_out: bounded(self.left_out),
             log_records: self.log_records,
         };
         let (job, changes) = finish(world, job, event, self.log_bytes, self.large_inputs, moment)?;
@@ -174,4 +177,22 @@ fn outcome(
 
 fn cut(message: String) -> String {
     message.chars().take(MESSAGE_CHARS).collect()
+}
+
+/// The first files of all artifacts together; the others are counted.
+fn bounded(mut left_out: BTreeMap<String, LeftOut>) -> BTreeMap<String, LeftOut> {
+    let mut room = LEFT_OUT_FILES;
+    for LeftOut { files, more } in left_out.values_mut() {
+        let kept = files.len().min(room);
+        *more = more.saturating_add((files.len() - kept) as u64);
+        files.truncate(kept);
+        room -= kept;
+        for text in files
+            .iter_mut()
+            .flat_map(|file| [&mut file.name, &mut file.reason])
+        {
+            *text = text.chars().take(LEFT_OUT_CHARS).collect();
+        }
+    }
+    left_out
 }

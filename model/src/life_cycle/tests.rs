@@ -58,6 +58,7 @@ fn artifact() -> Artifact {
         created_at: now(),
         expires_at: None,
         removed: None,
+        left_out: None,
     }
 }
 
@@ -67,6 +68,7 @@ fn completed(verdict: Verdict) -> JobEvent {
         verdict,
         steps: succeeded(2),
         outputs: BTreeMap::from([("a".to_owned(), "1".to_owned())]),
+        left_out: BTreeMap::new(),
         log_records: 7,
     }
 }

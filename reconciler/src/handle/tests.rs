@@ -112,7 +112,14 @@ async fn a_job_that_its_runner_does_not_end_at_its_timeout_has_failed_and_its_wo
     assert!(appended.is_ok(), "{appended:?}");
     let completed = house
         .handle
-        .complete(&over, Vec::new(), workflow::Outputs::new(), 0, None)
+        .complete(
+            &over,
+            Vec::new(),
+            workflow::Outputs::new(),
+            BTreeMap::new(),
+            0,
+            None,
+        )
         .await;
     assert!(matches!(completed.unwrap().state, JobState::Failed { .. }));
 

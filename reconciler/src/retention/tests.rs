@@ -88,6 +88,7 @@ async fn success(
         &worker,
         vec![succeeded()],
         workflow::Outputs::new(),
+        std::collections::BTreeMap::new(),
         0,
         None,
     );

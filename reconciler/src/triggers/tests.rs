@@ -210,6 +210,7 @@ async fn an_expression_reads_the_history_of_a_scan_from_its_files() {
                 &worker,
                 vec![crate::testing::succeeded()],
                 workflow::Outputs::new(),
+                std::collections::BTreeMap::new(),
                 0,
                 None,
             )
@@ -252,7 +253,14 @@ async fn a_costly_expression_is_evaluated_beside_the_committer_after_a_success_a
     let (runner, _) = house.register("r", 1).await;
     let worker = house.run(runner, workflow, "source").await;
     let (steps, outputs) = (vec![crate::testing::succeeded()], workflow::Outputs::new());
-    let source = house.handle.complete(&worker, steps, outputs, 0, None);
+    let source = house.handle.complete(
+        &worker,
+        steps,
+        outputs,
+        std::collections::BTreeMap::new(),
+        0,
+        None,
+    );
     let source = source.await.unwrap().id;
     house
         .until("the job of the expression", |world| {

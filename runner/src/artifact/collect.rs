@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::{DirEntry, Metadata};
-use std::io;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use rustix::io::Errno;
 use workflow::PathPattern;
 
 use super::ArtifactError;
+use super::left_out::{LeftOut, Oddity, unreadable};
 use crate::limits;
 
 /// One entry of a zip.
@@ -45,10 +47,11 @@ pub(super) enum EntryKind {
 /// Entries by name; the names of folders end with a slash. `folder` is the job's.
 ///
 /// # Errors
-/// [`ArtifactError`] for the first thing that cannot be packed.
+/// [`ArtifactError`] for the first thing that fails the artifact.
 pub(super) fn collect(
     folder: &Path,
     paths: &[String],
+    left_out: &mut LeftOut,
 ) -> Result<BTreeMap<String, Entry>, ArtifactError> {
     let root = folder
         .canonicalize()
@@ -59,6 +62,7 @@ pub(super) fn collect(
     let mut collection = Collection {
         root,
         entries: BTreeMap::new(),
+        left_out,
     };
     for path in paths {
         match PathPattern::of(path) {
@@ -109,9 +113,10 @@ fn name_of_folder(folder: &str) -> Result<String, ArtifactError> {
     name_of(folder)
 }
 
-struct Collection {
+struct Collection<'a> {
     root: PathBuf,
     entries: BTreeMap<String, Entry>,
+    left_out: &'a mut LeftOut,
 }
 
 /// A folder still to be read.
@@ -121,22 +126,38 @@ struct Pending {
     depth: usize,
 }
 
-impl Collection {
+impl Collection<'_> {
     fn add_declared(&mut self, declared: &str, name: &str) -> Result<(), ArtifactError> {
         let path = self.root.join(name);
         match std::fs::symlink_metadata(&path) {
             Ok(_) => {}
-            Err(error) if is_absence(&error) => {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
                 return Err(ArtifactError::Missing {
                     path: declared.to_owned(),
                 });
             }
             Err(source) => return Err(ArtifactError::Read { path, source }),
         }
+        self.left_out.declare(name);
         let mut pending = Vec::new();
         self.add(name.to_owned(), &path, 0, &mut pending)?;
         while let Some(folder) = pending.pop() {
-            self.add_children(&folder, &mut pending)?;
+            for child in self.children(&folder)? {
+                let name = child.file_name();
+                let added = match name.to_str() {
+                    Some(name) => {
+                        let name = format!("{}{name}", folder.name);
+                        self.add(name, &child.path(), folder.depth + 1, &mut pending)
+                    }
+                    None => Err(ArtifactError::Odd {
+                        name: format!("{}{}", folder.name, name.to_string_lossy()),
+                        oddity: Oddity::NotUtf8,
+                    }),
+                };
+                self.left_out.tolerate(added)?;
+            }
         }
         Ok(())
     }
@@ -144,6 +165,7 @@ impl Collection {
     /// Adds the files that a pattern stands for. Looks into folders only, not into links to folders.
     fn add_matches(&mut self, declared: &str, pattern: &PathPattern) -> Result<(), ArtifactError> {
         let name = name_of_folder(pattern.folder())?;
+        self.left_out.declare(&name);
         let path = self.root.join(&name);
         let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
         let mut pending = Vec::new();
@@ -159,7 +181,7 @@ impl Collection {
         }
         let (mut looked_at, mut is_missing) = (0, true);
         while let Some(folder) = pending.pop() {
-            for child in children(&folder.path)? {
+            for child in self.children(&folder)? {
                 looked_at += 1;
                 if looked_at > limits::PATTERN_ENTRIES {
                     return Err(ArtifactError::TooWide {
@@ -168,14 +190,19 @@ impl Collection {
                     });
                 }
                 let path = child.path();
-                let kind = child.file_type().map_err(unreadable(&path))?;
                 let file_name = child.file_name();
                 let relative = Path::new(&folder.name).join(&file_name);
+                let kind = child.file_type().map_err(|source| ArtifactError::Read {
+                    path: path.clone(),
+                    source,
+                })?;
                 let is_match = !kind.is_dir() && pattern.matches(&relative);
                 let Some(file_name) = file_name.to_str() else {
                     if is_match || kind.is_dir() {
                         let name = relative.to_string_lossy().into_owned();
-                        return Err(ArtifactError::Name { name });
+                        let oddity = Oddity::NotUtf8;
+                        let odd = Err(ArtifactError::Odd { name, oddity });
+                        self.left_out.tolerate::<()>(odd)?;
                     }
                     continue;
                 };
@@ -191,7 +218,8 @@ impl Collection {
                         depth: folder.depth + 1,
                     });
                 } else if is_match {
-                    is_missing &= !self.add_file(name, &path)?;
+                    let added = self.add_file(name, &path);
+                    is_missing &= self.left_out.tolerate(added)? != Some(true);
                 }
             }
         }
@@ -211,7 +239,8 @@ impl Collection {
         }
         let (path, metadata) = self.resolve(&name, path)?;
         if !metadata.is_file() {
-            return Err(ArtifactError::Special { name });
+            let oddity = Oddity::Special;
+            return Err(ArtifactError::Odd { name, oddity });
         }
         let mode = metadata.permissions().mode() & 0o777;
         let kind = EntryKind::File(metadata.len());
@@ -219,22 +248,10 @@ impl Collection {
         Ok(true)
     }
 
-    fn add_children(
-        &mut self,
-        folder: &Pending,
-        pending: &mut Vec<Pending>,
-    ) -> Result<(), ArtifactError> {
-        for child in children(&folder.path)? {
-            let file_name = child.file_name();
-            let Some(file_name) = file_name.to_str() else {
-                return Err(ArtifactError::Name {
-                    name: format!("{}{}", folder.name, file_name.to_string_lossy()),
-                });
-            };
-            let name = format!("{}{file_name}", folder.name);
-            self.add(name, &child.path(), folder.depth + 1, pending)?;
-        }
-        Ok(())
+    /// What is in a folder; nothing if it is left out.
+    fn children(&mut self, folder: &Pending) -> Result<Vec<DirEntry>, ArtifactError> {
+        let read = self.left_out.tolerate(read_folder(folder))?;
+        Ok(read.unwrap_or_default())
     }
 
     fn add(
@@ -265,7 +282,8 @@ impl Collection {
             pending.push(Pending { name, path, depth });
             Ok(())
         } else {
-            Err(ArtifactError::Special { name })
+            let oddity = Oddity::Special;
+            Err(ArtifactError::Odd { name, oddity })
         }
     }
 
@@ -281,53 +299,39 @@ impl Collection {
 
     /// Follows links. Refuses those that lead out of the job's folder.
     fn resolve(&self, name: &str, path: &Path) -> Result<(PathBuf, Metadata), ArtifactError> {
-        let unreadable = |source| ArtifactError::Read {
-            path: path.to_owned(),
-            source,
-        };
         let resolved = match path.canonicalize() {
             Ok(resolved) => resolved,
-            Err(error) if is_absence(&error) => {
-                return Err(ArtifactError::BrokenLink {
-                    name: name.to_owned(),
+            Err(error) => {
+                return Err(match Errno::from_io_error(&error) {
+                    Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => ArtifactError::Odd {
+                        name: name.to_owned(),
+                        oddity: Oddity::LinkToNothing,
+                    },
+                    Some(_) | None => unreadable(name, path, error),
                 });
             }
-            Err(source) => return Err(unreadable(source)),
         };
         if !resolved.starts_with(&self.root) {
             return Err(ArtifactError::LinkOutside {
                 name: name.to_owned(),
             });
         }
-        let metadata = std::fs::metadata(&resolved).map_err(unreadable)?;
+        let metadata =
+            std::fs::metadata(&resolved).map_err(|error| unreadable(name, path, error))?;
         Ok((resolved, metadata))
     }
 }
 
-fn unreadable(path: &Path) -> impl Fn(io::Error) -> ArtifactError + Copy + use<'_> {
-    |source| ArtifactError::Read {
-        path: path.to_owned(),
-        source,
-    }
-}
-
 /// What is in a folder.
-fn children(folder: &Path) -> Result<Vec<DirEntry>, ArtifactError> {
-    let entries = std::fs::read_dir(folder).map_err(unreadable(folder))?;
+fn read_folder(folder: &Pending) -> Result<Vec<DirEntry>, ArtifactError> {
+    let failed = |error| unreadable(&folder.name, &folder.path, error);
     let mut children = Vec::new();
-    for entry in entries {
-        children.push(entry.map_err(unreadable(folder))?);
+    for entry in std::fs::read_dir(&folder.path).map_err(failed)? {
+        children.push(entry.map_err(failed)?);
         // One more than the most that is packed or looked at is enough to refuse it.
         if children.len() > limits::PATTERN_ENTRIES {
             break;
         }
     }
     Ok(children)
-}
-
-fn is_absence(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
 }

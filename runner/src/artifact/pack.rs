@@ -1,10 +1,12 @@
 //! Writes the zip and computes the content digest in one pass. Equal names, modes and contents give equal bytes: entries
 //! are sorted, times are fixed, and nothing depends on the machine.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 use workflow::hex;
 use zip::write::SimpleFileOptions;
@@ -12,6 +14,7 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use super::ArtifactError;
 use super::collect::{Entry, EntryKind, collect};
+use super::left_out::{LeftOut, Oddity, unreadable};
 use crate::limits;
 
 /// From this length on an entry needs the long header.
@@ -28,9 +31,14 @@ pub(crate) struct Packed {
     /// the name, the name, the length of the content and the content, lengths as 64 bit little endian. Neither modes
     /// nor times nor folders change it, nor how the zip was compressed.
     pub(crate) content_digest: String,
+    /// What is not in it.
+    pub(crate) left_out: wire::LeftOut,
 }
 
 /// Packs `paths` of the job's folder into `file`, which must be empty.
+///
+/// A file has the length that it had when its folder was read: what a process adds later is left out. A `strict` artifact
+/// leaves out nothing.
 ///
 /// Blocks while it reads and writes. Calls `go_on` from time to time with the number of bytes that are packed and of all
 /// bytes, and gives up if it answers no.
@@ -40,16 +48,19 @@ pub(crate) struct Packed {
 pub(crate) fn pack(
     folder: &Path,
     paths: &[String],
+    strict: bool,
     file: File,
     go_on: impl FnMut(u64, u64) -> bool,
 ) -> Result<Packed, ArtifactError> {
-    let entries = collect(folder, paths)?;
+    let mut left_out = LeftOut::new(strict);
+    let entries = collect(folder, paths, &mut left_out)?;
     let mut packer = Packer {
         zip: ZipWriter::new(BufWriter::new(file)),
         digest: Sha256::new(),
         piece: vec![0; limits::ARTIFACT_PIECE],
         packed: 0,
         all: entries.values().map(Entry::length).sum(),
+        left_out,
         go_on,
     };
     for (name, entry) in &entries {
@@ -66,6 +77,7 @@ struct Packer<G> {
     packed: u64,
     /// Bytes of all files.
     all: u64,
+    left_out: LeftOut,
     go_on: G,
 }
 
@@ -83,10 +95,14 @@ impl<G: FnMut(u64, u64) -> bool> Packer<G> {
                 .add_directory(name, options)
                 .map_err(|error| ArtifactError::Write(error.into())),
             EntryKind::File(length) => {
+                let opened = self.left_out.tolerate(open(name, &entry.path))?;
+                let Some(file) = opened else {
+                    return Ok(());
+                };
                 self.zip
                     .start_file(name, options.large_file(length >= LONG_FORM))
                     .map_err(|error| ArtifactError::Write(error.into()))?;
-                self.add_content(name, &entry.path, length)
+                self.add_content(name, &entry.path, file, length)
             }
         }
     }
@@ -100,36 +116,51 @@ impl<G: FnMut(u64, u64) -> bool> Packer<G> {
         }
     }
 
-    fn add_content(&mut self, name: &str, path: &Path, length: u64) -> Result<(), ArtifactError> {
+    /// Adds the content of the file that was started in the zip: as many bytes as it had when its folder was read.
+    fn add_content(
+        &mut self,
+        name: &str,
+        path: &Path,
+        file: File,
+        length: u64,
+    ) -> Result<(), ArtifactError> {
         let unreadable = |source| ArtifactError::Read {
             path: path.to_owned(),
             source,
         };
-        let changed = || ArtifactError::Changed {
-            name: name.to_owned(),
-        };
+        let before = self.digest.clone();
         self.digest.update((name.len() as u64).to_le_bytes());
         self.digest.update(name.as_bytes());
         self.digest.update(length.to_le_bytes());
-        let mut file = File::open(path).map_err(unreadable)?;
-        let mut left = length;
+        let mut content = file.take(length);
         loop {
-            let read = match file.read(&mut self.piece) {
+            let read = match content.read(&mut self.piece) {
+                Ok(0) => break,
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(source) => return Err(unreadable(source)),
             };
-            if read == 0 {
-                return if left == 0 { Ok(()) } else { Err(changed()) };
-            }
             self.check()?;
-            // The length was hashed before the content, so a file that still grows cannot be packed.
-            left = left.checked_sub(read as u64).ok_or_else(changed)?;
             let piece = &self.piece[..read];
             self.digest.update(piece);
             self.zip.write_all(piece).map_err(ArtifactError::Write)?;
             self.packed += read as u64;
         }
+        let oddity = if content.limit() > 0 {
+            // The digest has the length already.
+            self.digest = before;
+            self.zip
+                .abort_file()
+                .map_err(|error| ArtifactError::Write(error.into()))?;
+            Oddity::Shrank
+        } else if content.get_ref().metadata().map_err(unreadable)?.len() > length {
+            Oddity::Grew(length)
+        } else {
+            return Ok(());
+        };
+        let name = name.to_owned();
+        let odd = Err(ArtifactError::Odd { name, oddity });
+        self.left_out.tolerate::<()>(odd).map(drop)
     }
 
     fn finish(self) -> Result<Packed, ArtifactError> {
@@ -145,6 +176,27 @@ impl<G: FnMut(u64, u64) -> bool> Packer<G> {
             file,
             size,
             content_digest: format!("sha256:{}", hex(&self.digest.finalize())),
+            left_out: self.left_out.summary(),
+        })
+    }
+}
+
+/// Opens a file to be packed. A process may have put anything in its place, so a link is not followed, and opening a pipe
+/// does not wait.
+fn open(name: &str, path: &Path) -> Result<File, ArtifactError> {
+    let failed = |source| unreadable(name, path, source);
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .map_err(failed)?;
+    if file.metadata().map_err(failed)?.is_file() {
+        Ok(file)
+    } else {
+        Err(ArtifactError::Odd {
+            name: name.to_owned(),
+            oddity: Oddity::Special,
         })
     }
 }

@@ -1,8 +1,12 @@
+use std::cell::Cell;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::Command;
 
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -19,13 +23,36 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn pack_paths(folder: &Path, paths: &[&str]) -> Result<(Vec<u8>, String), ArtifactError> {
+/// What is packed while `meanwhile` happens after each look at a folder.
+fn pack_while(
+    folder: &Path,
+    paths: &[&str],
+    strict: bool,
+    meanwhile: impl Fn(),
+) -> Result<(Vec<u8>, Packed), ArtifactError> {
     let paths: Vec<_> = paths.iter().map(|path| (*path).to_owned()).collect();
     let file = tempfile::NamedTempFile::new().unwrap();
-    let packed = pack(folder, &paths, file.reopen().unwrap(), |_, _| true)?;
+    let packed = pack(folder, &paths, strict, file.reopen().unwrap(), |_, _| {
+        meanwhile();
+        true
+    })?;
     let bytes = fs::read(file.path()).unwrap();
     assert_eq!(packed.size, bytes.len() as u64);
+    Ok((bytes, packed))
+}
+
+/// The zip and the digest of what is packed without exception.
+fn pack_paths(folder: &Path, paths: &[&str]) -> Result<(Vec<u8>, String), ArtifactError> {
+    let (bytes, packed) = pack_while(folder, paths, true, || {})?;
     Ok((bytes, packed.content_digest))
+}
+
+/// What was left out, as the log has it.
+fn told(packed: &Packed) -> Vec<String> {
+    let files = packed.left_out.files.iter();
+    files
+        .map(|file| format!("{} {}", file.name, file.reason))
+        .collect()
 }
 
 fn refusal(folder: &Path, path: &str) -> String {
@@ -154,19 +181,146 @@ fn links_are_followed_inside_and_refused_outside() {
     assert!(refusal(folder.path(), "way/secret").contains("link out of"));
     fs::remove_file(at("way")).unwrap();
 
-    symlink("nothing", at("links/broken")).unwrap();
-    assert!(refusal(folder.path(), "links").contains("link to nothing"));
-    fs::remove_file(at("links/broken")).unwrap();
-
     symlink("..", at("links/circle")).unwrap();
     assert!(refusal(folder.path(), "links").contains("folders deep"));
 }
 
+/// Makes one of each kind of file that cannot be packed.
+fn make_odd_files(folder: &Path) {
+    symlink("nowhere", folder.join("broken")).unwrap();
+    symlink("circle", folder.join("circle")).unwrap();
+    make_pipe(&folder.join("pipe"));
+    // Its file stays.
+    drop(UnixListener::bind(folder.join("socket")).unwrap());
+    fs::write(folder.join(OsStr::from_bytes(b"caf\xe9")), "page").unwrap();
+}
+
+fn make_pipe(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}
+
 #[test]
-fn special_files_are_refused_without_being_read() {
-    let folder = tree(&[("d/a", "")]);
-    let _socket = UnixListener::bind(folder.path().join("d/socket")).unwrap();
-    assert!(refusal(folder.path(), "d").contains("neither a file nor a folder"));
+fn odd_files_are_left_out_and_the_rest_is_packed() {
+    let folder = tree(&[("d/a", "a"), ("d/sub/b", "b")]);
+    make_odd_files(&folder.path().join("d"));
+    for path in ["d", "glob:d/**"] {
+        let (bytes, packed) = pack_while(folder.path(), &[path], false, || {}).unwrap();
+        let mut files = names(&bytes);
+        files.retain(|name| !name.ends_with('/'));
+        assert_eq!(files, ["d/a", "d/sub/b"], "{path}");
+        assert_eq!(
+            told(&packed),
+            [
+                "d/broken is a link to nothing",
+                "d/caf\u{fffd} is not a UTF-8 name",
+                "d/circle is a link to nothing",
+                "d/pipe is neither a file nor a folder",
+                "d/socket is neither a file nor a folder",
+            ],
+            "{path}"
+        );
+        assert_eq!(packed.left_out.more, 0);
+    }
+}
+
+#[test]
+fn an_odd_file_fails_a_strict_artifact_and_one_that_names_it() {
+    let folder = tree(&[("d/a", "a")]);
+    make_odd_files(folder.path());
+    for (name, message) in [
+        ("broken", "\"broken\" is a link to nothing"),
+        ("circle", "\"circle\" is a link to nothing"),
+        ("pipe", "\"pipe\" is neither a file nor a folder"),
+        ("socket", "\"socket\" is neither a file nor a folder"),
+    ] {
+        let named = pack_while(folder.path(), &["d", name], false, || {});
+        assert_eq!(named.unwrap_err().to_string(), message);
+        let inside = folder.path().join("d").join(name);
+        fs::rename(folder.path().join(name), &inside).unwrap();
+        let message = message.replacen('"', "\"d/", 1);
+        assert_eq!(refusal(folder.path(), "d"), message);
+        assert_eq!(refusal(folder.path(), "glob:d/*"), message);
+        fs::remove_file(inside).unwrap();
+    }
+    // A pattern that stands for nothing else stands for nothing.
+    fs::remove_file(folder.path().join("d/a")).unwrap();
+    symlink("nowhere", folder.path().join("d/broken")).unwrap();
+    let nothing = pack_while(folder.path(), &["glob:d/*"], false, || {});
+    assert!(nothing.unwrap_err().to_string().contains("matches no file"));
+}
+
+#[test]
+fn what_changes_while_it_is_packed_is_cut_or_left_out() {
+    let files = [("d/a", "first"), ("d/grows", "12345")];
+    let folder = tree(&files);
+    let at = |name: &str| folder.path().join("d").join(name);
+    let content = "x".repeat(200_000);
+    for name in ["gone", "link", "pipe", "shrinks"] {
+        fs::write(at(name), &content).unwrap();
+    }
+    let is_changed = Cell::new(false);
+    let change = || {
+        if is_changed.replace(true) {
+            return;
+        }
+        fs::write(at("grows"), "1234567").unwrap();
+        fs::write(at("shrinks"), &content[1..]).unwrap();
+        for name in ["gone", "link", "pipe"] {
+            fs::remove_file(at(name)).unwrap();
+        }
+        symlink("a", at("link")).unwrap();
+        make_pipe(&at("pipe"));
+    };
+    let (bytes, packed) = pack_while(folder.path(), &["d"], false, change).unwrap();
+    assert_eq!(names(&bytes), ["d/", "d/a", "d/grows"]);
+    let mut archive = zip::ZipArchive::new(io::Cursor::new(bytes)).unwrap();
+    let mut grown = String::new();
+    let mut file = archive.by_name("d/grows").unwrap();
+    file.read_to_string(&mut grown).unwrap();
+    assert_eq!(grown, "12345");
+    assert_eq!(
+        told(&packed),
+        [
+            "d/gone cannot be read: No such file or directory (os error 2)",
+            "d/grows grew while it was packed, after its first 5 bytes",
+            "d/link cannot be read: Too many levels of symbolic links (os error 40)",
+            "d/pipe is neither a file nor a folder",
+            "d/shrinks became shorter while it was packed",
+        ]
+    );
+    // The digest is that of what is there.
+    let same = pack_paths(tree(&files).path(), &["d"]).unwrap();
+    assert_eq!(packed.content_digest, same.1);
+}
+
+#[test]
+fn a_declared_file_that_changes_while_it_is_packed_fails_the_artifact() {
+    for (content, message) in [
+        (
+            "1234567",
+            "\"d/a\" grew while it was packed, after its first 5 bytes",
+        ),
+        ("1", "\"d/a\" became shorter while it was packed"),
+    ] {
+        let folder = tree(&[("d/a", "12345")]);
+        let change = || fs::write(folder.path().join("d/a"), content).unwrap();
+        let packed = pack_while(folder.path(), &["d", "d/a"], false, change);
+        assert_eq!(packed.unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
+fn no_more_than_some_names_are_told() {
+    let folder = tree(&[("d/a", "a")]);
+    for number in 0..25 {
+        let name = folder.path().join(format!("d/link-{number:02}"));
+        symlink("nowhere", name).unwrap();
+    }
+    let (_, packed) = pack_while(folder.path(), &["d"], false, || {}).unwrap();
+    assert_eq!(packed.left_out.files.len(), 20);
+    assert_eq!(packed.left_out.files[19].name, "d/link-19");
+    assert_eq!(packed.left_out.more, 5);
 }
 
 #[test]
@@ -175,7 +329,7 @@ fn packing_says_how_far_it_is() {
     let file = tempfile::tempfile().unwrap();
     let mut told = Vec::new();
     let paths = ["a".to_owned(), "b".to_owned()];
-    pack(folder.path(), &paths, file, |bytes, of| {
+    pack(folder.path(), &paths, false, file, |bytes, of| {
         told.push((bytes, of));
         true
     })
@@ -188,7 +342,7 @@ fn packing_says_how_far_it_is() {
 fn packing_stops_when_the_job_stops() {
     let folder = tree(&[("a", "1")]);
     let file = tempfile::tempfile().unwrap();
-    let packed = pack(folder.path(), &["a".to_owned()], file, |_, _| false);
+    let packed = pack(folder.path(), &["a".to_owned()], false, file, |_, _| false);
     assert!(matches!(packed, Err(ArtifactError::Stopped)));
 }
 

@@ -104,6 +104,65 @@ async fn a_failed_job_uploads_nothing() {
     assert!(harness.daemon.state().artifacts.is_empty());
 }
 
+/// Leaves a finding and a link to nothing.
+const FINDING: &str = "mkdir out; echo finding > out/findings.txt; ln -s nowhere out/latest";
+
+#[tokio::test]
+async fn an_odd_file_is_left_out_and_told() {
+    let harness = Harness::start().await;
+    let mut job = job(&[FINDING]);
+    job.artifacts = vec![
+        artifact("folder", &["out"]),
+        artifact("file", &["out/findings.txt"]),
+    ];
+    let end = harness.run(&job).await;
+    assert_eq!((ends(&end), end.failure), (vec![SUCCEEDED], None));
+    assert_eq!(uploaded(&harness, &job), ["file", "folder"]);
+    let left_out: Vec<_> = end.left_out.into_iter().collect();
+    let [(name, left_out)] = left_out.as_slice() else {
+        panic!("{left_out:?}");
+    };
+    assert_eq!((name.as_str(), left_out.more), ("folder", 0));
+    let [file] = left_out.files.as_slice() else {
+        panic!("{left_out:?}");
+    };
+    assert_eq!(
+        (file.name.as_str(), file.reason.as_str()),
+        ("out/latest", "is a link to nothing")
+    );
+    assert_eq!(
+        harness.lines(&job, Stream::Runner),
+        ["artifact folder: left out: \"out/latest\" is a link to nothing"]
+    );
+}
+
+#[tokio::test]
+async fn an_odd_file_fails_a_strict_artifact() {
+    let harness = Harness::start().await;
+    let mut job = job(&[FINDING]);
+    job.artifacts = vec![wire::ScanArtifact {
+        strict: true,
+        ..artifact("folder", &["out"])
+    }];
+    let message = "artifact folder: \"out/latest\" is a link to nothing";
+    assert_eq!(
+        harness.run(&job).await.failure,
+        Some(JobFailure::ArtifactFailed(message.to_owned()))
+    );
+}
+
+#[tokio::test]
+async fn what_left_its_step_ends_before_artifacts_are_packed() {
+    let harness = Harness::start().await;
+    let mut job = job(&[
+        "mkdir out; setsid sh -c 'trap \"echo ended > out/ended; exit\" TERM; : > up; while :; do sleep 0.01; done' \
+         > /dev/null 2>&1 & until [ -e up ]; do sleep 0.01; done",
+    ]);
+    job.artifacts = vec![artifact("one", &["out/ended"])];
+    assert_eq!(harness.run(&job).await.failure, None);
+    assert_eq!(uploaded(&harness, &job), ["one"]);
+}
+
 /// One artifact of the same file for each word.
 fn artifacts_of_each_word() -> Vec<wire::ScanArtifact> {
     let words = [

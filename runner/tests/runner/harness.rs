@@ -255,6 +255,7 @@ pub(crate) fn artifact(name: &str, paths: &[&str]) -> ScanArtifact {
         paths: paths.iter().map(|path| (*path).to_owned()).collect(),
         condition: None,
         upload_on: UploadOn::Success,
+        strict: false,
     }
 }
 

@@ -128,8 +128,18 @@ async fn errors_hide_secrets_too() {
         matches!(end.failure, Some(JobFailure::ArtifactFailed(_))),
         "{end:?}"
     );
-    let told = told(&harness, &broken);
-    assert!(!told.contains("horse") && told.contains("***"), "{told}");
+    let reported = told(&harness, &broken);
+    assert!(
+        !reported.contains("horse") && reported.contains("***"),
+        "{reported}"
+    );
+
+    let mut odd = with_secret(&["mkdir -p \"out/${KEY%/*}\"; ln -s nowhere \"out/$KEY\""]);
+    odd.artifacts = vec![artifact("out", &["out"])];
+    let end = harness.run(&odd).await;
+    assert_eq!(end.left_out["out"].files[0].name, "out/***");
+    let reported = told(&harness, &odd);
+    assert!(!reported.contains("horse"), "{reported}");
 }
 
 #[tokio::test]

@@ -346,6 +346,7 @@ pub(crate) fn completion(job: JobId, log_records: u64) -> Complete {
         token: token(job),
         steps: vec![step],
         outputs: BTreeMap::new(),
+        left_out: BTreeMap::new(),
         log_records,
         log_bytes: 0,
         failure: None,

@@ -229,6 +229,13 @@ pub(crate) fn artifact(texts: Texts) -> Artifact {
         created_at: ago(11),
         expires_at: Some(now() + TimeDelta::days(30)),
         removed: None,
+        left_out: Some(LeftOut {
+            files: vec![LeftOutFile {
+                name: texts.text("hosts/latest"),
+                reason: texts.text("is a link to nothing"),
+            }],
+            more: 2,
+        }),
     }
 }
 

@@ -256,6 +256,7 @@ impl Changes {
             condition,
             expires_in,
             upload_on,
+            strict,
             notify_on,
         } = before;
         self.compare("paths", list(paths), list(&after.paths));
@@ -266,6 +267,7 @@ impl Changes {
             word(upload_on.name()),
             word(after.upload_on.name()),
         );
+        self.compare("strict", flag(*strict), flag(after.strict));
         self.compare(
             "notify_on",
             word(notify_on.name()),

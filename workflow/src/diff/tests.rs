@@ -273,10 +273,10 @@ fn artifacts_with_their_members_and_their_order() {
             "artifacts: [{name: x, paths: [x]}, {name: y, paths: [y], expires_in: 1d}, {name: z, paths: [z]}]",
         ),
         &scan(
-            "artifacts: [{name: z, paths: [z], notify_on: diff, upload_on: always}, {name: x, paths: [x, w], if: ok}, {name: new, paths: [n]}]",
+            "artifacts: [{name: z, paths: [z], notify_on: diff, upload_on: always, strict: true}, {name: x, paths: [x, w], if: ok}, {name: new, paths: [n]}]",
         ),
         "scan `a`: artifact `new` added; artifact `x`: paths `x` → `x, w`; artifact `x`: if `ok` added; artifact `y` no \
-         longer declared; artifact `z`: upload_on `success` → `always`; artifact `z`: notify_on `never` → `diff`; artifacts `x, z` → `z, x`",
+         longer declared; artifact `z`: upload_on `success` → `always`; artifact `z`: strict `false` → `true`; artifact `z`: notify_on `never` → `diff`; artifacts `x, z` → `z, x`",
     );
 }
 

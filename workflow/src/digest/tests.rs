@@ -169,6 +169,11 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
         ),
         (
             &keys::ARTIFACT,
+            at(build, "/artifacts/0/strict"),
+            json!(true),
+        ),
+        (
+            &keys::ARTIFACT,
             at(build, "/artifacts/0/notify_on"),
             json!("always"),
         ),
@@ -305,7 +310,7 @@ fn a_default_that_is_written_out_changes_nothing() {
                  artifacts: [{name: o, paths: [o]}], retry: {attempts: 1}, timeout: 1h}}";
     let long = "scans: {a: {on: {cron: '0  3 * * *', timezone: UTC, catch_up: latest, dispatch: {inputs: {i: \
                 {type: string, required: false, default: ''}}}}, steps: [{run: a, allow_failure: false}], artifacts: \
-                [{name: o, paths: [o], upload_on: success, notify_on: never}], retry: {attempts: 1, backoff: 10s}, overlap: skip, env: {}, \
+                [{name: o, paths: [o], upload_on: success, strict: false, notify_on: never}], retry: {attempts: 1, backoff: 10s}, overlap: skip, env: {}, \
                 runs_on: [], pass_env: [], timeout: 60m}}";
     assert_eq!(digests(&read(short)), digests(&read(long)));
     assert!(diff(&read(short), &read(long)).is_empty());

@@ -93,6 +93,10 @@ impl Reader<'_> {
             .get("upload_on")
             .and_then(|entry| self.choice(entry, "`upload_on`", &UPLOAD_ON))
             .unwrap_or_default();
+        let strict = object
+            .get("strict")
+            .and_then(|entry| self.boolean(entry, "`strict`"))
+            .unwrap_or_default();
         let notify_on = object
             .get("notify_on")
             .and_then(|entry| self.notify_on(entry))
@@ -103,6 +107,7 @@ impl Reader<'_> {
             condition,
             expires_in,
             upload_on,
+            strict,
             notify_on,
         })
     }

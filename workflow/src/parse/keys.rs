@@ -18,12 +18,13 @@ pub(crate) const SCAN: [&str; 12] = [
 pub(crate) const ON: [&str; 5] = ["cron", "expr", "dispatch", "timezone", "catch_up"];
 pub(crate) const DISPATCH: [&str; 1] = ["inputs"];
 pub(crate) const INPUT: [&str; 4] = ["type", "options", "required", "default"];
-pub(crate) const ARTIFACT: [&str; 6] = [
+pub(crate) const ARTIFACT: [&str; 7] = [
     "name",
     "paths",
     "if",
     "expires_in",
     "upload_on",
+    "strict",
     "notify_on",
 ];
 pub(crate) const STEP: [&str; 6] = ["name", "run", "shell", "if", "allow_failure", "timeout"];

@@ -56,6 +56,7 @@ pub(super) fn text(job: &Job) -> String {
     for section in [
         steps(&job.steps),
         artifacts(&job.artifacts),
+        left_out(&job.artifacts),
         outputs(&job.outputs),
     ]
     .into_iter()
@@ -131,6 +132,28 @@ fn kept_until(artifact: &Artifact) -> String {
         ),
         None => time_or_dash(artifact.expires_at.as_ref()),
     }
+}
+
+/// The files that could not be packed, if there are any.
+fn left_out(artifacts: &[Artifact]) -> Option<String> {
+    let mut table = Table::new(&["LEFT OUT OF", "FILE", "WHY"]);
+    for artifact in artifacts {
+        let Some(left_out) = &artifact.left_out else {
+            continue;
+        };
+        for file in &left_out.files {
+            table.row([
+                artifact.name.clone(),
+                file.name.clone(),
+                file.reason.clone(),
+            ]);
+        }
+        if left_out.more > 0 {
+            let more = format!("{} more", left_out.more);
+            table.row([artifact.name.clone(), more, String::new()]);
+        }
+    }
+    (!table.is_empty()).then(|| table.text())
 }
 
 /// The table of artifacts, if there are any.

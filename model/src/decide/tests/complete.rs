@@ -1,11 +1,15 @@
 //! Completion: what a worker's report comes to.
 
-use crate::decide::{Cancel, Complete, Failure, Refusal};
+use std::collections::BTreeMap;
+
+use crate::decide::{Cancel, Complete, Failure, Refusal, StoreArtifact};
 use crate::job::StepOutcome as Outcome;
 use crate::job::StepStatus as Status;
-use crate::limits::MESSAGE_CHARS;
+use crate::limits::{LEFT_OUT_CHARS, LEFT_OUT_FILES, MESSAGE_CHARS};
 use crate::testing::{House, complete, ended, key, step, succeeded};
-use crate::{Actor, Change, HistoryLine, Step, TokenHash};
+use crate::{
+    Actor, Change, EndState, HistoryLine, LeftOut, LeftOutFile, StateKind, Step, TokenHash,
+};
 
 /// Completes a running job of two steps; answers the state and the reason's code, or the refusal's text.
 fn outcome(steps: Vec<Step>, failure: Option<Failure>) -> String {
@@ -147,6 +151,55 @@ fn a_worker_s_words_are_cut() {
     let (_, reason) = ended(&changes).unwrap();
     let message = serde_json::to_value(reason).unwrap()["message"].clone();
     assert_eq!(message.as_str().unwrap(), "ä".repeat(MESSAGE_CHARS));
+}
+
+#[test]
+fn what_was_left_out_is_in_the_record_of_its_artifact_and_bounded() {
+    let mut house = House::new();
+    let (job, token) = house.running();
+    for name in ["hosts", "ports"] {
+        house
+            .run(StoreArtifact {
+                job,
+                token,
+                name: name.to_owned(),
+                size: 1,
+                sha256: "ab".to_owned(),
+                content_digest: "cd".to_owned(),
+            })
+            .unwrap();
+    }
+    let files = |count: usize| LeftOut {
+        files: vec![
+            LeftOutFile {
+                name: "ä".repeat(LEFT_OUT_CHARS + 1),
+                reason: "is a link to nothing".to_owned(),
+            };
+            count
+        ],
+        more: 3,
+    };
+    let command = Complete {
+        left_out: BTreeMap::from([
+            ("hosts".to_owned(), files(LEFT_OUT_FILES - 1)),
+            ("ports".to_owned(), files(2)),
+            ("unknown".to_owned(), files(1)),
+        ]),
+        ..complete(job, token)
+    };
+    let answer = house.run(command).unwrap();
+    assert_eq!(answer.state.kind(), StateKind::Ended(EndState::Succeeded));
+    let artifacts = &answer.state.run().unwrap().artifacts;
+    let kept = artifacts.iter().map(|artifact| {
+        let left_out = artifact.left_out.as_ref().unwrap();
+        (left_out.files.len(), left_out.more)
+    });
+    assert_eq!(
+        kept.collect::<Vec<_>>(),
+        [(LEFT_OUT_FILES - 1, 3), (1, 3 + 1)]
+    );
+    let first = &artifacts[0].left_out.as_ref().unwrap().files[0];
+    assert_eq!(first.name, "ä".repeat(LEFT_OUT_CHARS));
 }
 
 #[test]

@@ -219,6 +219,13 @@ fn artifact_row(visit: &Visit, page: &JobPage<'_>, artifact: &Artifact) -> Marku
                     p.small.muted { "Expires " (in_future(expires, visit.now)) }
                 }
             }
+            @if let Some(left_out) = &artifact.left_out {
+                p.small { "Left out:" }
+                ul.small {
+                    @for file in &left_out.files { li { code { (file.name) } " " (file.reason) } }
+                    @if left_out.more > 0 { li { "and " (left_out.more) " more" } }
+                }
+            }
             @if artifact.removed.is_none() { (compared(page, artifact)) }
             p.small.muted { "Digest " code.cut title=(artifact.content_digest) { (artifact.content_digest) } }
             @if artifact.removed.is_none() && visit.may("job:write") {

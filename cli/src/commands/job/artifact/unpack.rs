@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use zip::ZipArchive;
 use zip::read::ZipFile;
@@ -49,9 +49,10 @@ pub(super) fn unpack(
     let mut left = limit;
     for at in 0..archive.len() {
         let mut entry = archive.by_index(at).map_err(broken)?;
-        let inside = entry
-            .enclosed_name()
-            .filter(|_| entry.is_file() || entry.is_dir());
+        let name = entry.name().map_err(broken)?;
+        // The library takes a backslash at the end for a slash.
+        let is_folder = name.ends_with('/');
+        let inside = inside(&name).filter(|_| !entry.is_symlink());
         let Some(name) = inside else {
             return Err(invalid(
                 "an entry is neither a file nor a folder inside it".into(),
@@ -59,7 +60,7 @@ pub(super) fn unpack(
         };
         let path = temporary.path().join(&name);
         let write_failed = |source| failed(&folder.join(&name), source);
-        if entry.is_dir() {
+        if is_folder {
             make_folder(&path).map_err(write_failed)?;
             folders.insert(name);
             continue;
@@ -81,6 +82,23 @@ pub(super) fn unpack(
     verify_no_clash(folder, &folders, &files)?;
     move_all(temporary.path(), folder, &folders, &files)?;
     Ok(files.len())
+}
+
+/// The path of an entry, if it stays inside the folder. A backslash or colon is a character like any other, as on the
+/// machine of the runner.
+fn inside(name: &str) -> Option<PathBuf> {
+    let components = Path::new(name).components();
+    let path = components
+        .map(|component| match component {
+            Component::Normal(part) if !name.contains('\0') => Some(Path::new(part)),
+            Component::Normal(_)
+            | Component::CurDir
+            | Component::ParentDir
+            | Component::RootDir
+            | Component::Prefix(_) => None,
+        })
+        .collect::<Option<PathBuf>>()?;
+    (!path.as_os_str().is_empty()).then_some(path)
 }
 
 /// Fails if a file stands where the zip has a folder, or the other way round. Moving would stop halfway.

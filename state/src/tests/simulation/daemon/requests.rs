@@ -208,6 +208,7 @@ impl Daemon {
                     token,
                     steps: vec![step(Some(outcome))],
                     outputs: Outputs::new(),
+                    left_out: std::collections::BTreeMap::new(),
                     log_records: 0,
                     log_bytes: 0,
                     failure: None,

@@ -1,0 +1,135 @@
+//! What an artifact goes without: files that cannot be packed, each with the reason. A strict artifact fails instead, and
+//! so does one whose declared path is such a file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+
+use model::error_chain;
+use rustix::io::Errno;
+use wire::LeftOutFile;
+
+use super::ArtifactError;
+use crate::limits;
+
+/// Why a file is not packed, or not all of it.
+#[derive(Debug)]
+pub(crate) enum Oddity {
+    /// A link to nothing, or in a circle.
+    LinkToNothing,
+    /// A socket, pipe or device.
+    Special,
+    /// A name that a zip cannot have.
+    NotUtf8,
+    /// Nobody may read it, or it is gone.
+    Unreadable(io::Error),
+    /// It has become shorter since its length was read. None of it is packed.
+    Shrank,
+    /// It has become longer. It is packed up to this length, which it had at first.
+    Grew(u64),
+}
+
+impl fmt::Display for Oddity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LinkToNothing => f.write_str("is a link to nothing"),
+            Self::Special => f.write_str("is neither a file nor a folder"),
+            Self::NotUtf8 => f.write_str("is not a UTF-8 name"),
+            Self::Unreadable(error) => write!(f, "cannot be read: {}", error_chain(error)),
+            Self::Shrank => f.write_str("became shorter while it was packed"),
+            Self::Grew(length) => {
+                write!(
+                    f,
+                    "grew while it was packed, after its first {length} bytes"
+                )
+            }
+        }
+    }
+}
+
+/// The odd files of one artifact, by name.
+#[derive(Debug)]
+pub(super) struct LeftOut {
+    strict: bool,
+    declared: BTreeSet<String>,
+    files: BTreeMap<String, Oddity>,
+}
+
+impl LeftOut {
+    pub(super) const fn new(strict: bool) -> Self {
+        Self {
+            strict,
+            declared: BTreeSet::new(),
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Notes a path, or the folder of a pattern, that must not be left out.
+    pub(super) fn declare(&mut self, name: &str) {
+        self.declared.insert(name.to_owned());
+    }
+
+    /// Notes an odd file and goes on with `None`, unless it must not be left out. Other errors stay errors.
+    pub(super) fn tolerate<T>(
+        &mut self,
+        result: Result<T, ArtifactError>,
+    ) -> Result<Option<T>, ArtifactError> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(ArtifactError::Odd { name, oddity })
+                if !self.strict && !self.declared.contains(name.trim_end_matches('/')) =>
+            {
+                self.files.insert(name, oddity);
+                if self.files.len() > limits::ARTIFACT_ENTRIES {
+                    let limit = limits::ARTIFACT_ENTRIES;
+                    return Err(ArtifactError::TooMany { limit });
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What the daemon and the log are told.
+    pub(super) fn summary(&self) -> wire::LeftOut {
+        let named = self.files.iter().take(limits::NAMED_LEFT_OUT);
+        let files: Vec<_> = named
+            .map(|(name, oddity)| LeftOutFile {
+                name: name.chars().take(limits::SHOWN_PATH_CHARS).collect(),
+                reason: oddity.to_string(),
+            })
+            .collect();
+        wire::LeftOut {
+            more: (self.files.len() - files.len()) as u64,
+            files,
+        }
+    }
+}
+
+/// The error for a file or folder that cannot be read: odd if the reason lies in the file, and not in the disk or the
+/// runner.
+pub(super) fn unreadable(name: &str, path: &std::path::Path, source: io::Error) -> ArtifactError {
+    let is_odd = match Errno::from_io_error(&source) {
+        Some(errno) => [
+            Errno::NOENT,
+            Errno::NOTDIR,
+            Errno::ACCESS,
+            Errno::PERM,
+            Errno::LOOP,
+            Errno::NXIO,
+        ]
+        .contains(&errno),
+        None => false,
+    };
+    if is_odd {
+        ArtifactError::Odd {
+            name: name.to_owned(),
+            oddity: Oddity::Unreadable(source),
+        }
+    } else {
+        ArtifactError::Read {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use runner::Configuration;
 use tempfile::TempDir;
 
 use crate::fake_daemon::FakeDaemon;
@@ -85,6 +86,34 @@ async fn empty_settings_are_none_and_flags_are_read_as_people_write_them() {
         let registration = daemon.state().registrations.pop().unwrap();
         assert_eq!((registration.replace, registration.capacity), (expected, 1));
     }
+}
+
+#[tokio::test]
+async fn a_replaced_runner_keeps_what_is_not_given_anew() {
+    let daemon = FakeDaemon::start().await;
+    let home = TempDir::new().unwrap();
+    let work = home.path().join("elsewhere");
+    let work = work.to_str().unwrap();
+    let mut register = async |further: &[&str]| {
+        let url = ["configure", "--name", "one", "--url", &daemon.url];
+        let mut configure = program(home.path(), &[&url, further].concat());
+        configure.env("SERVICE_REGISTRATION_TOKEN", "once");
+        let configured = output(configure).await;
+        assert!(configured.status.success(), "{}", talk(&configured));
+        let stored = Configuration::load(home.path(), "one").unwrap();
+        assert_eq!(stored.workdir.to_str(), Some(work));
+        let sent = daemon.state().registrations.pop().unwrap();
+        assert_eq!(sent.labels, stored.labels);
+        (sent.labels.join(","), sent.exclusive, sent.capacity)
+    };
+    let first = ["--labels", "backup,big", "--exclusive", "--capacity", "3"];
+    register(&[&first[..], &["--workdir", work]].concat()).await;
+    let kept = register(&["--replace"]).await;
+    assert_eq!(kept, ("backup,big".to_owned(), true, 3));
+    let anew = register(&["--replace", "--labels", "tape", "--capacity", "2"]).await;
+    assert_eq!(anew, ("tape".to_owned(), true, 2));
+    let none = register(&["--replace", "--labels", "", "--exclusive=no"]).await;
+    assert_eq!(none, (String::new(), false, 2));
 }
 
 #[tokio::test]

@@ -23,6 +23,7 @@ use crate::workdir::Workdir;
 /// What the steps of one job need.
 #[derive(Debug)]
 pub(crate) struct Execution<'a> {
+    pub(crate) launcher: &'a Path,
     pub(crate) assignment: &'a Assignment,
     pub(crate) evaluation: &'a Evaluation,
     pub(crate) workdir: &'a Workdir,
@@ -150,6 +151,7 @@ impl Execution<'_> {
                 let own = step.timeout_seconds.map(Duration::from_secs);
                 let left = clean_up.map(|end| end.saturating_duration_since(Instant::now()));
                 let script = Script {
+                    launcher: self.launcher,
                     step: index,
                     text: &text,
                     shell: step.shell.as_deref(),
@@ -175,6 +177,12 @@ impl Execution<'_> {
         script: &Script<'_>,
         environment: &Environment,
     ) -> StepEnd {
+        if !self.folder.is_dir() {
+            let folder = self.folder.display();
+            return StepEnd::Broken(format!(
+                "the job's folder {folder} is gone; a step may have removed it"
+            ));
+        }
         let path = self
             .workdir
             .outputs_path(self.assignment.job_id, script.step);

@@ -32,6 +32,8 @@ const DEFAULT_SHELLS: [&[&str]; 2] = [
 /// One script and what it needs.
 #[derive(Debug)]
 pub(crate) struct Script<'a> {
+    /// The program through which it starts.
+    pub(crate) launcher: &'a Path,
     /// The step's position.
     pub(crate) step: u32,
     /// The script after its templates were replaced.
@@ -70,9 +72,23 @@ pub(crate) async fn run(
     log: &JobLog,
     stop: &StopSignal,
 ) -> StepEnd {
+    loop {
+        if let Some(end) = try_once(script, environment, log, stop).await {
+            return end;
+        }
+    }
+}
+
+/// `None` if nothing of the script has run, and it can start again.
+async fn try_once(
+    script: &Script<'_>,
+    environment: &Environment,
+    log: &JobLog,
+    stop: &StopSignal,
+) -> Option<StepEnd> {
     let (group, output, _file) = match start(script, environment) {
         Ok(started) => started,
-        Err(reason) => return StepEnd::Broken(reason),
+        Err(reason) => return Some(StepEnd::Broken(reason)),
     };
     let (ended, finish) = oneshot::channel();
     let supervise = async {
@@ -87,11 +103,18 @@ pub(crate) async fn run(
     );
     match copied {
         Ok(()) => end,
-        Err(error) => StepEnd::Broken(format!("cannot read the script's output: {error}")),
+        Err(error) => {
+            let message = format!("cannot read the script's output: {error}");
+            Some(StepEnd::Broken(message))
+        }
     }
 }
 
-async fn supervise(mut group: ProcessGroup, script: &Script<'_>, stop: &StopSignal) -> StepEnd {
+async fn supervise(
+    mut group: ProcessGroup,
+    script: &Script<'_>,
+    stop: &StopSignal,
+) -> Option<StepEnd> {
     let time_is_up = async {
         match script.timeout {
             Some(timeout) => {
@@ -111,11 +134,11 @@ async fn supervise(mut group: ProcessGroup, script: &Script<'_>, stop: &StopSign
     let end = tokio::select! {
         biased;
         exit = group.exited() => match exit {
-            Ok(exit) => StepEnd::Exited(exit),
-            Err(error) => StepEnd::Broken(format!("cannot wait for the script: {error}")),
+            Ok(exit) => exit.map(StepEnd::Exited),
+            Err(error) => Some(StepEnd::Broken(error.to_string())),
         },
-        () = has_to_stop => StepEnd::Stopped,
-        timeout = time_is_up => StepEnd::TimedOut(timeout),
+        () = has_to_stop => Some(StepEnd::Stopped),
+        timeout = time_is_up => Some(StepEnd::TimedOut(timeout)),
     };
     group.end(script.grace).await;
     end
@@ -159,12 +182,13 @@ fn start<'a>(
         .chain([script.path.clone().into_os_string()])
         .collect();
     let (group, output) = ProcessGroup::spawn(&Invocation {
+        launcher: script.launcher,
         program: &program,
         arguments: &arguments,
         environment: &entries,
         folder: script.folder,
     })
-    .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+    .map_err(|error| error.to_string())?;
     Ok((group, output, file))
 }
 

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use crate::lock;
+use crate::{limits, lock};
 
 /// The lock file.
 const LOCK: &str = ".everscan-runner.lock";
@@ -115,6 +115,20 @@ impl Workdir {
 /// An I/O error.
 pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Tries whether this machine has what a job needs: room on the disk of that file, and open files.
+///
+/// # Errors
+/// An I/O error.
+pub(crate) fn try_file(path: &Path) -> io::Result<()> {
+    let tried = make_private_file(path).and_then(|mut file| {
+        file.write_all(&[0; limits::TRIED_BYTES])?;
+        let further = (1..limits::JOB_FILES).map(|_| file.try_clone());
+        further.collect::<io::Result<Vec<File>>>().map(drop)
+    });
+    remove(path);
+    tried
 }
 
 /// Makes a file that only this user can open, in place of whatever a step has put there.

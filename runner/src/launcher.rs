@@ -11,7 +11,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Stdio};
 
-use rustix::process::setsid;
+use rustix::process::{Signal, setsid};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -68,18 +68,21 @@ fn leave_terminal() -> io::Result<()> {
     let _entered = runtime.enter();
     for number in (1..).take(u64::BITS as usize) {
         if ignored >> (number - 1) & 1 == 1 {
-            // There are signals that nobody can handle; they cannot be ignored either, or show a defect.
+            // An error: it shows a defect of a program, such as SIGSEGV, and nobody ignores it on purpose.
             let _unhandled = signal(SignalKind::from_raw(number));
         }
     }
     Ok(())
 }
 
-/// The ignored signals as a set of bits, without SIGPIPE, which this program itself ignores.
+/// The ignored signals as a set of bits, without SIGPIPE, which this program itself ignores, and the two signals that the C
+/// library keeps for itself.
 fn ignored_signals(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let all = line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
-    all.unwrap_or_default() & !(1 << (rustix::process::Signal::PIPE.as_raw() - 1))
+    let others = [Signal::PIPE.as_raw(), 32, 33];
+    let others = others.map(|number| 1 << (number - 1));
+    all.unwrap_or_default() & !others.into_iter().sum::<u64>()
 }
 
 #[cfg(test)]
@@ -88,7 +91,7 @@ mod tests {
 
     #[test]
     fn ignored_signals_are_read_without_the_programs_own() {
-        let status = "SigBlk:\t0000000000000001\nSigIgn:\t0000000000001007\nSigCgt:\t0";
+        let status = "SigBlk:\t0000000000000001\nSigIgn:\t0000000180001007\nSigCgt:\t0";
         assert_eq!(ignored_signals(status), 7);
         assert_eq!(ignored_signals(""), 0);
     }

@@ -45,6 +45,8 @@ async fn run(arguments: &[OsString]) -> io::Result<ExitCode> {
     if io::stdin().is_terminal() {
         // Ctrl-C then reaches the program once, and not again through this process.
         tcsetpgrp(io::stdin(), program)?;
+        // If it has read from the terminal before, that has stopped it.
+        kill_process(program, Signal::CONT)?;
     }
     loop {
         while let Some((process, status)) = wait(WaitOptions::NOHANG)? {

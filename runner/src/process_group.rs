@@ -64,19 +64,12 @@ pub(crate) enum Exit {
     Signal(i32),
 }
 
-/// A program that cannot be started.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot start {}: {reason}", program.display())]
-pub(crate) struct StartError {
-    program: PathBuf,
-    reason: String,
-}
-
 /// Why it is not known how a leader ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LeaderError {
-    #[error(transparent)]
-    Start(#[from] StartError),
+    /// It could not become the program.
+    #[error("cannot start {}: {reason}", program.display())]
+    Start { program: PathBuf, reason: String },
     #[error("cannot wait for the script: {0}")]
     Wait(#[from] io::Error),
 }
@@ -85,15 +78,9 @@ impl ProcessGroup {
     /// Starts a process with nothing on stdin and both outputs piped.
     ///
     /// # Errors
-    /// For example if the environment is too large. That the program does not exist is known when the leader has ended.
-    pub(crate) fn spawn(invocation: &Invocation<'_>) -> Result<(Self, Output), StartError> {
-        Self::try_spawn(invocation).map_err(|error| StartError {
-            program: invocation.program.to_owned(),
-            reason: error.to_string(),
-        })
-    }
-
-    fn try_spawn(invocation: &Invocation<'_>) -> io::Result<(Self, Output)> {
+    /// An I/O error, for example if the environment is too large. That the program does not exist is known when the leader
+    /// has ended.
+    pub(crate) fn spawn(invocation: &Invocation<'_>) -> io::Result<(Self, Output)> {
         let (report, reporter) = io::pipe()?;
         // It leads no group: it could not make a session then.
         let mut leader = Command::new(invocation.launcher)
@@ -145,10 +132,10 @@ impl ProcessGroup {
         let begun = report.strip_prefix(BEGUN);
         let error = begun.unwrap_or(&report);
         if !error.is_empty() {
-            return Err(LeaderError::Start(StartError {
+            return Err(LeaderError::Start {
                 program: self.program.clone(),
                 reason: String::from_utf8_lossy(error).into_owned(),
-            }));
+            });
         }
         let signal = status.signal().unwrap_or_default();
         let of_terminal = [Signal::INT, Signal::QUIT].map(Signal::as_raw);

@@ -22,6 +22,7 @@ use crate::output::LineSplitter;
 use crate::process_group::{Exit, Invocation, Output, ProcessGroup, find_program};
 use crate::spool::SpoolError;
 use crate::stop::{Stop, StopSignal};
+use crate::workdir::is_of_machine;
 
 /// The shells of a step without `shell`; the first that is installed is used.
 const DEFAULT_SHELLS: [&[&str]; 2] = [
@@ -63,6 +64,20 @@ pub(crate) enum StepEnd {
     Stopped,
     /// It could not be started or watched.
     Broken(String),
+    /// This machine lacks what its start needs.
+    NotSetUp(String),
+}
+
+impl StepEnd {
+    /// The end of a step that could not start because of this error.
+    pub(crate) fn not_started(what: &str, error: &io::Error) -> Self {
+        let message = format!("cannot {what}: {error}");
+        if is_of_machine(error) {
+            Self::NotSetUp(message)
+        } else {
+            Self::Broken(message)
+        }
+    }
 }
 
 /// Runs a script to its end. Afterwards nothing of its process group is left.
@@ -88,7 +103,7 @@ async fn try_once(
 ) -> Option<StepEnd> {
     let (group, output, _file) = match start(script, environment) {
         Ok(started) => started,
-        Err(reason) => return Some(StepEnd::Broken(reason)),
+        Err(end) => return Some(end),
     };
     let (ended, finish) = oneshot::channel();
     let supervise = async {
@@ -171,11 +186,12 @@ impl Drop for ScriptFile<'_> {
 fn start<'a>(
     script: &'a Script<'_>,
     environment: &Environment,
-) -> Result<(ProcessGroup, Output, ScriptFile<'a>), String> {
-    let entries = environment.entries().map_err(|error| error.to_string())?;
-    let (program, words) = find_shell(script, environment)?;
+) -> Result<(ProcessGroup, Output, ScriptFile<'a>), StepEnd> {
+    let entries = environment.entries();
+    let entries = entries.map_err(|error| StepEnd::Broken(error.to_string()))?;
+    let (program, words) = find_shell(script, environment).map_err(StepEnd::Broken)?;
     let file = ScriptFile::write(&script.path, script.text)
-        .map_err(|error| format!("cannot write the script file: {error}"))?;
+        .map_err(|error| StepEnd::not_started("write the script file", &error))?;
     let arguments: Vec<OsString> = words
         .into_iter()
         .map(OsString::from)
@@ -188,7 +204,7 @@ fn start<'a>(
         environment: &entries,
         folder: script.folder,
     })
-    .map_err(|error| error.to_string())?;
+    .map_err(|error| StepEnd::not_started(&format!("start {}", program.display()), &error))?;
     Ok((group, output, file))
 }
 

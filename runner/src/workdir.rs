@@ -117,6 +117,24 @@ pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Whether an error says that this machine lacks something, whatever a job does.
+pub(crate) fn is_of_machine(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(
+        Errno::from_io_error(error),
+        Some(
+            Errno::AGAIN
+                | Errno::DQUOT
+                | Errno::IO
+                | Errno::MFILE
+                | Errno::NFILE
+                | Errno::NOMEM
+                | Errno::NOSPC
+                | Errno::ROFS
+        )
+    )
+}
+
 /// Tries whether this machine has what a job needs: room on the disk of that file, and open files.
 ///
 /// # Errors
@@ -246,6 +264,21 @@ mod tests {
         let made = workdir.make_job_folder(job).unwrap();
         let mode = std::fs::metadata(&made).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[test]
+    fn what_a_machine_lacks_differs_from_what_a_job_does() {
+        use rustix::io::Errno;
+        for errno in [Errno::MFILE, Errno::NOSPC, Errno::AGAIN] {
+            assert!(is_of_machine(&errno.into()), "{errno}");
+        }
+        for errno in [Errno::NOENT, Errno::TOOBIG, Errno::EXIST, Errno::ACCESS] {
+            assert!(!is_of_machine(&errno.into()), "{errno}");
+        }
+        let folder = TempDir::new().unwrap();
+        try_file(&folder.path().join("try")).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(try_file(&folder.path().join("missing/try")).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -122,6 +122,7 @@ pub(crate) async fn work(
         )),
         timeline: Timeline::new(mask),
         outputs: JobOutputs::default(),
+        lacking: OnceLock::new(),
         masker,
         shared: &shared,
         link,
@@ -133,7 +134,10 @@ pub(crate) async fn work(
     };
     worker.clean_up(&folder).await;
     tracing::info!(job = %worker.link.job, outcome, "job ended");
-    Worked::Done
+    match worker.lacking.into_inner() {
+        Some(message) => Worked::CannotSetUp(io::Error::other(message)),
+        None => Worked::Done,
+    }
 }
 
 impl Shared {
@@ -203,6 +207,8 @@ struct Worker<'a> {
     log: Arc<JobLog>,
     timeline: Timeline,
     outputs: JobOutputs,
+    /// What this machine lacked, if a step could not start for that.
+    lacking: OnceLock<String>,
     /// Hides the job's secrets. If it is an error, nothing of the job runs.
     masker: Result<Masker, String>,
 }
@@ -283,6 +289,7 @@ impl Worker<'_> {
             timeline: &self.timeline,
             masker,
             outputs: &self.outputs,
+            lacking: &self.lacking,
             stop: &self.link.stop,
             options: self.shared.options,
         };

@@ -27,6 +27,7 @@ mod execution;
 mod first_process;
 mod instance;
 mod job_log;
+mod jobs_thread;
 mod launcher;
 pub mod limits;
 mod link;

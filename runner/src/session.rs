@@ -6,13 +6,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use client::{Backoff, Client, Error as ClientError, PollAnswer, Secret};
 use model::{CHECKOUT, error_chain};
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
@@ -25,6 +23,7 @@ use crate::contact::Contact;
 use crate::environment::HostEnvironment;
 use crate::escaped;
 use crate::instance::{Instance, InstanceError};
+use crate::jobs_thread::JobsThread;
 use crate::limits;
 use crate::options::Options;
 use crate::polls::Polls;
@@ -149,35 +148,6 @@ struct Held {
     stop: StopSignal,
     /// An offer whose worker has not started: it waits until every poll in flight has at least this number.
     waiting: Option<(JobAssigned, u64)>,
-}
-
-/// The thread on which jobs work. The session has another one, so that the daemon hears of it however long a disk takes.
-struct JobsThread {
-    runtime: Handle,
-    /// The thread ends with it. A blocking thread may still pack a file of an abandoned job, and is not waited for.
-    _wanted: oneshot::Sender<()>,
-}
-
-impl JobsThread {
-    fn start() -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
-        let (wanted, unwanted) = oneshot::channel::<()>();
-        // What the jobs log goes where the session's goes.
-        let log = tracing::dispatcher::get_default(Clone::clone);
-        thread::Builder::new()
-            .name("jobs".to_owned())
-            .spawn(move || {
-                let _log = tracing::dispatcher::set_default(&log);
-                // Nothing is sent: it ends when the sender is dropped.
-                let _ = runtime.block_on(unwanted);
-                runtime.shutdown_background();
-            })?;
-        Ok(Self {
-            runtime: handle,
-            _wanted: wanted,
-        })
-    }
 }
 
 struct Session {
@@ -570,27 +540,5 @@ async fn give_up_time(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-
-    use tokio::task::yield_now;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_job_that_waits_for_a_disk_does_not_hold_the_session() {
-        let thread = JobsThread::start().unwrap();
-        let (session, disk) = mpsc::channel();
-        let mut jobs = JoinSet::new();
-        let patience = Duration::from_secs(180);
-        let job = async move { disk.recv_timeout(patience) };
-        jobs.spawn_on(job, &thread.runtime);
-        yield_now().await;
-        session.send("it goes on").unwrap();
-        assert_eq!(jobs.join_next().await.unwrap().unwrap(), Ok("it goes on"));
     }
 }

@@ -44,6 +44,9 @@ use crate::error::Error;
 
 /// Runs the program that the first of `args` names, with the remaining arguments.
 pub fn main(args: Vec<OsString>) -> ExitCode {
+    if let Some(code) = runner::before_main(&args) {
+        return code;
+    }
     if !lifeline::hold() {
         return ExitCode::from(exit::FAILED);
     }

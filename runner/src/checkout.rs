@@ -43,9 +43,13 @@ pub(crate) async fn bring(
         reason = link.stop.requested() => return Err(reason.explanation().to_owned()),
     };
     let file = tar.file().map_err(|error| Problem::from(error).0)?;
-    let (folder, stop) = (folder.join(FOLDER), link.stop.clone());
-    let writing =
-        spawn_blocking(move || source_files::write(file, &folder, || stop.reason().is_some()));
+    let (folder, link) = (folder.join(FOLDER), link.clone());
+    let writing = spawn_blocking(move || {
+        source_files::write(file, &folder, || {
+            link.progress.heard();
+            link.stop.reason().is_some()
+        })
+    });
     match writing.await {
         Ok(Ok(written)) => Ok(lines(checkout, &written)),
         Ok(Err(error)) => {
@@ -120,7 +124,7 @@ async fn receive(link: &Link, file: &mut File) -> Result<Result<(), client::Erro
     loop {
         match download.piece().await {
             Ok(Some(piece)) => {
-                link.contact.heard();
+                link.heard();
                 file.write_all(&piece).await?;
             }
             Ok(None) => break,

@@ -16,7 +16,9 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::configuration::ConfigurationError;
 use crate::environment::HostEnvironment;
+use crate::first_process::wait_for_all;
 use crate::instance::InstanceError;
+use crate::launcher::launch;
 use crate::session::SessionError;
 
 /// Executes the jobs of an Everscan service on this machine.
@@ -144,6 +146,7 @@ impl Failure {
             )
             | Self::Workdir { .. }
             | Self::Start(_)
+            | Self::Session(SessionError::Thread(_))
             | Self::Session(SessionError::Instance(InstanceError::Unusable { .. })) => None,
         }
     }
@@ -151,6 +154,9 @@ impl Failure {
 
 /// Runs the command line, including the program's name. Returns the exit code.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    if let Some(code) = before_main(&arguments) {
+        return code;
+    }
     let command = settings::command_line::<Arguments>();
     let parsed = command
         .try_get_matches_from(arguments)
@@ -181,11 +187,27 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             if let Some(hint) = failure.hint() {
                 text.push_str(&format!("hint: {hint}\n"));
             }
-            // If stderr is closed, there is no other place for the message.
-            let _ = io::stderr().write_all(text.as_bytes());
+            print_error(&text);
             ExitCode::FAILURE
         }
     }
+}
+
+/// What a program with a runner does before anything else: starts a step, or is process 1. Returns an exit code if it was
+/// one of these.
+pub fn before_main(arguments: &[OsString]) -> Option<ExitCode> {
+    launch(arguments).or_else(|| {
+        let ended = wait_for_all(arguments)?;
+        Some(ended.unwrap_or_else(|error| {
+            print_error(&format!("error: cannot start the program again: {error}\n"));
+            ExitCode::FAILURE
+        }))
+    })
+}
+
+fn print_error(text: &str) {
+    // If stderr is closed, there is no other place for the message.
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// The user's home.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::clock;
 use crate::limits::CONTACT_LOOK;
@@ -71,6 +71,13 @@ impl Contact {
         });
     }
 
+    /// Waits until no answer comes for so long, from now on.
+    pub(crate) async fn silent(&self, span: Duration) {
+        let mut answers = self.heard.subscribe();
+        // `self` holds the sender, so only the time ends it.
+        while timeout(span, answers.changed()).await.is_ok() {}
+    }
+
     /// Waits until there was no answer for so long that contact is lost, also if there is one again.
     pub(crate) async fn lost(&self) {
         let before = self.heard.borrow().losses;
@@ -106,6 +113,20 @@ mod tests {
         };
         tokio::join!(contact.lost(), answers);
         assert_eq!(start.elapsed(), Duration::from_secs(130));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_counts_from_the_question_and_from_every_answer() {
+        let contact = Contact::new(LIMIT);
+        advance(Duration::from_secs(50)).await;
+        let start = Instant::now();
+        let other = contact.clone();
+        let answers = async {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            other.heard();
+        };
+        tokio::join!(contact.silent(Duration::from_secs(60)), answers);
+        assert_eq!(start.elapsed(), Duration::from_secs(80));
     }
 
     #[tokio::test(start_paused = true)]

@@ -22,6 +22,9 @@ const PASSED_NAMES: [&str; 8] = [
     "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", TOKEN, CA_FILE,
 ];
 
+/// `git` never asks. Steps have no terminal; this also gives the better error.
+const NO_PROMPT: (&str, &str) = ("GIT_TERMINAL_PROMPT", "0");
+
 /// The variable with the id of the job to which a process belongs.
 pub(crate) const JOB_ID: &str = "SERVICE_JOB_ID";
 
@@ -97,12 +100,14 @@ impl Environment {
         url: &str,
         folder: &Path,
     ) -> Self {
-        let mut variables: BTreeMap<OsString, OsString> = host
-            .0
-            .iter()
-            .filter(|(name, _)| is_passed(name, &assignment.pass_env))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        let (name, value) = NO_PROMPT;
+        let mut variables = BTreeMap::from([(name.into(), value.into())]);
+        let passed = host.0.iter();
+        variables.extend(
+            passed
+                .filter(|(name, _)| is_passed(name, &assignment.pass_env))
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
         let of_service = [
             ("SERVICE_URL", url.to_owned()),
             ("SERVICE_PROJECT_ID", assignment.project_id.to_string()),

@@ -2,6 +2,7 @@
 //! log and timeline, and does not know who reads them.
 
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use model::{Masker, error_chain};
@@ -23,6 +24,7 @@ use crate::workdir::Workdir;
 /// What the steps of one job need.
 #[derive(Debug)]
 pub(crate) struct Execution<'a> {
+    pub(crate) launcher: &'a Path,
     pub(crate) assignment: &'a Assignment,
     pub(crate) evaluation: &'a Evaluation,
     pub(crate) workdir: &'a Workdir,
@@ -30,6 +32,8 @@ pub(crate) struct Execution<'a> {
     pub(crate) log: &'a JobLog,
     pub(crate) timeline: &'a Timeline,
     pub(crate) masker: &'a Masker,
+    /// What this machine lacked, if a step could not start for that.
+    pub(crate) lacking: &'a OnceLock<String>,
     /// Of all steps so far.
     pub(crate) outputs: &'a JobOutputs,
     pub(crate) stop: &'a StopSignal,
@@ -150,6 +154,7 @@ impl Execution<'_> {
                 let own = step.timeout_seconds.map(Duration::from_secs);
                 let left = clean_up.map(|end| end.saturating_duration_since(Instant::now()));
                 let script = Script {
+                    launcher: self.launcher,
                     step: index,
                     text: &text,
                     shell: step.shell.as_deref(),
@@ -175,21 +180,25 @@ impl Execution<'_> {
         script: &Script<'_>,
         environment: &Environment,
     ) -> StepEnd {
+        if !self.folder.is_dir() {
+            let folder = self.folder.display();
+            return StepEnd::Broken(format!(
+                "the job's folder {folder} is gone; a step may have removed it"
+            ));
+        }
         let path = self
             .workdir
             .outputs_path(self.assignment.job_id, script.step);
         let file = match OutputsFile::make(path) {
             Ok(file) => file,
-            Err(error) => {
-                return StepEnd::Broken(format!("cannot make the file of the outputs: {error}"));
-            }
+            Err(error) => return StepEnd::not_started("make the file of the outputs", &error),
         };
         let mut environment = environment.clone();
         environment.set(step_outputs::VARIABLE, file.path().display().to_string());
         let end = run(script, &environment, self.log, self.stop).await;
         match end {
             StepEnd::Exited(_) | StepEnd::TimedOut(_) => {}
-            StepEnd::Stopped | StepEnd::Broken(_) => return end,
+            StepEnd::Stopped | StepEnd::Broken(_) | StepEnd::NotSetUp(_) => return end,
         }
         match (self.take_outputs(step, &file), end) {
             (Ok(()), end) => end,
@@ -217,21 +226,28 @@ impl Execution<'_> {
             StepEnd::Exited(Exit::Signal(_))
             | StepEnd::TimedOut(_)
             | StepEnd::Stopped
-            | StepEnd::Broken(_) => None,
+            | StepEnd::Broken(_)
+            | StepEnd::NotSetUp(_) => None,
         };
         report.error = match end {
             StepEnd::Exited(Exit::Code(_)) | StepEnd::Stopped => None,
             StepEnd::Exited(Exit::Signal(signal)) => Some(format!("ended by signal {signal}")),
             StepEnd::TimedOut(timeout) => Some(format!("timed out after {} s", timeout.as_secs())),
-            StepEnd::Broken(message) => Some(message.clone()),
+            StepEnd::Broken(message) | StepEnd::NotSetUp(message) => Some(message.clone()),
         };
+        if let StepEnd::NotSetUp(message) = end {
+            self.lacking.get_or_init(|| message.clone());
+        }
         if let Some(error) = &report.error {
             self.say(Some(report.index), error);
         }
         (report.status, report.outcome) = match end {
             StepEnd::Exited(Exit::Code(0)) => (StepStatus::Succeeded, Some(StepOutcome::Succeeded)),
             StepEnd::Stopped => (StepStatus::Cancelled, Some(StepOutcome::Cancelled)),
-            StepEnd::Exited(_) | StepEnd::TimedOut(_) | StepEnd::Broken(_) => {
+            StepEnd::Exited(_)
+            | StepEnd::TimedOut(_)
+            | StepEnd::Broken(_)
+            | StepEnd::NotSetUp(_) => {
                 let outcome = if allow_failure {
                     StepOutcome::Succeeded
                 } else {

@@ -77,6 +77,22 @@ pub const FINAL_LOG: Duration = Duration::from_secs(3);
 /// The completion of a cancelled job is tried for longer if the daemon does not answer.
 pub const FINAL_REPORT: Duration = Duration::from_secs(10);
 
+/// How long a runner that stops goes on without an answer of the daemon, once no step of a job runs any more. A daemon that
+/// restarts is back by then. One that was stopped together with the runner does not come back.
+pub const STOPPED_SILENCE: Duration = Duration::from_secs(60);
+
+/// The pause after the first job that this machine could not set up; it doubles from there.
+pub const FIRST_REST: Duration = Duration::from_secs(1);
+
+/// The longest pause before a runner that cannot set up jobs tries again.
+pub const LONGEST_REST: Duration = Duration::from_secs(60);
+
+/// Open files that one job may need at once: pipes of a step, its script and outputs, the spool, connections, an artifact.
+pub const JOB_FILES: usize = 24;
+
+/// Bytes of the file that shows that a job could write.
+pub const TRIED_BYTES: usize = 4096;
+
 /// The pause after the first failed request; it doubles from there. A daemon that restarts is back within it.
 pub const FIRST_PAUSE: Duration = Duration::from_millis(100);
 

@@ -23,6 +23,9 @@ pub(crate) struct Link {
     pub(crate) stop: StopSignal,
     /// Records every answer.
     pub(crate) contact: Contact,
+    /// Records what shows that this job gets on: answers to its own requests, and pieces that are written, packed or
+    /// uploaded.
+    pub(crate) progress: Contact,
 }
 
 /// What an error means for the job.
@@ -43,22 +46,28 @@ impl Link {
     pub(crate) fn judge<T>(&self, result: Result<T, client::Error>) -> Result<T, Failure> {
         match result {
             Ok(answer) => {
-                self.contact.heard();
+                self.heard();
                 Ok(answer)
             }
             Err(error) => {
                 let verdict = verdict(&error);
                 match verdict {
                     Verdict::Again => {}
-                    Verdict::LogFrom(_) | Verdict::Refused => self.contact.heard(),
+                    Verdict::LogFrom(_) | Verdict::Refused => self.heard(),
                     Verdict::Over => {
-                        self.contact.heard();
+                        self.heard();
                         self.stop.request(Stop::JobOver);
                     }
                 }
                 Err(Failure { verdict, error })
             }
         }
+    }
+
+    /// The daemon has answered.
+    pub(crate) fn heard(&self) {
+        self.contact.heard();
+        self.progress.heard();
     }
 
     /// Waits after a failed request.

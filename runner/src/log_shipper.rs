@@ -220,6 +220,7 @@ mod tests {
             job: Uuid::nil(),
             stop: StopSignal::new(),
             contact: Contact::new(Options::default().silence),
+            progress: Contact::new(Options::default().silence),
         };
         link.stop.request(Stop::Cancelled);
         let shipper = LogShipper::new(Arc::new(log), link, Options::default());

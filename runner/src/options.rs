@@ -23,6 +23,10 @@ pub struct Options {
     pub timeout_uploads: Duration,
     /// How long a worker that has to stop at once still reports to the daemon.
     pub final_report: Duration,
+    /// How long a runner that stops goes on without an answer of the daemon, once no step of a job runs any more.
+    pub stopped_silence: Duration,
+    /// The pause after the first job that this machine could not set up.
+    pub first_rest: Duration,
     /// How long the log of a cancelled job is still shipped after its processes have ended.
     pub final_log: Duration,
     /// Bytes of the cached files of repositories.
@@ -40,6 +44,8 @@ impl Default for Options {
             session_allowance: limits::SESSION_ALLOWANCE,
             timeout_uploads: limits::TIMEOUT_UPLOADS,
             final_report: limits::FINAL_REPORT,
+            stopped_silence: limits::STOPPED_SILENCE,
+            first_rest: limits::FIRST_REST,
             final_log: limits::FINAL_LOG,
             source_cache: limits::SOURCE_CACHE_BYTES,
         }

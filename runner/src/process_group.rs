@@ -1,5 +1,6 @@
-//! The one place that starts processes. A script runs in its own process group, and the whole group ends with it: SIGTERM
-//! first, and SIGKILL after the grace period. A process that left the group (`setsid`) ends with the job (`escaped.rs`).
+//! The one place that starts processes, through a launcher (`launcher.rs`). A script leads a session and a process group,
+//! and the whole group ends with it: SIGTERM first, and SIGKILL after the grace period. A process that left the group
+//! (`setsid`) ends with the job (`escaped.rs`).
 
 #![expect(
     clippy::disallowed_methods,
@@ -7,25 +8,26 @@
 )]
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, PipeReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpgid,
-};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
+use crate::launcher::{ARGUMENT, BEGUN};
 use crate::limits;
 
 /// What to start.
 #[derive(Debug)]
 pub(crate) struct Invocation<'a> {
+    /// The runner's own program, which becomes the other one.
+    pub(crate) launcher: &'a Path,
     /// The executable.
     pub(crate) program: &'a Path,
     /// Its arguments.
@@ -41,6 +43,9 @@ pub(crate) struct Invocation<'a> {
 pub(crate) struct ProcessGroup {
     leader: Child,
     id: Pid,
+    /// What the launcher says.
+    report: PipeReader,
+    program: PathBuf,
 }
 
 /// The outputs of a process, as pipes that never block the reader.
@@ -59,22 +64,28 @@ pub(crate) enum Exit {
     Signal(i32),
 }
 
-impl From<ExitStatus> for Exit {
-    fn from(status: ExitStatus) -> Self {
-        match status.code() {
-            Some(code) => Self::Code(code),
-            None => Self::Signal(status.signal().unwrap_or_default()),
-        }
-    }
+/// Why it is not known how a leader ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LeaderError {
+    /// It could not become the program.
+    #[error("cannot start {}: {reason}", program.display())]
+    Start { program: PathBuf, reason: String },
+    #[error("cannot wait for the script: {0}")]
+    Wait(#[from] io::Error),
 }
 
 impl ProcessGroup {
     /// Starts a process with nothing on stdin and both outputs piped.
     ///
     /// # Errors
-    /// An I/O error, for example if the program does not exist or the environment is too large.
+    /// An I/O error, for example if the environment is too large. That the program does not exist is known when the leader
+    /// has ended.
     pub(crate) fn spawn(invocation: &Invocation<'_>) -> io::Result<(Self, Output)> {
-        let mut leader = Command::new(invocation.program)
+        let (report, reporter) = io::pipe()?;
+        // It leads no group: it could not make a session then.
+        let mut leader = Command::new(invocation.launcher)
+            .arg(ARGUMENT)
+            .arg(invocation.program)
             .args(invocation.arguments)
             .env_clear()
             .envs(
@@ -84,10 +95,9 @@ impl ProcessGroup {
                     .map(|(name, value)| (name, value)),
             )
             .current_dir(invocation.folder)
-            .stdin(Stdio::null())
+            .stdin(reporter)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
         let lost = || io::Error::other("the new process has lost its pipes");
@@ -101,15 +111,39 @@ impl ProcessGroup {
             stdout: pipe::Receiver::from_owned_fd(stdout)?,
             stderr: pipe::Receiver::from_owned_fd(stderr)?,
         };
-        Ok((Self { leader, id }, output))
+        let group = Self {
+            leader,
+            id,
+            report,
+            program: invocation.program.to_owned(),
+        };
+        Ok((group, output))
     }
 
-    /// Waits for the leader alone.
+    /// Waits for the leader alone. `None` if Ctrl-C on the runner's terminal has ended it before it became the program.
     ///
     /// # Errors
-    /// An I/O error.
-    pub(crate) async fn exited(&mut self) -> io::Result<Exit> {
-        self.leader.wait().await.map(Exit::from)
+    /// [`LeaderError`].
+    pub(crate) async fn exited(&mut self) -> Result<Option<Exit>, LeaderError> {
+        let status = self.leader.wait().await?;
+        // The launcher's end of the pipe is closed: it has become the program or has ended.
+        let mut report = Vec::new();
+        self.report.read_to_end(&mut report)?;
+        let begun = report.strip_prefix(BEGUN);
+        let error = begun.unwrap_or(&report);
+        if !error.is_empty() {
+            return Err(LeaderError::Start {
+                program: self.program.clone(),
+                reason: String::from_utf8_lossy(error).into_owned(),
+            });
+        }
+        let signal = status.signal().unwrap_or_default();
+        let of_terminal = [Signal::INT, Signal::QUIT].map(Signal::as_raw);
+        Ok(match status.code() {
+            Some(code) => Some(Exit::Code(code)),
+            None if begun.is_none() && of_terminal.contains(&signal) => None,
+            None => Some(Exit::Signal(signal)),
+        })
     }
 
     /// Ends what is left of the group and waits until it is gone. If nothing is left, this is one system call.
@@ -132,6 +166,8 @@ impl ProcessGroup {
     fn signal(&self, signal: Signal) -> bool {
         match kill_process_group(self.id, signal) {
             Ok(()) => true,
+            // A launcher that has not left the runner's group yet. Its id is its own until it was waited for.
+            Err(Errno::SRCH) if self.leader.id().is_some() => kill_process(self.id, signal).is_ok(),
             Err(Errno::SRCH) => false,
             Err(error) => {
                 tracing::warn!(group = self.id.as_raw_nonzero(), %error, "cannot signal a process group");
@@ -170,8 +206,6 @@ impl Drop for ProcessGroup {
 
 /// Whether any process of the group still runs. The leader must have been waited for.
 fn has_living_members(group: Pid) -> bool {
-    // If the runner is process 1 of a container, orphans become its children: it has to wait for them.
-    while matches!(waitpgid(group, WaitOptions::NOHANG), Ok(Some(_))) {}
     test_kill_process_group(group).is_ok() && !consists_of_zombies(group)
 }
 

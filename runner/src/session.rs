@@ -3,6 +3,7 @@
 //! so that the daemon can tell a lost job from a running one.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,17 +12,18 @@ use client::{Backoff, Client, Error as ClientError, PollAnswer, Secret};
 use model::{CHECKOUT, error_chain};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 use wire::{ErrorCode, Hello, JobAssigned, Message, Poll};
 
 use crate::clock;
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, ConfigurationError};
 use crate::conflict::Conflict;
 use crate::contact::Contact;
 use crate::environment::HostEnvironment;
 use crate::escaped;
 use crate::instance::{Instance, InstanceError};
+use crate::jobs_thread::JobsThread;
 use crate::limits;
 use crate::options::Options;
 use crate::polls::Polls;
@@ -29,7 +31,7 @@ use crate::shutdown::{Shutdown, Urgency};
 use crate::source_cache::SourceCache;
 use crate::stop::{Stop, StopSignal};
 use crate::workdir::{self, Workdir, WorkdirError};
-use crate::worker::{Shared, work};
+use crate::worker::{Shared, Worked, work};
 
 /// How a user can stop the runner without waiting for its jobs.
 const HOW_TO_FORCE: &str = "a second signal cancels them, a third waits for nothing";
@@ -43,6 +45,8 @@ pub struct Setup {
     pub folder: PathBuf,
     /// What steps may inherit.
     pub environment: HostEnvironment,
+    /// The program through which steps start, which calls [`crate::before_main`]: [`crate::OWN_PROGRAM`].
+    pub launcher: PathBuf,
     /// Durations.
     pub options: Options,
 }
@@ -67,6 +71,9 @@ pub enum SessionError {
     /// The working directory cannot be used.
     #[error(transparent)]
     Workdir(#[from] WorkdirError),
+    /// The thread of the jobs cannot be started.
+    #[error("cannot start the thread of the jobs")]
+    Thread(#[source] io::Error),
 }
 
 impl SessionError {
@@ -76,7 +83,7 @@ impl SessionError {
             Self::Unknown { source, .. } => source
                 .problem()
                 .is_some_and(|problem| problem.code == ErrorCode::Unauthorized),
-            Self::Client(_) | Self::Instance(_) | Self::Workdir(_) => false,
+            Self::Client(_) | Self::Instance(_) | Self::Workdir(_) | Self::Thread(_) => false,
         }
     }
 }
@@ -95,7 +102,9 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
     escaped::end(workdir.jobs(), Instant::now() + setup.options.grace).await;
     workdir.clear();
     workdir::remove_leftovers(&setup.folder.join("spool"));
-    let client = anonymous.with_token(Secret::new(configuration.token.clone()));
+    // Connections of its own: those of the jobs wait when the jobs do.
+    let client = Client::trusting(&url, None, ca_file).map_err(SessionError::Client)?;
+    let client = client.with_token(Secret::new(configuration.token.clone()));
     let sources = SourceCache::open(setup.folder.join("sources"), setup.options.source_cache);
     let contact = Contact::new(setup.options.silence);
     let shared = Shared {
@@ -105,6 +114,8 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         folder: setup.folder,
         workdir,
         environment: setup.environment.with_ca_file(ca_file),
+        launcher: setup.launcher,
+        urgency: shutdown.clone(),
         options: setup.options,
         contact,
     };
@@ -114,8 +125,12 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         instance,
         shared: Arc::new(shared),
         held: BTreeMap::new(),
+        thread: JobsThread::start().map_err(SessionError::Thread)?,
         workers: JoinSet::new(),
         jobs_of_workers: BTreeMap::new(),
+        resting: JoinSet::new(),
+        rests: Backoff::new(setup.options.first_rest, limits::LONGEST_REST),
+        saving: JoinSet::new(),
         polls: Polls::new(clock::since_boot()),
         outdated: true,
         backoff: limits::backoff(),
@@ -141,8 +156,14 @@ struct Session {
     instance: Instance,
     shared: Arc<Shared>,
     held: BTreeMap<Uuid, Held>,
-    workers: JoinSet<()>,
+    thread: JobsThread,
+    workers: JoinSet<Worked>,
     jobs_of_workers: BTreeMap<Id, Uuid>,
+    /// Has a task while this machine cannot set up jobs; it ends when a try has succeeded.
+    resting: JoinSet<()>,
+    rests: Backoff,
+    /// A renewed token on its way to the disk.
+    saving: JoinSet<Result<Configuration, ConfigurationError>>,
     polls: Polls,
     /// The newest poll does not list the jobs held now, or no poll is in flight.
     outdated: bool,
@@ -156,7 +177,9 @@ struct Session {
 /// All that can wake the session.
 enum Wake {
     Answer(bool, Result<PollAnswer, ClientError>),
-    WorkerEnded(Result<(Id, ()), JoinError>),
+    WorkerEnded(Result<(Id, Worked), JoinError>),
+    Rested,
+    Saved(Result<Result<Configuration, ConfigurationError>, JoinError>),
     Shutdown(Urgency),
     PollDue,
     GiveUp,
@@ -231,6 +254,8 @@ impl Session {
         tokio::select! {
             (newest, answer) = self.polls.answer() => Wake::Answer(newest, answer),
             Some(ended) = self.workers.join_next_with_id() => Wake::WorkerEnded(ended),
+            Some(_) = self.resting.join_next() => Wake::Rested,
+            Some(saved) = self.saving.join_next() => Wake::Saved(saved),
             urgency = self.shutdown.changed() => Wake::Shutdown(urgency),
             () = sleep_until(poll_after), if is_due => Wake::PollDue,
             () = give_up => Wake::GiveUp,
@@ -259,6 +284,11 @@ impl Session {
                 self.start_waiting_workers();
             }
             Wake::WorkerEnded(ended) => self.release(ended),
+            Wake::Rested => {
+                tracing::info!("jobs can be set up again");
+                self.outdated = true;
+            }
+            Wake::Saved(saved) => self.use_saved(saved),
             Wake::Shutdown(urgency) => self.on_urgency(urgency),
             Wake::PollDue => {}
             Wake::GiveUp => self.abandon(),
@@ -283,8 +313,8 @@ impl Session {
 
     fn poll(&self) -> Poll {
         let capacity = match self.urgency() {
-            Urgency::None => self.configuration.capacity,
-            Urgency::Drain | Urgency::Cancel | Urgency::Abandon => 0,
+            Urgency::None if self.resting.is_empty() => self.configuration.capacity,
+            Urgency::None | Urgency::Drain | Urgency::Cancel | Urgency::Abandon => 0,
         };
         Poll {
             instance: self.instance.id(),
@@ -315,25 +345,38 @@ impl Session {
     /// Stores a token and then uses it, so that a restart never begins with an older one. If it cannot be stored, the old
     /// token stays in use, and the daemon offers a new one again.
     fn renew(&mut self, token: Secret) {
+        if !self.saving.is_empty() {
+            return;
+        }
         let renewed = Configuration {
             token: token.expose().to_owned(),
             ..self.configuration.clone()
         };
-        match renewed.save(&self.shared.folder) {
-            Ok(()) => {
-                self.configuration = renewed;
+        let folder = self.shared.folder.clone();
+        self.saving
+            .spawn_blocking(move || renewed.save(&folder).map(|()| renewed));
+    }
+
+    fn use_saved(&mut self, saved: Result<Result<Configuration, ConfigurationError>, JoinError>) {
+        let error = match saved {
+            Ok(Ok(renewed)) => {
+                let token = Secret::new(renewed.token.clone());
                 self.client = self.client.with_token(token);
+                self.configuration = renewed;
+                return;
             }
-            Err(error) => {
-                let error = error_chain(&error);
-                tracing::error!(error, "cannot keep the renewed session token");
-            }
-        }
+            Ok(Err(error)) => error_chain(&error),
+            Err(error) => error.to_string(),
+        };
+        tracing::error!(error, "cannot keep the renewed session token");
     }
 
     fn hold(&mut self, offer: JobAssigned) {
-        // A runner that is ending lets the offer lapse. A job that is held already was offered before.
-        if self.urgency() >= Urgency::Drain || self.held.contains_key(&offer.id) {
+        // A runner that is ending, or cannot set up jobs, lets the offer lapse. A job that is held already was offered before.
+        if self.urgency() >= Urgency::Drain
+            || !self.resting.is_empty()
+            || self.held.contains_key(&offer.id)
+        {
             return;
         }
         let held = Held {
@@ -351,15 +394,22 @@ impl Session {
                 .take_if(|(_, first_poll)| self.polls.all_know(*first_poll))
             {
                 let worker = work(Arc::clone(&self.shared), offer, held.stop.clone());
-                let id = self.workers.spawn(worker).id();
+                let id = self.workers.spawn_on(worker, &self.thread.runtime).id();
                 self.jobs_of_workers.insert(id, *job);
             }
         }
     }
 
-    fn release(&mut self, ended: Result<(Id, ()), JoinError>) {
+    fn release(&mut self, ended: Result<(Id, Worked), JoinError>) {
         let id = match ended {
-            Ok((id, ())) => id,
+            Ok((id, worked)) => {
+                match worked {
+                    Worked::Done => self.rests.succeeded(),
+                    Worked::Lapsed => {}
+                    Worked::CannotSetUp(error) => self.rest(&error),
+                }
+                id
+            }
             Err(error) => {
                 tracing::error!(%error, "a worker panicked");
                 error.id()
@@ -369,6 +419,32 @@ impl Session {
             self.held.remove(&job);
             self.outdated = true;
         }
+    }
+
+    /// Asks for no jobs until one could be set up. Offers that wait lapse, and other runners get those jobs.
+    fn rest(&mut self, error: &io::Error) {
+        if !self.resting.is_empty() {
+            return;
+        }
+        let mut pause = self.rests.failed();
+        tracing::error!(
+            %error,
+            ?pause,
+            "this machine cannot set up jobs: asking for none, and trying again"
+        );
+        let (shared, mut rests) = (Arc::clone(&self.shared), self.rests.clone());
+        let try_again = async move {
+            loop {
+                sleep(pause).await;
+                let Err(error) = shared.try_set_up() else {
+                    return;
+                };
+                pause = rests.failed();
+                tracing::warn!(%error, ?pause, "this machine still cannot set up jobs");
+            }
+        };
+        self.resting.spawn_on(try_again, &self.thread.runtime);
+        self.held.retain(|_, held| held.waiting.is_none());
     }
 
     fn on_urgency(&mut self, urgency: Urgency) {

@@ -65,6 +65,18 @@ impl Shutdown {
     }
 }
 
+/// Waits until the runner has to end so urgently. Waits forever once the sender is gone.
+pub(crate) async fn reaches(urgency: &watch::Receiver<Urgency>, wanted: Urgency) {
+    let mut urgency = urgency.clone();
+    if urgency
+        .wait_for(|urgency| *urgency >= wanted)
+        .await
+        .is_err()
+    {
+        std::future::pending().await
+    }
+}
+
 /// Follows SIGTERM and SIGINT: each makes the end more urgent. Must be called inside a runtime. When it returns, the
 /// handlers are set.
 ///

@@ -22,6 +22,7 @@ use crate::output::LineSplitter;
 use crate::process_group::{Exit, Invocation, Output, ProcessGroup, find_program};
 use crate::spool::SpoolError;
 use crate::stop::{Stop, StopSignal};
+use crate::workdir::is_of_machine;
 
 /// The shells of a step without `shell`; the first that is installed is used.
 const DEFAULT_SHELLS: [&[&str]; 2] = [
@@ -32,6 +33,8 @@ const DEFAULT_SHELLS: [&[&str]; 2] = [
 /// One script and what it needs.
 #[derive(Debug)]
 pub(crate) struct Script<'a> {
+    /// The program through which it starts.
+    pub(crate) launcher: &'a Path,
     /// The step's position.
     pub(crate) step: u32,
     /// The script after its templates were replaced.
@@ -61,6 +64,20 @@ pub(crate) enum StepEnd {
     Stopped,
     /// It could not be started or watched.
     Broken(String),
+    /// This machine lacks what its start needs.
+    NotSetUp(String),
+}
+
+impl StepEnd {
+    /// The end of a step that could not start because of this error.
+    pub(crate) fn not_started(what: &str, error: &io::Error) -> Self {
+        let message = format!("cannot {what}: {error}");
+        if is_of_machine(error) {
+            Self::NotSetUp(message)
+        } else {
+            Self::Broken(message)
+        }
+    }
 }
 
 /// Runs a script to its end. Afterwards nothing of its process group is left.
@@ -70,9 +87,23 @@ pub(crate) async fn run(
     log: &JobLog,
     stop: &StopSignal,
 ) -> StepEnd {
+    loop {
+        if let Some(end) = try_once(script, environment, log, stop).await {
+            return end;
+        }
+    }
+}
+
+/// `None` if nothing of the script has run, and it can start again.
+async fn try_once(
+    script: &Script<'_>,
+    environment: &Environment,
+    log: &JobLog,
+    stop: &StopSignal,
+) -> Option<StepEnd> {
     let (group, output, _file) = match start(script, environment) {
         Ok(started) => started,
-        Err(reason) => return StepEnd::Broken(reason),
+        Err(end) => return Some(end),
     };
     let (ended, finish) = oneshot::channel();
     let supervise = async {
@@ -87,11 +118,18 @@ pub(crate) async fn run(
     );
     match copied {
         Ok(()) => end,
-        Err(error) => StepEnd::Broken(format!("cannot read the script's output: {error}")),
+        Err(error) => {
+            let message = format!("cannot read the script's output: {error}");
+            Some(StepEnd::Broken(message))
+        }
     }
 }
 
-async fn supervise(mut group: ProcessGroup, script: &Script<'_>, stop: &StopSignal) -> StepEnd {
+async fn supervise(
+    mut group: ProcessGroup,
+    script: &Script<'_>,
+    stop: &StopSignal,
+) -> Option<StepEnd> {
     let time_is_up = async {
         match script.timeout {
             Some(timeout) => {
@@ -111,11 +149,11 @@ async fn supervise(mut group: ProcessGroup, script: &Script<'_>, stop: &StopSign
     let end = tokio::select! {
         biased;
         exit = group.exited() => match exit {
-            Ok(exit) => StepEnd::Exited(exit),
-            Err(error) => StepEnd::Broken(format!("cannot wait for the script: {error}")),
+            Ok(exit) => exit.map(StepEnd::Exited),
+            Err(error) => Some(StepEnd::Broken(error.to_string())),
         },
-        () = has_to_stop => StepEnd::Stopped,
-        timeout = time_is_up => StepEnd::TimedOut(timeout),
+        () = has_to_stop => Some(StepEnd::Stopped),
+        timeout = time_is_up => Some(StepEnd::TimedOut(timeout)),
     };
     group.end(script.grace).await;
     end
@@ -148,23 +186,25 @@ impl Drop for ScriptFile<'_> {
 fn start<'a>(
     script: &'a Script<'_>,
     environment: &Environment,
-) -> Result<(ProcessGroup, Output, ScriptFile<'a>), String> {
-    let entries = environment.entries().map_err(|error| error.to_string())?;
-    let (program, words) = find_shell(script, environment)?;
+) -> Result<(ProcessGroup, Output, ScriptFile<'a>), StepEnd> {
+    let entries = environment.entries();
+    let entries = entries.map_err(|error| StepEnd::Broken(error.to_string()))?;
+    let (program, words) = find_shell(script, environment).map_err(StepEnd::Broken)?;
     let file = ScriptFile::write(&script.path, script.text)
-        .map_err(|error| format!("cannot write the script file: {error}"))?;
+        .map_err(|error| StepEnd::not_started("write the script file", &error))?;
     let arguments: Vec<OsString> = words
         .into_iter()
         .map(OsString::from)
         .chain([script.path.clone().into_os_string()])
         .collect();
     let (group, output) = ProcessGroup::spawn(&Invocation {
+        launcher: script.launcher,
         program: &program,
         arguments: &arguments,
         environment: &entries,
         folder: script.folder,
     })
-    .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+    .map_err(|error| StepEnd::not_started(&format!("start {}", program.display()), &error))?;
     Ok((group, output, file))
 }
 

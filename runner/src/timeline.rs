@@ -57,6 +57,17 @@ impl Timeline {
         });
     }
 
+    /// Waits until the script of a step runs, or until none does.
+    pub(crate) async fn step_runs(&self, wanted: bool) {
+        let mut report = self.report.subscribe();
+        let is_reached = |report: &wire::Timeline| {
+            let mut steps = report.steps.iter();
+            steps.any(|step| step.status == StepStatus::Running) == wanted
+        };
+        // `self` holds the sender, so the wait does not fail.
+        let _ = report.wait_for(is_reached).await;
+    }
+
     /// All steps so far.
     pub(crate) fn steps(&self) -> Vec<Step> {
         self.report.borrow().steps.clone()

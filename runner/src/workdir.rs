@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use crate::lock;
+use crate::{limits, lock};
 
 /// The lock file.
 const LOCK: &str = ".everscan-runner.lock";
@@ -115,6 +115,38 @@ impl Workdir {
 /// An I/O error.
 pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Whether an error says that this machine lacks something, whatever a job does.
+pub(crate) fn is_of_machine(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(
+        Errno::from_io_error(error),
+        Some(
+            Errno::AGAIN
+                | Errno::DQUOT
+                | Errno::IO
+                | Errno::MFILE
+                | Errno::NFILE
+                | Errno::NOMEM
+                | Errno::NOSPC
+                | Errno::ROFS
+        )
+    )
+}
+
+/// Tries whether this machine has what a job needs: room on the disk of that file, and open files.
+///
+/// # Errors
+/// An I/O error.
+pub(crate) fn try_file(path: &Path) -> io::Result<()> {
+    let tried = make_private_file(path).and_then(|mut file| {
+        file.write_all(&[0; limits::TRIED_BYTES])?;
+        let further = (1..limits::JOB_FILES).map(|_| file.try_clone());
+        further.collect::<io::Result<Vec<File>>>().map(drop)
+    });
+    remove(path);
+    tried
 }
 
 /// Makes a file that only this user can open, in place of whatever a step has put there.
@@ -232,6 +264,21 @@ mod tests {
         let made = workdir.make_job_folder(job).unwrap();
         let mode = std::fs::metadata(&made).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[test]
+    fn what_a_machine_lacks_differs_from_what_a_job_does() {
+        use rustix::io::Errno;
+        for errno in [Errno::MFILE, Errno::NOSPC, Errno::AGAIN] {
+            assert!(is_of_machine(&errno.into()), "{errno}");
+        }
+        for errno in [Errno::NOENT, Errno::TOOBIG, Errno::EXIST, Errno::ACCESS] {
+            assert!(!is_of_machine(&errno.into()), "{errno}");
+        }
+        let folder = TempDir::new().unwrap();
+        try_file(&folder.path().join("try")).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(try_file(&folder.path().join("missing/try")).is_err());
     }
 
     #[test]

@@ -2,15 +2,18 @@
 //! may be away at any time: the worker repeats each request until it is answered, while the steps continue.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use client::{ArtifactUpload, Client};
 use model::{Masker, error_chain};
+use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
+use uuid::Uuid;
 use wire::{
     ArtifactPhase, Assignment, CompleteJob, JobFailure, JobState, LeftOut, LeftOutFile,
     ScanArtifact,
@@ -28,12 +31,16 @@ use crate::limits;
 use crate::link::{Link, Verdict};
 use crate::log_shipper::LogShipper;
 use crate::options::Options;
+use crate::shutdown::{self, Urgency};
 use crate::source_cache::SourceCache;
 use crate::spool;
 use crate::step_outputs::JobOutputs;
 use crate::stop::{Stop, StopSignal, Uploads};
 use crate::timeline::{self, Timeline};
 use crate::workdir::{self, Workdir};
+
+/// The file in the runner's folder that shows that a spool could be written.
+const TRIED: &str = "try";
 
 /// The outcome of a job that the daemon had already closed.
 const ALREADY_OVER: &str = "already over";
@@ -49,29 +56,62 @@ pub(crate) struct Shared {
     /// What steps see as `SERVICE_URL`.
     pub(crate) url: String,
     /// The runner's own folder.
-    pub(crate) folder: std::path::PathBuf,
+    pub(crate) folder: PathBuf,
     /// Where jobs work.
     pub(crate) workdir: Workdir,
     /// Files of repositories, for further jobs.
     pub(crate) sources: SourceCache,
     /// What steps may inherit.
     pub(crate) environment: HostEnvironment,
+    /// The program through which steps start.
+    pub(crate) launcher: PathBuf,
+    /// How urgently the runner has to end.
+    pub(crate) urgency: watch::Receiver<Urgency>,
     /// Durations.
     pub(crate) options: Options,
     /// Records every answer of the daemon.
     pub(crate) contact: Contact,
 }
 
-/// Claims and executes the offered job, until it is over or has to stop. Leaves nothing behind.
-pub(crate) async fn work(shared: Arc<Shared>, offer: wire::JobAssigned, stop: StopSignal) {
+/// What became of an offer.
+#[derive(Debug)]
+pub(crate) enum Worked {
+    /// The job was executed, and this machine had what it needed.
+    Done,
+    /// Another runner has the job, or it was over.
+    Lapsed,
+    /// This machine cannot set up jobs.
+    CannotSetUp(io::Error),
+}
+
+/// Claims and executes the offered job, until it is over or has to stop. Leaves nothing behind. A job that cannot be set up
+/// is not claimed, so the daemon offers it again, and another runner may take it.
+pub(crate) async fn work(
+    shared: Arc<Shared>,
+    offer: wire::JobAssigned,
+    stop: StopSignal,
+) -> Worked {
     let link = Link {
         client: shared.client.with_token(client::Secret::new(offer.token)),
         job: offer.id,
         stop,
         contact: shared.contact.clone(),
+        progress: Contact::new(shared.options.silence),
     };
-    let Some(assignment) = claim(&link).await else {
-        return;
+    let folder = match shared.set_up(link.job) {
+        Ok(folder) => folder,
+        Err(error) => return Worked::CannotSetUp(error),
+    };
+    let claimed = tokio::select! {
+        claimed = claim(&link) => claimed,
+        () = shared.is_alone(&link, None) => {
+            tracing::error!(job = %link.job, "the daemon does not say whether the job was claimed");
+            None
+        }
+    };
+    let Some(assignment) = claimed else {
+        workdir::remove(&folder);
+        return Worked::Lapsed;
     };
     tracing::info!(job = %link.job, scan = assignment.scan, "job started");
     let masker = masker(&assignment, &shared.environment).await;
@@ -86,43 +126,78 @@ pub(crate) async fn work(shared: Arc<Shared>, offer: wire::JobAssigned, stop: St
         timeline: Timeline::new(mask),
         outputs: JobOutputs::default(),
         left_out: Mutex::default(),
+        lacking: OnceLock::new(),
         masker,
         shared: &shared,
         link,
         assignment,
     };
-    let outcome = worker.run().await;
-    worker.clean_up().await;
+    let outcome = tokio::select! {
+        outcome = worker.run() => outcome,
+        () = shared.is_alone(&worker.link, Some(&worker.timeline)) => worker.give_up().await,
+    };
+    worker.clean_up(&folder).await;
     tracing::info!(job = %worker.link.job, outcome, "job ended");
+    match worker.lacking.into_inner() {
+        Some(message) => Worked::CannotSetUp(io::Error::other(message)),
+        None => Worked::Done,
+    }
+}
+
+impl Shared {
+    /// Makes the folder of a job, if there is what a job needs.
+    fn set_up(&self, job: Uuid) -> io::Result<PathBuf> {
+        let folder = self.workdir.make_job_folder(job)?;
+        // The spool is in the runner's folder, which may be on another disk.
+        let tried = workdir::try_file(&self.workdir.pack_path(job))
+            .and_then(|()| workdir::try_file(&self.folder.join(TRIED)));
+        if tried.is_err() {
+            workdir::remove(&folder);
+        }
+        tried.map(|()| folder)
+    }
+
+    /// Whether a job could be set up now.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn try_set_up(&self) -> io::Result<()> {
+        self.set_up(Uuid::nil())
+            .map(|folder| workdir::remove(&folder))
+    }
+
+    /// Waits until the runner ends, no step of the job runs, and the job does not get on for want of the daemon.
+    async fn is_alone(&self, link: &Link, timeline: Option<&Timeline>) {
+        shutdown::reaches(&self.urgency, Urgency::Drain).await;
+        let Some(timeline) = timeline else {
+            return link.progress.silent(self.options.stopped_silence).await;
+        };
+        loop {
+            timeline.step_runs(false).await;
+            tokio::select! {
+                () = link.progress.silent(self.options.stopped_silence) => return,
+                () = timeline.step_runs(true) => {}
+            }
+        }
+    }
 }
 
 /// Claims the job. `None` if another runner has it, or it is over, or it was cancelled meanwhile.
 async fn claim(link: &Link) -> Option<Assignment> {
     let mut backoff = limits::backoff();
     loop {
-        let attempt = async {
-            match link.judge(link.client.resolve(link.job).await) {
-                Ok(assignment) => Some(assignment),
-                Err(failure) => {
-                    if failure.verdict == Verdict::Again {
-                        link.pause(&mut backoff, &failure).await;
-                    } else {
-                        let reason = error_chain(&failure.error);
-                        tracing::debug!(job = %link.job, reason, "offer lapsed");
-                        link.stop.request(Stop::JobOver);
-                    }
-                    None
-                }
-            }
+        // No stop interrupts the request: a job that it claims must be completed.
+        let failure = match link.judge(link.client.resolve(link.job).await) {
+            Ok(assignment) => return Some(assignment),
+            Err(failure) => failure,
         };
+        if failure.verdict != Verdict::Again {
+            let reason = error_chain(&failure.error);
+            tracing::debug!(job = %link.job, reason, "offer lapsed");
+            return None;
+        }
         tokio::select! {
-            // First the answer to the claim, then a stop: a job that was claimed must be completed.
-            biased;
-            assignment = attempt => match assignment {
-                Some(assignment) => return Some(assignment),
-                None if link.stop.reason().is_some() => return None,
-                None => {}
-            },
+            () = link.pause(&mut backoff, &failure) => {}
             _ = link.stop.requested() => return None,
         }
     }
@@ -138,6 +213,8 @@ struct Worker<'a> {
     outputs: JobOutputs,
     /// What is not in the artifacts that are stored, without secrets.
     left_out: Mutex<BTreeMap<String, LeftOut>>,
+    /// What this machine lacked, if a step could not start for that.
+    lacking: OnceLock<String>,
     /// Hides the job's secrets. If it is an error, nothing of the job runs.
     masker: Result<Masker, String>,
 }
@@ -189,15 +266,7 @@ impl Worker<'_> {
 
     /// Runs the steps and uploads the artifacts. Returns what failed the job, other than a step.
     async fn execute(&self, masker: &Masker) -> Option<JobFailure> {
-        let job = self.assignment.job_id;
-        let made = self.shared.workdir.make_job_folder(job);
-        let folder = match made {
-            Ok(folder) => folder,
-            Err(error) => {
-                let message = format!("cannot make the job's folder: {error}");
-                return Some(JobFailure::SetupFailed(message));
-            }
-        };
+        let folder = self.shared.workdir.job_folder(self.link.job);
         if let Some(checkout) = &self.assignment.checkout {
             let brought = checkout::bring(&self.shared.sources, &self.link, checkout, &folder);
             match brought.await {
@@ -215,6 +284,7 @@ impl Worker<'_> {
             Err(error) => return Some(JobFailure::SetupFailed(error_chain(&error))),
         };
         let execution = Execution {
+            launcher: &self.shared.launcher,
             assignment: &self.assignment,
             evaluation: &evaluation,
             workdir: &self.shared.workdir,
@@ -223,6 +293,7 @@ impl Worker<'_> {
             timeline: &self.timeline,
             masker,
             outputs: &self.outputs,
+            lacking: &self.lacking,
             stop: &self.link.stop,
             options: self.shared.options,
         };
@@ -378,6 +449,7 @@ impl Worker<'_> {
         loop {
             let mut progress = self.progress(artifact, ArtifactPhase::Uploading);
             let size = packed.size;
+            let moved = self.link.progress.clone();
             let file = packed
                 .file
                 .try_clone()
@@ -387,7 +459,10 @@ impl Worker<'_> {
                 content_digest: &packed.content_digest,
                 file,
                 size,
-                sent: Box::new(move |bytes| progress.note(bytes, size)),
+                sent: Box::new(move |bytes| {
+                    moved.heard();
+                    progress.note(bytes, size);
+                }),
             };
             let request = self.link.client.upload_artifact(self.link.job, upload);
             match self.link.judge(request.await) {
@@ -435,13 +510,14 @@ impl Worker<'_> {
         let zip = self.shared.workdir.pack_path(self.link.job);
         let folder = folder.to_owned();
         let (paths, strict) = (artifact.paths.clone(), artifact.strict);
-        let stop = self.link.stop.clone();
+        let (stop, moved) = (self.link.stop.clone(), self.link.progress.clone());
         let mut progress = self.progress(artifact, ArtifactPhase::Packing);
         let packing = spawn_blocking(move || {
             let file = workdir::make_private_file(&zip).map_err(ArtifactError::Write)?;
             // The open file is enough. Without a name it goes when the process ends.
             std::fs::remove_file(&zip).map_err(ArtifactError::Write)?;
             pack(&folder, &paths, strict, file, |bytes, of| {
+                moved.heard();
                 progress.note(bytes, of);
                 !stop.ends(uploads)
             })
@@ -515,9 +591,21 @@ impl Worker<'_> {
         }
     }
 
-    async fn clean_up(&self) {
+    /// Ends what is left of a job whose end the daemon does not take.
+    async fn give_up(&self) -> &'static str {
+        self.link.stop.stop_reporting();
+        let kill_at = Instant::now() + self.shared.options.grace;
+        escaped::end(BTreeSet::from([self.link.job]), kill_at).await;
+        tracing::error!(
+            job = %self.link.job,
+            "the daemon does not answer, and the runner stops: it is not reported how the job ended"
+        );
+        NOT_REPORTED
+    }
+
+    async fn clean_up(&self, folder: &Path) {
         self.log.remove();
-        let folder = self.shared.workdir.job_folder(self.link.job);
+        let folder = folder.to_owned();
         if spawn_blocking(move || workdir::remove(&folder))
             .await
             .is_err()

@@ -39,6 +39,7 @@ mod news;
 mod outputs;
 mod power_cuts;
 mod private_source;
+mod process_one;
 mod promises;
 mod pulled_away;
 mod recon;

@@ -352,7 +352,7 @@ fn one_that_was_killed_at_work_says_why_its_successor_waits() {
     std::fs::create_dir_all(folder.join("workflows")).unwrap();
     let gate = world.path("gate");
     let slow = format!(
-        "scans:\n  slow:\n    on: {{ dispatch: {{}} }}\n    steps:\n      - run: while [ ! -e {} ]; do sleep 0.02; done\n",
+        "scans:\n  slow:\n    on: {{ dispatch: {{}} }}\n    steps:\n      - run: echo begun; while [ ! -e {} ]; do sleep 0.02; done\n",
         gate.display()
     );
     std::fs::write(folder.join("workflows/slow.yaml"), slow).unwrap();
@@ -360,8 +360,8 @@ fn one_that_was_killed_at_work_says_why_its_successor_waits() {
     up.line("slow: revision 1 is active");
     let job = up.everscan(&world, &["scan", "dispatch", "slow", "slow"]);
     crate::support::eventually("the step", || {
-        up.everscan(&world, &["job", "show", "-j", job.trim()])
-            .contains("running")
+        up.everscan(&world, &["job", "logs", "-j", job.trim()])
+            .contains("begun")
     });
     drop(up);
     std::fs::write(&gate, "").unwrap();

@@ -7,8 +7,8 @@ use std::path::Path;
 use client::Client;
 use model::{RunnerId, TokenHash};
 use runner::{
-    Configuration, ConfigurationError, HostEnvironment, Options, RegisteredAs, SessionError, Setup,
-    Urgency, folder_of,
+    Configuration, ConfigurationError, HostEnvironment, OWN_PROGRAM, Options, RegisteredAs,
+    SessionError, Setup, Urgency, folder_of,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -53,6 +53,7 @@ impl LocalRunner {
             configuration,
             folder,
             environment: environment(&home.bin(), step_token),
+            launcher: OWN_PROGRAM.into(),
             options: Options::default(),
         };
         let (urgency, watched) = watch::channel(Urgency::None);

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
+use clap::builder::BoolishValueParser;
 use client::Client;
+use model::error_chain;
 use wire::RegisterRunner;
 
 use super::new_folders::NewFolders;
@@ -29,21 +31,28 @@ pub(super) struct Configure {
     /// Where jobs work [default: a folder beside the configuration].
     #[arg(long, value_name = "DIR", env = "SERVICE_WORKDIR")]
     workdir: Option<PathBuf>,
-    /// What the runner offers to `runs_on`, separated by commas.
+    /// What the runner offers to `runs_on`, separated by commas; '' for none.
     #[arg(long, value_delimiter = ',', env = "SERVICE_LABELS")]
-    labels: Vec<String>,
+    labels: Option<Vec<String>>,
     /// Take only jobs of scans whose `runs_on` names one of the labels.
-    #[arg(long, requires = "labels", env = "SERVICE_EXCLUSIVE")]
-    exclusive: bool,
-    /// How many jobs run at once.
     #[arg(
         long,
-        default_value_t = 1,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new(),
+        env = "SERVICE_EXCLUSIVE"
+    )]
+    exclusive: Option<bool>,
+    /// How many jobs run at once [default: 1].
+    #[arg(
+        long,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::CAPACITY)),
         env = "SERVICE_CAPACITY"
     )]
-    capacity: u32,
-    /// Take the place of a runner of the same name.
+    capacity: Option<u32>,
+    /// Take the place of a runner of the same name. What is not given stays as that runner was configured here.
     #[arg(long, env = "SERVICE_REPLACE")]
     replace: bool,
 }
@@ -60,19 +69,50 @@ impl Configure {
                 Failure::HostName(error)
             }
         })?;
-        if !self.replace && is_configured(&home, &name)? {
-            return Err(Failure::ConfiguredAlready { name });
-        }
-        let workdir = self.workdir.unwrap_or_else(|| folder.join("work"));
+        let before = match Configuration::load(&home, &name) {
+            Err(ConfigurationError::Missing { .. }) => None,
+            Ok(_) | Err(ConfigurationError::Content { .. } | ConfigurationError::Format { .. })
+                if !self.replace =>
+            {
+                return Err(Failure::ConfiguredAlready { name });
+            }
+            Ok(before) => Some(before),
+            Err(
+                error @ (ConfigurationError::Content { .. } | ConfigurationError::Format { .. }),
+            ) => {
+                let error = error_chain(&error);
+                tracing::warn!(error, "nothing of the old configuration is kept");
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let labels = self.labels.map(|mut labels| {
+            labels.retain(|label| !label.is_empty());
+            labels
+        });
+        let before = before.as_ref();
+        let workdir = self
+            .workdir
+            .or_else(|| Some(before?.workdir.clone()))
+            .unwrap_or_else(|| folder.join("work"));
+        let ca_file = self.ca_file.or_else(|| before?.ca_file.clone());
         // Made now, so that an error shows before the token is used up. After a failure the inner folder is removed first.
         let new_folder = make_folder(&folder)?;
         let new_workdir = make_folder(&workdir)?;
         let asked = RegisteredAs {
             workdir: absolute(&workdir)?,
-            ca_file: self.ca_file.as_deref().map(absolute).transpose()?,
-            labels: self.labels,
-            exclusive: self.exclusive,
-            capacity: self.capacity,
+            ca_file: ca_file.as_deref().map(absolute).transpose()?,
+            labels: labels
+                .or_else(|| Some(before?.labels.clone()))
+                .unwrap_or_default(),
+            exclusive: self
+                .exclusive
+                .or_else(|| Some(before?.exclusive))
+                .unwrap_or_default(),
+            capacity: self
+                .capacity
+                .or_else(|| Some(before?.capacity))
+                .unwrap_or(1),
             name,
         };
         let token = registration_token(self.registration_token_file.as_deref())?;
@@ -101,20 +141,13 @@ impl Configure {
         };
         tracing::info!(
             name = configuration.name,
+            labels = configuration.labels.join(","),
+            exclusive = configuration.exclusive,
+            capacity = configuration.capacity,
             folder = %folder.display(),
             "registered; start it with `everscan-runner run{name}`"
         );
         Ok(())
-    }
-}
-
-fn is_configured(home: &Path, name: &str) -> Result<bool, Failure> {
-    match Configuration::load(home, name) {
-        Ok(_) | Err(ConfigurationError::Content { .. } | ConfigurationError::Format { .. }) => {
-            Ok(true)
-        }
-        Err(ConfigurationError::Missing { .. }) => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }
 

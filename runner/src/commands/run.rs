@@ -4,6 +4,7 @@ use workflow::{SizeError, parse_size};
 
 use super::{Failure, home, host_environment, runner_name, runtime};
 use crate::configuration::{Configuration, folder_of};
+use crate::launcher::OWN_PROGRAM;
 use crate::options::Options;
 use crate::session::{Setup, serve};
 use crate::shutdown;
@@ -36,6 +37,7 @@ impl Run {
             configuration: Configuration::load(&home, &name)?,
             folder: folder_of(&home, &name)?,
             environment: host_environment(),
+            launcher: OWN_PROGRAM.into(),
             options: Options {
                 source_cache: self.source_cache_size,
                 ..Options::default()

@@ -61,6 +61,7 @@ fn only_named_variables_come_from_the_runner() {
     assert_eq!(
         names(&environment),
         [
+            "GIT_TERMINAL_PROMPT",
             "LC_TIME",
             "PATH",
             "PROXY",
@@ -76,6 +77,16 @@ fn only_named_variables_come_from_the_runner() {
     let value = |name: &str| environment.0[OsStr::new(name)].to_str().unwrap().to_owned();
     assert_eq!(value("SERVICE_JOB_ID"), Uuid::from_u128(1).to_string());
     assert_eq!(value("SERVICE_URL"), "http://d");
+}
+
+#[test]
+fn git_does_not_ask_unless_it_is_allowed_to() {
+    let host = host(&[("GIT_TERMINAL_PROMPT", "1")]);
+    for (passed, expected) in [(&[][..], "0"), (&["GIT_TERMINAL_PROMPT"], "1")] {
+        let environment =
+            Environment::of_job(&host, &assignment(passed), "http://d", Path::new("/job"));
+        assert_eq!(environment.0[OsStr::new("GIT_TERMINAL_PROMPT")], expected);
+    }
 }
 
 #[test]

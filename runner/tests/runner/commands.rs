@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use runner::Configuration;
 use tempfile::TempDir;
 
 use crate::fake_daemon::FakeDaemon;
@@ -88,6 +89,34 @@ async fn empty_settings_are_none_and_flags_are_read_as_people_write_them() {
 }
 
 #[tokio::test]
+async fn a_replaced_runner_keeps_what_is_not_given_anew() {
+    let daemon = FakeDaemon::start().await;
+    let home = TempDir::new().unwrap();
+    let work = home.path().join("elsewhere");
+    let work = work.to_str().unwrap();
+    let register = async |further: &[&str]| {
+        let url = ["configure", "--name", "one", "--url", &daemon.url];
+        let mut configure = program(home.path(), &[&url, further].concat());
+        configure.env("SERVICE_REGISTRATION_TOKEN", "once");
+        let configured = output(configure).await;
+        assert!(configured.status.success(), "{}", talk(&configured));
+        let stored = Configuration::load(home.path(), "one").unwrap();
+        assert_eq!(stored.workdir.to_str(), Some(work));
+        let sent = daemon.state().registrations.pop().unwrap();
+        assert_eq!(sent.labels, stored.labels);
+        (sent.labels.join(","), sent.exclusive, sent.capacity)
+    };
+    let first = ["--labels", "backup,big", "--exclusive", "--capacity", "3"];
+    register(&[&first[..], &["--workdir", work]].concat()).await;
+    let kept = register(&["--replace"]).await;
+    assert_eq!(kept, ("backup,big".to_owned(), true, 3));
+    let anew = register(&["--replace", "--labels", "tape", "--capacity", "2"]).await;
+    assert_eq!(anew, ("tape".to_owned(), true, 2));
+    let none = register(&["--replace", "--labels", "", "--exclusive=no"]).await;
+    assert_eq!(none, (String::new(), false, 2));
+}
+
+#[tokio::test]
 async fn without_a_name_a_runner_is_called_as_its_host() {
     let daemon = FakeDaemon::start().await;
     let home = TempDir::new().unwrap();
@@ -157,6 +186,35 @@ async fn a_registered_runner_works_from_any_folder_until_it_is_told_to_end() {
         daemon.state().logs[&job.job_id][0].text,
         folder.to_str().unwrap()
     );
+}
+
+#[tokio::test]
+async fn steps_ignore_no_signal_that_the_runner_ignores() {
+    let daemon = FakeDaemon::start().await;
+    let home = TempDir::new().unwrap();
+    let url = ["configure", "--name", "one", "--url", &daemon.url];
+    let mut configure = program(home.path(), &url);
+    configure.env("SERVICE_REGISTRATION_TOKEN", "once");
+    assert!(output(configure).await.status.success());
+    let runner = program(home.path(), &["run", "--name", "one"]);
+    // As `nohup` does, and `&` in a script.
+    let mut ignoring = Command::new("sh");
+    ignoring
+        .args(["-c", "trap '' HUP INT QUIT USR1; exec \"$@\"", "sh"])
+        .arg(runner.get_program())
+        .args(runner.get_args())
+        .env("HOME", home.path())
+        .stderr(Stdio::null());
+    let mut process = ignoring.spawn().unwrap();
+    let job = job(&["grep SigIgn /proc/self/status"]);
+    daemon.offer(job.clone());
+    daemon.completion(job.job_id).await;
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let line = daemon.state().logs[&job.job_id][0].text.clone();
+    let ignored = u64::from_str_radix(line.trim_start_matches("SigIgn:\t"), 16).unwrap();
+    let signals = [1, 2, 3, 10].map(|number| ignored >> (number - 1) & 1);
+    assert_eq!(signals, [0; 4], "{line}");
 }
 
 #[tokio::test]

@@ -71,6 +71,7 @@ pub(crate) struct State {
     cancelled: BTreeSet<Uuid>,
     faults: Vec<(&'static str, Fault)>,
     away: Option<&'static str>,
+    held: Option<&'static str>,
     closed: BTreeSet<Uuid>,
     renewed_token: Option<String>,
     unknown_runner: bool,
@@ -141,13 +142,22 @@ impl FakeDaemon {
         self.change(|state| state.faults.push((route, fault)));
     }
 
-    /// Answers requests whose path ends in `route` with 503, until it [comes back](Self::come_back).
+    /// Answers requests whose path ends in `route` with 503, or all if it is empty, until it [comes back](Self::come_back).
     pub(crate) fn go_away(&self, route: &'static str) {
         self.change(|state| state.away = Some(route));
     }
 
     pub(crate) fn come_back(&self) {
         self.change(|state| state.away = None);
+    }
+
+    /// Does not answer requests whose path ends in `route`, until it [releases](Self::release) them.
+    pub(crate) fn hold(&self, route: &'static str) {
+        self.change(|state| state.held = Some(route));
+    }
+
+    pub(crate) fn release(&self) {
+        self.change(|state| state.held = None);
     }
 
     /// Ends a job and accepts no more reports about it, not even the end of its log.
@@ -229,9 +239,15 @@ impl FakeDaemon {
             let mut faults = state.faults.iter();
             match faults.position(|(route, _)| *route == last) {
                 Some(place) => Some(state.faults.remove(place).1),
-                None => (state.away == Some(last.as_str())).then_some(Fault::Unavailable),
+                None => state
+                    .away
+                    .filter(|route| route.is_empty() || *route == last)
+                    .map(|_| Fault::Unavailable),
             }
         });
+        let mut changes = self.changes.subscribe();
+        let is_free = changes.wait_for(|_| self.state().held != Some(last.as_str()));
+        is_free.await.unwrap();
         match fault {
             Some(Fault::CutBefore) => panic!("cut on purpose"),
             Some(Fault::JobOver) => return Ok(problem(409, ErrorCode::JobOver, None)),

@@ -34,6 +34,8 @@ pub(crate) const OPTIONS: Options = Options {
     session_allowance: Duration::ZERO,
     timeout_uploads: Duration::from_secs(60),
     final_report: Duration::from_secs(60),
+    stopped_silence: PATIENCE,
+    first_rest: Duration::from_millis(10),
     final_log: Duration::from_secs(60),
     source_cache: 1024 * 1024,
 };
@@ -180,6 +182,7 @@ fn setup(home: &TempDir, configuration: Configuration, options: Options) -> Setu
         configuration,
         folder: runner::folder_of(home.path(), "test").unwrap(),
         environment: environment(),
+        launcher: env!("CARGO_BIN_EXE_everscan-runner").into(),
         options,
     }
 }

@@ -142,6 +142,20 @@ async fn a_process_that_outlived_its_runner_ends_when_the_next_runner_starts() {
 }
 
 #[tokio::test]
+async fn a_step_leads_a_session_so_that_no_terminal_is_its_own() {
+    let harness = Harness::start().await;
+    let job = job(&["cut -d ' ' -f 1,6,7 /proc/$$/stat; cat"]);
+    assert_eq!(ends(&harness.run(&job).await), [SUCCEEDED]);
+    let [line] = &harness.stdout(&job)[..] else {
+        panic!("{:?}", harness.stdout(&job));
+    };
+    let [id, session, terminal] = line.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{line}");
+    };
+    assert_eq!((session, terminal), (id, "0"));
+}
+
+#[tokio::test]
 async fn all_output_written_before_the_end_is_kept() {
     let harness = Harness::start().await;
     let job = job(&["seq 1 50000; seq 1 50000 >&2; printf last"]);

@@ -1,8 +1,8 @@
 //! How a runner takes jobs, reports which jobs it holds, and ends.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use runner::{Configuration, InstanceError, SessionError, Urgency, limits};
+use runner::{Configuration, InstanceError, Options, SessionError, Urgency, limits};
 use wire::JobFailure;
 
 use crate::fake_daemon::Fault;
@@ -130,6 +130,86 @@ async fn a_second_signal_cancels_running_jobs() {
     assert_eq!(ends(&end), [CANCELLED]);
     assert!(matches!(end.failure, Some(JobFailure::RunnerStopped(_))));
     harness.ended().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_claim_on_its_way_is_completed_although_the_runner_stops() {
+    let harness = Harness::start().await;
+    let one = job(&["echo never"]);
+    harness.daemon.hold("resolve");
+    harness.daemon.offer(one.clone());
+    harness
+        .daemon
+        .wait_for("the claim", |state| {
+            let mut requests = state.requests.iter();
+            requests
+                .find(|request| *request == "POST resolve")
+                .map(|_| ())
+        })
+        .await;
+    harness.on_urgency(Urgency::Cancel);
+    harness.logged("cancelling the running jobs").await;
+    harness.daemon.release();
+    let end = harness.daemon.completion(one.job_id).await;
+    assert_eq!(ends(&end), [CANCELLED]);
+    assert!(matches!(end.failure, Some(JobFailure::RunnerStopped(_))));
+    harness.ended().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_runner_that_stops_with_its_daemon_finishes_its_jobs_and_names_what_is_not_reported() {
+    let options = Options {
+        stopped_silence: Duration::from_millis(10),
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(options, 1).await;
+    let one = job(&["echo up; until [ -e ../go ]; do sleep 0.02; done; touch ../done"]);
+    harness.daemon.offer(one.clone());
+    harness.daemon.line(one.job_id, "up").await;
+    harness.daemon.go_away("");
+    harness.on_urgency(Urgency::Drain);
+    harness.logged("waiting for the daemon").await;
+    std::fs::write(harness.work().join("go"), "").unwrap();
+    harness.logged("it is not reported how the job ended").await;
+    let log = harness.log();
+    let named = log
+        .lines()
+        .find(|line| line.contains("it is not reported how the job ended"));
+    assert!(named.unwrap().contains(&one.job_id.to_string()));
+    assert!(harness.work().join("done").exists());
+    harness.ended().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_runner_that_cannot_set_up_jobs_claims_none_until_it_can() {
+    let harness = Harness::start().await;
+    harness.idle().await;
+    std::fs::remove_dir_all(harness.work()).unwrap();
+    std::fs::write(harness.work(), "").unwrap();
+    let one = job(&["true"]);
+    harness.daemon.offer(one.clone());
+    harness.logged("cannot set up jobs").await;
+    let capacity = |wanted: u32| {
+        move |state: &crate::fake_daemon::State| {
+            let newest = state.polls.last()?;
+            (newest.capacity == wanted && newest.holding.is_empty()).then_some(())
+        }
+    };
+    harness.daemon.wait_for("no capacity", capacity(0)).await;
+    std::fs::remove_file(harness.work()).unwrap();
+    harness.daemon.wait_for("capacity", capacity(4)).await;
+    assert!(
+        !harness
+            .daemon
+            .state()
+            .requests
+            .contains(&"POST resolve".to_owned())
+    );
+    harness.daemon.offer_again(one.job_id);
+    assert_eq!(
+        ends(&harness.daemon.completion(one.job_id).await),
+        [SUCCEEDED]
+    );
 }
 
 #[tokio::test]

@@ -38,6 +38,27 @@ async fn steps_run_in_order_and_leave_nothing() {
 }
 
 #[tokio::test]
+async fn what_cannot_start_is_named() {
+    let harness = Harness::start().await;
+    let script = "printf '#!/no/interpreter\n' > tool; chmod +x tool";
+    let mut one = job(&[script, "true"]);
+    one.steps[1].shell = Some(vec!["./tool".to_owned()]);
+    let end = harness.run(&one).await;
+    assert_eq!(ends(&end), [SUCCEEDED, FAILED]);
+    let error = end.steps[1].error.as_ref().unwrap();
+    let folder = harness.work().join(one.job_id.to_string());
+    let expected = format!("cannot start {}/./tool: No such file", folder.display());
+    assert!(error.starts_with(&expected), "{error}");
+
+    let two = job(&["rm -r \"$PWD\"", "true"]);
+    let end = harness.run(&two).await;
+    assert_eq!(ends(&end), [SUCCEEDED, FAILED]);
+    let error = end.steps[1].error.as_ref().unwrap();
+    let named = error.contains(&two.job_id.to_string()) && error.contains("is gone");
+    assert!(named, "{error}");
+}
+
+#[tokio::test]
 async fn a_short_job_sends_its_log_once_and_a_silent_one_not_at_all() {
     let patient = Options {
         ship_after: Duration::from_secs(60),
@@ -153,6 +174,7 @@ async fn the_environment_has_the_promised_layers() {
         [
             "A=scan hello".to_owned(),
             "B=$HIDDEN".to_owned(),
+            "GIT_TERMINAL_PROMPT=0".to_owned(),
             "LANG=C.UTF-8".to_owned(),
             "PROXY=passed".to_owned(),
             format!("SERVICE_JOB_ID={}", job.job_id),

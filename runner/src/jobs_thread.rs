@@ -1,0 +1,63 @@
+//! The thread on which jobs work. The session has another one, so that the daemon hears of it however long a disk takes.
+
+use std::io;
+use std::thread;
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+/// The thread; it ends with this value. A blocking thread may still pack a file of an abandoned job, and is not waited for.
+pub(crate) struct JobsThread {
+    /// Where the tasks of jobs are spawned.
+    pub(crate) runtime: Handle,
+    _wanted: oneshot::Sender<()>,
+}
+
+impl JobsThread {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub(crate) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (wanted, unwanted) = oneshot::channel::<()>();
+        // What the jobs log goes where the session's goes.
+        let log = tracing::dispatcher::get_default(Clone::clone);
+        thread::Builder::new()
+            .name("jobs".to_owned())
+            .spawn(move || {
+                let _log = tracing::dispatcher::set_default(&log);
+                // Nothing is sent: it ends when the sender is dropped.
+                let _ = runtime.block_on(unwanted);
+                runtime.shutdown_background();
+            })?;
+        Ok(Self {
+            runtime: handle,
+            _wanted: wanted,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use tokio::task::{JoinSet, yield_now};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_job_that_waits_for_a_disk_does_not_hold_the_session() {
+        let thread = JobsThread::start().unwrap();
+        let (session, disk) = mpsc::channel();
+        let mut jobs = JoinSet::new();
+        let patience = Duration::from_secs(180);
+        let job = async move { disk.recv_timeout(patience) };
+        jobs.spawn_on(job, &thread.runtime);
+        yield_now().await;
+        session.send("it goes on").unwrap();
+        assert_eq!(jobs.join_next().await.unwrap().unwrap(), Ok("it goes on"));
+    }
+}

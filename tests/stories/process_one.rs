@@ -1,0 +1,51 @@
+//! The runner as process 1, as in a container without an init of its own.
+
+use std::process::Stdio;
+
+use crate::machine::{run, skip};
+use crate::support::World;
+
+/// What a daemonising program does: its child outlives it and becomes a child of process 1. The script waits until that
+/// one is gone, and not only dead. It gives up after 2000 looks.
+const ORPHANS: &str = r#"
+scans:
+  orphans:
+    on: { dispatch: {} }
+    steps:
+      - run: |
+          (setsid sh -c 'echo $$ > orphan.new; mv orphan.new orphan' > /dev/null 2>&1 &)
+          for look in $(seq 2000); do
+            if [ -e orphan ] && [ ! -e /proc/$(cat orphan) ]; then exit 0; fi
+            sleep 0.01
+          done
+          exit 1
+"#;
+
+#[test]
+fn a_runner_that_is_process_1_waits_for_orphans_and_ends_when_it_is_told_to() {
+    let mut world = World::new();
+    let apart = ["--pid", "--fork", "--mount-proc", "--kill-child", "--"];
+    if let Err(reason) = run(world.command("unshare").args(apart).arg("true")) {
+        return skip("process_one", &reason);
+    }
+    world.init_repository();
+    world.push(&[("orphans.yaml", Some(ORPHANS))]);
+    world.start_daemon();
+    world.sync();
+    world.register_runner("story", 1);
+    let mut runner = world.command("unshare");
+    runner
+        .args(apart)
+        .args(["everscan-runner", "run", "--name", "story"])
+        .env_remove("SERVICE_TOKEN")
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(world.path("runner.log")).unwrap());
+    let unshare = runner.spawn().unwrap();
+    let children = format!("/proc/{0}/task/{0}/children", unshare.id());
+    world.runner = Some(unshare);
+    world.succeed("orphans", "orphans", &[]);
+    let process_1 = std::fs::read_to_string(children).unwrap();
+    crate::support::signal(process_1.trim().parse().unwrap(), "TERM");
+    let ended = world.runner.take().unwrap().wait().unwrap();
+    assert!(ended.success(), "{ended}: {}", world.runner_log());
+}

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use git2::Repository;
+use model::plan::TipFolder;
 
 use super::{paths, read, reference, text};
 use crate::git::testing::{Entry, FILE, Fixture, git};
@@ -26,7 +27,7 @@ fn a_push_is_fetched_and_read() {
     assert_eq!(tip.author, "Ada <ada@example.org>");
 
     let snapshot = read(&mirror, &commit);
-    assert!(!snapshot.folder_missing);
+    assert_eq!(snapshot.folder, TipFolder::Read);
     assert_eq!(
         paths(&snapshot),
         [

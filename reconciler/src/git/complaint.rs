@@ -12,12 +12,14 @@ enum Cause {
     Unreachable,
     NoSuchCommit,
     RepositoryMissing,
+    Sha256,
+    ForeignOwner,
     Other,
 }
 
 /// Phrases in lower case. The first matching cause is used. A refused key comes first, because `git` adds the guess
 /// that the repository may not exist.
-const PHRASES: [(Cause, &[&str]); 6] = [
+const PHRASES: [(Cause, &[&str]); 8] = [
     (
         Cause::UnknownHost,
         &[
@@ -77,6 +79,8 @@ const PHRASES: [(Cause, &[&str]); 6] = [
             "returned error: 404",
         ],
     ),
+    (Cause::Sha256, &["mismatched algorithms"]),
+    (Cause::ForeignOwner, &["dubious ownership"]),
 ];
 
 /// The error for the error output of `git`.
@@ -104,6 +108,8 @@ pub(super) fn judge(location: Location, text: &str) -> FetchError {
             complaint,
         },
         Cause::RepositoryMissing => FetchError::RepositoryMissing { location },
+        Cause::Sha256 => FetchError::Sha256 { location },
+        Cause::ForeignOwner => FetchError::ForeignOwner { location },
         Cause::Other => FetchError::GitFailed {
             location,
             complaint,
@@ -179,6 +185,14 @@ mod tests {
             (
                 "fatal: remote error: upload-pack: not our ref 0123".to_owned(),
                 Cause::NoSuchCommit,
+            ),
+            (
+                "fatal: mismatched algorithms: client sha1; server sha256".to_owned(),
+                Cause::Sha256,
+            ),
+            (
+                format!("fatal: detected dubious ownership in repository at '/x'\nfatal: Could not read from remote repository.\n\n{rights}"),
+                Cause::ForeignOwner,
             ),
             ("fatal: bad object refs/everscan/tip".to_owned(), Cause::Other),
             (String::new(), Cause::Other),

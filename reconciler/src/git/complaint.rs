@@ -109,12 +109,21 @@ pub(super) fn judge(location: Location, text: &str) -> FetchError {
         },
         Cause::RepositoryMissing => FetchError::RepositoryMissing { location },
         Cause::Sha256 => FetchError::Sha256 { location },
-        Cause::ForeignOwner => FetchError::ForeignOwner { location },
+        Cause::ForeignOwner => FetchError::ForeignOwner {
+            location: foreign(text).unwrap_or(location),
+        },
         Cause::Other => FetchError::GitFailed {
             location,
             complaint,
         },
     }
+}
+
+/// The folder that `git` does not trust, which is the one to name in `safe.directory`.
+fn foreign(text: &str) -> Option<Location> {
+    let (_, rest) = text.split_once("dubious ownership in repository at '")?;
+    let (folder, _) = rest.split_once('\'')?;
+    Some(Location::Local(folder.into()))
 }
 
 fn cause(text: &str) -> Cause {
@@ -199,6 +208,14 @@ mod tests {
         ] {
             assert_eq!(cause(&text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_folder_that_git_does_not_trust_is_named() {
+        let text = "fatal: detected dubious ownership in repository at '/srv/r/.git'\nTo add\n";
+        let location = Location::Local("/srv/r".into());
+        let said = judge(location, text).to_string();
+        assert_eq!(said, "the repository /srv/r/.git belongs to another user");
     }
 
     #[test]

@@ -199,6 +199,7 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::LastAdmin
         | ErrorCode::PathConflict
         | ErrorCode::FolderFull
+        | ErrorCode::NotTheTip
         | ErrorCode::NoSecretKey => StatusCode::CONFLICT,
         ErrorCode::TooManyJobs | ErrorCode::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
@@ -252,6 +253,9 @@ impl From<Refusal> for Failure {
                     None => failure.hint("repeat the edit without a version, which makes it"),
                 }
             }
+            Refusal::NotTheTip { source_name, .. } => Self::new(ErrorCode::NotTheTip, text).hint(
+                format!("look at the newest one with `everscan source show {source_name}`, and approve that"),
+            ),
             Refusal::NoSuchToken => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan token list` shows those that you may manage"),
             Refusal::LastAdmin => Self::new(ErrorCode::LastAdmin, text)

@@ -105,6 +105,7 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
         UserRoute::ListSources => return sources::list(me, &request),
         UserRoute::ShowSource => Box::pin(sources::show(me, &request)),
         UserRoute::SyncSource => Box::pin(sources::sync(me, &request)),
+        UserRoute::ApproveSource => Box::pin(sources::approve(me, request)),
         UserRoute::ListProjects => return projects::list(me, &request),
         UserRoute::ShowProject => return projects::show(me, &request),
         UserRoute::ListVars => return projects::list_vars(me, &request),

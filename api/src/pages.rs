@@ -139,6 +139,7 @@ pub(crate) async fn act(
         ActionRoute::CreateRegistration => Box::pin(runners::register(frame, typed)),
         ActionRoute::RemoveRunner => Box::pin(runners::remove(frame)),
         ActionRoute::SyncSource => Box::pin(sources::sync(frame)),
+        ActionRoute::ApproveSource => Box::pin(sources::approve(frame, typed)),
         ActionRoute::DeleteBlob => Box::pin(blobs::delete(frame)),
         ActionRoute::SetVar => Box::pin(projects::set_var(frame, typed)),
         ActionRoute::DeleteVar => Box::pin(projects::delete_var(frame)),

@@ -124,6 +124,7 @@ routes! {
         ListSources GET "/v0/sources", ProjectRead; ["limit" "cursor"], 0;
         ShowSource GET "/v0/sources/{source}", ProjectRead; [], 0;
         SyncSource POST "/v0/sources/{source}/sync", ProjectWrite; ["wait"], SMALL_BODY;
+        ApproveSource POST "/v0/sources/{source}/approve", ProjectWrite; ["wait"], SMALL_BODY;
         ListProjects GET "/v0/projects", ProjectRead; ["limit" "cursor"], 0;
         ShowProject GET "/v0/projects/{project}", ProjectRead; [], 0;
         ListVars GET "/v0/projects/{project}/vars", ProjectRead; ["limit" "cursor"], 0;
@@ -261,6 +262,7 @@ routes! {
         CreateRegistration POST "/runners/registrations", RunnerWrite; [], SMALL_BODY;
         RemoveRunner POST "/runners/{runner}/remove", RunnerWrite; [], SMALL_BODY;
         SyncSource POST "/sources/{source}/sync", ProjectWrite; [], SMALL_BODY;
+        ApproveSource POST "/sources/{source}/approve", ProjectWrite; [], SMALL_BODY;
         UploadBlob PUT "/blobs/{*path}", BlobWrite; ["project" "expires_in"], BLOB_BODY;
         DeleteBlob POST "/blob-deletions", BlobWrite; ["project" "path"], SMALL_BODY;
         SetVar POST "/projects/{project}/vars", ProjectWrite; [], VALUE_BODY;

@@ -1,7 +1,7 @@
 //! Sources, and the daemon's health.
 
 use http::Method;
-use wire::Source;
+use wire::{ApproveSource, Source};
 
 use crate::route::Route;
 use crate::{Client, Error};
@@ -32,5 +32,19 @@ impl Client {
             self.call(Method::POST, &route)
         };
         call.answer().await
+    }
+
+    /// Lets a held tip be applied: `POST /sources/{name}/approve`. Returns the source after the look that applies it.
+    pub async fn approve_source(
+        &self,
+        name: &str,
+        request: &ApproveSource,
+    ) -> Result<Source, Error> {
+        let route = Route::v0("sources").name(name)?.then("approve");
+        self.call(Method::POST, &route.with("wait", true))
+            .held()
+            .json(request)?
+            .answer()
+            .await
     }
 }

@@ -186,6 +186,9 @@ impl Error {
             Self::Up(UpError::Missing { .. }) => {
                 Some("make the folder first, or name another one: everscand up DIR")
             }
+            Self::Up(UpError::Sha256 { .. }) => {
+                Some("push the files to a repository made with `git init --object-format=sha1`")
+            }
             Self::Configuration(_)
             | Self::Log(_)
             | Self::NotAFolder { .. }

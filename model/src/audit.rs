@@ -12,6 +12,7 @@ use crate::job::{Job, Trigger};
 use crate::limits::AUDIT_TEXT_CHARS;
 use crate::project::{ProjectSecrets, ProjectVars, StoredSecret, Var};
 use crate::revision::WorkflowRef;
+use crate::source::{Removal, Source};
 use crate::suspension::Suspension;
 use crate::token::Token;
 use crate::world::World;
@@ -56,6 +57,8 @@ kinds! {
     RunnerRemoved = "runner_removed",
     /// A source was asked to look now.
     SourceSynced = "source_synced",
+    /// A tip may be applied although it retires that many workflows.
+    SourceApproved = "source_approved",
     VarSet = "var_set",
     VarDeleted = "var_deleted",
     SecretSet = "secret_set",
@@ -112,7 +115,7 @@ pub struct AuditAction {
     pub scopes: Option<Scopes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// The words of whoever suspends or resumes; the code of the reason why a job ended.
+    /// The words of whoever suspends or resumes; the code of the reason why a job ended; the commit that is approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How often, if one action stands for several.
@@ -267,9 +270,9 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
                     .in_project(world, link.project)
             })
         }
-        // Sources and workflows follow the configuration and the repositories, and runners register themselves.
-        Change::Source(_)
-        | Change::Tip(_)
+        Change::Source(source) => of_source(world, source),
+        // Workflows follow the repositories, and runners register themselves.
+        Change::Tip(_)
         | Change::Workflow(_)
         | Change::Revision(..)
         | Change::Runner(_)
@@ -295,6 +298,15 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         | Change::Clocks(_) => None,
     };
     action.into_iter().collect()
+}
+
+/// Sources follow the configuration and the repositories. A person only approves a tip.
+fn of_source(world: &World, source: &Source) -> Option<AuditAction> {
+    let before = world.source(&source.name).and_then(|before| before.removal);
+    let is_approved = source.removal == Some(Removal::Approved) && before != source.removal;
+    let tip = source.tip.as_ref().filter(|_| is_approved)?;
+    let action = AuditAction::new(AuditKind::SourceApproved).name(source.name.as_str());
+    Some(action.because(Some(&tip.commit)))
 }
 
 fn of_token(world: &World, now: Timestamp, token: &Token) -> Vec<AuditAction> {

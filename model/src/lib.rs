@@ -102,8 +102,8 @@ pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey,
 pub use sealing_keys::{KeyState, SealingKeys};
 pub use session::{BrowserSession, SessionCookie};
 pub use source::{
-    Condition, ConditionKind, FileOutcome, FileVerdict, Source, StaleFile, Status, TipRecord,
-    TipRef,
+    Condition, ConditionKind, FileOutcome, FileVerdict, Removal, Source, StaleFile, Status,
+    TipRecord, TipRef,
 };
 pub use suspension::{Resumption, SuspendedPart, Suspension};
 pub use token::{FormerSecret, ParseTokenError, PlainToken, Token, TokenHash, TokenKind};

@@ -129,6 +129,9 @@ pub const TIMEOUT_END: TimeDelta = TimeDelta::minutes(2);
 /// Inputs of one job in its record; larger ones are an object of the job (design section 6).
 pub const INLINE_PAYLOAD_BYTES: usize = 64 * 1024;
 
+/// Names of workflows in the message about a removal that waits for an approval: enough to recognise it.
+pub const HELD_NAMES: usize = 10;
+
 /// Diagnostics that are kept for one stale file: enough to fix it, not enough to fill a record.
 pub const STALE_DIAGNOSTICS: usize = 100;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use workflow::{Diagnostic, LinesOfFile, Workflow};
 
 use crate::decide::{Activate, HoldCommit, Retire};
-use crate::limits::STALE_DIAGNOSTICS;
+use crate::limits::{HELD_NAMES, STALE_DIAGNOSTICS};
 use crate::revision::{HeldCommit, WorkflowRecord, WorkflowStatus};
-use crate::source::{FileOutcome, FileVerdict, Source, StaleFile};
+use crate::source::{FileOutcome, FileVerdict, Removal, Source, StaleFile};
 use crate::{Timestamp, WorkflowId, World};
 
 /// A workflow file as it stands at a tip.
@@ -51,9 +51,44 @@ pub struct DesiredTip {
     pub commit: String,
     /// Every workflow file, in order of path.
     pub files: Vec<DesiredFile>,
-    /// Whether the tree was read completely and has the source's folder. If not, a missing file does not count as
-    /// deleted.
-    pub complete: bool,
+    /// What is at the path of the source's folder.
+    pub folder: TipFolder,
+}
+
+/// What a tip has at the path of the source's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TipFolder {
+    /// The folder, which was read completely.
+    Read,
+    /// Nothing. The tip has no workflows.
+    Missing,
+    /// Something else, described. Nothing follows about any workflow.
+    Unreadable(String),
+}
+
+/// How the workflows of a tip stand as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// Each file is decided by itself.
+    #[default]
+    Applied,
+    /// There is no folder, so there are no workflows.
+    NoFolder,
+    /// Nothing is applied: what is at the path of the folder is no folder.
+    Unreadable(String),
+    /// Nothing is applied until somebody approves it.
+    Held(HeldRemoval),
+}
+
+/// What a tip would remove.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldRemoval {
+    /// How many workflows would retire.
+    pub workflows: u64,
+    /// The first of them.
+    pub names: Vec<String>,
+    /// Because the source has another folder, and not because the repository lacks all of them.
+    pub folder_changed: bool,
 }
 
 /// What must change so that a tip is active.
@@ -69,10 +104,12 @@ pub struct TipPlan {
     pub stale: Vec<StaleFile>,
     /// What became of each file whose state changed.
     pub verdicts: Vec<FileVerdict>,
+    pub standing: Standing,
 }
 
 /// Plans how to make a tip active. Each file is planned by itself: an invalid file never stops a valid one, and a file
-/// that cannot be read does not count as deleted.
+/// that cannot be read does not count as deleted. A tip that would retire all of several workflows at once, or any
+/// because the source has another folder now, changes nothing until it is approved: that is more often a slip than meant.
 pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp) -> TipPlan {
     let mut plan = TipPlan::default();
     let mut seen: BTreeSet<WorkflowId> = BTreeSet::new();
@@ -159,7 +196,8 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
                 until: None,
             },
         }));
-    if desired.complete {
+    let mut leaving: Vec<&WorkflowRecord> = Vec::new();
+    if !matches!(desired.folder, TipFolder::Unreadable(_)) {
         for record in world.workflow_records(&source.name) {
             match record.status {
                 WorkflowStatus::Active if !seen.contains(&record.id) => {
@@ -170,15 +208,70 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
                     plan.retire.push(Retire {
                         workflow: record.id,
                     });
+                    leaving.push(record);
                 }
                 WorkflowStatus::Active | WorkflowStatus::Retired { .. } => {}
             }
         }
     }
-    if !desired.complete {
-        plan.stale.extend(known.into_values().cloned());
+    plan.standing = match (held_removal(source, world, &leaving), desired.folder) {
+        (Some(removal), _) if !is_approved(source, &desired.commit) => Standing::Held(removal),
+        (_, TipFolder::Unreadable(what)) => Standing::Unreadable(what),
+        (_, TipFolder::Missing) => Standing::NoFolder,
+        (_, TipFolder::Read) => Standing::Applied,
+    };
+    match plan.standing {
+        Standing::Applied | Standing::NoFolder => plan,
+        Standing::Unreadable(_) | Standing::Held(_) => {
+            plan.stale.extend(known.into_values().cloned());
+            plan.verdicts
+                .retain(|told| told.verdict == FileOutcome::Invalid);
+            TipPlan {
+                activate: Vec::new(),
+                retire: Vec::new(),
+                hold: Vec::new(),
+                ..plan
+            }
+        }
     }
-    plan
+}
+
+/// Whether somebody has approved what this commit removes, and nothing was configured since.
+fn is_approved(source: &Source, commit: &str) -> bool {
+    let tip = source.tip.as_ref().map(|tip| tip.commit.as_str());
+    source.removal == Some(Removal::Approved) && tip == Some(commit)
+}
+
+/// What needs an approval, if that many workflows would retire.
+fn held_removal(
+    source: &Source,
+    world: &World,
+    leaving: &[&WorkflowRecord],
+) -> Option<HeldRemoval> {
+    let active = world.workflow_records(&source.name);
+    let active = active.filter(|record| is_active(record)).count();
+    let folder_changed = leaving
+        .iter()
+        .any(|record| !is_in_folder(record, &source.folder));
+    let are_all = leaving.len() >= 2 && leaving.len() == active;
+    let mut names: Vec<String> = leaving.iter().map(|record| record.name.clone()).collect();
+    names.sort_unstable();
+    names.truncate(HELD_NAMES);
+    (folder_changed || are_all).then_some(HeldRemoval {
+        workflows: leaving.len() as u64,
+        names,
+        folder_changed,
+    })
+}
+
+/// Whether the file that was last active is one of this folder.
+fn is_in_folder(record: &WorkflowRecord, folder: &str) -> bool {
+    let stem = match folder {
+        "" => record.name.clone(),
+        folder => format!("{folder}/{}", record.name),
+    };
+    let extension = record.file.strip_prefix(&stem);
+    matches!(extension, Some(".yaml" | ".yml"))
 }
 
 fn is_active(record: &WorkflowRecord) -> bool {

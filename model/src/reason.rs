@@ -5,7 +5,7 @@ use std::fmt;
 use chrono::SecondsFormat;
 use serde::{Deserialize, Serialize};
 
-use crate::{Actor, Ahead, JobId, SuspendedPart, Timestamp};
+use crate::{Actor, Ahead, JobId, SourceName, SuspendedPart, Timestamp};
 
 /// Why a job or a source is in its state. The serialised `code` is stable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,10 +175,31 @@ pub enum Reason {
     EmptyRepository,
     /// The repository has not been read since the source was configured.
     NeverFetched,
-    /// The source's folder does not exist at the tip. No workflow is treated as deleted.
+    /// The source's folder does not exist at the tip, so there are no workflows.
     FolderMissing {
         /// The folder that was looked for.
         folder: String,
+    },
+    /// The source's folder has no workflow file at the tip.
+    NoWorkflows {
+        folder: String,
+    },
+    /// What the tip has at the path of the source's folder is no folder. No workflow is treated as deleted.
+    FolderUnreadable {
+        folder: String,
+        /// What it is.
+        what: String,
+    },
+    /// The tip would retire so many workflows that somebody must approve it.
+    RemovalHeld {
+        source: SourceName,
+        /// How many would retire.
+        workflows: u64,
+        /// The first of them.
+        names: Vec<String>,
+        /// The folder, if that was configured anew.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folder: Option<String>,
     },
     /// Every file at the tip is valid.
     FilesValid,
@@ -287,6 +308,9 @@ impl Reason {
             Self::EmptyRepository => "empty_repository",
             Self::NeverFetched => "never_fetched",
             Self::FolderMissing { .. } => "folder_missing",
+            Self::NoWorkflows { .. } => "no_workflows",
+            Self::FolderUnreadable { .. } => "folder_unreadable",
+            Self::RemovalHeld { .. } => "removal_held",
             Self::FilesValid => "files_valid",
             Self::FilesInvalid { .. } => "files_invalid",
             Self::TipActive => "tip_active",
@@ -455,8 +479,44 @@ impl fmt::Display for Reason {
             Self::NeverFetched => f.write_str("the repository has not been read yet"),
             Self::FolderMissing { folder } => write!(
                 f,
-                "the folder `{folder}` does not exist at the tip; nothing was removed"
+                "the folder `{folder}` does not exist at the tip, so there are no workflows"
             ),
+            Self::NoWorkflows { folder } if folder.is_empty() => {
+                f.write_str("the tip has no workflow file")
+            }
+            Self::NoWorkflows { folder } => {
+                write!(f, "the folder `{folder}` has no workflow file at the tip")
+            }
+            Self::FolderUnreadable { folder, what } => write!(
+                f,
+                "there is no folder `{folder}` at the tip: {what}; what was active goes on"
+            ),
+            Self::RemovalHeld {
+                source,
+                workflows,
+                names,
+                folder,
+            } => {
+                match (folder, workflows) {
+                    (None, _) => write!(f, "all {workflows} workflows would retire")?,
+                    (Some(folder), 1) => {
+                        write!(f, "1 workflow is not in the new path `{folder}` and would retire")?;
+                    }
+                    (Some(folder), _) => write!(
+                        f,
+                        "{workflows} workflows are not in the new path `{folder}` and would retire"
+                    )?,
+                }
+                write!(f, " ({}", names.join(", "))?;
+                match workflows.saturating_sub(names.len() as u64) {
+                    0 => {}
+                    more => write!(f, " and {more} more")?,
+                }
+                write!(
+                    f,
+                    "); the tip is held and what was active goes on, until `everscan source approve {source}`"
+                )
+            }
             Self::FilesValid => f.write_str("every workflow file is valid"),
             Self::FilesInvalid {
                 invalid,

@@ -143,6 +143,9 @@ impl Reason {
             | Self::EmptyRepository
             | Self::NeverFetched
             | Self::FolderMissing { .. }
+            | Self::NoWorkflows { .. }
+            | Self::FolderUnreadable { .. }
+            | Self::RemovalHeld { .. }
             | Self::FilesValid
             | Self::FilesInvalid { .. }
             | Self::TipActive

@@ -49,7 +49,13 @@ impl HeldCommit {
     pub(crate) fn until_recorded(source: Option<&Source>, commit: &str) -> Self {
         let tip = source.and_then(|source| source.tip.as_ref());
         let until = match tip {
-            Some(tip) if tip.commit == commit => tip.number,
+            // It is applied only now, if it was held.
+            Some(tip)
+                if tip.commit == commit
+                    && source.is_some_and(|source| source.applied_commit.is_none()) =>
+            {
+                tip.number
+            }
             Some(tip) => tip.number + 1,
             None => 1,
         };

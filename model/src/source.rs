@@ -24,9 +24,17 @@ pub struct Source {
     pub configured: bool,
     /// The newest tip that was read completely.
     pub tip: Option<TipRef>,
-    /// The newest tip that had the folder of workflows, while the newest tip has it not.
+    /// The newest tip that was applied, while the newest tip is not: its removal is held, or it has no readable folder of
+    /// workflows. Older records call it `commit_with_folder`.
+    #[serde(
+        default,
+        alias = "commit_with_folder",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub applied_commit: Option<String>,
+    /// Present while the newest tip removes so much that it needs an approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit_with_folder: Option<String>,
+    pub removal: Option<Removal>,
     /// The full name of what the remote's HEAD names, if no reference is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_reference: Option<String>,
@@ -37,6 +45,16 @@ pub struct Source {
     /// Warnings about the repository at the tip, apart from its workflow files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Diagnostic>,
+}
+
+/// What happens to a tip that removes so much that somebody must approve it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Removal {
+    /// Nothing of the tip is applied: what was active goes on.
+    Held,
+    /// The next look applies the tip, and no later one.
+    Approved,
 }
 
 /// The newest tip of a source.

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::TimeDelta;
 use model::decide::{
-    Again, Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration, NewToken,
-    NoteUse, Once, Refusal, RegenerateToken, RemoveRunner, Resume, RevokeToken, SeeSession,
-    Suspend, check_dispatch, check_rerun, repeated_dispatch,
+    Again, ApproveRemoval, Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration,
+    NewToken, NoteUse, Once, Refusal, RegenerateToken, RemoveRunner, Resume, RevokeToken,
+    SeeSession, Suspend, check_dispatch, check_rerun, repeated_dispatch,
 };
 use model::limits::{SESSION_SEEN, WORKER_LAST_WORDS};
 use model::retention::RetentionSettings;
@@ -253,6 +253,11 @@ impl Handle {
             () = source.honoured(request) => Ok(()),
             () = self.stopping() => Err(SourceError::Stopping),
         }
+    }
+
+    /// Lets the next look apply a tip although it retires that many workflows.
+    pub async fn approve_removal(&self, command: ApproveRemoval) -> Result<(), SubmitError> {
+        self.state().submit(command).await
     }
 
     /// When a source's repository was last read successfully, since the daemon started.

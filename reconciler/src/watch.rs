@@ -1,7 +1,7 @@
 //! Watches a local repository, so that a push is seen at once.
 //!
 //! A wake-up only says "look again". Several changes may cause one wake-up, and one change may cause several. The kernel
-//! does not report everything (network file systems, a folder that is moved away further up), so the poll never stops.
+//! does not report everything (network file systems, folders that cannot be listed), so the poll never stops.
 
 mod armed;
 mod news;

@@ -171,6 +171,10 @@ pub fn sync_source(name: &str) -> String {
     format!("{}/sync", source(name))
 }
 
+pub fn approve_source(name: &str) -> String {
+    format!("{}/approve", source(name))
+}
+
 /// A folder of blobs. `prefix` is empty or ends with a slash.
 pub fn blob_folder(project: &str, prefix: &str) -> String {
     with_query(BLOBS, &[("project", project), ("prefix", prefix)])

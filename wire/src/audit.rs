@@ -67,7 +67,7 @@ pub struct AuditAction {
     pub scopes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
-    /// The words of whoever suspends or resumes; the code of the reason why a job ended.
+    /// The words of whoever suspends or resumes; the code of the reason why a job ended; the commit that is approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How often, if one action stands for several.

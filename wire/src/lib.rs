@@ -62,7 +62,7 @@ pub use runner::{
 };
 pub use scan::{ArtifactLine, FinishedJobs, JobLine, ScanStatus, Slot};
 pub use session::{CreateSession, CreateSignInLink, Session, SignInLink};
-pub use source::{Condition, Source, SourceAccess, Tip};
+pub use source::{ApproveSource, Condition, Source, SourceAccess, Tip};
 pub use suspension::{Resume, Resumption, Suspend, SuspendedPart, Suspension, SuspensionStatus};
 pub use token::{CreateToken, CreatedToken, RegenerateToken, Token};
 pub use why::{

@@ -135,6 +135,8 @@ pub enum ErrorCode {
     PathConflict,
     /// 409: a folder has as many entries as it may have.
     FolderFull,
+    /// 409: the source has a newer tip than the one that is approved.
+    NotTheTip,
     /// 403: the project may not store so much.
     QuotaExceeded,
     /// 400: the body has another digest than the request says.

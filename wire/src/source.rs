@@ -40,6 +40,27 @@ pub struct Source {
     pub active_workflows: u64,
 }
 
+impl Source {
+    /// The condition of a kind, if there is one.
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|one| one.kind == kind)
+    }
+
+    /// Whether the tip waits for an approval.
+    pub fn is_held(&self) -> bool {
+        let active = self.condition("Active");
+        active.is_some_and(|active| active.reason == "removal_held")
+    }
+}
+
+/// Lets a tip be applied that is held, because it retires many workflows at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApproveSource {
+    /// The commit of the held tip. Another one is not approved.
+    pub commit: String,
+}
+
 /// What the daemon needs to be let into a private repository. It says where a token is, and never what it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceAccess {

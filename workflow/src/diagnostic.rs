@@ -96,10 +96,42 @@ impl Diagnostic {
     pub fn settings_file(file: &str) -> Self {
         let message = format!("`{SETTINGS_FILE}` has no effect yet: nobody reads it");
         let hint = "remove it; it is not read yet; `everscan var set` sets vars".to_owned();
+        Self::not_read(file, message, hint)
+    }
+
+    /// The warning for a submodule in a folder of workflows.
+    pub fn submodule(path: &str) -> Self {
+        let message = "it is a submodule, and its files are not read".to_owned();
+        let hint = "follow its repository as a source of its own".to_owned();
+        Self::not_read(path, message, hint)
+    }
+
+    /// The warning for a symbolic link to a folder, in a folder of workflows.
+    pub fn linked_folder(path: &str) -> Self {
+        let message = "it is a symbolic link to a folder, and links are not followed".to_owned();
+        Self::not_read(path, message, "put the folder itself there".to_owned())
+    }
+
+    fn not_read(path: &str, message: String, hint: String) -> Self {
         Self {
             severity: Severity::Warning,
-            ..Self::of_file(file, Code::NoEffect, message, Some(hint))
+            ..Self::of_file(path, Code::NoEffect, message, Some(hint))
         }
+    }
+
+    /// The error for a file that is called `.yaml` or `.yml`.
+    pub(crate) fn nameless(file: &str) -> Self {
+        let message = "the file has no name before its extension, so its workflow would have none";
+        let hint = "rename it, as in `NAME.yaml`".to_owned();
+        Self::of_file(file, Code::InvalidName, message.to_owned(), Some(hint))
+    }
+
+    /// The error for a file whose content Git LFS keeps elsewhere.
+    pub(crate) fn lfs_pointer(file: &str) -> Self {
+        let message = "the file is a pointer of Git LFS: its content is not in the repository";
+        let hint = "take workflow files out of LFS: `git lfs untrack`, then add them again";
+        let hint = Some(hint.to_owned());
+        Self::of_file(file, Code::UnreadableFile, message.to_owned(), hint)
     }
 
     /// Whether it is about the file as a whole, so that no excerpt is shown.

@@ -42,6 +42,9 @@ pub struct Parsed {
     pub warnings: Vec<Diagnostic>,
 }
 
+/// The beginning of what Git LFS puts into a repository in place of a file.
+const LFS_POINTER: &str = "version https://git-lfs.github.com/spec/";
+
 /// How to report free text that is pasted into a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TemplatePolicy {
@@ -59,6 +62,12 @@ pub enum TemplatePolicy {
 pub fn parse(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, Vec<Diagnostic>> {
     if text.len() > FILE_BYTES {
         return Err(vec![Diagnostic::too_large(file)]);
+    }
+    if matches!(file.rsplit('/').next(), Some(".yaml" | ".yml")) {
+        return Err(vec![Diagnostic::nameless(file)]);
+    }
+    if text.starts_with(LFS_POINTER) {
+        return Err(vec![Diagnostic::lfs_pointer(file)]);
     }
     let (owned_file, owned_text) = (file.to_owned(), text.to_owned());
     let parsed = Sandbox::shared()

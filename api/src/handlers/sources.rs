@@ -51,6 +51,15 @@ pub(crate) async fn sync(me: &Visible, request: &Request) -> Result<Response, Fa
     show(me, request).await
 }
 
+/// Lets a tip be applied that is held. With `wait=true` the answer comes after the look that applies it.
+pub(crate) async fn approve(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let name = me.find(|seen| Ok(find(seen, request.parameter(0))?.name.clone()))?;
+    let wire::ApproveSource { commit } = request.body.json(&request.headers).await?;
+    me.approve_source(&name, commit, request.query.flag("wait")?)
+        .await?;
+    show(me, &request).await
+}
+
 fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {
     let source = text.parse().ok().and_then(|name| seen.source(&name));
     source

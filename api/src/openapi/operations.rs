@@ -294,6 +294,9 @@ fn user(route: UserRoute, it: &mut Describer<'_>) -> Operation {
         R::ListSources => it.lists::<wire::Source>("List the sources"),
         R::ShowSource => it.answers::<wire::Source>("Show a source with its conditions"),
         R::SyncSource => it.answers::<wire::Source>("Make the daemon look at a repository now"),
+        R::ApproveSource => it.takes::<wire::ApproveSource, wire::Source>(
+            "Let a tip be applied that retires many workflows at once",
+        ),
         R::ListProjects => it.lists::<wire::Project>("List the projects"),
         R::ShowProject => it.answers::<wire::Project>("Show a project with what it misses"),
         R::ListVars => it.lists::<wire::Named>("List the vars of a project, without values"),

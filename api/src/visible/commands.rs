@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use model::decide::{CreateToken, DeleteVar, NewRegistration, NewToken, Precondition, SetVar};
+use model::decide::{
+    ApproveRemoval, CreateToken, DeleteVar, NewRegistration, NewToken, Precondition, SetVar,
+};
 use model::decide::{
     DeleteSecret, RegenerateToken, Resume, RevokeToken, SignOut, SignOutEverywhere, Suspend,
 };
@@ -56,6 +58,23 @@ impl Visible {
     ) -> Result<(), Failure> {
         let synced = AuditAction::source_synced(source);
         self.acting()?.state().note_request(synced).await?;
+        self.look(source, wait).await
+    }
+
+    /// Lets a tip be applied that retires many workflows, at a look that is asked for.
+    pub(crate) async fn approve_source(
+        &self,
+        source: &Shown<SourceName>,
+        commit: String,
+        wait: bool,
+    ) -> Result<(), Failure> {
+        let name = SourceName::clone(source);
+        let approve = ApproveRemoval { name, commit };
+        self.acting()?.approve_removal(approve).await?;
+        self.look(source, wait).await
+    }
+
+    async fn look(&self, source: &Shown<SourceName>, wait: bool) -> Result<(), Failure> {
         tokio::select! {
             synced = self.acting()?.sync_source(source, wait) => Ok(synced?),
             () = self.token_ended() => Err(unauthorized()),

@@ -96,7 +96,10 @@ async fn what_changes_is_told_in_its_order() {
         .await
         .expect(204);
     service
-        .push(&[("workflows/new.yaml", crate::service::PLAIN)])
+        .push(&[
+            ("workflows/new.yaml", crate::service::PLAIN),
+            ("workflows/deep/plain.yaml", crate::service::PLAIN),
+        ])
         .await;
     let runner = Call::new(Method::DELETE, "/v0/runners/one");
     service.admin(runner).await.expect(204);

@@ -107,6 +107,10 @@ const KEYLESS: &[(UserRoute, &str)] = &[
         UserRoute::SyncSource,
         "asks for a look, and another look is harmless",
     ),
+    (
+        UserRoute::ApproveSource,
+        "what is approved or not held stays as it is",
+    ),
     (UserRoute::Validate, "makes nothing"),
     (
         UserRoute::PruneWorkflow,
@@ -128,6 +132,8 @@ const KEYLESS: &[(UserRoute, &str)] = &[
 async fn every_post_of_users_that_makes_something_takes_a_key() {
     let service = Service::start().await;
     let job = service.dispatch("large").await;
+    let source = service.get("/v0/sources/main").await.expect(200);
+    let tip = &source["tip"]["commit"];
     service
         .post("/v0/tokens", &json!({"name": "ci", "scopes": ["job:read"]}))
         .await
@@ -154,6 +160,7 @@ async fn every_post_of_users_that_makes_something_takes_a_key() {
                 json!({"path": "a", "use_for": "get", "expires_in": "1h"})
             }
             UserRoute::SuspendWorkflow | UserRoute::SuspendScan => json!({"reason": "loud"}),
+            UserRoute::ApproveSource => json!({"commit": tip}),
             UserRoute::Validate => json!({"text": "", "file": "a.yaml"}),
             _ => json!({}),
         };

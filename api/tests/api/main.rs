@@ -52,6 +52,7 @@ mod scans;
 mod service;
 mod sessions;
 mod sign_in_links;
+mod sources;
 mod suspensions;
 mod tokens;
 mod truths;

@@ -254,7 +254,11 @@ impl Tour {
     async fn commands(&mut self, job: &str) {
         let checked = json!({ "text": "scans: {}" });
         self.send(Method::POST, "/v0/validate", &checked).await;
-        self.admin(Method::POST, "/v0/sources/main/sync?wait=true")
+        let synced = self
+            .admin(Method::POST, "/v0/sources/main/sync?wait=true")
+            .await;
+        let tip = json!({ "commit": synced.json()["tip"]["commit"] });
+        self.send(Method::POST, "/v0/sources/main/approve?wait=true", &tip)
             .await;
         let dry = json!({ "dry_run": true });
         self.send(Method::POST, "/v0/workflows/pipeline/prune", &dry)

@@ -97,7 +97,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::NoSecretKey => Some(ErrorCode::PreconditionFailed),
         ErrorCode::PreconditionFailed => Some(ErrorCode::PathConflict),
         ErrorCode::PathConflict => Some(ErrorCode::FolderFull),
-        ErrorCode::FolderFull => Some(ErrorCode::QuotaExceeded),
+        ErrorCode::FolderFull => Some(ErrorCode::NotTheTip),
+        ErrorCode::NotTheTip => Some(ErrorCode::QuotaExceeded),
         ErrorCode::QuotaExceeded => Some(ErrorCode::DigestMismatch),
         ErrorCode::DigestMismatch => Some(ErrorCode::Gone),
         ErrorCode::Gone => Some(ErrorCode::RangeNotSatisfiable),
@@ -213,6 +214,10 @@ async fn every_code_is_answered_like_this() {
     let call = Call::new(Method::DELETE, "/v0/projects/main/vars/URL");
     let answer = service.admin(call.header("if-match", "\"7\"")).await;
     seen.take(412, ErrorCode::PreconditionFailed, &answer);
+
+    let body = json!({"commit": "0123456789abcdef0123456789abcdef01234567"});
+    let answer = service.post("/v0/sources/main/approve", &body).await;
+    seen.take(409, ErrorCode::NotTheTip, &answer);
 
     let keyless = Service::without_key().await;
     let answer = keyless.set("secrets/KEY", "hunter2").await;

@@ -13,8 +13,8 @@ use model::decide::{Command, Decision, Refusal, Urgency};
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
 use model::{
-    Change, Clock, Entropy, Moment, ProjectId, RevisionId, Scope, Scopes, SealingKey, Timestamp,
-    WorkflowId, WorkflowRecord, World,
+    Change, Clock, Entropy, Moment, ProjectId, RevisionId, Scope, Scopes, SealingKey, SourceName,
+    Timestamp, TipRef, WorkflowId, WorkflowRecord, World,
 };
 use reconciler::{
     Access, BlobSettings, Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start,
@@ -280,8 +280,26 @@ impl Service {
         self.push_all(&[files]).await;
     }
 
-    /// Commits each of these to `main` and pushes all at once.
+    /// Commits each of these to `main` and pushes all at once. Approves whatever that retires.
     pub(crate) async fn push_all(&self, commits: &[&[(&str, &str)]]) {
+        self.push_unapproved(commits).await;
+        let name: SourceName = "main".parse().unwrap();
+        let tip = self.handle.state().read(|world| {
+            let source = world.source(&name)?;
+            source.tip.clone().filter(|_| source.removal.is_some())
+        });
+        if let Some(TipRef { commit, .. }) = tip {
+            let approve = model::decide::ApproveRemoval {
+                name: name.clone(),
+                commit,
+            };
+            self.handle.approve_removal(approve).await.unwrap();
+            self.handle.sync_source(&name, true).await.unwrap();
+        }
+    }
+
+    /// The same without an approval.
+    pub(crate) async fn push_unapproved(&self, commits: &[&[(&str, &str)]]) {
         push(&self.folder.join("main"), commits);
         let name = "main".parse().unwrap();
         self.handle.sync_source(&name, true).await.unwrap();

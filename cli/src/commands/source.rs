@@ -1,7 +1,7 @@
 //! `everscan source`. Other commands show warnings and invalid files the same way.
 
 use clap::Subcommand;
-use wire::{Condition, Diagnostic, Page, Severity, Source, StaleFile};
+use wire::{ApproveSource, Condition, Diagnostic, Page, Severity, Source, StaleFile};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -26,6 +26,11 @@ pub(crate) enum Command {
         #[arg(long, env = "SERVICE_WAIT")]
         wait: bool,
     },
+    /// Apply the newest commit although it retires many workflows
+    Approve {
+        /// Name of the source
+        name: String,
+    },
 }
 
 impl Command {
@@ -38,6 +43,22 @@ impl Command {
                 let source = client.sync_source(&name, wait).await?;
                 session.show(&source, text)?;
                 if wait && !is_good(&source) {
+                    return Ok(Exit::Failed);
+                }
+            }
+            Self::Approve { name } => {
+                let held = client.source(&name).await?;
+                let Some(tip) = held.tip.as_ref().filter(|_| held.is_held()) else {
+                    return Err(Error::Usage {
+                        what: format!("nothing of source `{name}` is held"),
+                        hint: "`everscan source show NAME` says how a source is",
+                    });
+                };
+                let commit = tip.commit.clone();
+                let request = ApproveSource { commit };
+                let source = client.approve_source(&name, &request).await?;
+                session.show(&source, text)?;
+                if !is_good(&source) {
                     return Ok(Exit::Failed);
                 }
             }
@@ -81,11 +102,17 @@ fn table(page: &Page<Source>) -> String {
 /// The state of a source in a few words.
 fn standing(source: &Source) -> String {
     let is = |kind: &str, status: &str| {
-        let found = |condition: &&Condition| condition.kind == kind && condition.status == status;
-        source.conditions.iter().find(found)
+        let found = source.condition(kind);
+        found.filter(|condition| condition.status == status)
     };
     if let Some(condition) = is("Stalled", "true").or_else(|| is("Fetched", "false")) {
         return condition.reason.clone();
+    }
+    // Invalid files are counted below.
+    let whole = ["tip_active", "tip_partly_active"];
+    let active = source.condition("Active");
+    if let Some(active) = active.filter(|active| !whole.contains(&active.reason.as_str())) {
+        return active.reason.clone();
     }
     match source.stale_files.len() {
         0 if source.tip.is_none() => "not read yet".to_owned(),

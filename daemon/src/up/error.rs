@@ -28,6 +28,8 @@ pub(crate) enum UpError {
     },
     #[error("`{command}` failed: {stderr}")]
     Git { command: String, stderr: String },
+    #[error("the repository {} has SHA-256 object names, and only those of SHA-1 are read", path.display())]
+    Sha256 { path: PathBuf },
     #[error("cannot prepare the runner")]
     Prepare(#[from] state::SubmitError),
     #[error("cannot prepare the runner")]

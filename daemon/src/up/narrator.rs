@@ -144,7 +144,9 @@ impl Narrator {
             Reason::FilesInvalid { .. } | Reason::TipPartlyActive { .. } | Reason::NeverFetched => {
                 None
             }
-            Reason::EmptyRepository | Reason::FolderMissing { .. } if !has_workflows => {
+            Reason::EmptyRepository | Reason::FolderMissing { .. } | Reason::NoWorkflows { .. }
+                if !has_workflows =>
+            {
                 Some(format!("no workflow yet: {}", self.first_step))
             }
             _ if condition.status == Status::True => None,

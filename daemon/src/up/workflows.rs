@@ -58,6 +58,12 @@ impl Workflows {
         let root = home.root();
         let is_bare = || root.join("HEAD").is_file() && root.join("objects").is_dir();
         if root.join(".git").exists() || is_bare() {
+            // Any other problem is told by the source, which may go on without the program.
+            let format = git(root, &["rev-parse", "--show-object-format"]);
+            if format.is_ok_and(|format| format.trim() == "sha256") {
+                let path = root.to_owned();
+                return Err(UpError::Sha256 { path });
+            }
             return Ok(Self::Committed {
                 repository: root.to_owned(),
             });
@@ -184,6 +190,9 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, UpError> {
     command
         .args(arguments)
         .current_dir(folder)
+        // The daemon reads this form without the program, whatever Git makes by default.
+        .env("GIT_DEFAULT_HASH", "sha1")
+        .env("GIT_DEFAULT_REF_FORMAT", "files")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .stdin(Stdio::null());
@@ -252,6 +261,15 @@ mod tests {
             ["workflows/b.yaml"],
             "at the next start"
         );
+    }
+
+    #[test]
+    fn a_repository_with_sha_256_is_refused_by_name() {
+        let root = tempfile::tempdir().unwrap();
+        git(root.path(), &["init", "--quiet", "--object-format=sha256"]).unwrap();
+        let refused = Workflows::of(&Home::open(root.path()).unwrap());
+        let error = refused.err().unwrap().to_string();
+        assert!(error.contains("SHA-256"), "{error}");
     }
 
     #[test]

@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use super::{AuditKind, actions};
 use crate::blob::{BlobCondition, LinkUse};
 use crate::decide::{
-    Cancel, Command, CreateBlobLink, CreateRegistration, CreateToken, DeleteJob, DeleteSecret,
-    DeleteVar, EndJob, Loss, MoveBlob, Precondition, RegenerateToken, RemoveArtifacts,
-    RemoveRunner, Resume, RevokeBlobLink, RevokeToken, SetSecret, SetVar, SignIn, SignOut,
-    SignOutEverywhere, StoreArtifact, StoreBlob, Suspend,
+    ApproveRemoval, Cancel, Command, CreateBlobLink, CreateRegistration, CreateToken, DeleteJob,
+    DeleteSecret, DeleteVar, EndJob, Loss, MoveBlob, Precondition, RecordTip, RegenerateToken,
+    RemoveArtifacts, RemoveRunner, Resume, RevokeBlobLink, RevokeToken, SetSecret, SetVar, SignIn,
+    SignOut, SignOutEverywhere, StoreArtifact, StoreBlob, Suspend,
 };
 use crate::limits::{AUDIT_TEXT_CHARS, BLOB_LINK_LIFE, SESSION_LIFE, WORKER_LAST_WORDS};
 use crate::moment::SeededEntropy;
+use crate::plan::{HeldRemoval, Standing};
 use crate::testing::{House, NIGHTLY, complete, source};
 use crate::{
     Actor, ProjectId, Projects, Reason, Scope, SealingKey, SecretValue, TokenHash, TokenId, Viewer,
@@ -318,6 +319,40 @@ fn a_registration_token_is_named_and_expired_ones_are_not() {
     let created =
         json!({"kind": "registration_created", "id": made.id, "expires_at": made.expires_at});
     assert_eq!(said, [created]);
+}
+
+#[test]
+fn of_a_source_only_an_approval_is_said_and_it_names_the_commit() {
+    let mut house = House::new();
+    let removal = HeldRemoval {
+        workflows: 2,
+        names: Vec::new(),
+        folder_changed: false,
+    };
+    let held = RecordTip {
+        name: source(),
+        commit: "c0ffee".to_owned(),
+        summary: String::new(),
+        author: String::new(),
+        history_rewritten: false,
+        skipped: Vec::new(),
+        more_skipped: false,
+        files: Vec::new(),
+        stale_files: Vec::new(),
+        warnings: Vec::new(),
+        file_count: 0,
+        standing: Standing::Held(removal),
+        default_reference: None,
+    };
+    assert_eq!(of(&mut house, held.clone()), Vec::<Value>::new());
+    let approve = ApproveRemoval {
+        name: source(),
+        commit: "c0ffee".to_owned(),
+    };
+    let approved = json!({"kind": "source_approved", "name": "recon", "reason": "c0ffee"});
+    assert_eq!(of(&mut house, approve.clone()), [approved]);
+    assert_eq!(of(&mut house, approve), Vec::<Value>::new());
+    assert_eq!(of(&mut house, held), Vec::<Value>::new());
 }
 
 #[test]

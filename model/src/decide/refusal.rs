@@ -159,6 +159,8 @@ pub enum Refusal {
     LastAdmin,
     #[error("there is no source `{source_name}`")]
     NoSuchSource { source_name: String },
+    #[error("commit {commit} is not the newest tip of source `{source_name}`")]
+    NotTheTip { source_name: String, commit: String },
     #[error("there is no project `{project}`")]
     NoSuchProject { project: String },
     #[error("project `{project}` has no var `{name}`")]

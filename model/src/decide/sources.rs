@@ -11,8 +11,9 @@ use crate::limits::{
     MESSAGE_CHARS, STALE_DIAGNOSTICS_BYTES, STALE_FILES_BYTES, TIP_VERDICTS_BYTES,
 };
 use crate::moment::Moment;
+use crate::plan::Standing;
 use crate::source::{
-    Condition, ConditionKind, FileVerdict, Source, StaleFile, Status, TipRecord, TipRef,
+    Condition, ConditionKind, FileVerdict, Removal, Source, StaleFile, Status, TipRecord, TipRef,
 };
 use crate::world::World;
 use crate::{ProjectId, Reason, SourceName, Timestamp};
@@ -47,7 +48,8 @@ impl Command for ConfigureSource {
                 interval_seconds: 0,
                 configured: true,
                 tip: None,
-                commit_with_folder: None,
+                applied_commit: None,
+                removal: None,
                 default_reference: None,
                 conditions: vec![Condition {
                     kind: ConditionKind::Fetched,
@@ -65,6 +67,8 @@ impl Command for ConfigureSource {
         source.reference = self.reference;
         source.folder = self.folder;
         source.interval_seconds = self.interval_seconds;
+        // An approval was for what was configured then.
+        source.removal = source.removal.map(|_| Removal::Held);
         Ok(replace(before, source))
     }
 }
@@ -180,8 +184,7 @@ pub struct RecordTip {
     pub warnings: Vec<Diagnostic>,
     /// Number of workflow files at this tip.
     pub file_count: u64,
-    /// Whether the source's folder does not exist at this tip.
-    pub folder_missing: bool,
+    pub standing: Standing,
     /// The full name of what the remote's HEAD names, if no reference is configured.
     pub default_reference: Option<String>,
 }
@@ -206,42 +209,43 @@ impl Command for RecordTip {
         let is_without_good = |stale: &&StaleFile| world.last_good(stale).is_none();
         let without_good = self.stale_files.iter().filter(is_without_good).count() as u64;
         let active = self.file_count.saturating_sub(invalid);
-        let (valid, valid_reason) = if self.folder_missing {
-            (
-                Status::Unknown,
-                Reason::FolderMissing {
-                    folder: source.folder.clone(),
-                },
-            )
-        } else if invalid == 0 {
-            (Status::True, Reason::FilesValid)
-        } else {
-            (
-                Status::False,
-                Reason::FilesInvalid {
+        let folder = source.folder.clone();
+        let is_applied = matches!(self.standing, Standing::Applied | Standing::NoFolder);
+        let is_held = matches!(self.standing, Standing::Held(_));
+        let unapplied =
+            |reason: Reason| [(Status::Unknown, reason.clone()), (Status::False, reason)];
+        let [(valid, valid_reason), (running, running_reason)] = match self.standing {
+            Standing::NoFolder => {
+                let reason = Reason::FolderMissing { folder };
+                [(Status::True, reason.clone()), (Status::True, reason)]
+            }
+            Standing::Applied if self.file_count == 0 => {
+                let reason = Reason::NoWorkflows { folder };
+                [(Status::True, reason.clone()), (Status::True, reason)]
+            }
+            Standing::Applied if invalid == 0 => [
+                (Status::True, Reason::FilesValid),
+                (Status::True, Reason::TipActive),
+            ],
+            Standing::Applied => {
+                let files = self.file_count;
+                let found = Reason::FilesInvalid {
                     invalid,
-                    files: self.file_count,
+                    files,
                     without_good,
-                },
-            )
-        };
-        let (running, running_reason) = if self.folder_missing {
-            (
-                Status::False,
-                Reason::FolderMissing {
-                    folder: source.folder.clone(),
-                },
-            )
-        } else if invalid == 0 {
-            (Status::True, Reason::TipActive)
-        } else {
-            (
-                Status::False,
-                Reason::TipPartlyActive {
-                    active,
-                    files: self.file_count,
-                },
-            )
+                };
+                [
+                    (Status::False, found),
+                    (Status::False, Reason::TipPartlyActive { active, files }),
+                ]
+            }
+            Standing::Unreadable(what) => unapplied(Reason::FolderUnreadable { folder, what }),
+            Standing::Held(removal) => unapplied(Reason::RemovalHeld {
+                source: self.name.clone(),
+                workflows: removal.workflows,
+                names: removal.names,
+                folder: removal.folder_changed.then_some(folder),
+            }),
         };
         set(
             &mut source.conditions,
@@ -264,12 +268,15 @@ impl Command for RecordTip {
             running_reason,
             moment.now,
         );
-        source.commit_with_folder = if self.folder_missing {
-            let before = before.tip.as_ref().map(|tip| tip.commit.clone());
-            source.commit_with_folder.or(before)
-        } else {
+        source.applied_commit = if is_applied {
             None
+        } else {
+            let before = before.tip.as_ref().map(|tip| tip.commit.clone());
+            source.applied_commit.or(before)
         };
+        // Somebody may have approved it since it was planned.
+        let approved = before.removal.filter(|_| same_commit.is_some());
+        source.removal = is_held.then(|| approved.unwrap_or(Removal::Held));
         source.default_reference = self.default_reference;
         source.tip = Some(tip.clone());
         source.stale_files = stale_files(self.stale_files);
@@ -286,6 +293,36 @@ impl Command for RecordTip {
             })));
         }
         Ok(decision)
+    }
+}
+
+/// Let a tip be applied although it removes that much. The next look applies it.
+#[derive(Debug, Clone)]
+pub struct ApproveRemoval {
+    pub name: SourceName,
+    /// The commit that is approved, and no other.
+    pub commit: String,
+}
+
+impl Command for ApproveRemoval {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    /// A tip that is not held stays as it is, so that a repeat is harmless.
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let before = find(world, &self.name)?;
+        let tip = before.tip.as_ref().map(|tip| &tip.commit);
+        if tip != Some(&self.commit) {
+            return Err(Refusal::NotTheTip {
+                source_name: self.name.to_string(),
+                commit: self.commit,
+            });
+        }
+        let source = Source {
+            removal: before.removal.map(|_| Removal::Approved),
+            ..Source::clone(before)
+        };
+        Ok(replace(Some(before), source))
     }
 }
 

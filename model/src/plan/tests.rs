@@ -6,8 +6,26 @@ use serde_json::json;
 use workflow::Code;
 
 use super::*;
-use crate::decide::RecordTip;
+use crate::decide::{ApproveRemoval, ConfigureSource, RecordTip};
 use crate::testing::{House, NIGHTLY, definition, sha256, source};
+
+/// A world whose source has the workflows at the top of its repository.
+fn new_house() -> House {
+    let mut house = House::new();
+    configure(&mut house, "");
+    house
+}
+
+fn configure(house: &mut House, folder: &str) {
+    let source = ConfigureSource {
+        name: source(),
+        url: "/srv/recon.git".to_owned(),
+        reference: None,
+        folder: folder.to_owned(),
+        interval_seconds: 60,
+    };
+    house.run(source).unwrap();
+}
 
 /// A file of a tip: path and what it says; `same` stands for an unchanged text, `bad` for an invalid one.
 type File<'a> = (&'a str, &'a str);
@@ -40,7 +58,7 @@ fn desired(commit: &str, files: &[File<'_>]) -> DesiredTip {
     DesiredTip {
         commit: commit.to_owned(),
         files: files.iter().map(file).collect(),
-        complete: true,
+        folder: TipFolder::Read,
     }
 }
 
@@ -51,7 +69,7 @@ fn planned(house: &House, tip: DesiredTip) -> TipPlan {
 
 /// Applies a plan as the reconciler does.
 fn apply(house: &mut House, tip: DesiredTip) {
-    let (commit, complete) = (tip.commit.clone(), tip.complete);
+    let commit = tip.commit.clone();
     let file_count = tip.files.len() as u64;
     let plan = planned(house, tip);
     for hold in plan.hold {
@@ -75,7 +93,7 @@ fn apply(house: &mut House, tip: DesiredTip) {
         stale_files: plan.stale,
         warnings: Vec::new(),
         file_count,
-        folder_missing: !complete,
+        standing: plan.standing,
         default_reference: None,
     };
     house.run(record).unwrap();
@@ -83,7 +101,7 @@ fn apply(house: &mut House, tip: DesiredTip) {
 
 /// What is planned for `after` when `before` is what runs.
 fn check(before: &[File<'_>], after: &[File<'_>], verdicts: &[(&str, &str)], stale: &[&str]) {
-    let mut house = House::new();
+    let mut house = new_house();
     apply(&mut house, desired("a", before));
     let plan = planned(&house, desired("b", after));
     let told: Vec<_> = plan
@@ -166,7 +184,7 @@ fn each_file_is_decided_by_itself() {
 
 #[test]
 fn nothing_is_left_to_do_after_a_plan_was_applied() {
-    let mut house = House::new();
+    let mut house = new_house();
     apply(
         &mut house,
         desired("a", &[("gone.yaml", NIGHTLY), ("a.yaml", NIGHTLY)]),
@@ -186,7 +204,7 @@ fn nothing_is_left_to_do_after_a_plan_was_applied() {
 
 #[test]
 fn a_stale_file_remembers_since_when() {
-    let mut house = House::new();
+    let mut house = new_house();
     let began = house.now;
     apply(&mut house, desired("a", &[("a.yaml", "bad")]));
     house.pass(chrono::TimeDelta::hours(1));
@@ -202,23 +220,143 @@ fn a_stale_file_remembers_since_when() {
 }
 
 #[test]
-fn a_missing_folder_retires_nothing_and_forgets_nothing() {
-    let mut house = House::new();
+fn what_is_no_folder_retires_nothing_and_forgets_nothing() {
+    let mut house = new_house();
     apply(
         &mut house,
         desired("a", &[("a.yaml", NIGHTLY), ("b.yaml", "bad")]),
     );
-    let missing = DesiredTip {
-        complete: false,
+    let link = DesiredTip {
+        folder: TipFolder::Unreadable("it is a link".to_owned()),
         ..desired("b", &[])
     };
-    apply(&mut house, missing);
+    apply(&mut house, link);
     let source = house.world.source(&source()).unwrap();
     assert_eq!(source.stale_files.len(), 1);
-    let active = house.world.workflows_of(&source.name);
-    assert!(
-        active
-            .into_iter()
-            .all(|it| it.record.status == WorkflowStatus::Active)
+    assert_eq!(active(&house), ["a"]);
+}
+
+/// The names of the active workflows.
+fn active(house: &House) -> Vec<String> {
+    let source = source();
+    let records = house.world.workflow_records(&source);
+    let active = records.filter(|record| is_active(record));
+    let mut names: Vec<String> = active.map(|record| record.name.clone()).collect();
+    names.sort();
+    names
+}
+
+fn without_folder(commit: &str) -> DesiredTip {
+    DesiredTip {
+        folder: TipFolder::Missing,
+        ..desired(commit, &[])
+    }
+}
+
+#[test]
+fn a_tip_without_the_folder_has_no_workflows() {
+    let mut house = new_house();
+    apply(
+        &mut house,
+        desired("1", &[("a.yaml", NIGHTLY), ("b.yaml", "bad")]),
     );
+    apply(&mut house, without_folder("2"));
+    assert_eq!(active(&house), [""; 0]);
+    assert_eq!(house.world.source(&source()).unwrap().stale_files, []);
+}
+
+#[test]
+fn a_tip_that_retires_all_of_several_workflows_changes_nothing_until_it_is_approved() {
+    let two = [("a.yaml", NIGHTLY), ("b.yaml", NIGHTLY)];
+    let commit_of = |house: &House, name: &str| {
+        let record = house
+            .world
+            .workflow_record(WorkflowId::derive(&source(), name));
+        house.world.files_of(record.unwrap()).commit
+    };
+    for gone in [without_folder("2"), desired("2", &[("c.yaml", NIGHTLY)])] {
+        let mut house = new_house();
+        apply(&mut house, desired("1", &two));
+        apply(&mut house, gone.clone());
+        assert_eq!(active(&house), ["a", "b"], "{gone:?}");
+        assert_eq!(
+            commit_of(&house, "a"),
+            "1",
+            "jobs get the files of what is active"
+        );
+        // What is read again is held again, and a revert ends it.
+        assert!(planned(&house, gone.clone()).activate.is_empty());
+        let same = [("a.yaml", "same"), ("b.yaml", "same")];
+        apply(&mut house, desired("3", &same));
+        assert_eq!(commit_of(&house, "a"), "3");
+
+        apply(
+            &mut house,
+            DesiredTip {
+                commit: "4".to_owned(),
+                ..gone.clone()
+            },
+        );
+        let approve = ApproveRemoval {
+            name: source(),
+            commit: "4".to_owned(),
+        };
+        house.run(approve).unwrap();
+        // An approval is for its commit alone.
+        assert!(planned(&house, gone.clone()).retire.is_empty());
+        let plan = planned(
+            &house,
+            DesiredTip {
+                commit: "4".to_owned(),
+                ..gone.clone()
+            },
+        );
+        assert_eq!(
+            (plan.activate.len(), plan.retire.len()),
+            (gone.files.len(), 2)
+        );
+        for activate in plan.activate {
+            house.run(activate).unwrap();
+            assert_eq!(commit_of(&house, "c"), "4", "before the tip is recorded");
+        }
+    }
+    // All but one may go at once.
+    let mut house = new_house();
+    apply(&mut house, desired("1", &two));
+    apply(&mut house, desired("2", &[("a.yaml", "bad")]));
+    assert_eq!(active(&house), ["a"]);
+    apply(&mut house, desired("3", &[]));
+    assert_eq!(active(&house), [""; 0]);
+}
+
+#[test]
+fn another_folder_retires_nothing_until_that_is_approved() {
+    let mut house = new_house();
+    let two = [("a.yaml", NIGHTLY), ("b.yaml", NIGHTLY)];
+    apply(&mut house, desired("1", &two));
+    let moved = |names: &[&str]| {
+        let mut tip = desired("1", &[]);
+        for name in names {
+            let path = format!("flows/{name}.yaml");
+            let mut one = desired("1", &[(&path, NIGHTLY)]).files.remove(0);
+            one.name = (*name).to_owned();
+            tip.files.push(one);
+        }
+        tip
+    };
+    configure(&mut house, "flows");
+    apply(&mut house, moved(&["a", "c"]));
+    assert_eq!(active(&house), ["a", "b"]);
+    let message = house.world.source(&source()).unwrap().conditions[2]
+        .reason
+        .to_string();
+    assert!(
+        message.starts_with("1 workflow is not in the new path `flows` and would retire (b);"),
+        "{message}"
+    );
+    // Where nothing would go, another folder is only another folder.
+    apply(&mut house, moved(&["a", "b"]));
+    assert_eq!(active(&house), ["a", "b"]);
+    apply(&mut house, moved(&["a"]));
+    assert_eq!(active(&house), ["a"]);
 }

@@ -63,7 +63,18 @@ fn all() -> impl Iterator<Item = Reason> {
             Some(Reason::CredentialsRefused { .. }) => Reason::EmptyRepository,
             Some(Reason::EmptyRepository) => Reason::NeverFetched,
             Some(Reason::NeverFetched) => Reason::FolderMissing { folder: text() },
-            Some(Reason::FolderMissing { .. }) => Reason::FilesValid,
+            Some(Reason::FolderMissing { .. }) => Reason::NoWorkflows { folder: text() },
+            Some(Reason::NoWorkflows { .. }) => Reason::FolderUnreadable {
+                folder: text(),
+                what: text(),
+            },
+            Some(Reason::FolderUnreadable { .. }) => Reason::RemovalHeld {
+                source: "recon".parse().unwrap(),
+                workflows: 3,
+                names: vec![text(), text()],
+                folder: None,
+            },
+            Some(Reason::RemovalHeld { .. }) => Reason::FilesValid,
             Some(Reason::FilesValid) => Reason::FilesInvalid {
                 invalid: 1,
                 files: 2,

@@ -112,8 +112,8 @@ impl World {
             // Its record is from before there were such commits.
             _ if self.stale_file(workflow).is_some() => &workflow.revision.commit,
             _ => {
-                let with_folder = source.and_then(|source| source.commit_with_folder.as_ref());
-                with_folder
+                let applied = source.and_then(|source| source.applied_commit.as_ref());
+                applied
                     .or(tip.map(|tip| &tip.commit))
                     .unwrap_or(&workflow.revision.commit)
             }

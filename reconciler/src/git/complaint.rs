@@ -12,12 +12,14 @@ enum Cause {
     Unreachable,
     NoSuchCommit,
     RepositoryMissing,
+    Sha256,
+    ForeignOwner,
     Other,
 }
 
 /// Phrases in lower case. The first matching cause is used. A refused key comes first, because `git` adds the guess
 /// that the repository may not exist.
-const PHRASES: [(Cause, &[&str]); 6] = [
+const PHRASES: [(Cause, &[&str]); 8] = [
     (
         Cause::UnknownHost,
         &[
@@ -77,6 +79,8 @@ const PHRASES: [(Cause, &[&str]); 6] = [
             "returned error: 404",
         ],
     ),
+    (Cause::Sha256, &["mismatched algorithms"]),
+    (Cause::ForeignOwner, &["dubious ownership"]),
 ];
 
 /// The error for the error output of `git`.
@@ -104,11 +108,22 @@ pub(super) fn judge(location: Location, text: &str) -> FetchError {
             complaint,
         },
         Cause::RepositoryMissing => FetchError::RepositoryMissing { location },
+        Cause::Sha256 => FetchError::Sha256 { location },
+        Cause::ForeignOwner => FetchError::ForeignOwner {
+            location: foreign(text).unwrap_or(location),
+        },
         Cause::Other => FetchError::GitFailed {
             location,
             complaint,
         },
     }
+}
+
+/// The folder that `git` does not trust, which is the one to name in `safe.directory`.
+fn foreign(text: &str) -> Option<Location> {
+    let (_, rest) = text.split_once("dubious ownership in repository at '")?;
+    let (folder, _) = rest.split_once('\'')?;
+    Some(Location::Local(folder.into()))
 }
 
 fn cause(text: &str) -> Cause {
@@ -180,11 +195,27 @@ mod tests {
                 "fatal: remote error: upload-pack: not our ref 0123".to_owned(),
                 Cause::NoSuchCommit,
             ),
+            (
+                "fatal: mismatched algorithms: client sha1; server sha256".to_owned(),
+                Cause::Sha256,
+            ),
+            (
+                format!("fatal: detected dubious ownership in repository at '/x'\nfatal: Could not read from remote repository.\n\n{rights}"),
+                Cause::ForeignOwner,
+            ),
             ("fatal: bad object refs/everscan/tip".to_owned(), Cause::Other),
             (String::new(), Cause::Other),
         ] {
             assert_eq!(cause(&text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_folder_that_git_does_not_trust_is_named() {
+        let text = "fatal: detected dubious ownership in repository at '/srv/r/.git'\nTo add\n";
+        let location = Location::Local("/srv/r".into());
+        let said = judge(location, text).to_string();
+        assert_eq!(said, "the repository /srv/r/.git belongs to another user");
     }
 
     #[test]

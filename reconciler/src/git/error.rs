@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::access::Access;
 use super::credentials::{CaFileError, TokenError};
 use super::location::Protocol;
-use super::{CommitId, Location};
+use super::{CommitId, Location, limits};
 
 /// Why a source's tip could not be fetched into its mirror. The mirror is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,20 @@ pub(crate) enum FetchError {
     /// Git refuses the repository of another user, because its configuration could run programs.
     #[error("the repository {location} belongs to another user")]
     ForeignOwner { location: Location },
+    #[error("the repository {location} has SHA-256 object names, and only those of SHA-1 are read")]
+    Sha256 { location: Location },
+    /// libgit2 cannot read it, and neither can an older `git`.
+    #[error(
+        "the repository {location} keeps its references as reftable, which takes `git` {} or newer: {found}",
+        reftable_since()
+    )]
+    Reftable {
+        location: Location,
+        /// What there is instead.
+        found: String,
+    },
+    #[error("the repository {location} is a partial clone: it lacks objects that its remote has")]
+    PartialClone { location: Location },
     #[error("the repository {location} has no `{reference}`")]
     ReferenceNotFound {
         location: Location,
@@ -151,6 +165,15 @@ impl FetchError {
                     "as the daemon's user, run `git config --global --add safe.directory {location}`"
                 ));
             }
+            FetchError::Sha256 { .. } => {
+                "push the files to a repository made with `git init --object-format=sha1`"
+            }
+            FetchError::Reftable { .. } => {
+                "install it, or run `git refs migrate --ref-format=files` in the repository"
+            }
+            FetchError::PartialClone { .. } => {
+                "follow the remote itself, or clone it without `--filter`"
+            }
             FetchError::ReferenceNotFound { near, .. } if near.is_empty() => return None,
             FetchError::ReferenceNotFound { near, .. } => {
                 return Some(format!("there are: {}", near.join(", ")));
@@ -194,6 +217,11 @@ impl FetchError {
         };
         Some(hint.to_owned())
     }
+}
+
+fn reftable_since() -> String {
+    let (major, minor) = limits::GIT_WITH_REFTABLE;
+    format!("{major}.{minor}")
 }
 
 fn is_ssh(location: &Location) -> bool {

@@ -118,6 +118,12 @@ impl Default for FileLimits {
 /// Bytes of a name in a folder: the limit of the kernel.
 pub(super) const FILE_NAME_BYTES: usize = 255;
 
+/// The first version of `git` that reads a repository with reftable.
+pub(super) const GIT_WITH_REFTABLE: (u32, u32) = (2, 45);
+
+/// Warnings about a tip that are kept.
+pub(super) const WARNINGS: usize = 20;
+
 /// Bytes of the target of a symbolic link: the limit of the kernel.
 pub(super) const LINK_TARGET_BYTES: usize = 4_095;
 

@@ -1,14 +1,21 @@
 //! A repository on this machine, read through libgit2 without starting a process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use git2::{ErrorCode, ObjectType, Repository};
+use git2::{Config, ErrorCode, ObjectType, Repository};
 
 use super::copy::{self, CopyError};
 use super::limits::FetchLimits;
 use super::reference::Kind;
-use super::{CommitId, FetchError, Location, limits};
+use super::{CommitId, FetchError, Location, RemoteUrl, limits};
+
+/// How a repository on this machine is read.
+pub(super) enum Opened {
+    Here(LocalSource),
+    /// Through the `git` program, because libgit2 does not know how its references are kept.
+    Reftable(RemoteUrl),
+}
 
 /// An open repository. It is only read.
 pub(super) struct LocalSource {
@@ -17,16 +24,16 @@ pub(super) struct LocalSource {
 }
 
 impl LocalSource {
-    pub(super) fn open(path: &Path) -> Result<LocalSource, FetchError> {
+    pub(super) fn open(path: &Path) -> Result<Opened, FetchError> {
         let location = Location::Local(path.to_owned());
         if let Err(error) = fs::read_dir(path) {
             return Err(refused_folder(location, error));
         }
         match Repository::open(path) {
-            Ok(repository) => Ok(LocalSource {
+            Ok(repository) => Ok(Opened::Here(LocalSource {
                 location,
                 repository,
-            }),
+            })),
             Err(error) if error.code() == ErrorCode::Owner => {
                 Err(FetchError::ForeignOwner { location })
             }
@@ -37,9 +44,31 @@ impl LocalSource {
                         source: hidden,
                     })
                 }
-                Ok(_) | Err(_) => Err(FetchError::NotARepository { location, source }),
+                Ok(_) | Err(_) => match (form(path), RemoteUrl::of_path(path)) {
+                    (Some(Form::Sha256), _) => Err(FetchError::Sha256 { location }),
+                    (Some(Form::PartialClone), _) => Err(FetchError::PartialClone { location }),
+                    (Some(Form::Reftable), Some(url)) => Ok(Opened::Reftable(url)),
+                    (Some(Form::Reftable) | None, _) => {
+                        Err(FetchError::NotARepository { location, source })
+                    }
+                },
             },
         }
+    }
+
+    /// Whether objects may be missing that a remote has.
+    fn is_partial(&self) -> bool {
+        let Ok(config) = self.repository.config() else {
+            return false;
+        };
+        let mut is_partial = false;
+        if let Ok(entries) = config.entries(Some("remote\\..*\\.promisor")) {
+            let counted = entries.for_each(|entry| {
+                is_partial |= entry.value().is_ok_and(|value| value == "true");
+            });
+            is_partial &= counted.is_ok();
+        }
+        is_partial
     }
 
     /// The wanted commit, by the present references.
@@ -86,6 +115,11 @@ impl LocalSource {
         let location = self.location.clone();
         copy::copy(&self.repository, mirror, commit.oid(), fetch_limits).map_err(
             |error| match error {
+                CopyError::Source(source)
+                    if source.code() == ErrorCode::NotFound && self.is_partial() =>
+                {
+                    FetchError::PartialClone { location }
+                }
                 CopyError::Source(source) => FetchError::SourceDamaged { location, source },
                 CopyError::Mirror(source) => FetchError::Mirror {
                     dir: mirror.path().to_owned(),
@@ -145,6 +179,46 @@ impl LocalSource {
             location: self.location.clone(),
             source,
         }
+    }
+}
+
+/// A form of repository that libgit2 does not open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Sha256,
+    Reftable,
+    PartialClone,
+}
+
+/// The form of a repository by its configuration, if libgit2 does not know it.
+fn form(path: &Path) -> Option<Form> {
+    let config = Config::open(&common_folder(path).join("config")).ok()?;
+    let says = |key: &str| config.get_string(&format!("extensions.{key}")).ok();
+    if says("objectformat").is_some_and(|format| format != "sha1") {
+        Some(Form::Sha256)
+    } else if says("partialclone").is_some() {
+        Some(Form::PartialClone)
+    } else if says("refstorage").is_some_and(|storage| storage.starts_with("reftable")) {
+        Some(Form::Reftable)
+    } else {
+        None
+    }
+}
+
+/// Git's own folder of the repository at `path`, which all its work trees share. It is found without libgit2.
+pub(super) fn common_folder(path: &Path) -> PathBuf {
+    let folder = path.join(".git");
+    let Ok(link) = fs::read_to_string(&folder) else {
+        return if folder.is_dir() {
+            folder
+        } else {
+            path.to_owned()
+        };
+    };
+    let folder = path.join(link.trim_end().trim_start_matches("gitdir: "));
+    match fs::read_to_string(folder.join("commondir")) {
+        Ok(common) => folder.join(common.trim_end()),
+        Err(_) => folder,
     }
 }
 

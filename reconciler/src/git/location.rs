@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::limits;
 
@@ -34,6 +34,8 @@ pub(super) enum Protocol {
     /// Not encrypted, so only allowed on this machine.
     LoopbackHttp,
     Ssh,
+    /// A path on this machine whose repository libgit2 cannot read.
+    Path,
 }
 
 /// Why a text is not a location. It is not repeated where it may contain credentials.
@@ -129,6 +131,16 @@ impl Location {
 }
 
 impl RemoteUrl {
+    /// A path on this machine, for `git`. None if it cannot be an argument.
+    pub(super) fn of_path(path: &Path) -> Option<RemoteUrl> {
+        let path = std::path::absolute(path).ok()?;
+        Some(RemoteUrl {
+            text: path.to_str()?.to_owned(),
+            protocol: Protocol::Path,
+            origin: String::new(),
+        })
+    }
+
     /// The URL for `git`.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -26,13 +26,13 @@ use super::calls::Calls;
 use super::error::MirrorFault;
 use super::files::{self, Files, FilesError};
 use super::limits::FetchLimits;
-use super::local::LocalSource;
+use super::local::{LocalSource, Opened};
 use super::reference::Kind;
 use super::remote::{Listed, RemoteSource};
 use super::snapshot::{Folder, Unreadable};
 use super::{
     CommitId, Content, FetchError, FileLimits, Location, ReadError, ReadLimits, Reference,
-    Relation, Snapshot, Tip, copy, limits, references, relation, snapshot, tip,
+    Relation, RemoteUrl, Snapshot, Tip, copy, limits, references, relation, snapshot, tip,
 };
 
 /// The commit of the last fetch.
@@ -72,6 +72,12 @@ impl Mirror {
     /// The same mirror, whose remote is reached this way.
     pub(crate) fn with_access(self, access: Access) -> Mirror {
         Mirror { access, ..self }
+    }
+
+    /// The same mirror with another program in place of `git`.
+    #[cfg(test)]
+    pub(crate) fn with_program(self, git: OsString) -> Mirror {
+        Mirror { git, ..self }
     }
 
     /// The same mirror with other limits.
@@ -237,30 +243,38 @@ impl Mirror {
         })
     }
 
-    fn connect<'a>(
-        &'a self,
-        location: &'a Location,
-        wanted: &Kind,
-    ) -> Result<Source<'a>, FetchError> {
+    fn connect(&self, location: &Location, wanted: &Kind) -> Result<Source<'_>, FetchError> {
         match location {
-            Location::Local(path) => {
-                let repository = LocalSource::open(path)?;
-                let commit = repository.resolve(wanted)?;
-                Ok(Source::Local { repository, commit })
-            }
+            Location::Local(path) => match LocalSource::open(path)? {
+                Opened::Here(repository) => {
+                    let commit = repository.resolve(wanted)?;
+                    Ok(Source::Local { repository, commit })
+                }
+                Opened::Reftable(url) => {
+                    let remote = self.remote(url);
+                    remote.check_reads_reftable()?;
+                    let listed = remote.resolve(wanted)?;
+                    Ok(Source::Remote { remote, listed })
+                }
+            },
             Location::Remote(url) => {
-                let remote = RemoteSource {
-                    url,
-                    access: &self.access,
-                    credentials: OnceCell::new(),
-                    warned: &self.warned,
-                    program: &self.git,
-                    limits: &self.limits,
-                    calls: &self.calls,
-                };
+                let remote = self.remote(url.clone());
                 let listed = remote.resolve(wanted)?;
                 Ok(Source::Remote { remote, listed })
             }
+        }
+    }
+
+    /// A repository that the `git` program reads.
+    fn remote(&self, url: RemoteUrl) -> RemoteSource<'_> {
+        RemoteSource {
+            url,
+            access: &self.access,
+            credentials: OnceCell::new(),
+            warned: &self.warned,
+            program: &self.git,
+            limits: &self.limits,
+            calls: &self.calls,
         }
     }
 

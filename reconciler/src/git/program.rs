@@ -1,7 +1,7 @@
 //! Calls the `git` program with a clean environment.
 //!
-//! Git runs no hook, does not prompt, reads no configuration of a user or the system, and uses only the protocol of the
-//! URL. It gets a token through a pipe that only its own children inherit, and only for the host of the URL: arguments,
+//! Git runs no hook, does not prompt, reads no configuration of a user or the system (but that of the daemon's user for a
+//! repository on this machine), and uses only the protocol of the URL. It gets a token through a pipe that only its own children inherit, and only for the host of the URL: arguments,
 //! environment and files never have it. `process` runs it, `remote` interprets its output.
 
 use std::ffi::{OsStr, OsString};
@@ -131,8 +131,14 @@ fn command(call: &Call<'_>) -> Command {
                 Protocol::Https => "https",
                 Protocol::LoopbackHttp => "http",
                 Protocol::Ssh => "ssh",
+                Protocol::Path => "file",
             },
         );
+    if call.url.protocol() == Protocol::Path {
+        // As with libgit2, `safe.directory` of the daemon's user allows the repository of another one.
+        command.env_remove("GIT_CONFIG_GLOBAL");
+        command.envs(std::env::var_os("HOME").map(|home| ("HOME", home)));
+    }
     for setting in CONFIGURATION {
         command.arg("-c").arg(setting);
     }

@@ -22,7 +22,7 @@ use super::{CommitId, FetchError, Location, RemoteUrl, complaint, limits};
 
 /// How a remote is called.
 pub(super) struct RemoteSource<'a> {
-    pub url: &'a RemoteUrl,
+    pub url: RemoteUrl,
     pub access: &'a Access,
     /// The credentials of this attempt, once they are read.
     pub credentials: OnceCell<Credentials>,
@@ -102,10 +102,30 @@ impl RemoteSource<'_> {
         let mut arguments = vec!["ls-remote", "--quiet", "--symref", "--", self.url.as_str()];
         arguments.extend(patterns.iter().map(String::as_str));
         let output = self.call(&arguments, self.limits.listing)?;
-        parse_listing(&output).ok_or_else(|| FetchError::GitFailed {
-            location: self.location(),
-            complaint: "its listing names no SHA-1 commits".to_owned(),
+        parse_listing(&output).ok_or_else(|| {
+            let location = self.location();
+            match has_sha256(&output) {
+                true => FetchError::Sha256 { location },
+                false => FetchError::GitFailed {
+                    location,
+                    complaint: "its listing names no SHA-1 commits".to_owned(),
+                },
+            }
         })
+    }
+
+    /// Refuses a program that cannot read references in reftable.
+    pub(super) fn check_reads_reftable(&self) -> Result<(), FetchError> {
+        let found = match self.call(&["--version"], self.limits.listing) {
+            Ok(said) => String::from_utf8_lossy(&said).trim().to_owned(),
+            Err(FetchError::GitMissing) => "it is not installed".to_owned(),
+            Err(error) => return Err(error),
+        };
+        if version(&found).is_some_and(|version| version >= limits::GIT_WITH_REFTABLE) {
+            return Ok(());
+        }
+        let location = self.location();
+        Err(FetchError::Reftable { location, found })
     }
 
     fn not_found(&self, wanted: &Kind) -> Result<FetchError, FetchError> {
@@ -140,7 +160,7 @@ impl RemoteSource<'_> {
         let ended = program::run(&Call {
             program: self.program,
             arguments: &arguments,
-            url: self.url,
+            url: &self.url,
             credentials,
             ca_file,
             deadline,
@@ -197,6 +217,19 @@ impl RemoteSource<'_> {
     fn location(&self) -> Location {
         Location::Remote(self.url.clone())
     }
+}
+
+/// The first two numbers of what `git --version` says.
+pub(super) fn version(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.strip_prefix("git version ")?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Whether a listing has the longer object names of SHA-256.
+fn has_sha256(listing: &[u8]) -> bool {
+    let listing = String::from_utf8_lossy(listing);
+    let mut objects = listing.lines().filter_map(|line| line.split_once('\t'));
+    objects.any(|(object, _)| object.len() == 64 && object.bytes().all(|it| it.is_ascii_hexdigit()))
 }
 
 /// The references of a remote.
@@ -310,6 +343,22 @@ mod tests {
         assert_eq!(listed.head.as_deref(), Some("refs/heads/trunk"));
         for wrong in ["nonsense", &ONE[1..], &format!("{ONE}{ONE}\tHEAD")] {
             assert_eq!(parse_listing(wrong.as_bytes()), None, "{wrong}");
+        }
+        let long = format!("ref: refs/heads/main\tHEAD\n{ONE}{}\tHEAD\n", &ONE[..24]);
+        assert!(has_sha256(long.as_bytes()));
+        assert!(!has_sha256(with_head.as_bytes()));
+    }
+
+    #[test]
+    fn the_version_of_git_is_read() {
+        for (said, expected) in [
+            ("git version 2.45.0", Some((2, 45))),
+            ("git version 2.39.5 (Apple Git-154)", Some((2, 39))),
+            ("git version 3.0.rc1", Some((3, 0))),
+            ("it is not installed", None),
+            ("git version unknown", None),
+        ] {
+            assert_eq!(version(said), expected, "{said}");
         }
     }
 }

@@ -9,14 +9,20 @@ use git2::Repository;
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind};
 use notify::{Event, EventKind, RecursiveMode};
 
+use super::local::common_folder;
+
 /// What to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scene {
     Repository {
+        /// Where it was found.
+        path: PathBuf,
         /// The folder of HEAD.
         git_dir: PathBuf,
-        /// The folder of the references. For a linked work tree it is a different one.
+        /// The folder above the references. For a linked work tree it is a different one.
         common_dir: PathBuf,
+        /// The folder of the references.
+        refs: PathBuf,
     },
     /// No repository yet.
     Waiting {
@@ -45,8 +51,21 @@ impl Scene {
     pub(crate) fn at(path: &Path) -> Scene {
         if let Ok(repository) = Repository::open(path) {
             return Scene::Repository {
+                path: path.to_owned(),
                 git_dir: repository.path().to_owned(),
                 common_dir: repository.commondir().to_owned(),
+                refs: repository.commondir().join("refs"),
+            };
+        }
+        // libgit2 does not open these.
+        let common_dir = common_folder(path);
+        let refs = common_dir.join("reftable");
+        if refs.join("tables.list").is_file() {
+            return Scene::Repository {
+                path: path.to_owned(),
+                git_dir: common_dir.clone(),
+                common_dir,
+                refs,
             };
         }
         let nearest = path.ancestors().find(|folder| folder.is_dir());
@@ -62,6 +81,16 @@ impl Scene {
         }
     }
 
+    /// The folders above the repository, in which it would be replaced at its path. Its own folders are then still there,
+    /// elsewhere. Not every folder can be watched, and the watch is good without.
+    pub(crate) fn above(&self) -> impl Iterator<Item = &Path> {
+        let path = match self {
+            Scene::Waiting { .. } => None,
+            Scene::Repository { path, .. } => Some(path),
+        };
+        path.into_iter().flat_map(|path| path.ancestors().skip(1))
+    }
+
     /// The folders to watch. Objects are left out, because they are written before the reference to them.
     pub(crate) fn folders(&self) -> Vec<(PathBuf, RecursiveMode)> {
         match self {
@@ -72,10 +101,12 @@ impl Scene {
             Scene::Repository {
                 git_dir,
                 common_dir,
+                refs,
+                path: _,
             } => {
                 let mut folders = vec![
                     (common_dir.clone(), RecursiveMode::NonRecursive),
-                    (common_dir.join("refs"), RecursiveMode::Recursive),
+                    (refs.clone(), RecursiveMode::Recursive),
                 ];
                 if git_dir != common_dir {
                     folders.push((git_dir.clone(), RecursiveMode::NonRecursive));
@@ -99,9 +130,18 @@ impl Scene {
             .map(|path| match self {
                 Scene::Waiting { path: target, .. } => judge_waiting(target, path),
                 Scene::Repository {
+                    path: target,
                     git_dir,
                     common_dir,
-                } => judge_repository(git_dir, common_dir, event.kind, path),
+                    refs,
+                } => {
+                    let is_watched = path == git_dir || path == common_dir || path == refs;
+                    if is_watched || target.starts_with(path) {
+                        judge_folder(event.kind)
+                    } else {
+                        judge_inside(git_dir, common_dir, refs, event.kind, path)
+                    }
+                }
             })
             .max()
             .unwrap_or(Verdict::Nothing)
@@ -121,22 +161,29 @@ fn is_noise(kind: EventKind) -> bool {
     }
 }
 
-fn judge_repository(git_dir: &Path, common_dir: &Path, kind: EventKind, path: &Path) -> Verdict {
-    let refs = common_dir.join("refs");
-    let is_watched_folder = path == git_dir || path == common_dir || path == refs;
-    let is_reference = path.starts_with(&refs)
+/// A folder that is watched, or one above the repository, was made, removed or moved.
+fn judge_folder(kind: EventKind) -> Verdict {
+    match kind {
+        EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => {
+            Verdict::Rearm
+        }
+        EventKind::Any | EventKind::Access(_) | EventKind::Modify(_) | EventKind::Other => {
+            Verdict::Nothing
+        }
+    }
+}
+
+fn judge_inside(
+    git_dir: &Path,
+    common_dir: &Path,
+    refs: &Path,
+    kind: EventKind,
+    path: &Path,
+) -> Verdict {
+    let is_reference = path.starts_with(refs)
         || path == common_dir.join("packed-refs")
         || path == git_dir.join("HEAD");
-    if is_watched_folder {
-        match kind {
-            EventKind::Create(_)
-            | EventKind::Remove(_)
-            | EventKind::Modify(ModifyKind::Name(_)) => Verdict::Rearm,
-            EventKind::Any | EventKind::Access(_) | EventKind::Modify(_) | EventKind::Other => {
-                Verdict::Nothing
-            }
-        }
-    } else if !is_reference || path.extension() == Some(OsStr::new("lock")) {
+    if !is_reference || path.extension() == Some(OsStr::new("lock")) {
         Verdict::Nothing
     } else if kind == EventKind::Create(CreateKind::Folder) {
         // The new folder may have entries from before it was watched.
@@ -169,8 +216,10 @@ mod tests {
 
     fn repository() -> Scene {
         Scene::Repository {
+            path: "/srv/w".into(),
             git_dir: "/r/.git/worktrees/w".into(),
             common_dir: "/r/.git".into(),
+            refs: "/r/.git/refs".into(),
         }
     }
 
@@ -192,6 +241,8 @@ mod tests {
             (renamed, "/r/.git/index"),
             (renamed, "/r/.git/FETCH_HEAD"),
             (renamed, "/r/.git/HEAD"),
+            (renamed, "/srv/other"),
+            (created, "/srv/w/file"),
             (EventKind::Create(CreateKind::Folder), "/r/.git/objects"),
             (
                 EventKind::Access(AccessKind::Open(AccessMode::Any)),
@@ -241,6 +292,12 @@ mod tests {
             (
                 EventKind::Modify(ModifyKind::Name(RenameMode::From)),
                 vec!["/r/.git"],
+                Verdict::Rearm,
+            ),
+            (renamed, vec!["/srv/w"], Verdict::Rearm),
+            (
+                EventKind::Remove(RemoveKind::Folder),
+                vec!["/srv"],
                 Verdict::Rearm,
             ),
         ] {

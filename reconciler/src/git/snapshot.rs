@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use git2::{ErrorCode, FileMode, ObjectType, Odb, Oid, Repository};
-use workflow::{NotUtf8, SETTINGS_FILE};
+use git2::{ErrorCode, FileMode, ObjectType, Odb, Oid, Repository, TreeEntry};
+use model::plan::TipFolder;
+use workflow::{Diagnostic, NotUtf8, SETTINGS_FILE};
 
 use super::{CommitId, ReadError, ReadLimits, left_out, limits};
 
@@ -16,10 +17,10 @@ use super::{CommitId, ReadError, ReadLimits, left_out, limits};
 pub(crate) struct Snapshot {
     /// Sorted by path, each path once.
     pub(crate) files: Vec<File>,
-    /// The commit has no such folder. This differs from an empty folder.
-    pub(crate) folder_missing: bool,
-    /// The commit has a file about the repository at its top.
-    pub(crate) has_settings: bool,
+    /// What is at the path of the folder.
+    pub(crate) folder: TipFolder,
+    /// About what is not read: the file about the repository at its top, and folders below the folder that are none.
+    pub(crate) warnings: Vec<Diagnostic>,
 }
 
 /// A file with a workflow's extension.
@@ -105,29 +106,40 @@ pub(super) fn read(
         entries: 0,
         text_bytes: 0,
         left_out: None,
+        top: found.tree_id(),
+        warnings: Vec::new(),
     };
-    let has_settings = reader
-        .tree(found.tree_id())?
-        .get_name(SETTINGS_FILE)
-        .is_some();
-    let Some(tree) = reader.descend(found.tree_id(), &folder.0)? else {
-        return Ok(Snapshot {
-            files: Vec::new(),
-            folder_missing: true,
-            has_settings,
-        });
+    let top = reader.tree(reader.top)?;
+    if top.get_name(SETTINGS_FILE).is_some() {
+        let warning = Diagnostic::settings_file(SETTINGS_FILE);
+        reader.warnings.push(warning);
+    }
+    let found = match reader.descend(&folder.0)? {
+        Found::Tree(tree) => {
+            let prefix: String = folder.0.iter().map(|name| format!("{name}/")).collect();
+            reader.read_folder(tree, &prefix, 0)?;
+            TipFolder::Read
+        }
+        Found::Nothing => TipFolder::Missing,
+        Found::Other(what) => TipFolder::Unreadable(what),
     };
-    let prefix: String = folder.0.iter().map(|name| format!("{name}/")).collect();
-    reader.read_folder(tree, &prefix, 0)?;
     Ok(Snapshot {
         files: reader
             .files
             .into_iter()
             .map(|(path, content)| File { path, content })
             .collect(),
-        folder_missing: false,
-        has_settings,
+        folder: found,
+        warnings: reader.warnings,
     })
+}
+
+/// What is at a path.
+enum Found {
+    Tree(Oid),
+    Nothing,
+    /// It is described for people.
+    Other(String),
 }
 
 struct Reader<'a> {
@@ -140,19 +152,72 @@ struct Reader<'a> {
     text_bytes: usize,
     /// Loaded when the first blob is missing.
     left_out: Option<BTreeMap<Oid, usize>>,
+    /// The tree of the commit.
+    top: Oid,
+    warnings: Vec<Diagnostic>,
 }
 
 impl<'a> Reader<'a> {
-    /// The tree at `names` below `tree`, if every name is a folder.
-    fn descend(&self, mut tree: Oid, names: &[String]) -> Result<Option<Oid>, ReadError> {
+    /// What is at `names` below the top.
+    fn descend(&self, names: &[impl AsRef<str>]) -> Result<Found, ReadError> {
+        let (mut tree, mut path) = (self.top, String::new());
         for name in names {
+            path = match path.as_str() {
+                "" => name.as_ref().to_owned(),
+                above => format!("{above}/{}", name.as_ref()),
+            };
             let found = self.tree(tree)?;
-            match found.get_name(name) {
+            match found.get_name(name.as_ref()) {
                 Some(entry) if entry.kind() == Some(ObjectType::Tree) => tree = entry.id(),
-                Some(_) | None => return Ok(None),
+                Some(entry) => return Ok(Found::Other(self.describe(&path, &entry))),
+                None => return Ok(Found::Nothing),
             }
         }
-        Ok(Some(tree))
+        Ok(Found::Tree(tree))
+    }
+
+    /// What an entry is that is no folder.
+    fn describe(&self, path: &str, entry: &TreeEntry<'_>) -> String {
+        if entry.kind() == Some(ObjectType::Commit) {
+            return format!(
+                "`{path}` is a submodule, whose files are in another repository (follow that one as a source)"
+            );
+        }
+        if !is_link(entry) {
+            return format!("`{path}` is a file");
+        }
+        let to = self.link_target(entry);
+        let to = to.map_or_else(String::new, |target| format!(" to `{target}`"));
+        format!(
+            "`{path}` is a symbolic link{to}, and links are not followed (name the folder itself as `path`)"
+        )
+    }
+
+    /// Where a link leads, if that can be read as text.
+    fn link_target(&self, link: &TreeEntry<'_>) -> Option<String> {
+        let (size, _) = self.objects.read_header(link.id()).ok()?;
+        if size > limits::LINK_TARGET_BYTES {
+            return None;
+        }
+        let object = self.objects.read(link.id()).ok()?;
+        String::from_utf8(object.data().to_vec()).ok()
+    }
+
+    /// Whether a link below `prefix` leads to a folder of this commit.
+    fn leads_to_folder(&self, prefix: &str, link: &TreeEntry<'_>) -> Result<bool, ReadError> {
+        let Some(target) = self.link_target(link).filter(|to| !to.starts_with('/')) else {
+            return Ok(false);
+        };
+        let mut names: Vec<&str> = Vec::new();
+        for name in prefix.split('/').chain(target.split('/')) {
+            match name {
+                "" | "." => {}
+                ".." if names.pop().is_none() => return Ok(false),
+                ".." => {}
+                name => names.push(name),
+            }
+        }
+        Ok(matches!(self.descend(&names)?, Found::Tree(_)))
     }
 
     fn read_folder(&mut self, tree: Oid, prefix: &str, depth: usize) -> Result<(), ReadError> {
@@ -174,15 +239,22 @@ impl<'a> Reader<'a> {
                     let content = self.read_file(&entry)?;
                     self.keep(path, content)?;
                 }
-                Some(_) | None => {}
+                _ if self.warnings.len() >= limits::WARNINGS => {}
+                Some(ObjectType::Commit) => self.warnings.push(Diagnostic::submodule(&path)),
+                Some(ObjectType::Blob) if is_link(&entry) => {
+                    if self.leads_to_folder(prefix, &entry)? {
+                        self.warnings.push(Diagnostic::linked_folder(&path));
+                    }
+                }
+                Some(ObjectType::Blob | ObjectType::Tag | ObjectType::Any) | None => {}
             }
         }
         Ok(())
     }
 
-    fn read_file(&mut self, entry: &git2::TreeEntry<'_>) -> Result<Content, ReadError> {
+    fn read_file(&mut self, entry: &TreeEntry<'_>) -> Result<Content, ReadError> {
         let limit = self.limits.file_bytes;
-        if entry.filemode() == i32::from(FileMode::Link) {
+        if is_link(entry) {
             return Ok(Content::Unreadable(Unreadable::Symlink));
         }
         if entry.name().is_err() {
@@ -262,6 +334,10 @@ impl<'a> Reader<'a> {
             source,
         }
     }
+}
+
+fn is_link(entry: &TreeEntry<'_>) -> bool {
+    entry.filemode() == i32::from(FileMode::Link)
 }
 
 fn is_workflow(name: &[u8]) -> bool {

@@ -113,6 +113,13 @@ impl Fixture {
     }
 }
 
+/// Whether the program of this machine knows reftable.
+pub(crate) fn has_reftable() -> bool {
+    let said = Command::new("git").arg("--version").output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    super::remote::version(said.trim()) >= Some(super::limits::GIT_WITH_REFTABLE)
+}
+
 /// Runs `git` in `folder` and expects success.
 pub(crate) fn git(folder: &Path, arguments: &[&str]) {
     let output = Command::new("git")

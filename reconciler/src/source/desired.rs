@@ -37,7 +37,6 @@ pub(super) async fn desired(
     let commit = tip.commit.to_string();
     let config_of_task = config.clone();
     let parsed = tokio::task::spawn_blocking(move || {
-        let complete = !snapshot.folder_missing;
         let names: Vec<String> = snapshot
             .files
             .iter()
@@ -68,7 +67,7 @@ pub(super) async fn desired(
         DesiredTip {
             commit,
             files,
-            complete,
+            folder: snapshot.folder,
         }
     });
     parsed

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::decide::{Activate, RecordApplyFailure, RecordLook, RecordTip};
 use model::plan::{DesiredTip, TipPlan, plan};
-use model::{Reason, Status, error_chain};
+use model::{ConditionKind, Reason, Removal, Status, error_chain};
 use state::{State, SubmitError};
-use workflow::{Diagnostic, SETTINGS_FILE};
+use workflow::Diagnostic;
 
 use super::configured::{SourceConfig, configure_one};
 use crate::git::{CommitId, FetchError, Mirror, ReadLimits, Relation, Snapshot, Tip};
@@ -32,7 +32,7 @@ pub(crate) async fn look(
         Ok(tip) => tip,
         Err(error) => return record_failure(state, config, &error).await,
     };
-    if applied.as_ref() == Some(&tip) {
+    if applied.as_ref() == Some(&tip) && !is_approved(state, config) {
         return record_look(state, config, Status::True, Reason::Fetched).await;
     }
     *applied = None;
@@ -40,27 +40,14 @@ pub(crate) async fn look(
         Ok(read) => read,
         Err(message) => return record_unreadable(state, config, message).await,
     };
-    let folder_missing = snapshot.folder_missing;
-    let warnings = if snapshot.has_settings {
-        vec![Diagnostic::settings_file(SETTINGS_FILE)]
-    } else {
-        Vec::new()
-    };
+    let warnings = snapshot.warnings.clone();
     let desired = match desired(state, config, &tip, snapshot).await {
         Ok(desired) => desired,
         Err(message) => return record_unreadable(state, config, message).await,
     };
-    let done = apply(
-        state,
-        config,
-        &tip,
-        relation,
-        folder_missing,
-        warnings,
-        desired,
-    )
-    .await
-    .map_err(|error| failed(config, &error))?;
+    let done = apply(state, config, &tip, relation, warnings, desired)
+        .await
+        .map_err(|error| failed(config, &error))?;
     match done {
         Applied::Whole => {
             *applied = Some(tip);
@@ -68,6 +55,12 @@ pub(crate) async fn look(
         }
         Applied::Partly => Err(LookFailed),
     }
+}
+
+/// Whether somebody has approved a tip that was held. Then it is read once more.
+fn is_approved(state: &State, config: &SourceConfig) -> bool {
+    let removal = state.read(|world| world.source(&config.name)?.removal);
+    removal == Some(Removal::Approved)
 }
 
 async fn fetch(config: &SourceConfig, mirror: &Mirror) -> Result<Tip, FetchError> {
@@ -193,7 +186,6 @@ async fn apply(
     config: &SourceConfig,
     tip: &Tip,
     relation: Option<Relation>,
-    folder_missing: bool,
     warnings: Vec<Diagnostic>,
     desired: DesiredTip,
 ) -> Result<Applied, SubmitError> {
@@ -209,10 +201,8 @@ async fn apply(
         hold,
         stale,
         verdicts,
+        standing,
     } = plan.unwrap_or_default();
-    if folder_missing {
-        tracing::warn!(source = %config.name, folder = config.folder, "the folder does not exist at the tip; nothing is removed");
-    }
     for stale in stale
         .iter()
         .filter(|stale| stale.commit == tip.commit.to_string())
@@ -267,11 +257,27 @@ async fn apply(
         stale_files: stale,
         warnings,
         file_count,
-        folder_missing,
+        standing,
         default_reference: tip.default_reference.clone(),
     };
     state.submit(record).await?;
+    log_standing(state, config);
     Ok(Applied::Whole)
+}
+
+/// Logs why nothing of a tip is active, or that it has no workflows.
+fn log_standing(state: &State, config: &SourceConfig) {
+    let source = state.read(|world| world.source(&config.name).cloned());
+    let conditions = source.iter().flat_map(|source| &source.conditions);
+    for condition in conditions.filter(|one| one.kind == ConditionKind::Active) {
+        let is_whole = matches!(
+            condition.reason,
+            Reason::TipActive | Reason::TipPartlyActive { .. }
+        );
+        if !is_whole {
+            tracing::warn!(source = %config.name, message = %condition.reason, "no workflow of the tip is active");
+        }
+    }
 }
 
 /// How much of a tip is active now.

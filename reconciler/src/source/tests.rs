@@ -2,13 +2,14 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use chrono::TimeDelta;
+use model::decide::ApproveRemoval;
 use model::{Actor, Condition, ConditionKind, Reason, Source, Status, WorkflowId, WorkflowStatus};
 use tempfile::TempDir;
 use workflow::Code;
 
 use super::*;
 use crate::git::CommitId;
-use crate::git::testing::{Entry, FILE, Fixture};
+use crate::git::testing::{Entry, FILE, Fixture, LINK};
 use crate::testing::{House, at, in_time, source_name};
 
 mod interrupted;
@@ -327,16 +328,93 @@ async fn an_empty_repository_is_well_and_waits_for_its_first_commit() {
 }
 
 #[tokio::test]
-async fn a_missing_folder_and_a_lost_repository_remove_nothing() {
+async fn the_last_workflow_file_takes_its_folder_along_and_retires() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
     let house = scene.look(0).await;
-    scene.push(&[("moved/a.yaml", &text("1"))]);
+    scene.push(&[("readme", "no workflow")]);
     sync(&house).await;
-    assert_eq!(runs(&house)["a"].0, "active");
+    assert_eq!(runs(&house)["a"].0, "retired");
     let active = condition(&house, ConditionKind::Active);
     let folder = "workflows".to_owned();
     assert_eq!(active.reason, Reason::FolderMissing { folder });
+    house.close().await;
+}
+
+#[tokio::test]
+async fn all_of_several_workflows_go_when_that_is_approved() {
+    let scene = Scene::new();
+    let (a, b, c) = (
+        ("workflows/a.yaml", text("1")),
+        ("workflows/b.yaml", text("1")),
+        ("workflows/c.yaml", text("1")),
+    );
+    scene.push(&[(a.0, &a.1), (b.0, &b.1)]);
+    let house = scene.look(0).await;
+    let approve = async |commit: CommitId| {
+        let approve = ApproveRemoval {
+            name: source_name(),
+            commit: commit.to_string(),
+        };
+        house.handle.approve_removal(approve).await
+    };
+    let states = || -> Vec<(String, &'static str)> {
+        let runs = runs(&house).into_iter();
+        runs.map(|(name, (state, ..))| (name, state)).collect()
+    };
+    let both = [("a".to_owned(), "active"), ("b".to_owned(), "active")];
+
+    let gone = scene.push(&[(c.0, &c.1)]);
+    sync(&house).await;
+    assert_eq!(states(), both);
+    let active = condition(&house, ConditionKind::Active);
+    assert_eq!(
+        (active.status, active.reason.code()),
+        (Status::False, "removal_held")
+    );
+    // A later tip needs an approval of its own.
+    let later = scene.push(&[(c.0, &c.1), ("readme", "")]);
+    sync(&house).await;
+    let refused = approve(gone).await;
+    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(states(), both);
+    // The next look applies what was approved.
+    approve(later).await.unwrap();
+    sync(&house).await;
+    assert_eq!(
+        states(),
+        [
+            ("a".to_owned(), "retired"),
+            ("b".to_owned(), "retired"),
+            ("c".to_owned(), "active")
+        ]
+    );
+    let source = source(&house);
+    assert_eq!((source.removal, &source.applied_commit), (None, &None));
+    assert_eq!(
+        condition(&house, ConditionKind::Active).status,
+        Status::True
+    );
+    house.close().await;
+}
+
+#[tokio::test]
+async fn a_folder_that_is_a_link_and_a_lost_repository_remove_nothing() {
+    let scene = Scene::new();
+    scene.push(&[("workflows/a.yaml", &text("1"))]);
+    let house = scene.look(0).await;
+    scene.fixture.push(&[
+        ("moved/a.yaml", FILE, text("1").as_bytes()),
+        ("workflows", LINK, b"moved"),
+    ]);
+    sync(&house).await;
+    assert_eq!(runs(&house)["a"].0, "active");
+    let active = condition(&house, ConditionKind::Active);
+    assert_eq!(
+        active.reason.to_string(),
+        "there is no folder `workflows` at the tip: `workflows` is a symbolic link to `moved`, and links are not \
+         followed (name the folder itself as `path`); what was active goes on"
+    );
 
     house.clock.set_forward(TimeDelta::seconds(100));
     let path = scene.fixture.path();

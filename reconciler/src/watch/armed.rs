@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use notify::{ErrorKind, Event, RecommendedWatcher, Watcher};
+use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::news::News;
 use crate::git::{Scene, Verdict};
@@ -72,6 +72,10 @@ fn watcher(scene: &Scene, news: Arc<News>) -> Result<RecommendedWatcher, notify:
             },
             Err(error) => news.add(|pending| pending.lost = Some(error)),
         })?;
+    for folder in scene.above() {
+        // A folder that cannot be listed cannot be watched either. Polling continues.
+        let _unwatched = watcher.watch(folder, RecursiveMode::NonRecursive);
+    }
     for (folder, mode) in scene.folders() {
         watcher.watch(&folder, mode)?;
     }

@@ -5,7 +5,7 @@ use git2::Repository;
 use notify::ErrorKind;
 
 use super::*;
-use crate::git::testing::{Fixture, git};
+use crate::git::testing::{Fixture, git, has_reftable};
 use crate::git::{CommitId, Scene};
 use crate::limits::WATCH_ATTEMPTS;
 
@@ -139,6 +139,59 @@ fn a_repository_is_waited_for_and_its_loss_is_seen() {
         fs::remove_dir_all(parent.join("not")).unwrap();
         watched.sees("its loss", || !made());
     }
+}
+
+#[test]
+fn a_repository_that_is_replaced_at_its_path_is_seen_and_watched_anew() {
+    let source = Fixture::with_work_tree();
+    source.push_text("1");
+    let path = source.path();
+    let folder = path.parent().unwrap().to_owned();
+    let beside = |name: &str| folder.join(name);
+    git(&folder, &["clone", "-q", "source", "other"]);
+    git(&beside("other"), &["checkout", "-q", "-B", "main"]);
+    git(
+        &beside("other"),
+        &["commit", "-q", "--allow-empty", "-m", "other"],
+    );
+    let other = tip(&beside("other"), "HEAD");
+    let watched = Watched::at(&path);
+    fs::rename(&path, beside("old")).unwrap();
+    fs::rename(beside("other"), &path).unwrap();
+    watched.sees("the other repository", || tip(&path, "HEAD") == other);
+    git(&path, &["commit", "-q", "--allow-empty", "-m", "later"]);
+    watched.sees("its commit", || tip(&path, "HEAD") != other);
+
+    // And where a folder above it is replaced.
+    let (deep, replaced) = (beside("deep"), beside("replaced"));
+    fs::create_dir(&deep).unwrap();
+    fs::rename(&path, deep.join("source")).unwrap();
+    let path = deep.join("source");
+    let watched = Watched::at(&path);
+    fs::rename(&deep, &replaced).unwrap();
+    watched.sees("its loss", || tip(&path, "HEAD").is_none());
+    fs::rename(&replaced, &deep).unwrap();
+    watched.sees("its return", || tip(&path, "HEAD").is_some());
+}
+
+#[test]
+fn commits_to_a_repository_with_reftable_wake() {
+    if !has_reftable() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let init = ["init", "-q", "-b", "main", "--ref-format=reftable"];
+    git(dir.path(), &init);
+    let commit = || {
+        git(
+            dir.path(),
+            &["commit", "-q", "--allow-empty", "-m", "a commit"],
+        );
+    };
+    commit();
+    let watched = Watched::at(dir.path());
+    commit();
+    watched.sees("the commit", || true);
 }
 
 /// The new folder has the path of the one that is watched, and is not watched.

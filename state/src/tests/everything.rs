@@ -2,6 +2,7 @@
 
 use model::blob::LinkUse;
 use model::decide::{CreateBlobLink, CreateRegistration, Dispatch, NoteClocks, RecordTip, Suspend};
+use model::plan::Standing;
 use model::{Actor, AuditAction, IdempotencyKey, TokenId};
 use uuid::Uuid;
 
@@ -41,7 +42,7 @@ pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
         stale_files: Vec::new(),
         warnings: Vec::new(),
         file_count: 1,
-        folder_missing: false,
+        standing: Standing::Applied,
         default_reference: None,
     };
     state.submit(tip).await.unwrap();

@@ -13,6 +13,9 @@ pub fn source(visit: &Visit, source: &Source) -> Markup {
     let topic = topics::source(&source.name);
     let actions = html! {
         @if visit.may("project:write") { (form::button(visit, &links::sync_source(&source.name), "Look now")) }
+        @if let Some(tip) = source.tip.as_ref().filter(|_| source.is_held() && visit.may("project:write")) {
+            (approval(visit, source, &tip.commit))
+        }
         a.button href=(links::project(&source.name)) { "Vars and secrets" }
     };
     let mut known = vec![
@@ -43,6 +46,17 @@ pub fn source(visit: &Visit, source: &Source) -> Markup {
     Shell::new(visit, &source.name, Some(Menu::Sources))
         .under([Crumb::new("Sources", links::SOURCES)])
         .page(&content)
+}
+
+/// The button that lets a held tip be applied. The form names the commit, so that no later one is approved unseen.
+fn approval(visit: &Visit, source: &Source, commit: &str) -> Markup {
+    form::guarded_with(
+        visit,
+        &links::approve_source(&source.name),
+        "Let them retire",
+        "The condition below names the workflows. Nothing new of them starts then, and what waits is cancelled.",
+        &html! { input type="hidden" name="commit" value=(commit); },
+    )
 }
 
 /// Where the token and the authorities come from. The page has no value of a token, so it can show none.

@@ -83,10 +83,16 @@ pub(super) fn source_state(source: &Source) -> Markup {
         condition("failed", "stalled")
     } else if is("Fetched", "false") {
         condition("failed", "not read")
+    } else if source.is_held() {
+        condition("failed", "held")
     } else if is("Valid", "false") {
         condition("scheduled", "invalid files")
+    } else if is("Active", "false") {
+        condition("failed", "not active")
     } else if is("Reconciling", "true") {
         condition("running", "looking")
+    } else if is("Active", "true") && source.active_workflows == 0 {
+        condition("skipped", "no workflows")
     } else if is("Active", "true") {
         condition("succeeded", "active")
     } else {

@@ -41,6 +41,21 @@ fn a_file_that_is_too_large_is_not_looked_at() {
 }
 
 #[test]
+fn what_is_no_workflow_file_says_what_it_is() {
+    let of = |file: &str, text: &str| parse(file, text, TemplatePolicy::Warn).unwrap_err();
+    for file in [".yaml", "workflows/.yml"] {
+        let found = of(file, MINIMAL);
+        assert_eq!((found.len(), found[0].code), (1, Code::InvalidName));
+        assert!(found[0].message.contains("no name"), "{}", found[0].message);
+    }
+    assert!(parse("workflows/x.yaml", MINIMAL, TemplatePolicy::Warn).is_ok());
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    let found = of("a.yaml", pointer);
+    assert_eq!((found.len(), found[0].code), (1, Code::UnreadableFile));
+    assert!(found[0].message.contains("Git LFS"), "{}", found[0].message);
+}
+
+#[test]
 fn many_scans_are_no_problem() {
     let scan = |number: usize| {
         format!("  s{number}:\n    on: {{ dispatch: {{}} }}\n    steps:\n      - run: echo\n")

@@ -25,6 +25,8 @@ pub(super) struct Fixture {
     cancelled: String,
     registration: String,
     link: String,
+    /// The commit of the source's tip.
+    tip: String,
     /// Where the second page of a list begins, by the path of its route.
     cursors: BTreeMap<&'static str, String>,
 }
@@ -50,6 +52,7 @@ impl Fixture {
         service.set("secrets/KEY", "hunter2").await.expect(200);
         let link = json!({"path": "linked", "use_for": "put", "expires_in": "1h"});
         let link = service.post("/v0/blob-links?project=main", &link).await;
+        let source = service.get("/v0/sources/main").await.expect(200);
         let mut fixture = Self {
             finished: finished.id,
             executor,
@@ -59,6 +62,7 @@ impl Fixture {
             cancelled: cancelled.id,
             registration: service.registration().await,
             link: text(&link.expect(201)["url_path"]),
+            tip: text(&source["tip"]["commit"]),
             cursors: BTreeMap::new(),
             service,
         };
@@ -175,6 +179,7 @@ impl Fixture {
             Sample::new(Method::POST, "/v0/sessions", "")
                 .json(&json!({"token": self.service.admin})),
             post("/v0/sources/main/sync", json!({})),
+            post("/v0/sources/main/approve", json!({"commit": self.tip})),
             set_var.json(&json!({"value": "b"})),
             set_secret.json(&json!({"value": "hunter3"})),
             post(

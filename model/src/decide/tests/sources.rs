@@ -3,11 +3,13 @@
 use chrono::TimeDelta;
 use workflow::{Code, Diagnostic, LinesOfFile};
 
-use crate::decide::{ConfigureSource, DropSource, RecordLook, RecordTip, Refusal};
+use crate::decide::{ApproveRemoval, ConfigureSource, DropSource, RecordLook, RecordTip, Refusal};
 use crate::limits::{STALE_FILES_BYTES, TIP_VERDICTS_BYTES};
+use crate::plan::{HeldRemoval, Standing};
 use crate::testing::{House, NIGHTLY, source};
 use crate::{
-    Change, ConditionKind, FileOutcome, FileVerdict, Reason, Source, StaleFile, Status, WorkflowId,
+    Change, ConditionKind, FileOutcome, FileVerdict, Reason, Removal, Source, StaleFile, Status,
+    WorkflowId,
 };
 
 fn tip(commit: &str) -> RecordTip {
@@ -23,7 +25,7 @@ fn tip(commit: &str) -> RecordTip {
         stale_files: Vec::new(),
         warnings: Vec::new(),
         file_count: 2,
-        folder_missing: false,
+        standing: Standing::Applied,
         default_reference: None,
     }
 }
@@ -116,20 +118,99 @@ fn the_conditions_follow_the_tip() {
         ]
     );
     let missing = RecordTip {
-        folder_missing: true,
-        warnings: Vec::new(),
+        standing: Standing::NoFolder,
         file_count: 0,
         ..tip("c")
     };
-    house.run(missing).unwrap();
+    let without_files = RecordTip {
+        file_count: 0,
+        ..tip("d")
+    };
+    let link = RecordTip {
+        standing: Standing::Unreadable("it is a link".to_owned()),
+        file_count: 0,
+        ..tip("e")
+    };
+    for (tip, valid, active, reason) in [
+        (missing, "true", "true", "folder_missing"),
+        (without_files, "true", "true", "no_workflows"),
+        (link, "unknown", "false", "folder_unreadable"),
+        (held("f"), "unknown", "false", "removal_held"),
+    ] {
+        house.run(tip).unwrap();
+        assert_eq!(
+            conditions(&house),
+            [
+                ("Fetched", "true", "fetched"),
+                ("Valid", valid, reason),
+                ("Active", active, reason),
+            ]
+        );
+    }
+    assert_eq!(record(&house).applied_commit.as_deref(), Some("d"));
+}
+
+/// A tip that waits for an approval.
+fn held(commit: &str) -> RecordTip {
+    let removal = HeldRemoval {
+        workflows: 12,
+        names: vec!["a".to_owned(), "b".to_owned()],
+        folder_changed: false,
+    };
+    RecordTip {
+        standing: Standing::Held(removal),
+        file_count: 0,
+        ..tip(commit)
+    }
+}
+
+#[test]
+fn an_approval_is_for_one_commit_and_one_configuration() {
+    let mut house = House::new();
+    let approve = |commit: &str| ApproveRemoval {
+        name: source(),
+        commit: commit.to_owned(),
+    };
+    let refused = |house: &mut House, commit: &str| {
+        let refusal = house.run(approve(commit));
+        assert!(matches!(refusal, Err(Refusal::NotTheTip { .. })));
+    };
+    refused(&mut house, "a");
+    house.run(tip("a")).unwrap();
+    let (changes, ()) = house.changes(approve("a")).unwrap();
+    assert!(changes.is_empty(), "nothing is held");
+    house.run(held("b")).unwrap();
+    let message = record(&house).conditions[2].reason.to_string();
     assert_eq!(
-        conditions(&house),
-        [
-            ("Fetched", "true", "fetched"),
-            ("Valid", "unknown", "folder_missing"),
-            ("Active", "false", "folder_missing"),
-        ]
+        message,
+        "all 12 workflows would retire (a, b and 10 more); the tip is held and what was active goes on, until \
+         `everscan source approve recon`"
     );
+    refused(&mut house, "a");
+    house.run(approve("b")).unwrap();
+    assert_eq!(record(&house).removal, Some(Removal::Approved));
+    let (changes, ()) = house.changes(approve("b")).unwrap();
+    assert!(changes.is_empty());
+
+    // It was planned before the approval and is recorded after it.
+    house.run(held("b")).unwrap();
+    assert_eq!(record(&house).removal, Some(Removal::Approved));
+    // A later commit, and another configuration, need an approval of their own.
+    house.run(held("c")).unwrap();
+    assert_eq!(record(&house).removal, Some(Removal::Held));
+    house.run(approve("c")).unwrap();
+    let configure = ConfigureSource {
+        name: source(),
+        url: "/srv/recon.git".to_owned(),
+        reference: None,
+        folder: "flows".to_owned(),
+        interval_seconds: 60,
+    };
+    house.run(configure).unwrap();
+    assert_eq!(record(&house).removal, Some(Removal::Held));
+    house.run(tip("d")).unwrap();
+    assert_eq!(record(&house).removal, None);
+    assert_eq!(record(&house).applied_commit, None);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn at(commit: &str) -> Option<Box<JobSource>> {
 
 #[test]
 fn a_workflow_follows_the_tip_while_its_file_is_the_active_revision() {
-    let mut house = House::new();
+    let mut house = new_house();
     let valid = [("a.yaml", WITH_FILES), ("b.yaml", NIGHTLY)];
     apply(&mut house, desired("1", &valid));
     assert_eq!(commit(&house, "a"), "1");
@@ -98,7 +98,7 @@ fn a_workflow_follows_the_tip_while_its_file_is_the_active_revision() {
     // Without the folder there is no copy of the file.
     for tip in ["7", "8"] {
         let missing = DesiredTip {
-            complete: false,
+            folder: TipFolder::Unreadable("it is a link".to_owned()),
             ..desired(tip, &[])
         };
         apply(&mut house, missing);
@@ -113,7 +113,7 @@ fn a_workflow_follows_the_tip_while_its_file_is_the_active_revision() {
 
 #[test]
 fn while_a_tip_is_applied_what_is_active_already_gets_its_files() {
-    let mut house = House::new();
+    let mut house = new_house();
     apply(
         &mut house,
         desired("1", &[("a.yaml", WITH_FILES), ("b.yaml", NIGHTLY)]),
@@ -145,7 +145,7 @@ fn while_a_tip_is_applied_what_is_active_already_gets_its_files() {
 
 #[test]
 fn a_record_without_the_member_that_is_invalid_at_the_tip_gets_the_files_of_its_revision() {
-    let mut house = House::new();
+    let mut house = new_house();
     apply(&mut house, desired("1", &[("a.yaml", WITH_FILES)]));
     apply(&mut house, desired("2", &[("a.yaml", "bad")]));
     let record = house.world.workflow_record(workflow("a")).unwrap();
@@ -161,7 +161,7 @@ fn a_record_without_the_member_that_is_invalid_at_the_tip_gets_the_files_of_its_
 
 #[test]
 fn a_dispatched_job_keeps_the_commit_of_its_dispatch_and_a_rerun_has_the_same() {
-    let mut house = House::new();
+    let mut house = new_house();
     let runner = house.runner("first", &[]);
     apply(&mut house, desired("1", &[("a.yaml", WITH_FILES)]));
     let without = house.dispatch(workflow("a"), "without", json!({})).unwrap();
@@ -206,7 +206,7 @@ fn a_dispatched_job_keeps_the_commit_of_its_dispatch_and_a_rerun_has_the_same() 
 
 #[test]
 fn a_job_of_a_schedule_gets_the_commit_of_its_claim() {
-    let mut house = House::new();
+    let mut house = new_house();
     let runner = house.runner("first", &[]);
     apply(&mut house, desired("1", &[("a.yaml", WITH_FILES)]));
     house.pass(chrono::TimeDelta::minutes(11));
@@ -232,7 +232,7 @@ fn a_job_of_a_schedule_gets_the_commit_of_its_claim() {
 
 #[test]
 fn a_runner_that_does_not_know_checkout_is_not_offered_its_jobs() {
-    let mut house = House::new();
+    let mut house = new_house();
     let runner = house.runner("first", &[]);
     apply(&mut house, desired("1", &[("a.yaml", WITH_FILES)]));
     let job = house.dispatch(workflow("a"), "asked", json!({})).unwrap();

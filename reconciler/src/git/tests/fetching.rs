@@ -4,10 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use git2::Repository;
+use model::plan::TipFolder;
+use tempfile::TempDir;
 
 use super::{paths, read, reference, text};
-use crate::git::testing::{Entry, FILE, Fixture, git};
-use crate::git::{Access, FetchError, Location, Relation, limits};
+use crate::git::testing::{Entry, FILE, Fixture, git, has_reftable};
+use crate::git::{Access, Calls, FetchError, Location, Mirror, Relation, limits};
 
 #[test]
 fn a_push_is_fetched_and_read() {
@@ -26,7 +28,7 @@ fn a_push_is_fetched_and_read() {
     assert_eq!(tip.author, "Ada <ada@example.org>");
 
     let snapshot = read(&mirror, &commit);
-    assert!(!snapshot.folder_missing);
+    assert_eq!(snapshot.folder, TipFolder::Read);
     assert_eq!(
         paths(&snapshot),
         [
@@ -298,4 +300,90 @@ fn a_local_transfer_is_bounded() {
         .fetch(&source.location(), None)
         .unwrap_err();
     assert!(matches!(error, FetchError::TooLarge { .. }), "{error}");
+}
+
+/// A repository made by the `git` program in this form, with one commit.
+fn made(form: &str) -> (TempDir, Location) {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("source");
+    let init = ["init", "-q", "-b", "main", form, "source"];
+    git(dir.path(), &init);
+    fs::create_dir(path.join("workflows")).unwrap();
+    fs::write(path.join("workflows/a.yaml"), "1").unwrap();
+    git(&path, &["add", "."]);
+    git(&path, &["commit", "-q", "-m", "first"]);
+    (dir, Location::Local(path))
+}
+
+#[test]
+fn sha_256_is_refused_by_name() {
+    let (dir, location) = made("--object-format=sha256");
+    let mirror = Mirror::new(dir.path().join("mirror.git"), Calls::default());
+    let error = mirror.fetch(&location, None).unwrap_err();
+    assert!(matches!(error, FetchError::Sha256 { .. }), "{error:?}");
+    assert!(error.to_string().contains("SHA-256"), "{error}");
+}
+
+#[test]
+fn reftable_is_read_through_the_program_and_refused_by_name_if_that_is_too_old() {
+    if !has_reftable() {
+        return;
+    }
+    let (dir, location) = made("--ref-format=reftable");
+    let Location::Local(path) = &location else {
+        panic!("it is local");
+    };
+    let mirror = Mirror::new(dir.path().join("mirror.git"), Calls::default());
+    let tip = mirror.fetch(&location, None).unwrap();
+    assert_eq!(tip.default_reference.as_deref(), Some("refs/heads/main"));
+    assert_eq!(text(&read(&mirror, &tip.commit), "workflows/a.yaml"), "1");
+    fs::write(path.join("workflows/a.yaml"), "2").unwrap();
+    git(path, &["commit", "-q", "-a", "-m", "second"]);
+    let second = mirror.fetch(&location, None).unwrap();
+    assert_eq!(
+        text(&read(&mirror, &second.commit), "workflows/a.yaml"),
+        "2"
+    );
+    let by_commit = reference(&tip.commit.to_string());
+    let first = mirror.fetch(&location, Some(&by_commit)).unwrap();
+    assert_eq!(first.commit, tip.commit);
+    let absent = mirror.fetch(&location, Some(&reference("absent")));
+    assert!(
+        matches!(absent, Err(FetchError::ReferenceNotFound { .. })),
+        "{absent:?}"
+    );
+
+    let old = dir.path().join("old-git");
+    fs::write(&old, "#!/bin/sh\necho git version 2.39.5\n").unwrap();
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o755)).unwrap();
+    for (program, found) in [
+        (old.into_os_string(), "git version 2.39.5"),
+        ("no-such-git".into(), "it is not installed"),
+    ] {
+        let mirror = mirror.clone().with_program(program);
+        let error = mirror.fetch(&location, None).unwrap_err();
+        let said = error.to_string();
+        assert!(matches!(error, FetchError::Reftable { .. }), "{error:?}");
+        assert!(said.contains("2.45") && said.ends_with(found), "{said}");
+    }
+}
+
+#[test]
+fn a_partial_clone_says_what_it_is() {
+    let source = Fixture::with_work_tree();
+    source.push_text("1");
+    source.push_text("2");
+    source.git(&["config", "uploadpack.allowFilter", "true"]);
+    let clone = source.path().with_file_name("clone");
+    let from = format!("file://{}", source.path().display());
+    let to = clone.display().to_string();
+    git(
+        &source.path(),
+        &["clone", "-q", "--filter=blob:none", &from, &to],
+    );
+    let error = source.mirror().fetch(&Location::Local(clone), None);
+    assert!(
+        matches!(error, Err(FetchError::PartialClone { .. })),
+        "{error:?}"
+    );
 }

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use model::plan::TipFolder;
 use workflow::NotUtf8;
 
 use super::{content, paths, read, text};
@@ -34,7 +35,55 @@ fn everscan_yaml_is_never_a_workflow() {
 }
 
 #[test]
-fn a_missing_folder_is_not_an_empty_one() {
+fn submodules_and_links_to_folders_are_named() {
+    let source = Fixture::bare();
+    let parent = source.push_text("1");
+    let parent = source.repository.find_commit(parent.oid()).unwrap();
+    // A tree with a submodule, which has no object here.
+    let mut inside = source
+        .repository
+        .treebuilder(Some(&parent.tree().unwrap()))
+        .unwrap();
+    inside.insert("module", parent.id(), 0o160_000).unwrap();
+    for (name, target) in [
+        ("linked", "workflows"),
+        ("out", "../elsewhere"),
+        ("readme", "module"),
+        ("top", "/etc"),
+    ] {
+        let target = source.repository.blob(target.as_bytes()).unwrap();
+        inside.insert(name, target, LINK).unwrap();
+    }
+    let tree = inside.write().unwrap();
+    let commit = source.commit_tree("refs/heads/main", &[parent.id()], tree);
+    let mirror = source.mirror();
+    mirror.fetch(&source.location(), None).unwrap();
+    let top = mirror.read(&commit, "", &ReadLimits::default()).unwrap();
+    let said: Vec<_> = top
+        .warnings
+        .iter()
+        .map(|it| (&*it.file, &*it.message))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            (
+                "linked",
+                "it is a symbolic link to a folder, and links are not followed"
+            ),
+            ("module", "it is a submodule, and its files are not read"),
+        ]
+    );
+    let module = mirror.read(&commit, "module", &ReadLimits::default());
+    let module = module.unwrap().folder;
+    assert!(
+        matches!(&module, TipFolder::Unreadable(said) if said.starts_with("`module` is a submodule")),
+        "{module:?}"
+    );
+}
+
+#[test]
+fn a_missing_folder_an_empty_one_and_what_is_no_folder_differ() {
     let source = Fixture::bare();
     let commit = source.push(&[
         ("a.yaml", FILE, b"a"),
@@ -45,11 +94,26 @@ fn a_missing_folder_is_not_an_empty_one() {
     let mirror = source.mirror();
     mirror.fetch(&source.location(), None).unwrap();
     let at = |folder: &str| mirror.read(&commit, folder, &ReadLimits::default());
-    for folder in ["workflows", "real/deeper", "file", "link"] {
-        assert!(at(folder).unwrap().folder_missing, "{folder}");
+    for folder in ["workflows", "real/deeper"] {
+        assert_eq!(at(folder).unwrap().folder, TipFolder::Missing, "{folder}");
+    }
+    for (folder, what) in [
+        ("file", "`file` is a file"),
+        ("file/deeper", "`file` is a file"),
+        ("link", "`link` is a symbolic link to `real`"),
+        ("link/deeper", "`link` is a symbolic link to `real`"),
+    ] {
+        let found = at(folder).unwrap().folder;
+        assert!(
+            matches!(&found, TipFolder::Unreadable(said) if said.starts_with(what)),
+            "{folder}: {found:?}"
+        );
     }
     let empty = at("real").unwrap();
-    assert!(!empty.folder_missing && empty.files.is_empty());
+    assert_eq!(
+        (empty.folder, empty.files.len(), empty.warnings.len()),
+        (TipFolder::Read, 0, 0)
+    );
     for folder in ["/etc", "../x", "a/../b", "a\0b"] {
         assert!(
             matches!(at(folder), Err(ReadError::Folder { .. })),

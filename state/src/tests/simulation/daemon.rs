@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use model::decide::{
-    Command, Consider, Considered, EndJob, Evaluate, Evaluated, ExplainedTrigger, Fire,
-    FollowClock, ForgetClocks, KeepEnd, Loss, NoteClocks, RecordTip,
+    ApproveRemoval, Command, Consider, Considered, EndJob, Evaluate, Evaluated, ExplainedTrigger,
+    Fire, FollowClock, ForgetClocks, KeepEnd, Loss, NoteClocks, RecordTip,
 };
 use model::limits::TIMEOUT_END;
+use model::plan::Standing;
 use model::{Clock, Job, JobId, JobState, RunnerId, ScanKey, Timestamp, TokenHash, Turns};
 use store::memory::MemoryStore;
 use tokio::task::{JoinHandle, JoinSet};
@@ -176,8 +177,9 @@ impl Daemon {
                 return;
             }
         }
+        let is_held = matches!(plan.standing, Standing::Held(_));
         let tip = RecordTip {
-            name,
+            name: name.clone(),
             commit: format!("{:040}", repository.commit),
             summary: String::new(),
             author: String::new(),
@@ -188,10 +190,14 @@ impl Daemon {
             stale_files: plan.stale,
             warnings: Vec::new(),
             file_count: repository.files.len() as u64,
-            folder_missing: false,
+            standing: plan.standing,
             default_reference: None,
         };
-        self.look_due = self.submit(tip).await.is_err();
+        self.look_due = self.submit(tip).await.is_err() || is_held;
+        if is_held {
+            let commit = format!("{:040}", repository.commit);
+            drop(self.submit(ApproveRemoval { name, commit }).await);
+        }
     }
 
     /// Moves the ends by a jump of the clock, once it is trusted. Until then it is noted.

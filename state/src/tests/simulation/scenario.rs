@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use model::plan::{DesiredContent, DesiredFile, DesiredTip};
+use model::plan::{DesiredContent, DesiredFile, DesiredTip, TipFolder};
 use model::{ScanKey, SourceName, WorkflowId, WorkflowStatus, World};
 use workflow::{TemplatePolicy, Workflow, sha256};
 
@@ -260,7 +260,7 @@ impl Repository {
         DesiredTip {
             commit: format!("{:040}", self.commit),
             files: files.collect(),
-            complete: true,
+            folder: TipFolder::Read,
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::{JobId, ProjectId, Reason, Scopes, SessionId, SourceName, Timestamp};
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal),* $(,)?) => {
         /// What was done.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum AuditKind {
             $($(#[$doc])* #[serde(rename = $name)] $kind,)*
         }

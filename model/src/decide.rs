@@ -59,7 +59,9 @@ pub use sources::{
     ApproveRemoval, ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip,
 };
 pub use suspend::{Resume, Suspend};
-pub use tokens::{CreateToken, InitialToken, NewToken, NoteUse, RegenerateToken, RevokeToken};
+pub use tokens::{
+    CreateToken, EndToken, InitialToken, NewToken, NoteUse, RegenerateToken, RevokeToken,
+};
 pub use triggers::{Consider, Considered, ExplainedTrigger, Fire, Rewind};
 pub use values::Precondition;
 pub use vars::{DeleteVar, SetVar};

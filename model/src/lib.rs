@@ -36,6 +36,7 @@ mod project;
 mod read_set;
 mod reason;
 mod recent;
+pub mod restored;
 pub mod retention;
 mod retry;
 mod revision;

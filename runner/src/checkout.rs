@@ -4,6 +4,7 @@ use std::io::{self, SeekFrom};
 use std::path::Path;
 
 use model::error_chain;
+use sha2::{Digest as _, Sha256};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::task::spawn_blocking;
@@ -11,8 +12,9 @@ use wire::Checkout;
 
 use crate::limits;
 use crate::link::{Link, Verdict};
-use crate::source_cache::{Key, SourceCache, TAR_END};
+use crate::source_cache::{Digest, Key, SourceCache, TAR_END};
 use crate::source_files::{self, FOLDER, Written};
+use crate::workdir;
 
 /// Why the files were not brought.
 struct Problem(String);
@@ -36,33 +38,42 @@ pub(crate) async fn bring(
     folder: &Path,
 ) -> Result<String, String> {
     let key = Key::of(checkout).map_err(|error| error.to_string())?;
-    let download = async |file| download(link, file).await;
-    let tar = tokio::select! {
-        biased;
-        tar = sources.get(&key, download) => tar.map_err(|Problem(message)| message)?,
-        reason = link.stop.requested() => return Err(reason.explanation().to_owned()),
-    };
-    let file = tar.file().map_err(|error| Problem::from(error).0)?;
-    let (folder, link) = (folder.join(FOLDER), link.clone());
-    let writing = spawn_blocking(move || {
-        source_files::write(file, &folder, || {
-            link.progress.heard();
-            link.stop.reason().is_some()
-        })
-    });
-    match writing.await {
-        Ok(Ok(written)) => Ok(lines(checkout, &written)),
-        Ok(Err(error)) => {
-            if error.is_of_tar() {
-                tar.discard();
+    let folder = folder.join(FOLDER);
+    loop {
+        let download = async |file| download(link, file).await;
+        let tar = tokio::select! {
+            biased;
+            tar = sources.get(&key, download) => tar.map_err(|Problem(message)| message)?,
+            reason = link.stop.requested() => return Err(reason.explanation().to_owned()),
+        };
+        let file = tar.file().map_err(|error| Problem::from(error).0)?;
+        let (digest, to, link) = (tar.digest(), folder.clone(), link.clone());
+        let writing = spawn_blocking(move || {
+            source_files::write(file, digest, &to, || {
+                link.progress.heard();
+                link.stop.reason().is_some()
+            })
+        });
+        match writing.await {
+            Ok(Ok(written)) => return Ok(lines(checkout, &written)),
+            Ok(Err(error)) => {
+                if error.is_of_tar() && tar.discard() {
+                    tracing::warn!(
+                        commit = checkout.commit,
+                        error = error_chain(&error),
+                        "cached files of a repository are downloaded anew"
+                    );
+                    workdir::remove(&folder);
+                    continue;
+                }
+                return Err(format!(
+                    "commit {}: {}",
+                    checkout.commit,
+                    error_chain(&error)
+                ));
             }
-            Err(format!(
-                "commit {}: {}",
-                checkout.commit,
-                error_chain(&error)
-            ))
+            Err(error) => return Err(format!("writing the files panicked: {error}")),
         }
-        Err(error) => Err(format!("writing the files panicked: {error}")),
     }
 }
 
@@ -89,14 +100,14 @@ fn lines(checkout: &Checkout, written: &Written) -> String {
 }
 
 /// Downloads the tar, from its start each time.
-async fn download(link: &Link, file: std::fs::File) -> Result<(), Problem> {
+async fn download(link: &Link, file: std::fs::File) -> Result<Digest, Problem> {
     let mut file = File::from_std(file);
     let mut backoff = limits::backoff();
     loop {
         file.set_len(0).await?;
         file.rewind().await?;
         let failure = match link.judge(receive(link, &mut file).await?) {
-            Ok(()) => return Ok(()),
+            Ok(digest) => return Ok(digest),
             Err(failure) => failure,
         };
         match failure.verdict {
@@ -116,15 +127,17 @@ async fn download(link: &Link, file: std::fs::File) -> Result<(), Problem> {
 }
 
 /// One attempt. The outer error is one of this machine.
-async fn receive(link: &Link, file: &mut File) -> Result<Result<(), client::Error>, Problem> {
+async fn receive(link: &Link, file: &mut File) -> Result<Result<Digest, client::Error>, Problem> {
     let mut download = match link.client.source_files(link.job).await {
         Ok(download) => download,
         Err(error) => return Ok(Err(error)),
     };
+    let mut hasher = Sha256::new();
     loop {
         match download.piece().await {
             Ok(Some(piece)) => {
                 link.heard();
+                hasher.update(&piece);
                 file.write_all(&piece).await?;
             }
             Ok(None) => break,
@@ -133,7 +146,7 @@ async fn receive(link: &Link, file: &mut File) -> Result<Result<(), client::Erro
     }
     file.flush().await?;
     if is_whole(file).await? {
-        Ok(Ok(()))
+        Ok(Ok(hasher.finalize().into()))
     } else {
         Err(Problem(
             "the daemon has sent a part of the files".to_owned(),

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use chrono::SubsecRound as _;
 use model::{MaskStream, Masker};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use wire::{RecordHead, Stream};
 
 use crate::clock;
@@ -102,7 +103,7 @@ impl JobLog {
         let text = self.masker.mask(text);
         self.write(step, Stream::Runner, |mut line| {
             let mut splitter = LineSplitter::default();
-            splitter.push(text.as_bytes(), &mut line);
+            splitter.push(text.as_bytes(), Instant::now(), &mut line);
             splitter.finish(&mut line);
         })
     }

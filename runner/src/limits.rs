@@ -32,6 +32,10 @@ pub const DRAIN_BYTES: usize = 1024 * 1024;
 /// Bytes of one log record's text; longer lines become several records. Keeps every reader's memory bounded.
 pub const LINE_BYTES: usize = 64 * 1024;
 
+/// How often a line that a program rewrites with carriage returns becomes a record: often enough to watch it, and a progress
+/// bar of an hour makes 3,600 records.
+pub const UPDATES_EVERY: Duration = Duration::from_secs(1);
+
 /// Bytes of one request with log records, as JSON. Large enough that a request costs little per line, small enough for
 /// the memory of both ends.
 pub const BATCH_BYTES: usize = 1024 * 1024;

@@ -1,69 +1,97 @@
-//! Turns the bytes of a script into lines of text. Any bytes are fine: invalid UTF-8 is replaced, a long line becomes
-//! several, and carriage returns end lines as newlines do, so that a progress bar neither grows without bound nor hides
-//! what it overwrites.
+//! Turns the bytes of a script into lines of text. Any bytes are fine: invalid UTF-8 is replaced, and a long line becomes
+//! several. Of a line that a program rewrites with carriage returns, as progress bars do, one update a second is kept, and
+//! the last.
 
 use std::borrow::Cow;
 use std::mem;
 
 use memchr::memchr2;
+use tokio::time::Instant;
+use wire::OVERWRITTEN;
 
 use crate::limits;
 
-/// Cuts one stream into lines. Keeps at most one unfinished line of [`limits::LINE_BYTES`].
+/// Cuts one stream into lines. Keeps at most one unfinished line of [`limits::LINE_BYTES`], and the update before it.
 #[derive(Debug, Default)]
 pub(crate) struct LineSplitter {
     unfinished: Vec<u8>,
-    after_return: bool,
+    /// What stands before a carriage return. A line end makes it the line, anything else overwrites it.
+    update: Vec<u8>,
+    /// When an overwritten update was kept last.
+    kept_at: Option<Instant>,
 }
 
 impl LineSplitter {
-    /// Takes the next bytes of the stream. Passes every line that they complete to `emit`, without its line end.
-    pub(crate) fn push(&mut self, mut bytes: &[u8], emit: &mut impl FnMut(&str)) {
-        if self.after_return && !bytes.is_empty() {
-            self.after_return = false;
-            bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
-        }
-        while let Some(end) = memchr2(b'\n', b'\r', bytes) {
-            let (line, rest) = bytes.split_at(end);
-            self.finish_line(line, emit);
-            bytes = match rest {
-                [b'\r', b'\n', rest @ ..] => rest,
-                [b'\r'] => {
-                    self.after_return = true;
-                    &[]
+    /// Takes the next bytes of the stream, which were read at `now`. Passes every line that they complete to `emit`, without
+    /// its line end, and with [`OVERWRITTEN`] at the end of an overwritten update.
+    pub(crate) fn push(&mut self, mut bytes: &[u8], now: Instant, emit: &mut impl FnMut(&str)) {
+        while let Some(at) = memchr2(b'\n', b'\r', bytes) {
+            let (text, rest) = bytes.split_at(at);
+            match rest {
+                [b'\n', ..] => self.finish_line(text, now, emit),
+                _ => {
+                    self.hold(text, now, emit);
+                    // A carriage return alone overwrites nothing.
+                    if !self.unfinished.is_empty() {
+                        mem::swap(&mut self.update, &mut self.unfinished);
+                    }
                 }
-                [_, rest @ ..] => rest,
-                [] => &[],
-            };
+            }
+            bytes = rest.get(1..).unwrap_or_default();
         }
-        self.hold(bytes, emit);
+        self.hold(bytes, now, emit);
     }
 
     /// Ends the stream: what is left is the last line.
     pub(crate) fn finish(&mut self, emit: &mut impl FnMut(&str)) {
-        if !self.unfinished.is_empty() {
-            let line = mem::take(&mut self.unfinished);
+        let line = match self.unfinished.is_empty() {
+            true => mem::take(&mut self.update),
+            false => mem::take(&mut self.unfinished),
+        };
+        if !line.is_empty() {
             emit_text(&line, emit);
         }
     }
 
-    fn finish_line(&mut self, end: &[u8], emit: &mut impl FnMut(&str)) {
-        if self.unfinished.is_empty() {
-            emit_text(end, emit);
-        } else {
-            self.unfinished.extend_from_slice(end);
-            emit_text(&self.unfinished, emit);
-            self.unfinished.clear();
+    fn finish_line(&mut self, end: &[u8], now: Instant, emit: &mut impl FnMut(&str)) {
+        if self.unfinished.is_empty() && self.update.is_empty() {
+            return emit_text(end, emit);
         }
+        self.hold(end, now, emit);
+        let line = match self.unfinished.is_empty() {
+            true => &mut self.update,
+            false => &mut self.unfinished,
+        };
+        emit_text(line, emit);
+        line.clear();
     }
 
-    fn hold(&mut self, bytes: &[u8], emit: &mut impl FnMut(&str)) {
+    fn hold(&mut self, bytes: &[u8], now: Instant, emit: &mut impl FnMut(&str)) {
+        if bytes.is_empty() {
+            return;
+        }
+        if !self.update.is_empty() {
+            self.overwrite(now, emit);
+        }
         self.unfinished.extend_from_slice(bytes);
         while self.unfinished.len() > limits::LINE_BYTES {
             let cut = last_character_start(&self.unfinished, limits::LINE_BYTES);
             emit_text(&self.unfinished[..cut], emit);
             self.unfinished.drain(..cut);
         }
+    }
+
+    /// Something is written over the update.
+    fn overwrite(&mut self, now: Instant, emit: &mut impl FnMut(&str)) {
+        let is_due = |kept: Instant| now.duration_since(kept) >= limits::UPDATES_EVERY;
+        if self.kept_at.is_none_or(is_due) {
+            self.kept_at = Some(now);
+            let mut text = String::from_utf8_lossy(&self.update).into_owned();
+            text.truncate(text.floor_char_boundary(limits::LINE_BYTES - OVERWRITTEN.len_utf8()));
+            text.push(OVERWRITTEN);
+            emit(&text);
+        }
+        self.update.clear();
     }
 }
 
@@ -96,16 +124,25 @@ fn emit_text(bytes: &[u8], emit: &mut impl FnMut(&str)) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
-    fn lines(pieces: &[&[u8]]) -> Vec<String> {
+    /// The lines of pieces that were read with a pause before each.
+    fn lines_with(pause: Duration, pieces: &[&[u8]]) -> Vec<String> {
         let mut lines = Vec::new();
         let mut splitter = LineSplitter::default();
+        let mut now = Instant::now();
         for piece in pieces {
-            splitter.push(piece, &mut |line| lines.push(line.to_owned()));
+            now += pause;
+            splitter.push(piece, now, &mut |line| lines.push(line.to_owned()));
         }
         splitter.finish(&mut |line| lines.push(line.to_owned()));
         lines
+    }
+
+    fn lines(pieces: &[&[u8]]) -> Vec<String> {
+        lines_with(Duration::ZERO, pieces)
     }
 
     #[test]
@@ -122,10 +159,35 @@ mod tests {
     }
 
     #[test]
-    fn carriage_returns_end_lines_once() {
-        assert_eq!(lines(&[b"a\r\nb\r\n"]), ["a", "b"]);
-        assert_eq!(lines(&[b"a\r", b"\nb\r", b"c"]), ["a", "b", "c"]);
-        assert_eq!(lines(&[b"10%\r20%\r100%\n"]), ["10%", "20%", "100%"]);
+    fn a_carriage_return_before_a_newline_belongs_to_it() {
+        assert_eq!(lines(&[b"a\r\nb\r\n\r\n"]), ["a", "b", ""]);
+        assert_eq!(lines(&[b"a\r", b"\nb\r", b"\r", b"\n"]), ["a", "b"]);
+    }
+
+    #[test]
+    fn of_a_rewritten_line_one_update_a_second_and_the_last_is_kept() {
+        let updates: Vec<String> = (0..100_000).map(|n| format!("{n} of 100000\r")).collect();
+        let pieces: Vec<&[u8]> = updates.iter().map(String::as_bytes).collect();
+        for end in ["", "\n"] {
+            let all = [&pieces[..], &[end.as_bytes()]].concat();
+            let kept = lines_with(Duration::from_micros(100), &all);
+            assert_eq!(kept.len(), 11);
+            assert_eq!(kept[..2], ["0 of 100000\r", "10000 of 100000\r"]);
+            assert_eq!(kept[10], "99999 of 100000");
+        }
+        // With the carriage return in front, as others write it.
+        let stream = b"\r10%\r20%\r100%\nnext\r\n1\r2\n";
+        assert_eq!(lines(&[stream]), ["10%\r", "100%", "next", "2"]);
+        let slow = lines_with(limits::UPDATES_EVERY, &[b"1\r", b"2\r", b"3\r", b"4\r"]);
+        assert_eq!(slow, ["1\r", "2\r", "3\r", "4"]);
+    }
+
+    #[test]
+    fn an_overwritten_update_is_no_longer_than_a_line() {
+        let long = [&[0xff; limits::LINE_BYTES][..], b"\rend\n"].concat();
+        let kept = lines(&[&long]);
+        assert!(kept[0].len() <= limits::LINE_BYTES && kept[0].ends_with(OVERWRITTEN));
+        assert_eq!(kept[1..], ["end"]);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Tars of repositories' files, kept for further jobs. A tar is named by its commit and its paths, so it never changes.
 //!
 //! Two jobs that need the same one download it once. When all together take more than the bound, those that were not used
-//! for the longest time are removed, but never one in use. Nothing here is synced to disk: after a restart of the machine
-//! the cache is empty.
+//! for the longest time are removed, but never one in use.
+//!
+//! A job can change the files here, so each use compares a tar with the digest of what was downloaded. The digests are in
+//! memory alone: a runner begins with an empty cache.
 
 #![expect(
     clippy::disallowed_methods,
@@ -14,20 +16,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use rustix::fs::{Mode, OFlags};
 use wire::Checkout;
 use workflow::sha256;
 
-use crate::clock;
 use crate::workdir;
-
-/// Changes with each start of the machine.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-
-/// The file with the id of the start of the machine in which the tars were written.
-const BOOT_FILE: &str = "boot";
 
 /// Bytes of zeros at the end of every tar.
 pub(crate) const TAR_END: usize = 1024;
@@ -37,6 +31,9 @@ const COMMIT_DIGITS: usize = 40;
 
 /// Digits of the digest of the paths. All names are made here, so that two are never the same by chance.
 const PATHS_DIGITS: usize = 32;
+
+/// The SHA-256 of a tar.
+pub(crate) type Digest = [u8; 32];
 
 /// The cache of one runner.
 #[derive(Debug)]
@@ -61,6 +58,7 @@ pub(crate) struct Key(String);
 #[derive(Debug)]
 struct Tar {
     bytes: u64,
+    digest: Digest,
     /// A later use has a larger number.
     used: u64,
     users: u32,
@@ -72,6 +70,9 @@ pub(crate) struct InUse<'a> {
     cache: &'a SourceCache,
     key: Key,
     file: File,
+    digest: Digest,
+    /// Whether another use had downloaded it.
+    is_cached: bool,
 }
 
 impl Key {
@@ -90,55 +91,28 @@ impl Key {
         digest.truncate(PATHS_DIGITS);
         Ok(Self(format!("{}-{digest}.tar", checkout.commit)))
     }
-
-    /// The key whose file has this name.
-    fn of_file(name: &str) -> Option<Self> {
-        let (commit, digest) = name.strip_suffix(".tar")?.split_once('-')?;
-        let is_hex = |text: &str, digits| {
-            text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-        };
-        (is_hex(commit, COMMIT_DIGITS) && is_hex(digest, PATHS_DIGITS))
-            .then(|| Self(name.to_owned()))
-    }
 }
 
 impl SourceCache {
-    /// The cache in `folder`, which this process alone uses. What cannot be used again is removed.
+    /// An empty cache in `folder`, which this process alone uses.
     pub(crate) fn open(folder: PathBuf, limit: u64) -> Self {
-        let mut found = Vec::new();
-        if is_of_this_start(&folder) {
-            found = leftovers(&folder);
-        } else {
-            workdir::remove(&folder);
-        }
-        found.sort_by_key(|(_, _, used)| *used);
-        let mut state = State::default();
-        for (key, bytes, _) in found {
-            state.uses += 1;
-            let tar = Tar {
-                bytes,
-                used: state.uses,
-                users: 0,
-            };
-            state.tars.insert(key, tar);
-        }
-        let cache = Self {
+        workdir::remove(&folder);
+        Self {
             folder,
             limit,
-            state: Mutex::new(state),
-        };
-        cache.shrink();
-        cache
+            state: Mutex::default(),
+        }
     }
 
-    /// The tar of that key. If it is not here, `download` writes it; meanwhile others who need the same one wait.
+    /// The tar of that key. If it is not here, `download` writes it, and answers the digest of what it has
+    /// received. Others who need the same one wait.
     ///
     /// # Errors
     /// Of the disk, or those of the download. Nothing is kept then.
     pub(crate) async fn get<E: From<io::Error>>(
         &self,
         key: &Key,
-        download: impl AsyncFnOnce(File) -> Result<(), E>,
+        download: impl AsyncFnOnce(File) -> Result<Digest, E>,
     ) -> Result<InUse<'_>, E> {
         let turn = self.turn(key);
         let _turn = turn.lock().await;
@@ -147,10 +121,10 @@ impl SourceCache {
         }
         let path = self.folder.join(&key.0);
         let beside = path.with_extension("new");
-        self.make_folder()?;
+        workdir::make_private_folder(&self.folder)?;
         let file = workdir::make_private_file(&beside)?;
         let half = Half(&beside);
-        download(file.try_clone()?).await?;
+        let digest = download(file.try_clone()?).await?;
         let bytes = file.metadata()?.len();
         // What somebody has put there may be a folder.
         workdir::remove(&path);
@@ -161,6 +135,7 @@ impl SourceCache {
             state.uses += 1;
             let tar = Tar {
                 bytes,
+                digest,
                 used: state.uses,
                 users: 1,
             };
@@ -169,21 +144,12 @@ impl SourceCache {
                 cache: self,
                 key: key.clone(),
                 file,
+                digest,
+                is_cached: false,
             }
         };
         self.shrink();
         Ok(in_use)
-    }
-
-    fn make_folder(&self) -> io::Result<()> {
-        workdir::make_private_folder(&self.folder)?;
-        let boot = self.folder.join(BOOT_FILE);
-        if !boot.exists()
-            && let Ok(id) = std::fs::read(BOOT_ID)
-        {
-            std::fs::write(boot, id)?;
-        }
-        Ok(())
     }
 
     fn find(&self, key: &Key) -> Option<InUse<'_>> {
@@ -199,13 +165,12 @@ impl SourceCache {
         };
         tar.used = used;
         tar.users += 1;
-        drop(state);
-        // The next runner on this machine reads it. Only the order of removal depends on it.
-        let _unknown = file.set_modified(clock::now().into());
         Some(InUse {
             cache: self,
             key: key.clone(),
             file,
+            digest: tar.digest,
+            is_cached: true,
         })
     }
 
@@ -246,10 +211,16 @@ impl InUse<'_> {
         self.file.try_clone()
     }
 
-    /// Removes it, because it cannot be read.
-    pub(crate) fn discard(self) {
+    /// What it must be the digest of.
+    pub(crate) const fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Removes it, because it is not as it should be. Answers whether it may be as it should when it is downloaded anew.
+    pub(crate) fn discard(self) -> bool {
         self.cache.lock().tars.remove(&self.key);
         workdir::remove(&self.cache.folder.join(&self.key.0));
+        self.is_cached
     }
 }
 
@@ -278,39 +249,6 @@ impl Drop for Half<'_> {
     fn drop(&mut self) {
         workdir::remove(self.0);
     }
-}
-
-/// Whether the tars were written since the machine has started.
-fn is_of_this_start(folder: &Path) -> bool {
-    match (
-        std::fs::read(BOOT_ID),
-        std::fs::read(folder.join(BOOT_FILE)),
-    ) {
-        (Ok(now), Ok(then)) => now == then,
-        (Err(_), _) | (_, Err(_)) => false,
-    }
-}
-
-/// The tars in a folder, with their bytes and last use. Everything else is removed.
-fn leftovers(folder: &Path) -> Vec<(Key, u64, SystemTime)> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let key = name.to_str().and_then(Key::of_file);
-        let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file);
-        match (key, metadata) {
-            (Some(key), Some(metadata)) => {
-                let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                found.push((key, metadata.len(), used));
-            }
-            _ if name == BOOT_FILE => {}
-            _ => workdir::remove(&entry.path()),
-        }
-    }
-    found
 }
 
 #[cfg(test)]

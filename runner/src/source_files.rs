@@ -12,9 +12,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 
 use crate::limits;
+use crate::source_cache::Digest;
 
 /// The folder of the files within the folder of the job.
 pub(crate) const FOLDER: &str = "source";
@@ -53,6 +55,8 @@ pub(crate) enum SourceError {
     Read(#[source] io::Error),
     #[error("there are more than {limit} files", limit = limits::SOURCE_ENTRIES)]
     TooMany,
+    #[error("they were changed since they came from the daemon")]
+    Changed,
     #[error("the job was stopped")]
     Stopped,
 }
@@ -61,23 +65,28 @@ impl SourceError {
     /// Whether the tar is the cause, and not the folder that it is written to.
     pub(crate) const fn is_of_tar(&self) -> bool {
         match self {
-            Self::Refused { .. } | Self::Read(_) | Self::TooMany => true,
+            Self::Refused { .. } | Self::Read(_) | Self::TooMany | Self::Changed => true,
             Self::Write { .. } | Self::Stopped => false,
         }
     }
 }
 
-/// Writes what is in `tar` into a new folder.
+/// Writes what is in `tar` into a new folder. What is read must have that digest.
 ///
 /// # Errors
-/// [`SourceError`]. A part may be written then.
+/// [`SourceError`]. All or a part may be written then, and must not be used.
 pub(crate) fn write(
     mut tar: File,
+    digest: Digest,
     folder: &Path,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Written, SourceError> {
     tar.rewind().map_err(SourceError::Read)?;
-    let mut archive = Archive::new(BufReader::with_capacity(limits::SOURCE_PIECE, tar));
+    let hashed = Hashed {
+        tar,
+        hasher: Sha256::new(),
+    };
+    let mut archive = Archive::new(BufReader::with_capacity(limits::SOURCE_PIECE, hashed));
     let mut writer = Writer {
         folder,
         folders: HashSet::new(),
@@ -116,7 +125,26 @@ pub(crate) fn write(
     for (path, target) in links {
         writer.link(&path, &target)?;
     }
+    let mut hashed = archive.into_inner().into_inner();
+    io::copy(&mut hashed, &mut io::sink()).map_err(SourceError::Read)?;
+    if digest != <Digest>::from(hashed.hasher.finalize()) {
+        return Err(SourceError::Changed);
+    }
     Ok(writer.written)
+}
+
+/// A tar, and the digest of what was read of it.
+struct Hashed {
+    tar: File,
+    hasher: Sha256,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.tar.read(buffer)?;
+        self.hasher.update(&buffer[..length]);
+        Ok(length)
+    }
 }
 
 struct Writer<'a> {

@@ -12,7 +12,7 @@ use model::{MaskStream, error_chain};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use wire::Stream;
 
 use crate::environment::Environment;
@@ -311,7 +311,7 @@ impl<'a> PipeReader<'a> {
         self.mask.push(&self.buffer[..length], &mut self.masked);
         let (splitter, masked) = (&mut self.splitter, &self.masked);
         self.log.write(Some(self.step), self.stream, |mut line| {
-            splitter.push(masked, &mut line);
+            splitter.push(masked, Instant::now(), &mut line);
         })
     }
 
@@ -335,7 +335,7 @@ impl<'a> PipeReader<'a> {
         self.mask.finish(&mut self.masked);
         let (mut splitter, masked) = (self.splitter, self.masked);
         sink(self.log.write(Some(self.step), self.stream, |mut line| {
-            splitter.push(&masked, &mut line);
+            splitter.push(&masked, Instant::now(), &mut line);
             splitter.finish(&mut line);
         }));
         Ok(())

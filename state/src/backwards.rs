@@ -25,6 +25,8 @@ pub(crate) struct Lines {
     /// Where the first one begins.
     pub(crate) begin: Position,
     pub(crate) bytes: Bytes,
+    /// Whether the history goes on behind them, and its file has lost that.
+    pub(crate) is_cut: bool,
 }
 
 impl Place {
@@ -58,37 +60,45 @@ impl Place {
         })
     }
 
-    /// The lines right before this place, about [`HISTORY_PIECE_BYTES`] of them.
+    /// The lines right before this place, about [`HISTORY_PIECE_BYTES`] of them. `tail` is where the history ends.
     pub(crate) async fn read(
         self,
         reader: &StoreReader,
         scan: &ScanKey,
+        tail: Tail,
     ) -> Result<Lines, ReadError> {
         let Self { page, end } = self;
         let key = Layout::history(scan, page);
+        let is_last = page == tail.page && end == Some(tail.bytes);
         let mut limit = HISTORY_PIECE_BYTES;
         loop {
             let piece = reader.piece(&key, end.unwrap_or(u64::MAX), limit).await?;
-            let Some(Piece { at, bytes }) = piece else {
-                // A page that somebody removed.
-                let begin = Position { page, at: 0 };
-                return Ok(Lines {
-                    key,
-                    begin,
-                    bytes: Bytes::new(),
-                });
-            };
-            let cut = if at == 0 { Some(0) } else { first_line(&bytes) };
+            // Somebody may have removed the page.
+            let Piece { at, mut bytes } = piece.unwrap_or(Piece {
+                at: 0,
+                bytes: Bytes::new(),
+            });
+            let there = at + bytes.len() as u64;
+            let is_cut = is_last && there < tail.bytes;
+            if is_cut {
+                let problem = format!("it has lost its end, and had {} bytes", tail.bytes);
+                reader.warned().warn(&key, there, problem);
+                // What is left of a line counts with what is gone.
+                let whole = bytes.iter().rposition(|byte| *byte == b'\n');
+                bytes.truncate(whole.map_or(0, |end| end + 1));
+            }
+            let first = if at == 0 { Some(0) } else { first_line(&bytes) };
             // Without line ends this is no history any more. The code that decodes the lines reports it.
-            if let Some(cut) = cut.or((limit >= LINE_BYTES).then_some(0)) {
+            if let Some(first) = first.or((limit >= LINE_BYTES).then_some(0)) {
                 let begin = Position {
                     page,
-                    at: at + cut as u64,
+                    at: at + first as u64,
                 };
                 return Ok(Lines {
                     key,
                     begin,
-                    bytes: bytes.slice(cut..),
+                    bytes: bytes.slice(first..),
+                    is_cut,
                 });
             }
             limit = limit.saturating_mul(4);

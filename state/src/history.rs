@@ -198,7 +198,7 @@ impl HistoryCursor {
     }
 
     async fn read_before(&mut self, place: Place) -> Result<(), ReadError> {
-        let lines = place.read(&self.reader, &self.scan).await?;
+        let lines = place.read(&self.reader, &self.scan, self.end).await?;
         let (jobs, summary) =
             wanted_of(self.reader.warned(), &lines, &self.wanted, &self.retention);
         self.read.extend(jobs);
@@ -226,6 +226,7 @@ fn wanted_of(
 ) -> (Vec<JobId>, Summary) {
     let mut jobs = Vec::new();
     let mut summary = Summary::new(lines.begin);
+    summary.damaged = u64::from(lines.is_cut);
     for (at, line) in self::lines::<Line>(warned, &lines.key, lines.begin, &lines.bytes) {
         let Some(line) = line else {
             // Behind the removed jobs, where every line counts.

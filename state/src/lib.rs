@@ -32,6 +32,7 @@ mod heads;
 mod history;
 pub mod inspect;
 mod jobs;
+mod later_audit;
 mod layout;
 mod ledger;
 mod limits;
@@ -66,6 +67,7 @@ pub use error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitErr
 pub use feed::{ChangesGone, Published, Subscription};
 pub use finished::FinishedJobs;
 pub use jobs::{JobFilter, JobPage};
+pub use later_audit::{LaterAudit, LaterAuditError};
 pub use layout::{mirror_folder, mirrors_folder};
 pub use ledger::Ledger;
 pub use log::{

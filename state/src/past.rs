@@ -64,23 +64,28 @@ async fn page(
         page: head.history.page,
         at: head.history.bytes,
     };
-    let mut next = match before.filter(|before| *before < end) {
-        Some(before) => Place::before(before, retention),
+    let asked = before.filter(|before| *before < end);
+    let mut next = match asked {
+        Some(asked) => Place::before(asked, retention),
         None => Place::newest(head.history, retention),
     };
+    // A cursor that somebody made up may end within a line.
+    let mut may_end_within = asked.is_some_and(|asked| asked.at > 0);
     let mut page = HistoryPage::default();
     for _ in 0..RECENT_PIECES {
         let Some(place) = next else {
             break;
         };
-        let read = place.read(reader, &head.key()).await?;
-        // A cursor that somebody made up may end within a line.
-        let whole = read.bytes.iter().rposition(|byte| *byte == b'\n');
-        let whole = read.bytes.slice(..whole.map_or(0, |end| end + 1));
+        let mut read = place.read(reader, &head.key(), head.history).await?;
+        if std::mem::take(&mut may_end_within) {
+            let whole = read.bytes.iter().rposition(|byte| *byte == b'\n');
+            read.bytes.truncate(whole.map_or(0, |end| end + 1));
+        }
         next = Place::before(read.begin, retention);
-        let mut damaged = 0;
+        let mut damaged = u64::from(read.is_cut);
         let mut found = Vec::new();
-        for (at, line) in lines::<HistoryLine>(reader.warned(), &read.key, read.begin, &whole) {
+        for (at, line) in lines::<HistoryLine>(reader.warned(), &read.key, read.begin, &read.bytes)
+        {
             match line {
                 Some(line) if retention.may_hold(line.id, at) => found.push((at, line)),
                 Some(_) => {}

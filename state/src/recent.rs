@@ -43,7 +43,7 @@ pub(crate) async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Rec
         && found < HISTORY_JOBS
         && pieces < RECENT_PIECES
     {
-        let read = place.read(reader, &head.key()).await?;
+        let read = place.read(reader, &head.key(), head.history).await?;
         next = Place::before(read.begin, retention);
         pieces += 1;
         // Newest first, so that no record is read that is not needed.

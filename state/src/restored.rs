@@ -1,13 +1,18 @@
-//! The first start of a restored backup. Jobs that ran when the backup was taken have moved on since, and their runners
-//! must not report into the past. So those jobs end, and every runner registers again. After a crash in between, the next
-//! start does it again.
+//! The first start of a restored backup, and the credentials that a restore ends. Jobs that ran when the backup was taken
+//! have moved on since, and their runners must not report into the past. So those jobs end, and every runner registers
+//! again. After a crash in between, the next start does it again.
 
-use model::decide::{Command, EndJob, EndSessions, Loss};
-use model::{JobId, JobState, RunnerId};
+use std::net::Ipv4Addr;
+
+use model::decide::{Command, EndJob, EndSessions, EndToken, Loss, RevokeBlobLink, SignOut};
+use model::restored::{Credential, Ending};
+use model::{JobId, JobState, PlainToken, RunnerId};
 use store::failpoint;
+use uuid::Uuid;
 
+use crate::audit::AuditEntry;
 use crate::blocking::on_volume;
-use crate::error::{Interrupted, OpenError, SubmitError};
+use crate::error::{Interrupted, OpenError, PayloadError, SubmitError};
 use crate::state::State;
 
 impl State {
@@ -38,6 +43,39 @@ impl State {
             volume.forget_restored().map_err(OpenError::Mark)
         })
         .await
+    }
+
+    /// Ends credentials that came back, with lines in the audit log, so that a later restore finds them there. If nobody is
+    /// admin then, `secret` becomes a first admin token.
+    pub async fn end_credentials(
+        &self,
+        endings: &[Ending],
+        request: Uuid,
+        secret: &PlainToken,
+    ) -> Result<(), PayloadError> {
+        let audited = self.audited(AuditEntry {
+            actor: None,
+            // Of whoever restores, on this machine.
+            address: Some(Ipv4Addr::LOCALHOST.into()),
+            method: "everscand".to_owned(),
+            path: "restore".to_owned(),
+            request,
+        });
+        for ending in endings {
+            match ending.credential {
+                Credential::Token(token) => {
+                    audited.end_secret(token, EndToken { token }).await?;
+                }
+                Credential::Session(token, session) => {
+                    audited.submit(SignOut { token, session }).await?;
+                }
+                Credential::Link(link) => audited.submit(RevokeBlobLink { link }).await?,
+            }
+        }
+        if !endings.is_empty() {
+            self.store_first_token(secret).await?;
+        }
+        Ok(())
     }
 
     /// One that cannot be ended does not stop the others.

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::applied::Applied;
 use crate::batch::{Put, Seq};
 use crate::checkpoint::Checkpointer;
 use crate::control::Condition;
@@ -35,6 +36,7 @@ pub(crate) struct Applier {
     pub(crate) folders: TopFolders,
     pub(crate) pending: Arc<Pending>,
     pub(crate) checkpointer: Checkpointer,
+    pub(crate) noted: Applied,
     pub(crate) live: LiveSet,
     /// The last batch the tree holds.
     pub(crate) applied: Seq,
@@ -133,7 +135,9 @@ impl Applier {
         Ok(true)
     }
 
-    fn write(&self, Committed { batch, .. }: &Committed) -> Result<(), DiskError> {
+    fn write(&self, Committed { seq, batch, .. }: &Committed) -> Result<(), DiskError> {
+        // First, so that no file is newer.
+        self.noted.note(*seq)?;
         for (key, staged) in &batch.adopts {
             self.tree.adopt(key, staged)?;
         }

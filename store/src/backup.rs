@@ -11,6 +11,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::applied;
 use crate::batch::{Epoch, Seq};
 use crate::control::{self, Checkpoint, Condition, Mark, StoreId};
 use crate::copy::{Copier, Size, measure};
@@ -175,6 +176,7 @@ impl Backup<'_> {
         self.being_written = Mark::being_written(Some(mark));
         self.copy_tree()?;
         failpoint::reach("files-copied");
+        let applied = applied::read(disk, &self.from, self.store)?;
         let mut read = base.seq;
         for _ in 0..BACKUP_ROUNDS {
             let mut journal = Journal::default();
@@ -188,6 +190,14 @@ impl Backup<'_> {
                 }
             })?;
             read = scan.last;
+            if let Some(applied) = applied.filter(|applied| *applied > read) {
+                let what = applied::ahead(read, applied);
+                return Err(CopyError::Open(OpenError::damaged(
+                    &self.from.journal,
+                    0,
+                    what,
+                )));
+            }
             // Both in each round: the next one does not copy again what this one has.
             let has_objects = self.copy_objects(&journal.overlay)?;
             if self.copy_growing(&journal, read)? && has_objects {

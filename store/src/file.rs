@@ -111,6 +111,7 @@ impl FileEngine {
             live: records,
             journal,
             checkpointer,
+            noted,
             is_restored,
         } = recovered;
         let (epoch, last) = (journal.epoch(), journal.last());
@@ -125,6 +126,7 @@ impl FileEngine {
             tree,
             pending: self.pending.clone(),
             checkpointer,
+            noted,
             live: records,
             applied: last,
             options: self.options.clone(),

@@ -11,6 +11,7 @@
 )]
 
 mod append_file;
+mod applied;
 mod applier;
 mod batch;
 mod checkpoint;

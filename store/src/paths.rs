@@ -11,9 +11,11 @@ pub(crate) struct Paths {
     pub(crate) format: PathBuf,
     /// Locked by the one writer; never removed.
     pub(crate) lock: PathBuf,
-    /// Segments, spares, `CHECKPOINT` and `HOLD`.
+    /// Segments, spares, `CHECKPOINT`, `APPLIED` and `HOLD`.
     pub(crate) journal: PathBuf,
     pub(crate) checkpoint: PathBuf,
+    /// A commit that is in the journal for certain.
+    pub(crate) applied: PathBuf,
     /// Exists while a backup is being made, locked by the process that makes it.
     pub(crate) hold: PathBuf,
     /// The manifest of a backup. In a state folder it says that the state was restored from one.
@@ -33,6 +35,7 @@ impl Paths {
             format: root.join("FORMAT"),
             lock: root.join("LOCK"),
             checkpoint: journal.join("CHECKPOINT"),
+            applied: journal.join("APPLIED"),
             hold: journal.join("HOLD"),
             manifest: root.join("BACKUP"),
             tmp: root.join("tmp"),

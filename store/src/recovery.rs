@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::applied::Applied;
 use crate::batch::{Epoch, Seq};
 use crate::checkpoint::Checkpointer;
 use crate::control::{self, Checkpoint, Condition, StoreId};
@@ -30,6 +31,7 @@ pub(crate) struct Recovered {
     pub(crate) live: LiveSet,
     pub(crate) journal: Journal,
     pub(crate) checkpointer: Checkpointer,
+    pub(crate) noted: Applied,
     /// Whether the folder is a backup, or was restored from one, and nobody has settled what went on in it.
     pub(crate) is_restored: bool,
 }
@@ -119,6 +121,7 @@ pub(crate) fn recover(
         live,
         journal,
         checkpointer,
+        noted: Applied::open(disk, paths, store)?,
         is_restored,
     })
 }

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::applied;
 use crate::batch::Seq;
 use crate::control::{self, Checkpoint, Mark, StoreId};
 use crate::disk::{Disk, DiskError};
@@ -75,6 +76,8 @@ impl Survey {
                 }
             };
         let checkpoint = mark.map(|mark| mark.at);
+        // Read before the journal, which may grow meanwhile.
+        let noted = applied::read(disk, paths, store)?;
         let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
         let indexes = live::survey(disk, &paths.index, store, least)?;
         let mut unfinished_indexes = Vec::new();
@@ -112,14 +115,15 @@ impl Survey {
             &mut take,
         )?;
         let (end, first) = (scan.last, scan.last.next());
-        let applied = indexed.map(|at| at.seq).filter(|seq| *seq > end);
+        let applied = indexed.map(|at| at.seq).max(noted);
+        let applied = applied.filter(|seq| *seq > end);
         if let Some((path, broken)) = &scan.broken {
             let cut_off = scan::last_cut_off(disk, &scan, store)?;
             let last = cut_off.max(applied).unwrap_or(first);
             let part = Part::Journal { first, last };
             add(part, path, broken.offset, broken.what.clone());
         } else if let Some(last) = applied {
-            let what = format!("it ends with record {end}, but record {last} was applied");
+            let what = applied::ahead(end, last);
             add(Part::Journal { first, last }, &paths.journal, 0, what);
         }
         if let Some(manifest) = Manifest::read(disk, paths)?

@@ -43,7 +43,7 @@ pub use job::{
     JobState, LeftOut, LeftOutFile, LogCut, LogSummary, Removed, RerunJob, RevisionRef, RunnerRef,
     Step, StepOutcome, StepStatus, Trigger, WorkflowRef,
 };
-pub use log::{LogMatches, LogReceipt, LogRecord, NewLogRecord, RecordHead, Stream};
+pub use log::{LogMatches, LogReceipt, LogRecord, NewLogRecord, OVERWRITTEN, RecordHead, Stream};
 pub use log_text::LogText;
 pub use page::{DamagedLines, Page};
 pub use problem::{ErrorCode, FieldError, Problem};

@@ -21,9 +21,13 @@ pub struct NewLogRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
     pub stream: Stream,
-    /// The text without its line end.
+    /// The text without its line end. One that ends with a carriage return was overwritten by what the program wrote next, as a
+    /// progress bar does: of such updates the runner keeps one a second, and the last.
     pub text: String,
 }
+
+/// The end of a text that was overwritten.
+pub const OVERWRITTEN: char = '\r';
 
 /// The beginning of a record's JSON, up to its text. It is the same for all lines that were read at once.
 #[derive(Debug, Clone)]

@@ -2,10 +2,10 @@
 
 use chrono::SecondsFormat;
 
-use crate::{NewLogRecord, Stream};
+use crate::{NewLogRecord, OVERWRITTEN, Stream};
 
-/// Writes records as text for people: each line with its time, and with a mark unless it is standard output. A heading
-/// stands before the first line of each step.
+/// Writes records as text for people: each line with its time, and with a mark unless it is standard output, and if it was
+/// overwritten. A heading stands before the first line of each step.
 #[derive(Debug, Clone, Default)]
 pub struct LogText {
     /// The step of the last heading.
@@ -27,11 +27,16 @@ impl LogText {
             Stream::Stderr => "[stderr] ",
             Stream::Runner => "[runner] ",
         };
+        let (line, is_overwritten) = match record.text.strip_suffix(OVERWRITTEN) {
+            Some(line) => (line, true),
+            None => (&*record.text, false),
+        };
         // A text with line ends must not look like several records.
-        for line in record.text.split('\n') {
+        for line in line.split('\n') {
             text.push_str(&at);
             text.push(' ');
             text.push_str(mark);
+            text.push_str(if is_overwritten { "[overwritten] " } else { "" });
             text.push_str(line);
             text.push('\n');
         }
@@ -54,6 +59,7 @@ mod tests {
             (2, Some(0), Stream::Stderr, "two\nlines"),
             (3, None, Stream::Runner, "a word"),
             (4, Some(0), Stream::Stdout, ""),
+            (4, Some(0), Stream::Stderr, "10%\r"),
             (5, Some(2), Stream::Runner, "failed"),
         ] {
             let record = NewLogRecord {
@@ -74,6 +80,7 @@ mod tests {
              2026-09-21T14:13:22.123Z [stderr] lines\n\
              2026-09-21T14:13:23.123Z [runner] a word\n\
              2026-09-21T14:13:24.123Z \n\
+             2026-09-21T14:13:24.123Z [stderr] [overwritten] 10%\n\
              --- step 3 ---\n\
              2026-09-21T14:13:25.123Z [runner] failed\n"
         );

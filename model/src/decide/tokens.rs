@@ -195,6 +195,25 @@ impl Command for RevokeToken {
     }
 }
 
+/// End a token that a restored backup has brought back, also the last admin token.
+#[derive(Debug, Clone, Copy)]
+pub struct EndToken {
+    pub token: TokenId,
+}
+
+impl Command for EndToken {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let token = world.token(self.token).ok_or(Refusal::NoSuchToken)?;
+        Ok(Decision {
+            changes: vec![Change::TokenRemoved(token.id)],
+            answer: (),
+        })
+    }
+}
+
 /// Note the day on which a token was used.
 #[derive(Debug, Clone)]
 pub struct NoteUse {
@@ -222,7 +241,7 @@ impl Command for NoteUse {
     }
 }
 
-/// Make the first admin token, unless there is a token. Its text is written to a file before, and no change contains
+/// Make the first admin token, unless somebody is admin. Its text is written to a file before, and no change contains
 /// it, because the journal must not hold it.
 #[derive(Debug, Clone)]
 pub struct InitialToken {
@@ -240,7 +259,9 @@ impl Command for InitialToken {
     const URGENCY: Urgency = Urgency::Ordinary;
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        if world.tokens().next().is_some() {
+        let is_admin =
+            |token: &Arc<Token>| token.scopes.allow(Scope::Admin) && token.is_valid(moment.steady);
+        if world.tokens().any(is_admin) {
             return Ok(Decision::unchanged(()));
         }
         let token = Token {

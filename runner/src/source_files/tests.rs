@@ -34,7 +34,32 @@ fn tar_of(entries: &[Given<'_>]) -> File {
 }
 
 fn written(folder: &TempDir, entries: &[Given<'_>]) -> Result<Written, SourceError> {
-    write(tar_of(entries), &folder.path().join(FOLDER), || false)
+    let tar = tar_of(entries);
+    let digest = digest_of(&tar);
+    write(tar, digest, &folder.path().join(FOLDER), || false)
+}
+
+/// The digest of a tar, which is read from its start.
+fn digest_of(mut tar: &File) -> Digest {
+    let mut content = Vec::new();
+    tar.rewind().unwrap();
+    tar.read_to_end(&mut content).unwrap();
+    Sha256::digest(&content).into()
+}
+
+#[test]
+fn a_tar_that_was_changed_anywhere_is_refused() {
+    let entries = [(FILE, "a", "content"), (LINK, "b", "a")];
+    let whole = tar_of(&entries);
+    let digest = digest_of(&whole);
+    for at in (0..whole.metadata().unwrap().len()).step_by(100) {
+        let folder = TempDir::new().unwrap();
+        let mut tar = tar_of(&entries);
+        tar.seek(io::SeekFrom::Start(at)).unwrap();
+        tar.write_all(b"!").unwrap();
+        let error = write(tar, digest, &folder.path().join(FOLDER), || false);
+        assert!(error.unwrap_err().is_of_tar(), "byte {at}");
+    }
 }
 
 #[test]
@@ -146,10 +171,10 @@ fn a_tar_that_is_cut_off_is_refused_and_a_stop_ends_the_writing() {
     let folder = TempDir::new().unwrap();
     let tar = tar_of(&[(FILE, "a", "content")]);
     tar.set_len(515).unwrap();
-    let error = write(tar, &folder.path().join("cut"), || false);
+    let error = write(tar, [0; 32], &folder.path().join("cut"), || false);
     assert!(matches!(error, Err(SourceError::Read(_))), "{error:?}");
     let tar = tar_of(&[(FILE, "a", "content")]);
-    let error = write(tar, &folder.path().join("stopped"), || true);
+    let error = write(tar, [0; 32], &folder.path().join("stopped"), || true);
     assert!(matches!(error, Err(SourceError::Stopped)), "{error:?}");
 }
 

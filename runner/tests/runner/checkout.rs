@@ -74,6 +74,31 @@ async fn files_are_there_before_the_first_step_and_are_downloaded_once() {
     assert_eq!(harness.leftovers(), [] as [String; 0]);
 }
 
+/// Whatever a job does to the cache, the next one gets what the daemon has sent.
+#[tokio::test]
+async fn what_a_job_changes_in_the_cache_reaches_no_other_one() {
+    let harness = harness().await;
+    harness.run(&with_files(1, &["true"])).await;
+    let tar = harness.cached_files();
+    let honest = std::fs::read(&tar).unwrap();
+    for (number, (from, to)) in [("content", "changed"), ("run.sh", "../run")]
+        .into_iter()
+        .enumerate()
+    {
+        let mut windows = honest.windows(from.len());
+        let at = windows.position(|it| it == from.as_bytes()).unwrap();
+        let mut changed = honest.clone();
+        changed[at..at + to.len()].copy_from_slice(to.as_bytes());
+        std::fs::write(&tar, &changed).unwrap();
+        let job = with_files(1, &["cat source/text"]);
+        let end = harness.run(&job).await;
+        assert_eq!((ends(&end), end.failure), (vec![SUCCEEDED], None));
+        assert_eq!(harness.stdout(&job), ["content"]);
+        assert_eq!(downloads(&harness), number + 2);
+        assert_eq!(std::fs::read(&tar).unwrap(), honest);
+    }
+}
+
 #[tokio::test]
 async fn a_daemon_that_is_away_is_asked_again() {
     let harness = harness().await;

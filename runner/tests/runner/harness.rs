@@ -165,6 +165,15 @@ impl Harness {
         folder.join(format!("{:020}", 0))
     }
 
+    /// The only file in the cache of repositories' files.
+    pub(crate) fn cached_files(&self) -> PathBuf {
+        let folder = runner::folder_of(self.home.path(), "test").unwrap();
+        let mut entries = std::fs::read_dir(folder.join("sources")).unwrap();
+        let file = entries.next().unwrap().unwrap().path();
+        assert!(entries.next().is_none());
+        file
+    }
+
     pub(crate) fn work(&self) -> PathBuf {
         self.home.path().join("work")
     }

@@ -12,7 +12,7 @@ use crate::tests::fixture::{Folder, scan_name};
 const PAGE: &str = include_str!("../../../state-layout.md");
 
 /// What the store makes for itself.
-const ENGINE: [&str; 11] = [
+const ENGINE: [&str; 12] = [
     "sources/<source>/mirror.git/",
     "BACKUP",
     "FORMAT",
@@ -20,6 +20,7 @@ const ENGINE: [&str; 11] = [
     "journal/<first>.jnl",
     "journal/spare-<number>",
     "journal/CHECKPOINT",
+    "journal/APPLIED",
     "journal/HOLD",
     "tmp/object-<random>",
     "quarantine/",

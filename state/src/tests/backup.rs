@@ -3,14 +3,23 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::decide::{Cancel, Refusal};
-use model::{Actor, JobState, Reason};
+use chrono::TimeDelta;
+use model::decide::{
+    Cancel, CreateToken, NewToken, Refusal, RegenerateToken, RevokeToken, SignIn, SignOut,
+};
+use model::restored::{Ending, endings, sorted};
+use model::{
+    Actor, AuditKind, JobState, PlainToken, Projects, Reason, Scope, Scopes, TokenHash, TokenKind,
+    Viewer,
+};
 use tokio::runtime::Handle;
+use uuid::Uuid;
 
-use super::fixture::{Folder, completion, line};
+use super::fixture::{Folder, Opened, Seeded, completion, line};
 use super::fsck::findings_at;
+use crate::audit::tests::entry;
 use crate::layout::Layout;
-use crate::{CopyError, back_up, restore};
+use crate::{AuditEntry, CopyError, LaterAudit, LaterAuditError, State, back_up, restore};
 
 fn never() -> bool {
     false
@@ -172,4 +181,144 @@ async fn a_backup_is_refused_where_it_would_mix_and_a_restore_without_a_backup()
     let unfinished = restore(twin.root(), &twin.root().join("x"), &never);
     assert!(matches!(unfinished, Err(CopyError::NotABackup { .. })));
     assert!(!root.join("journal/HOLD").exists());
+}
+
+/// The state as a person uses it, in a request of that number.
+fn by_a_person(opened: &Opened, request: u128) -> State {
+    opened.state.audited(AuditEntry {
+        request: Uuid::from_u128(request),
+        ..entry("ada")
+    })
+}
+
+async fn made(opened: &Opened, name: &str, scope: Scope) -> NewToken {
+    let create = CreateToken {
+        name: name.to_owned(),
+        scopes: Scopes::from_iter([scope]),
+        projects: Projects::All,
+        life: None,
+        granted_by: Viewer::admin(),
+    };
+    by_a_person(opened, 1).submit(create).await.unwrap()
+}
+
+async fn regenerate(opened: &Opened, token: &NewToken, request: u128) {
+    let regenerate = RegenerateToken {
+        token: token.token.id,
+        overlap: TimeDelta::zero(),
+        life: None,
+        by: Viewer::admin(),
+    };
+    let state = by_a_person(opened, request);
+    state.end_secret(token.token.id, regenerate).await.unwrap();
+}
+
+async fn revoke(opened: &Opened, token: model::TokenId, request: u128) {
+    let by = Viewer::admin();
+    let state = by_a_person(opened, request);
+    state
+        .end_secret(token, RevokeToken { token, by })
+        .await
+        .unwrap();
+}
+
+fn told(endings: &[Ending]) -> Vec<(&str, AuditKind)> {
+    let one = |it: &'_ Ending| it.because.map(|(kind, _)| kind).unwrap();
+    endings
+        .iter()
+        .map(|it| (it.name.as_str(), one(it)))
+        .collect()
+}
+
+#[tokio::test]
+async fn what_was_revoked_since_the_backup_does_not_come_back_with_it() {
+    let (folder, opened, _) = Folder::prepared().await;
+    opened.make_first_token().await;
+    let first = opened.state.read(|world| sorted(world)[0].id);
+    let revoked = made(&opened, "revoked", Scope::JobRead).await;
+    let before = made(&opened, "renewed before", Scope::JobRead).await;
+    let renewed = made(&opened, "renewed", Scope::JobRead).await;
+    regenerate(&opened, &before, 2).await;
+    let sign_in = SignIn {
+        token: before.token.id,
+        secret: opened
+            .state
+            .read(|world| world.token(before.token.id).unwrap().hash),
+        device: "Firefox".to_owned(),
+        address: "192.0.2.1".parse().unwrap(),
+    };
+    let session = opened.state.submit(sign_in).await.unwrap().session.id;
+    let backup = folder.root().with_file_name("backup");
+    back_up(folder.root(), &backup, &never).unwrap();
+
+    revoke(&opened, revoked.token.id, 3).await;
+    regenerate(&opened, &renewed, 4).await;
+    let token = before.token.id;
+    let sign_out = SignOut { token, session };
+    by_a_person(&opened, 5).submit(sign_out).await.unwrap();
+    made(&opened, "another admin", Scope::Admin).await;
+    revoke(&opened, first, 6).await;
+    // As a crash leaves it: what was done last may be in the journal alone.
+    let newer = folder.root();
+    let audit = LaterAudit::read(newer, &backup).unwrap();
+    assert!(!audit.is_cut && audit.unreadable == 0);
+
+    let mut twin = folder.empty_twin();
+    restore(&backup, twin.root(), &never).unwrap();
+    let again = twin.open().await;
+    let ended = again
+        .state
+        .read(|world| endings(world, &audit.later, false));
+    let expected = [
+        ("revoked", AuditKind::TokenRevoked),
+        ("renewed", AuditKind::TokenRegenerated),
+        ("Firefox", AuditKind::SignedOut),
+        ("initial admin", AuditKind::TokenRevoked),
+    ];
+    assert_eq!(told(&ended), expected);
+    let secret = PlainToken::random(TokenKind::Personal, &mut Seeded(3));
+    let request = Uuid::from_u128(7);
+    let ending = again.state.end_credentials(&ended, request, &secret);
+    ending.await.unwrap();
+    again.state.read(|world| {
+        let mut left: Vec<_> = sorted(world).iter().map(|token| &*token.name).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["initial admin", "renewed before"]);
+        assert!(world.token(token).unwrap().sessions.is_empty());
+        assert!(world.token(first).is_none());
+        assert!(world.token_of(&secret.hash()).is_some());
+    });
+    again.close();
+    let text = std::fs::read_to_string(twin.root().join("initial-admin-token")).unwrap();
+    assert_eq!(TokenHash::of(text.trim()), secret.hash());
+    let found = findings_at(twin.root()).unwrap();
+    assert!(found.is_empty(), "{found:?}");
+
+    // The next restore of the same backup finds it in the audit log of this one.
+    opened.close();
+    let mut third = folder.empty_twin();
+    restore(&backup, third.root(), &never).unwrap();
+    let later = LaterAudit::read(twin.root(), &backup).unwrap().later;
+    let again = third.open().await;
+    let ended = again.state.read(|world| endings(world, &later, false));
+    let names: Vec<_> = ended.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, expected.map(|(name, _)| name));
+    again.close();
+
+    // A copy of the folder is enough, and a line that cannot be read is counted.
+    let copy = folder.root().with_file_name("copy");
+    std::fs::create_dir(&copy).unwrap();
+    let days = std::fs::read_dir(newer.join("audit")).unwrap();
+    for day in days {
+        let day = day.unwrap().path();
+        let text = std::fs::read_to_string(&day).unwrap();
+        let text = text.replacen("{\"at\"", "{'at'", 1);
+        std::fs::write(copy.join(day.file_name().unwrap()), text).unwrap();
+    }
+    let copied = LaterAudit::read(&copy, &backup).unwrap();
+    assert_eq!((copied.later, copied.unreadable), (audit.later, 1));
+    let nothing = folder.root().with_file_name("nothing");
+    std::fs::create_dir(&nothing).unwrap();
+    let none = LaterAudit::read(&nothing, &backup);
+    assert!(matches!(none, Err(LaterAuditError::NoLog { .. })));
 }

@@ -541,3 +541,51 @@ async fn a_list_says_what_of_its_histories_cannot_be_read() {
     let page = opened.state.jobs(&other, None, 50).await.unwrap();
     assert!(page.damaged.is_empty());
 }
+
+/// Cut within a line, at the end of one, and all of it: of the first two the next start knows too, and goes on with the
+/// next page.
+#[tokio::test]
+async fn a_list_says_when_a_history_has_lost_its_end() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    for _ in 0..3 {
+        let job = opened.running_job(fleet, "build").await;
+        opened.complete(job).await;
+    }
+    opened.state.settled().await.unwrap();
+    opened.close();
+    let scan = fleet.scan("build");
+    let file = Layout::history(&scan, 0).to_string();
+    let path = folder.root().join(&file);
+    let whole = std::fs::read(&path).unwrap();
+    let third = whole.len() - 1;
+    let second = whole[..third].iter().rposition(|byte| *byte == b'\n');
+    let second = second.unwrap() + 1;
+    for (left, jobs, is_told_later) in [
+        (Some(third - 9), 2, true),
+        (Some(second), 2, false),
+        (None, 0, false),
+    ] {
+        std::fs::write(&path, &whole).unwrap();
+        let opened = folder.open().await;
+        match left {
+            Some(left) => std::fs::write(&path, &whole[..left]).unwrap(),
+            None => std::fs::remove_file(&path).unwrap(),
+        }
+        let lines = 1;
+        let file = file.clone();
+        let told = [DamagedLines { file, lines }];
+        let check = async |opened: &Opened, told: &[DamagedLines]| {
+            let list = opened.state.jobs(&JobFilter::default(), None, 50).await;
+            let list = list.unwrap();
+            assert_eq!((list.jobs.len(), &*list.damaged), (jobs, told), "{left:?}");
+            let page = opened.state.history(&scan, None, 50).await.unwrap();
+            assert_eq!((page.lines.len(), &*page.damaged), (jobs, told), "{left:?}");
+        };
+        check(&opened, &told).await;
+        opened.close();
+        let opened = folder.open().await;
+        let told = if is_told_later { &told[..] } else { &[] };
+        check(&opened, told).await;
+        opened.close();
+    }
+}

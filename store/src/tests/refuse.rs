@@ -12,11 +12,12 @@ use super::world::{
     World, close, copy, expected, files, live_of, names, put, segments, temporary_folder, tiny,
     unhurried,
 };
+use crate::backup::{CopyError, Copying, back_up};
 use crate::disk::{Action, Disk};
 use crate::file::OpenError;
 use crate::file::Options;
 use crate::look::{Look, Part};
-use crate::mend::Mending;
+use crate::mend::{Loss, Mending};
 use crate::segment::DATA_START;
 use crate::{CommitError, Engine, Fault, FaultKind, Seq};
 
@@ -305,6 +306,68 @@ async fn a_segment_that_is_missing_or_short_is_refused_until_the_loss_is_accepte
         assert!(World::open(&root).await.is_ok(), "{what}");
     }
     assert_eq!(World::open(&pristine).await.unwrap().last, Seq(rounds));
+}
+
+/// A torn last record was never acknowledged; a damaged one was, if its commit was applied.
+#[tokio::test]
+async fn damage_in_the_last_record_of_all_is_refused_once_it_was_applied() {
+    let folder = temporary_folder();
+    let live = folder.path().join("live");
+    let opened = World::open_on(Disk::new(), &live, unhurried()).await;
+    let mut world = opened.unwrap();
+    let mut begin = 0;
+    for n in 0..3 {
+        begin = written(&segments(&live)[0]);
+        world.round(n).await.unwrap();
+    }
+    world.engine.reader().pending.wait_for_tree().unwrap();
+    let pristine = folder.path().join("pristine");
+    copy(&live, &pristine);
+    let end = written(&segments(&pristine)[0]);
+
+    type Damage = Box<dyn Fn(&mut [u8])>;
+    let flip = |at: usize| -> Damage { Box::new(move |bytes| bytes[at] ^= 4) };
+    let zero: Damage = Box::new(move |bytes| bytes[begin..end].fill(0));
+    let flips = (begin..end).step_by(40).map(flip);
+    for (number, damage) in flips.chain([zero]).enumerate() {
+        let root = folder.path().join(number.to_string());
+        copy(&pristine, &root);
+        let segment = segments(&root).remove(0);
+        let mut bytes = fs::read(&segment).unwrap();
+        damage(&mut bytes);
+        fs::write(&segment, bytes).unwrap();
+        let cut = root.with_extension("cut");
+        copy(&root, &cut);
+
+        let error = refusal(&root).await;
+        let what = error.to_string();
+        assert!(what.contains("record 3 was applied"), "{number}: {what}");
+        let (first, last) = (Seq(3), Seq(3));
+        let look = Look::at(&root).unwrap();
+        assert_eq!(look.damage()[0].part, Part::Journal { first, last });
+        let copying = Copying {
+            leave_out: &|_| false,
+            counts_on: &|_| None,
+            is_stopped: &|| false,
+        };
+        let backup = back_up(&root, &root.with_extension("backup"), copying);
+        assert!(matches!(backup, Err(CopyError::Open(_))), "{backup:?}");
+        let mending = Mending::begin(&root).unwrap();
+        let (loss, _) = mending.accept_loss().unwrap().unwrap();
+        assert_eq!(loss, Loss { first, last });
+        drop(mending);
+        assert!(World::open(&root).await.unwrap().last > last);
+
+        // A power cut may leave an older number. Then it was being written, as far as anything tells.
+        fs::remove_file(cut.join("journal/APPLIED")).unwrap();
+        assert_eq!(World::open(&cut).await.unwrap().last, Seq(2));
+    }
+}
+
+/// Where the last record of a segment ends, but for zeros at its end.
+fn written(segment: &Path) -> usize {
+    let bytes = fs::read(segment).unwrap();
+    bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1
 }
 
 /// Why a commit was not acknowledged.

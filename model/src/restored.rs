@@ -1,0 +1,288 @@
+//! Which credentials a restored backup must not bring back: those that had ended since, as a later audit log tells, and all
+//! others if an operator asks for it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::audit::{AuditAction, AuditKind};
+use crate::decide::InitialToken;
+use crate::world::World;
+use crate::{BlobLinkId, Scope, SessionId, Timestamp, Token, TokenId};
+
+/// A credential of a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Credential {
+    Token(TokenId),
+    /// A browser that is signed in with a token.
+    Session(TokenId, SessionId),
+    Link(BlobLinkId),
+}
+
+/// A line of the later audit log that is not in the log of the backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Later {
+    pub at: Timestamp,
+    pub action: AuditAction,
+}
+
+/// A credential that must end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    pub credential: Credential,
+    /// The name of the token, the browser of a session, or the path of a link.
+    pub name: String,
+    /// What ended it. None: the operator ends all.
+    pub because: Option<(AuditKind, Timestamp)>,
+}
+
+/// What must end of a restored world. The sessions of a token end with it and are not named.
+pub fn endings(world: &World, later: &[Later], revoke_tokens: bool) -> Vec<Ending> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    let mut add = |credential: Credential, name: &str, because| {
+        if seen.insert(credential) {
+            let name = name.to_owned();
+            found.push(Ending {
+                credential,
+                name,
+                because,
+            });
+        }
+    };
+    for Later { at, action } in later {
+        if let Some((credential, name)) = ended_by(world, action) {
+            add(credential, &name, Some((action.kind, *at)));
+        }
+    }
+    if revoke_tokens {
+        let initial = initial_admin(world).map(|token| token.id);
+        for token in sorted(world) {
+            if Some(token.id) != initial {
+                add(Credential::Token(token.id), &token.name, None);
+            }
+            for session in &token.sessions {
+                let credential = Credential::Session(token.id, session.id);
+                add(credential, &session.device, None);
+            }
+        }
+    }
+    found.retain(|ending| match ending.credential {
+        Credential::Session(token, _) => !seen.contains(&Credential::Token(token)),
+        Credential::Token(_) | Credential::Link(_) => true,
+    });
+    found
+}
+
+/// The tokens, the oldest first.
+pub fn sorted(world: &World) -> Vec<&Arc<Token>> {
+    let mut tokens: Vec<_> = world.tokens().collect();
+    tokens.sort_by_key(|token| (token.created_at, token.id));
+    tokens
+}
+
+/// The first admin token that the daemon made, by its name: nobody can make an older one.
+fn initial_admin(world: &World) -> Option<&Arc<Token>> {
+    let is_initial =
+        |token: &&Arc<Token>| token.name == InitialToken::NAME && token.scopes.allow(Scope::Admin);
+    sorted(world).into_iter().find(is_initial)
+}
+
+/// The credential that an action has ended, if it is back, and its name. A token that had got a new secret is back with the
+/// one from before.
+fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)> {
+    use AuditKind as Kind;
+    let id = action.id?;
+    match action.kind {
+        Kind::TokenRevoked | Kind::TokenRegenerated => {
+            let token = world.token(TokenId::from_uuid(id))?;
+            Some((Credential::Token(token.id), token.name.clone()))
+        }
+        Kind::SignedOut => world.tokens().find_map(|token| {
+            let mut sessions = token.sessions.iter();
+            let session = sessions.find(|session| session.id.uuid() == id)?;
+            let credential = Credential::Session(token.id, session.id);
+            Some((credential, session.device.clone()))
+        }),
+        Kind::BlobLinkRevoked => {
+            let link = world.blob_link(BlobLinkId::from_uuid(id))?;
+            Some((Credential::Link(link.id), link.path.to_string()))
+        }
+        // The sessions of all runners end with a restore.
+        Kind::RunnerRemoved
+        | Kind::TokenCreated
+        | Kind::SignedIn
+        | Kind::SignInRefused
+        | Kind::SignInLinkCreated
+        | Kind::RegistrationCreated
+        | Kind::SourceSynced
+        | Kind::VarSet
+        | Kind::VarDeleted
+        | Kind::SecretSet
+        | Kind::SecretDeleted
+        | Kind::JobDispatched
+        | Kind::JobScheduled
+        | Kind::JobCancelled
+        | Kind::JobEnded
+        | Kind::JobDeleted
+        | Kind::ArtifactDeleted
+        | Kind::WorkflowSuspended
+        | Kind::WorkflowResumed
+        | Kind::ScanSuspended
+        | Kind::ScanResumed
+        | Kind::BlobStored
+        | Kind::BlobDeleted
+        | Kind::BlobLinkCreated => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::blob::{BlobPath, LinkUse};
+    use crate::decide::{
+        CreateBlobLink, CreateToken, EndToken, NewToken, RegenerateToken, RevokeBlobLink,
+        RevokeToken, SignIn, SignOut,
+    };
+    use crate::testing::{House, source};
+    use crate::{Change, ProjectId, Projects, Scopes, TokenHash, Viewer, actions};
+
+    fn token(house: &mut House, name: &str, scope: Scope) -> NewToken {
+        let made = house.run(CreateToken {
+            name: name.to_owned(),
+            scopes: Scopes::from_iter([scope]),
+            life: None,
+            projects: Projects::All,
+            granted_by: Viewer::admin(),
+        });
+        house.now += TimeDelta::seconds(1);
+        made.unwrap()
+    }
+
+    fn session(house: &mut House, of: &NewToken) -> SessionId {
+        let signed_in = house.run(SignIn {
+            token: of.token.id,
+            secret: of.secret.hash(),
+            device: "Firefox".to_owned(),
+            address: "192.0.2.1".parse().unwrap(),
+        });
+        signed_in.unwrap().session.id
+    }
+
+    fn names(endings: &[Ending]) -> Vec<(&str, Option<AuditKind>)> {
+        let named = endings.iter();
+        named
+            .map(|it| (it.name.as_str(), it.because.map(|(kind, _)| kind)))
+            .collect()
+    }
+
+    /// What the audit log gets for a command. The world stays as it was.
+    fn later<C: crate::decide::Command>(house: &mut House, command: C) -> Vec<Later> {
+        let before = house.world.clone();
+        let (changes, _) = house.changes(command).unwrap();
+        let at = house.now;
+        let actions = actions(&before, at, &changes).into_iter();
+        house.world = before;
+        actions.map(|action| Later { at, action }).collect()
+    }
+
+    #[test]
+    fn what_had_ended_since_ends_and_nothing_else() {
+        let mut house = House::new();
+        house
+            .run(InitialToken {
+                hash: TokenHash::of("x"),
+            })
+            .unwrap();
+        let by = Viewer::admin();
+        let revoked = token(&mut house, "revoked", Scope::JobRead);
+        let renewed = token(&mut house, "renewed", Scope::JobRead);
+        let kept = token(&mut house, "kept", Scope::BlobRead);
+        let out = session(&mut house, &kept);
+        session(&mut house, &kept);
+        let with_it = session(&mut house, &revoked);
+        let link = house.run(CreateBlobLink {
+            project: ProjectId::of_source(&source()),
+            path: "a/b".parse::<BlobPath>().unwrap(),
+            use_for: LinkUse::Get,
+            life: TimeDelta::days(1),
+            token: kept.token.id,
+        });
+        let link = link.unwrap().link.id;
+
+        let (token, session) = (kept.token.id, out);
+        let mut log = later(&mut house, SignOut { token, session });
+        let (token, session) = (revoked.token.id, with_it);
+        log.extend(later(&mut house, SignOut { token, session }));
+        let renew = RegenerateToken {
+            token: renewed.token.id,
+            overlap: TimeDelta::zero(),
+            life: None,
+            by: by.clone(),
+        };
+        log.extend(later(&mut house, renew.clone()));
+        let token = revoked.token.id;
+        log.extend(later(
+            &mut house,
+            RevokeToken {
+                token,
+                by: by.clone(),
+            },
+        ));
+        log.extend(later(&mut house, RevokeBlobLink { link }));
+        // It was made after the backup.
+        let before = house.world.clone();
+        let newer = self::token(&mut house, "newer", Scope::JobRead);
+        let token = newer.token.id;
+        log.extend(later(&mut house, RevokeToken { token, by }));
+        house.world = before;
+        // Twice is once.
+        log.extend(later(&mut house, renew));
+
+        let found = endings(&house.world, &log, false);
+        assert_eq!(
+            names(&found),
+            [
+                ("Firefox", Some(AuditKind::SignedOut)),
+                ("renewed", Some(AuditKind::TokenRegenerated)),
+                ("revoked", Some(AuditKind::TokenRevoked)),
+                ("a/b", Some(AuditKind::BlobLinkRevoked)),
+            ]
+        );
+        assert_eq!(endings(&house.world, &[], false), []);
+    }
+
+    #[test]
+    fn all_tokens_end_but_the_first_one_whoever_has_its_name() {
+        let mut house = House::new();
+        house
+            .run(InitialToken {
+                hash: TokenHash::of("x"),
+            })
+            .unwrap();
+        house.now += TimeDelta::seconds(1);
+        let twin = token(&mut house, InitialToken::NAME, Scope::Admin);
+        let other = token(&mut house, "ci", Scope::JobRead);
+        session(&mut house, &other);
+        let found = endings(&house.world, &[], true);
+        let of = |made: &NewToken| Credential::Token(made.token.id);
+        let ended: Vec<_> = found.iter().map(|ending| ending.credential).collect();
+        assert_eq!(ended, [of(&twin), of(&other)]);
+
+        // The last admin token may end too, and then there is another first one.
+        let again = InitialToken {
+            hash: TokenHash::of("y"),
+        };
+        for token in sorted(&house.world.clone()) {
+            if token.scopes.allow(Scope::Admin) {
+                let made = house.changes(again.clone()).unwrap().0;
+                assert!(made.is_empty());
+                house.run(EndToken { token: token.id }).unwrap();
+            }
+        }
+        assert!(house.world.token(other.token.id).is_some());
+        let made = house.changes(again).unwrap().0;
+        assert!(matches!(&made[..], [Change::Token(_)]));
+    }
+}

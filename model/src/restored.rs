@@ -115,6 +115,7 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
         | Kind::SignInLinkCreated
         | Kind::RegistrationCreated
         | Kind::SourceSynced
+        | Kind::SourceApproved
         | Kind::VarSet
         | Kind::VarDeleted
         | Kind::SecretSet

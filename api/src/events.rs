@@ -7,19 +7,21 @@ mod event;
 mod topics;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use model::{JobId, ProjectId, TokenId, Viewer, WorkflowId};
+use model::{JobId, ProjectId, Projects, TokenId, Viewer, WorkflowId};
 use reconciler::Handle;
 use state::{ChangesGone, Published, Seq, Subscription};
 use tokio::sync::mpsc;
 
 use self::event::Event;
-use crate::limits::{LISTENER_COMMITS, LISTENERS, TOKEN_LISTENERS};
+use crate::limits::{LISTENER_COMMITS, LISTENERS, PROJECT_LISTENERS, TOKEN_LISTENERS};
 
 /// Which events a listener gets.
 #[derive(Debug, Clone)]
@@ -47,6 +49,14 @@ pub(crate) enum Form {
 }
 
 impl Wanted {
+    /// The project of which alone it hears, if there is one.
+    fn only_project(&self) -> Option<ProjectId> {
+        self.project.or(match &self.viewer.projects {
+            Projects::Only(projects) if projects.len() == 1 => projects.first().copied(),
+            Projects::Only(_) | Projects::All => None,
+        })
+    }
+
     fn takes(&self, event: &Event) -> bool {
         fn fits<T: PartialEq>(wanted: Option<T>, of: Option<T>) -> bool {
             wanted.is_none() || wanted == of
@@ -161,9 +171,11 @@ impl Drop for Listener {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TooManyListeners {
     /// The token has its share.
-    OfToken,
+    Token,
+    /// The project has.
+    Project,
     /// All tokens together.
-    OfAll,
+    All,
 }
 
 /// Everybody who listens.
@@ -180,6 +192,8 @@ struct Listeners {
     broad: Vec<u64>,
     /// How many each token has.
     of_tokens: HashMap<TokenId, usize>,
+    /// How many hear of each project alone.
+    of_projects: HashMap<ProjectId, usize>,
     /// The last commit whose events were sent, while the task runs.
     sent: Option<Seq>,
 }
@@ -236,7 +250,7 @@ impl Hub {
         after: Option<Seq>,
     ) -> Result<Listener, TooManyListeners> {
         let mut listeners = self.listeners();
-        listeners.check_room(wanted.token)?;
+        listeners.check_room(&wanted)?;
         let place = match listeners.sent {
             Some(sent) => sent,
             None => {
@@ -327,12 +341,17 @@ fn batch(seq: Seq, wanted: &Wanted, events: &[Event]) -> Option<Batch> {
 }
 
 impl Listeners {
-    fn check_room(&self, token: TokenId) -> Result<(), TooManyListeners> {
-        if self.of_tokens.get(&token).copied().unwrap_or(0) >= TOKEN_LISTENERS {
-            return Err(TooManyListeners::OfToken);
+    fn check_room(&self, wanted: &Wanted) -> Result<(), TooManyListeners> {
+        if self.of_tokens.get(&wanted.token).copied().unwrap_or(0) >= TOKEN_LISTENERS {
+            return Err(TooManyListeners::Token);
+        }
+        let project = wanted.only_project();
+        let of_project = project.and_then(|project| self.of_projects.get(&project));
+        if of_project.is_some_and(|count| *count >= PROJECT_LISTENERS) {
+            return Err(TooManyListeners::Project);
         }
         if self.all.len() >= LISTENERS {
-            return Err(TooManyListeners::OfAll);
+            return Err(TooManyListeners::All);
         }
         Ok(())
     }
@@ -345,6 +364,9 @@ impl Listeners {
             None => self.broad.push(id),
         }
         *self.of_tokens.entry(sender.wanted.token).or_default() += 1;
+        if let Some(project) = sender.wanted.only_project() {
+            *self.of_projects.entry(project).or_default() += 1;
+        }
         self.all.insert(id, sender);
         id
     }
@@ -353,12 +375,9 @@ impl Listeners {
         let Some(sender) = self.all.remove(&id) else {
             return;
         };
-        let token = sender.wanted.token;
-        if let Some(count) = self.of_tokens.get_mut(&token) {
-            *count -= 1;
-            if *count == 0 {
-                self.of_tokens.remove(&token);
-            }
+        count_down(&mut self.of_tokens, sender.wanted.token);
+        if let Some(project) = sender.wanted.only_project() {
+            count_down(&mut self.of_projects, project);
         }
         match sender.wanted.job {
             None => self.broad.retain(|other| *other != id),
@@ -405,6 +424,15 @@ impl Listeners {
     }
 }
 
+fn count_down<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) {
+    if let Entry::Occupied(mut count) = counts.entry(key) {
+        *count.get_mut() -= 1;
+        if *count.get() == 0 {
+            count.remove();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use model::{Change, RunnerId};
@@ -430,16 +458,32 @@ mod tests {
     }
 
     fn listen_to(hub: &Arc<Hub>, job: Option<JobId>, form: Form) -> Listener {
-        let (outbox, inbox) = form.channel();
-        let is_slow = Arc::new(AtomicBool::new(false));
-        let wanted = Wanted {
-            token: TokenId::from_uuid(uuid::Uuid::nil()),
+        let wanted = wanted(TokenId::from_uuid(uuid::Uuid::nil()));
+        listen_as(
+            hub,
+            Wanted {
+                job,
+                form,
+                ..wanted
+            },
+        )
+    }
+
+    /// Everything.
+    fn wanted(token: TokenId) -> Wanted {
+        Wanted {
+            token,
             viewer: Arc::new(Viewer::admin()),
             project: None,
             workflow: None,
-            job,
-            form,
-        };
+            job: None,
+            form: Form::Whole,
+        }
+    }
+
+    fn listen_as(hub: &Arc<Hub>, wanted: Wanted) -> Listener {
+        let (outbox, inbox) = wanted.form.channel();
+        let is_slow = Arc::new(AtomicBool::new(false));
         let id = hub.listeners().add(Sender {
             wanted: wanted.clone(),
             outbox,
@@ -480,8 +524,8 @@ mod tests {
         let token = TokenId::from_uuid(uuid::Uuid::nil());
         let other = TokenId::from_uuid(uuid::Uuid::max());
         let mut all: Vec<Listener> = (0..TOKEN_LISTENERS).map(|_| listen(&hub, None)).collect();
-        let room = |token| hub.listeners().check_room(token);
-        assert_eq!(room(token), Err(TooManyListeners::OfToken));
+        let room = |token| hub.listeners().check_room(&wanted(token));
+        assert_eq!(room(token), Err(TooManyListeners::Token));
         assert_eq!(room(other), Ok(()));
         all.pop();
         assert_eq!(room(token), Ok(()));
@@ -504,6 +548,38 @@ mod tests {
         assert_eq!(of_job.place(), Some(Seq(1)));
         drop(of_job);
         assert!(hub.listeners().of_jobs.is_empty());
+    }
+
+    #[test]
+    fn one_project_leaves_room_for_others() {
+        let hub = Arc::new(Hub::default());
+        let one = ProjectId::from_uuid(uuid::Uuid::nil());
+        let other = ProjectId::from_uuid(uuid::Uuid::max());
+        let room = |wanted: &Wanted| hub.listeners().check_room(wanted);
+        let mut all = Vec::new();
+        for number in 0..PROJECT_LISTENERS as u128 {
+            let mut wanted = wanted(TokenId::from_uuid(uuid::Uuid::from_u128(number)));
+            // Who may see one project only hears of that one alone.
+            match number % 2 {
+                0 => wanted.project = Some(one),
+                _ => {
+                    let mut viewer = Viewer::admin();
+                    viewer.projects = Projects::Only([one].into());
+                    wanted.viewer = Arc::new(viewer);
+                }
+            }
+            assert_eq!(room(&wanted), Ok(()));
+            all.push(listen_as(&hub, wanted));
+        }
+        let mut next = all[0].wanted.clone();
+        next.token = TokenId::from_uuid(uuid::Uuid::max());
+        assert_eq!(room(&next), Err(TooManyListeners::Project));
+        next.project = Some(other);
+        assert_eq!(room(&next), Ok(()));
+        next.project = None;
+        assert_eq!(room(&next), Ok(()), "of all projects");
+        drop(all);
+        assert!(hub.listeners().of_projects.is_empty());
     }
 
     fn text(batch: &Batch) -> &str {

@@ -32,6 +32,7 @@ mod serve;
 mod service;
 mod session;
 mod tls;
+mod turns;
 mod visible;
 
 #[cfg(feature = "fuzzing")]

@@ -76,10 +76,13 @@ pub(crate) const TOKEN_LOOK: Duration = Duration::from_secs(60);
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Listeners to events: some browsers, and a program for each of the jobs that run.
-pub(crate) const LISTENERS: usize = 2_000;
+pub(crate) const LISTENERS: usize = 4_000;
+
+/// Listeners that hear of one project alone: whoever works on it leaves room for the others.
+pub(crate) const PROJECT_LISTENERS: usize = LISTENERS / 2;
 
 /// Listeners of one token: whoever opens more and more streams leaves room for everybody else.
-pub(crate) const TOKEN_LISTENERS: usize = 1_500;
+pub(crate) const TOKEN_LISTENERS: usize = LISTENERS / 4;
 
 /// How long a listener that found no room should wait: streams end when tabs are closed, which takes a while.
 pub(crate) const LISTENER_WAIT: Duration = Duration::from_secs(10);
@@ -167,6 +170,22 @@ pub(crate) const SEARCH_PAGE: usize = 10_000;
 
 /// Logs that are searched at once. Each takes a thread, and together they must leave some for everybody else's reads.
 pub(crate) const SEARCHED_AT_ONCE: usize = 4;
+
+/// The same of one token.
+pub(crate) const SEARCHED_OF_TOKEN: usize = 2;
+
+/// Directories of zips that are read at once. What is compared of two takes up to fifty megabytes.
+pub(crate) const ZIPS_AT_ONCE: usize = 4;
+
+/// The same of one token.
+pub(crate) const ZIPS_OF_TOKEN: usize = 2;
+
+/// Lists of finished jobs that are made at once. Two hundred large records take some megabytes, and a list of jobs of a rare kind
+/// reads some tens more.
+pub(crate) const LISTS_AT_ONCE: usize = 8;
+
+/// The same of one token: more would not be faster.
+pub(crate) const LISTS_OF_TOKEN: usize = 4;
 
 /// Longest text to search for in a log: a long line that somebody copied.
 pub(crate) const SEARCHED_CHARS: usize = 1_000;

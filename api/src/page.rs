@@ -1,6 +1,8 @@
 //! Pages of lists that are in memory. Items are in the order of a key, which is also the cursor, so that items added or
 //! removed between two pages move no others.
 
+use std::collections::BTreeMap;
+
 use wire::Page;
 
 use crate::failure::Failure;
@@ -33,16 +35,58 @@ impl Window {
         key: impl Fn(&T) -> String,
         show: impl Fn(&T) -> S,
     ) -> Page<S> {
-        let mut ahead: Vec<(String, T)> = all
-            .map(|item| (key(&item), item))
-            .filter(|(key, _)| self.after.as_ref().is_none_or(|after| key > after))
-            .collect();
-        ahead.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let is_last = ahead.len() <= self.limit;
-        ahead.truncate(self.limit);
-        let items = ahead.iter().map(|(_, item)| show(item)).collect();
+        let mut page = self.begin();
+        for item in all {
+            page.add(key(&item), item);
+        }
+        page.end(show)
+    }
+
+    /// Begins the requested page of items that come one by one, in any order.
+    pub(crate) fn begin<T>(&self) -> Cut<T> {
+        Cut {
+            after: self.after.clone(),
+            limit: self.limit,
+            first: BTreeMap::new(),
+        }
+    }
+}
+
+/// The first items behind a key, of those that have come so far. No more are kept.
+pub(crate) struct Cut<T> {
+    after: Option<String>,
+    limit: usize,
+    /// One more than the page has, if there are more.
+    first: BTreeMap<String, T>,
+}
+
+impl<T> Cut<T> {
+    pub(crate) fn add(&mut self, key: String, item: T) {
+        let is_full = self.first.len() > self.limit;
+        let is_behind = |(last, _): (&String, &T)| *last <= key;
+        if self.after.as_ref().is_some_and(|after| key <= *after)
+            || is_full && self.first.last_key_value().is_some_and(is_behind)
+        {
+            return;
+        }
+        self.first.insert(key, item);
+        if self.first.len() > self.limit + 1 {
+            self.first.pop_last();
+        }
+    }
+
+    pub(crate) fn end<S>(mut self, show: impl Fn(&T) -> S) -> Page<S> {
+        let is_last = self.first.len() <= self.limit;
+        if !is_last {
+            self.first.pop_last();
+        }
+        let items = self.first.values().map(show).collect();
         Page {
-            next_cursor: ahead.pop().map(|(key, _)| key).filter(|_| !is_last),
+            next_cursor: self
+                .first
+                .pop_last()
+                .map(|(key, _)| key)
+                .filter(|_| !is_last),
             ..Page::all(items)
         }
     }

@@ -38,6 +38,8 @@ pub struct Front {
     pub tls: Option<ServerTls>,
     /// The folder of the state, for a page that admins see.
     pub state_folder: Option<PathBuf>,
+    /// How many connections there may be, if that is fewer than usual.
+    pub connections: Option<usize>,
 }
 
 /// Serves the API on `listener` until `stop` resolves, then drains. The caller drains the handle at the same time,
@@ -52,7 +54,9 @@ pub fn serve(
     stop: Stop<'_>,
 ) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
     let bounds = Bounds {
-        connections: CONNECTIONS,
+        connections: front
+            .connections
+            .map_or(CONNECTIONS, |most| most.min(CONNECTIONS)),
         of_one_address: ADDRESS_CONNECTIONS,
         unbounded: front.trusted_proxies.clone(),
         head: HEAD,

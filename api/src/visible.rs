@@ -28,7 +28,11 @@ use workflow::InputValue;
 use crate::convert_source::LookedAt;
 use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::{Failure, shorten};
-use crate::limits::{CANDIDATES, LISTENER_WAIT, NAMED_JOBS, TOKEN_LOOK};
+use crate::limits::{
+    CANDIDATES, LISTENER_WAIT, LISTENERS, LISTS_AT_ONCE, LISTS_OF_TOKEN, NAMED_JOBS,
+    PROJECT_LISTENERS, TOKEN_LISTENERS, TOKEN_LOOK,
+};
+use crate::turns::{Turn, Turns};
 
 /// The daemon, as far as a caller may see it and act on it.
 #[derive(Clone)]
@@ -232,7 +236,9 @@ impl Visible {
                 )),
             }
         })?;
+        let turn = self.list_turn().await;
         let mut named = self.jobs_with(&part, None, CANDIDATES + 1).await?;
+        drop(turn);
         if named.len() > 1 {
             return Err(ambiguous(text, &named));
         }
@@ -242,6 +248,12 @@ impl Visible {
                  {NAMED_JOBS} that are, and an older one needs its whole id"
             ))
         })
+    }
+
+    /// Waits until a list may be made that reads histories.
+    pub(crate) async fn list_turn(&self) -> Turn {
+        static TURNS: Turns = Turns::new(LISTS_AT_ONCE, LISTS_OF_TOKEN);
+        TURNS.wait(self.token.id).await
     }
 
     /// Jobs whose ids begin or end with some digits, newest first: of those that are not over and the newest that are.
@@ -316,10 +328,17 @@ impl Visible {
         let listener = self.events.listen(&self.handle, wanted, after);
         listener.map_err(|error| {
             let problem = match error {
-                TooManyListeners::OfToken => "this token has too many listeners to events",
-                TooManyListeners::OfAll => "too many listeners to events",
+                TooManyListeners::Token => {
+                    format!("this token has {TOKEN_LISTENERS} listeners to events, the most that one may have")
+                }
+                TooManyListeners::Project => {
+                    format!("{PROJECT_LISTENERS} listeners hear of this project alone, the most that may")
+                }
+                TooManyListeners::All => {
+                    format!("there are {LISTENERS} listeners to events, the most that there may be")
+                }
             };
-            Failure::rate_limited(problem, LISTENER_WAIT)
+            Failure::rate_limited(&problem, LISTENER_WAIT)
                 .hint("one stream serves all tabs of a browser; close those that are not read")
         })
     }
@@ -435,14 +454,18 @@ impl Visible {
         Ok(self.handle.state().audit(filter, from, limit).await?)
     }
 
-    /// The files in an artifact, if its file is there.
-    pub(crate) async fn artifact_entries(
+    /// Lets `visit` collect what it needs of the files in an artifact; none if its file has been removed.
+    pub(crate) async fn artifact_entries<T: Send + 'static>(
         &self,
         job: &ShownJob,
         name: &str,
-    ) -> Result<Option<Result<Vec<ZipEntry>, ZipProblem>>, Failure> {
+        collected: T,
+        visit: impl Fn(&mut T, ZipEntry) + Send + 'static,
+    ) -> Result<Option<Result<T, ZipProblem>>, Failure> {
         let state = self.handle.state();
-        Ok(state.artifact_entries(job.id, name).await?)
+        Ok(state
+            .artifact_entries(job.id, name, collected, visit)
+            .await?)
     }
 
     /// Why a scan ran or did not.

@@ -18,6 +18,9 @@ const ROUNDS: usize = 3;
 const SHORT: usize = 200;
 const LONG: usize = 5_000;
 
+/// Fewer than one scan may have waiting.
+const BACKLOG: usize = 6_000;
+
 const PAGES: usize = 300;
 
 pub(crate) fn run() {
@@ -52,7 +55,32 @@ pub(crate) fn run() {
         println!("  page of 50 after {SHORT} jobs:  {}", pages(&stage).await);
         stage.finish(LONG - SHORT).await;
         println!("  page of 50 after {LONG} jobs: {}", pages(&stage).await);
+        for (order, newest_first) in [("oldest", false), ("newest", true)] {
+            backlog(&stage, newest_first).await;
+            let what = format!("after a backlog of {BACKLOG} jobs that ended {order} first");
+            println!("  page of 50 {what}: {}", pages(&stage).await);
+            println!("  why {what}: {}", whys(&stage).await);
+        }
     });
+}
+
+/// Makes jobs, and ends them only when all are made.
+async fn backlog(stage: &Stage, newest_first: bool) {
+    let mut connection = stage.target.connect().await;
+    let request = Stage::dispatch_request(&stage.target, "own_0");
+    let mut jobs = Vec::with_capacity(BACKLOG);
+    for _ in 0..BACKLOG {
+        let answer = connection.ask(&request).await;
+        jobs.push(answer.json::<wire::DispatchResponse>().job.id);
+    }
+    if newest_first {
+        jobs.reverse();
+    }
+    for job in jobs {
+        let path = format!("/v0/jobs/{job}/cancel");
+        let request = stage.target.request("POST", &path, "", "{}");
+        assert_eq!(connection.ask(&request).await.status, 200);
+    }
 }
 
 /// Answers in a second to clients that ask again as soon as they are answered.
@@ -80,15 +108,26 @@ pub(crate) async fn rate(target: &Target, request: &[u8]) -> f64 {
 
 /// Times of the first page of the jobs, for one client.
 async fn pages(stage: &Stage) -> Times {
-    let request = stage.target.request("GET", "/v0/jobs?limit=50", "", "");
+    let is_full = |page: serde_json::Value| {
+        assert_eq!(page["items"].as_array().unwrap().len(), 50);
+    };
+    asked(stage, "/v0/jobs?limit=50", is_full).await
+}
+
+/// Times of why the scan of the backlog ran, for one client.
+async fn whys(stage: &Stage) -> Times {
+    asked(stage, "/v0/workflows/bench/scans/own_0/why", drop).await
+}
+
+async fn asked(stage: &Stage, path: &str, check: impl Fn(serde_json::Value)) -> Times {
+    let request = stage.target.request("GET", path, "", "");
     let mut connection = stage.target.connect().await;
     let mut samples = Vec::with_capacity(PAGES);
     for _ in 0..PAGES {
         let begun = Instant::now();
         let answer = connection.ask(&request).await;
         samples.push(begun.elapsed());
-        let page: serde_json::Value = answer.json();
-        assert_eq!(page["items"].as_array().unwrap().len(), 50);
+        check(answer.json());
     }
     Times::of(samples)
 }

@@ -11,6 +11,7 @@ use thiserror::Error;
 use crate::configuration::ConfigurationError;
 use crate::demo::DemoError;
 use crate::exit;
+use crate::limits::LEAST_OPEN_FILES;
 use crate::logging::LogFilterError;
 use crate::stop_signal::StopSignal;
 use crate::tls::TlsError;
@@ -50,6 +51,8 @@ pub(crate) enum Error {
     Tls(#[from] TlsError),
     #[error("cannot start")]
     Start(#[from] state::PayloadError),
+    #[error("at most {limit} files may be open at once, and the daemon needs {LEAST_OPEN_FILES}")]
+    OpenFiles { limit: u64 },
     #[error("cannot start the runtime")]
     Runtime(#[source] std::io::Error),
     #[error(transparent)]
@@ -96,6 +99,7 @@ impl Error {
             | Self::Fsck(_)
             | Self::Repair(_)
             | Self::PlainHttp { .. }
+            | Self::OpenFiles { .. }
             | Self::Tls(_) => exit::USAGE,
             Self::NotAFolder { .. } => exit::STATE_UNUSABLE,
             Self::Open(state::OpenError::Store(error)) => of_opening(error.kind()),
@@ -174,6 +178,9 @@ impl Error {
                 "give it a certificate (--tls-cert and --tls-key); or listen on 127.0.0.1 and put Caddy or nginx with TLS in front, \
                  or come through an SSH tunnel: ssh -L 7411:127.0.0.1:7411 HOST (docs/operating.md, TLS); --insecure-http serves it all the same",
             ),
+            Self::OpenFiles { .. } => Some(
+                "raise the limit: `ulimit -n 4096` in the shell that starts it, or `LimitNOFILE=4096` in its unit for systemd",
+            ),
             Self::Open(state::OpenError::Store(error))
                 if error.kind() == OpenErrorKind::Network =>
             {
@@ -251,6 +258,8 @@ mod tests {
         };
         check(listen(ErrorKind::AddrInUse), exit::ADDRESS, Some("port 0"));
         check(listen(ErrorKind::PermissionDenied), exit::ADDRESS, None);
+        let few = Error::OpenFiles { limit: 100 };
+        check(few, exit::USAGE, Some("ulimit -n"));
         let missing = UpError::Missing {
             path: PathBuf::from("/missing"),
         };

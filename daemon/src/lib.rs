@@ -22,6 +22,7 @@ mod inspect;
 mod lifeline;
 mod limits;
 mod logging;
+mod open_files;
 mod programs;
 mod retention;
 mod run;

@@ -15,6 +15,20 @@ pub(crate) const LONGEST_CYCLE_PAUSE: TimeDelta = TimeDelta::hours(1);
 /// How long remaining tasks may run after the drain. The drain has waited for everything that matters.
 pub(crate) const LAST_TASKS: Duration = Duration::from_secs(2);
 
+/// Open files beyond which the limit is not raised: 12,000 connections and what stands behind them. Some programs that
+/// steps start close all files up to the limit.
+pub(crate) const MOST_OPEN_FILES: u64 = 32_768;
+
+/// Open files below which the daemon does not start: the reserve, and connections for some runners and people.
+pub(crate) const LEAST_OPEN_FILES: u64 = 512;
+
+/// Open files that connections never use: the journal and the files it is brought to, which take some dozens, and Git
+/// for several sources.
+pub(crate) const RESERVED_FILES: u64 = 256;
+
+/// A connection may send or receive a file.
+pub(crate) const FILES_OF_A_CONNECTION: u64 = 2;
+
 /// Time between two updates of a progress line.
 pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
 

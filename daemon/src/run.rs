@@ -18,6 +18,7 @@ use crate::configuration::Settings;
 use crate::error::Error;
 use crate::limits::LAST_TASKS;
 use crate::logging;
+use crate::open_files;
 use crate::stop_signal::StopSignals;
 use crate::system::{SystemClock, SystemEntropy};
 use crate::tls::Tls;
@@ -64,6 +65,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
             tls: tls.as_ref().map(Tls::server),
             // As one would find it from anywhere.
             state_folder: std::path::absolute(&settings.state).ok(),
+            connections: None,
         },
         tls,
         state: settings.state,
@@ -106,11 +108,12 @@ fn in_use(state: &Path) -> Option<Error> {
 }
 
 /// Serves until `meanwhile` ends or the state fails.
-pub(crate) fn serve<M, F>(site: Site, meanwhile: M) -> Result<(), Error>
+pub(crate) fn serve<M, F>(mut site: Site, meanwhile: M) -> Result<(), Error>
 where
     M: FnOnce(Serving) -> F + Send,
     F: Future<Output = Result<(), Error>> + Send,
 {
+    site.front.connections = Some(open_files::raise_limit()?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use workflow::{Context, InputValue, Outputs, Scan, ScanName};
 
-use crate::limits::INLINE_PAYLOAD_BYTES;
+use crate::limits::{INLINE_PAYLOAD_BYTES, TIMEOUT_END};
 use crate::retry::RetryOf;
 use crate::revision::{RevisionRef, WorkflowRef};
 use crate::{
@@ -371,6 +371,16 @@ pub struct Run {
     pub log_limit: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_cut: Option<LogCut>,
+}
+
+impl Run {
+    /// The first end that the record sets: a while after the scan's `timeout`, or the end of the session.
+    pub fn ends_by(&self) -> Timestamp {
+        let timeout = self
+            .deadline
+            .and_then(|it| it.checked_add_signed(TIMEOUT_END));
+        timeout.map_or(self.expires_at, |timeout| timeout.min(self.expires_at))
+    }
 }
 
 /// Where a log was cut that had reached its limit.

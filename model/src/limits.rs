@@ -83,6 +83,12 @@ pub const OPEN_REGISTRATIONS: usize = 1_000;
 /// list reads all of them.
 pub const UNFINISHED_JOBS: usize = 100_000;
 
+/// The same of one project: a half of all, so that one cannot block the others.
+pub const UNFINISHED_JOBS_PER_PROJECT: usize = UNFINISHED_JOBS / 2;
+
+/// The same that one token has dispatched: a program in a loop leaves room for everybody else.
+pub const UNFINISHED_JOBS_PER_TOKEN: usize = UNFINISHED_JOBS / 4;
+
 /// Jobs of one scan that wait for a runner: a tenth of all. A program that dispatches one scan in a loop cannot block
 /// the other scans.
 pub const SCHEDULED_JOBS_PER_SCAN: usize = 10_000;

@@ -3,13 +3,17 @@
 //! Silence is measured on a clock that never jumps. The other deadlines are in the job's record, in the world's time. A
 //! runner ends a job at its `timeout` by itself; the daemon does so later, in case the runner does not.
 //! Offers expire on the board.
+//!
+//! The world has an index of the ends that records set. A silence is due by time alone, never by a commit, so leases need
+//! not be looked at more often than one may end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use model::decide::Loss;
 use model::limits::{RUNNER_SILENCE, TIMEOUT_END};
-use model::{Job, JobId, JobState, Timestamp, World};
+use model::{Job, JobId, JobState, RunnerId, Timestamp, World};
 use tokio::time::Instant;
 
 use crate::presence::Presence;
@@ -23,24 +27,66 @@ pub(crate) struct Due {
     pub(crate) next: Option<Duration>,
 }
 
-/// The earliest of the deadlines that have passed.
-pub(crate) fn due(world: &World, presence: &Presence, time: Timestamp, steady: Instant) -> Due {
+impl Due {
+    fn next_in(&mut self, remaining: Duration) {
+        self.next = Some(self.next.map_or(remaining, |next| next.min(remaining)));
+    }
+}
+
+/// What is due by the records of the jobs, and with `leases` also by the silence of their runners.
+pub(crate) fn due(
+    world: &World,
+    presence: &Presence,
+    time: Timestamp,
+    steady: Instant,
+    leases: bool,
+) -> Due {
     let mut due = Due {
         jobs: Vec::new(),
         next: None,
     };
-    for job in world.running() {
+    let look_at = |due: &mut Due, job: &Job| {
         let Some((remaining, loss)) = first_end(world, presence, job, time, steady) else {
-            continue;
+            return;
         };
-        match remaining.to_std() {
-            Ok(remaining) if !remaining.is_zero() => {
-                due.next = Some(due.next.map_or(remaining, |next| next.min(remaining)));
+        match left(remaining) {
+            Some(remaining) => due.next_in(remaining),
+            None => due.jobs.push((job.id, loss)),
+        }
+    };
+    for job in world.ended_by(time) {
+        look_at(&mut due, job);
+    }
+    if let Some(remaining) = world.next_end(time).and_then(|end| left(end - time)) {
+        due.next_in(remaining);
+    }
+    if leases {
+        for (runner, jobs) in world.busy_runners() {
+            if let Some(remaining) = left(lease(world, presence, runner, steady)) {
+                due.next_in(remaining);
+                continue;
             }
-            Ok(_) | Err(_) => due.jobs.push((job.id, loss)),
+            let has_run = |job: &&Arc<Job>| job.state.run().is_some_and(|run| run.ends_by() > time);
+            for job in jobs.filter(has_run) {
+                look_at(&mut due, job);
+            }
         }
     }
     due
+}
+
+/// None if no time is left.
+fn left(remaining: TimeDelta) -> Option<Duration> {
+    let remaining = remaining.to_std().ok()?;
+    (!remaining.is_zero()).then_some(remaining)
+}
+
+/// The time until the silence of a runner loses its jobs.
+fn lease(world: &World, presence: &Presence, runner: RunnerId, steady: Instant) -> TimeDelta {
+    if world.runner(runner).is_none() {
+        return TimeDelta::zero();
+    }
+    RUNNER_SILENCE - elapsed(presence.lease_from(runner), steady)
 }
 
 /// The next deadline of a running job, and the time until then.
@@ -54,11 +100,7 @@ fn first_end(
     let JobState::Running { run } = &job.state else {
         return None;
     };
-    let lease = if world.runner(run.runner.id).is_some() {
-        RUNNER_SILENCE - elapsed(presence.lease_from(run.runner.id), steady)
-    } else {
-        TimeDelta::zero()
-    };
+    let lease = lease(world, presence, run.runner.id, steady);
     let session = run.expires_at - time;
     // Its runner has as long to say how the job ended when the daemon could not hear it before.
     let deaf = TIMEOUT_END - elapsed(presence.awake_since(), steady);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use chrono::TimeDelta;
+use chrono::{NaiveDate, TimeDelta};
 use model::decide::{
     Again, ApproveRemoval, Cancel, CreateRegistration, CreateToken, EndJob, Loss, NewRegistration,
     NewToken, NoteUse, Once, Refusal, RegenerateToken, RemoveRunner, Resume, RevokeToken,
@@ -14,7 +14,7 @@ use model::limits::{SESSION_SEEN, WORKER_LAST_WORDS};
 use model::retention::RetentionSettings;
 use model::{
     Actor, BrowserSession, Clock, Entropy, IdempotencyKey, Inputs, Job, JobId, RunnerId,
-    SealingKeys, SourceName, Timestamp, Token, TokenId, WorkflowId,
+    SealingKeys, SessionId, SourceName, Timestamp, Token, TokenId, WorkflowId,
 };
 use serde_json::Value;
 use state::{AuditEntry, PayloadError, State, SubmitError};
@@ -29,7 +29,7 @@ use crate::error::{DispatchError, SourceError};
 use crate::evaluations::Evaluations;
 use crate::git::Access;
 use crate::jumps::Jumps;
-use crate::limits::{DISPATCH_TRIES, FILE_STREAMS};
+use crate::limits::{DISPATCH_TRIES, FILE_STREAMS, NOTE_REST};
 use crate::presence::Presence;
 use crate::refused_sign_ins::RefusedSignIns;
 use crate::sign_in_links::SignInLinks;
@@ -64,6 +64,8 @@ struct Shared {
     refused_sign_in: Notify,
     /// When jobs were ended other than by their workers, by the steady clock.
     ended: Mutex<HashMap<JobId, Timestamp>>,
+    /// When uses were to be noted lately.
+    notes: Mutex<HashMap<Use, Instant>>,
     removals: Arc<tokio::sync::Mutex<()>>,
     retention: RetentionSettings,
     log_limit: u64,
@@ -74,6 +76,13 @@ struct Shared {
     /// Errors of runners in which a secret was hidden.
     masked: AtomicU64,
     stopping: watch::Sender<bool>,
+}
+
+/// A use to be noted, with what the record says of the last one. Once it is noted, the record says something else.
+#[derive(PartialEq, Eq, Hash)]
+enum Use {
+    Token(TokenId, Option<NaiveDate>),
+    Session(SessionId, Timestamp),
 }
 
 /// What jobs and projects may have at most.
@@ -308,6 +317,9 @@ impl Handle {
         if now - session.seen_at < SESSION_SEEN {
             return;
         }
+        if !self.begins_note(Use::Session(session.id, session.seen_at)) {
+            return;
+        }
         let session = session.id;
         let state = self.state().clone();
         tokio::spawn(async move {
@@ -315,6 +327,19 @@ impl Handle {
                 tracing::debug!(%error, "the use of a session is not noted");
             }
         });
+    }
+
+    /// Whether to note a use now, and not because it was tried a moment ago: requests come faster than a full disk takes
+    /// notes.
+    fn begins_note(&self, of: Use) -> bool {
+        let now = Instant::now();
+        let mut notes = lock(&self.shared.notes);
+        notes.retain(|_, begun| now - *begun < NOTE_REST);
+        let is_first = !notes.contains_key(&of);
+        if is_first {
+            notes.insert(of, now);
+        }
+        is_first
     }
 
     /// Revokes a token.
@@ -332,6 +357,9 @@ impl Handle {
             token: token.id,
             day,
         };
+        if !self.begins_note(Use::Token(token.id, token.last_used)) {
+            return;
+        }
         let expiring = token.expires_at.filter(|_| token.expires_soon(self.now()));
         let (state, token) = (self.state().clone(), token.name.clone());
         tokio::spawn(async move {
@@ -415,6 +443,7 @@ impl Handle {
                 refused_sign_ins: Mutex::default(),
                 refused_sign_in: Notify::new(),
                 ended: Mutex::default(),
+                notes: Mutex::default(),
                 removals: Arc::default(),
                 retention,
                 log_limit: limits.log,

@@ -87,6 +87,9 @@ pub(crate) const WATCH_RETRY: Duration = Duration::from_secs(60);
 /// Attempts to set up a watch while somebody makes or removes folders.
 pub(crate) const WATCH_ATTEMPTS: usize = 5;
 
+/// How long after a failed try the use of a token or session is noted again, which is a matter of days and hours.
+pub(crate) const NOTE_REST: Duration = Duration::from_secs(60);
+
 /// How long a trigger is left alone after it could not be checked, usually because of a full disk. The others are still
 /// checked.
 pub(crate) const TRIGGER_REST: Duration = Duration::from_secs(5);

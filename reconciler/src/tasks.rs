@@ -197,20 +197,28 @@ impl Handle {
         let mut changes = self.state().changed();
         // Jobs whose end is a defect, and until when they are left alone.
         let mut resting: HashMap<JobId, Instant> = HashMap::new();
+        // When leases are looked at again. The removal of a runner ends them too.
+        let (mut leases_at, mut runners) = (Instant::now(), 0);
+        let mut has_failed = false;
         loop {
             self.follow_clock().await;
             resting.retain(|_, until| *until > Instant::now());
-            let due = self.state().read(|world| {
+            let now = Instant::now();
+            let (due, leases) = self.state().read(|world| {
                 let mut presence = self.presence();
                 let registered = world.runners().len();
                 presence.keep(registered, |runner| world.runner(runner).is_some());
-                due(world, &presence, self.time(world), Instant::now())
+                let leases = now >= leases_at || registered != runners || has_failed;
+                runners = registered;
+                let due = due(world, &presence, self.time(world), now, leases);
+                (due, leases)
             });
             let unwanted: Vec<(JobId, Loss)> = self.state().read(|world| {
                 let orphans = world.orphans().map(|job| (job, Loss::Retired));
                 let withdrawn = world.withdrawn().map(|job| (job, Loss::Suspended));
                 orphans.chain(withdrawn).collect()
             });
+            has_failed = false;
             // They are submitted together, so that they share their commits.
             let ends = due.jobs.into_iter().chain(unwanted);
             let ends: Vec<_> = ends.filter(|(job, _)| !resting.contains_key(job)).collect();
@@ -223,6 +231,7 @@ impl Handle {
                 };
                 // A full disk is retried at the next wake-up. A failed disk ends the process.
                 tracing::warn!(%job, %error, "a job cannot be ended");
+                has_failed = true;
                 if let SubmitError::Defect { .. } = error {
                     resting.insert(job, Instant::now() + DEFECT_REST);
                 }
@@ -230,6 +239,10 @@ impl Handle {
             let pause = due
                 .next
                 .map_or(DEADLINE_LOOK, |next| next.min(DEADLINE_LOOK));
+            if leases {
+                leases_at = now + pause;
+            }
+            let pause = pause.min(leases_at.saturating_duration_since(now));
             self.presence().checked(Instant::now() + pause);
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },

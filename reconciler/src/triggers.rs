@@ -170,7 +170,21 @@ impl Handle {
         }
     }
 
+    /// The newest job of a scan, finished or not. Its history is read only if the head names one that was removed.
     async fn newest_job(&self, scan: &ScanKey) -> Result<Option<Arc<Job>>, ReadError> {
+        let (unfinished, begun) = self.state().read(|world| {
+            let unfinished = world.jobs_of(scan).next_back().cloned();
+            (unfinished, world.head(scan).map(|head| head.latest_job))
+        });
+        let newest = unfinished.as_ref().map(|job| job.id);
+        let Some(begun) = begun.filter(|begun| newest.is_none_or(|newest| newest < *begun)) else {
+            return Ok(unfinished);
+        };
+        if let Some(job) = self.state().job(begun).await?
+            && job.scan_key() == *scan
+        {
+            return Ok(Some(job));
+        }
         let filter = JobFilter {
             workflow: Some(scan.workflow),
             scan: Some(scan.scan.clone()),

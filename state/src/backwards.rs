@@ -1,4 +1,7 @@
 //! Reading the lines of a history from its end, piece by piece: to read the newest ones, no older ones are read.
+//!
+//! A line belongs to the piece of its page in which it ends, and pieces have [`HISTORY_PIECE_BYTES`]. So a page that grows
+//! keeps its pieces, and what is known of them stays true.
 
 use bytes::Bytes;
 use model::retention::{Position, Retention};
@@ -7,7 +10,7 @@ use store::{Key, Piece};
 
 use crate::error::ReadError;
 use crate::layout::Layout;
-use crate::limits::{HISTORY_PIECE_BYTES, LINE_BYTES};
+use crate::limits::{HISTORY_PIECE_BYTES, LINE_BEGIN_BYTES, LINE_BYTES};
 use crate::reader::StoreReader;
 
 /// How far a history was read: everything before this place is still to be read.
@@ -15,7 +18,12 @@ use crate::reader::StoreReader;
 pub(crate) struct Place {
     pub(crate) page: u64,
     /// Where the last read began in the page. None: read the page from its end.
-    end: Option<u64>,
+    pub(crate) end: Option<u64>,
+}
+
+/// The number of the piece in which a line belongs that ends at this byte of its page.
+pub(crate) const fn piece_of(end: u64) -> u64 {
+    end.saturating_sub(1) / HISTORY_PIECE_BYTES as u64
 }
 
 /// Consecutive lines.
@@ -60,7 +68,7 @@ impl Place {
         })
     }
 
-    /// The lines right before this place, about [`HISTORY_PIECE_BYTES`] of them. `tail` is where the history ends.
+    /// The lines right before this place that belong to one piece. `tail` is where the history ends.
     pub(crate) async fn read(
         self,
         reader: &StoreReader,
@@ -70,8 +78,13 @@ impl Place {
         let Self { page, end } = self;
         let key = Layout::history(scan, page);
         let is_last = page == tail.page && end == Some(tail.bytes);
-        let mut limit = HISTORY_PIECE_BYTES;
+        let first = |end: u64| piece_of(end) * HISTORY_PIECE_BYTES as u64;
+        // At most `HISTORY_PIECE_BYTES`.
+        let within = end.map_or(HISTORY_PIECE_BYTES, |end| (end - first(end)) as usize);
+        // The first line of a piece begins in an earlier one.
+        let mut earlier = LINE_BEGIN_BYTES;
         loop {
+            let limit = within + earlier;
             let piece = reader.piece(&key, end.unwrap_or(u64::MAX), limit).await?;
             // Somebody may have removed the page.
             let Piece { at, mut bytes } = piece.unwrap_or(Piece {
@@ -87,9 +100,13 @@ impl Place {
                 let whole = bytes.iter().rposition(|byte| *byte == b'\n');
                 bytes.truncate(whole.map_or(0, |end| end + 1));
             }
-            let first = if at == 0 { Some(0) } else { first_line(&bytes) };
+            // A page of another length than it should have is cut by the length that it has.
+            let first = first(at + bytes.len() as u64).saturating_sub(at);
+            let before = usize::try_from(first).map_or(&bytes[..], |first| &bytes[..first]);
+            let begin = before.iter().rposition(|byte| *byte == b'\n');
+            let begin = begin.map(|end| end + 1).or((at == 0).then_some(0));
             // Without line ends this is no history any more. The code that decodes the lines reports it.
-            if let Some(first) = first.or((limit >= LINE_BYTES).then_some(0)) {
+            if let Some(first) = begin.or((earlier >= LINE_BYTES).then_some(0)) {
                 let begin = Position {
                     page,
                     at: at + first as u64,
@@ -101,13 +118,7 @@ impl Place {
                     is_cut,
                 });
             }
-            limit = limit.saturating_mul(4);
+            earlier = earlier.saturating_mul(4);
         }
     }
-}
-
-/// Where the first complete line begins.
-fn first_line(bytes: &[u8]) -> Option<usize> {
-    let end = bytes.iter().position(|byte| *byte == b'\n')?;
-    (end + 1 < bytes.len()).then_some(end + 1)
 }

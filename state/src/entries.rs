@@ -9,12 +9,15 @@ use crate::state::State;
 use crate::zip_directory::{Found, LARGE_END_BYTES, TAIL_BYTES, ZipEntry, ZipProblem, find, large};
 
 impl State {
-    /// The files in an artifact, in the order of its zip. None if its file has been removed.
-    pub async fn artifact_entries(
+    /// Lets `visit` collect what it needs of the files in an artifact, which come in the order of its zip. None if its file
+    /// has been removed.
+    pub async fn artifact_entries<T: Send + 'static>(
         &self,
         job: JobId,
         name: &str,
-    ) -> Result<Option<Result<Vec<ZipEntry>, ZipProblem>>, ReadError> {
+        mut collected: T,
+        visit: impl Fn(&mut T, ZipEntry) + Send + 'static,
+    ) -> Result<Option<Result<T, ZipProblem>>, ReadError> {
         let key = Layout::artifact(job, name);
         on_volume(self.volume(), move |volume| {
             let fail = |source| ReadError::file(&key, source);
@@ -29,14 +32,11 @@ impl State {
                 Ok(Found::LargeEnd(at)) => large(&read(at, LARGE_END_BYTES)?),
                 Err(problem) => Err(problem),
             };
-            let entries = match directory {
-                Ok(directory) => {
-                    let bytes = read(directory.begin, directory.bytes)?;
-                    directory.entries(&bytes)
-                }
+            let listed = match directory {
+                Ok(directory) => directory.each(read, |entry| visit(&mut collected, entry))?,
                 Err(problem) => Err(problem),
             };
-            Ok(Some(entries))
+            Ok(Some(listed.map(|()| collected)))
         })
         .await
     }

@@ -102,8 +102,10 @@ pub enum SubmitError {
          still run"
     )]
     DiskLow,
-    /// The disk is full; nothing has changed.
-    #[error("the disk of the state folder is full; free some space, running jobs can still end")]
+    /// The disk is full, or no file can be opened now; nothing has changed.
+    #[error(
+        "the disk of the state folder is full, or too many files are open; free some space, running jobs can still end"
+    )]
     DiskFull,
     /// Its changes do not fit into one commit; nothing has changed.
     #[error("the change is too large for one commit")]
@@ -161,8 +163,8 @@ pub struct Fatal {
 /// Why something large was not written: a log, an artifact, a payload.
 #[derive(Debug, Error)]
 pub enum WriteError {
-    /// The disk is full; nothing was kept.
-    #[error("the disk of the state folder is full; free some space")]
+    /// The disk is full, or no file can be opened now; nothing was kept.
+    #[error("the disk of the state folder is full, or too many files are open; free some space")]
     DiskFull,
     #[error("cannot write {path}")]
     File { path: String, source: Fault },

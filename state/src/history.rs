@@ -2,16 +2,15 @@
 //!
 //! Lines are in the order in which jobs ended, and lists are in the order in which jobs were made. A job ends after it was
 //! made. So a job that was made after the earliest end read so far is newer than every unread job, and the reader may
-//! answer it.
+//! answer it. Where many jobs were made before any of them ended, that says nothing. But pieces of which a summary is
+//! known are passed without being read, and read only if they may have the next job.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use model::retention::{Position, Retention};
-use model::{
-    EndState, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, Trigger, World,
-};
+use model::{EndState, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, Trigger, World};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store::Key;
@@ -87,14 +86,17 @@ pub(crate) struct HistoryCursor {
     scan: ScanKey,
     wanted: Wanted,
     latest: JobId,
-    end: Tail,
     /// Which jobs were removed.
     retention: Arc<Retention>,
+    /// Where the history ended when its head was read.
+    end: Tail,
     /// How far it was read.
     next: Option<Place>,
     /// Wanted jobs that were read and not taken yet.
     read: BinaryHeap<JobId>,
-    /// The earliest end among all lines read.
+    /// Pieces that were passed without being read. No wanted job of one is newer than the job that stands with it.
+    passed: BinaryHeap<(JobId, Place)>,
+    /// The earliest end among all lines read or passed.
     earliest_end: Option<Timestamp>,
     /// Lines that could not be read, by page.
     damaged: BTreeMap<u64, u64>,
@@ -129,6 +131,7 @@ impl HistoryCursor {
             next: Place::newest(head.history, retention),
             retention: retention.clone(),
             read: BinaryHeap::new(),
+            passed: BinaryHeap::new(),
             earliest_end: None,
             damaged: BTreeMap::new(),
         }
@@ -154,26 +157,34 @@ impl HistoryCursor {
     /// The newest wanted job that was not taken yet. `fruitless` says how many pieces may still be read without finding one,
     /// and is counted down. Summaries of pieces are kept, so that the next reader can skip them.
     pub(crate) async fn newest(&mut self, fruitless: &mut usize) -> Result<Look, ReadError> {
-        while let Some(place) = self.next
-            && !self.is_newest_read()
-            && !self.is_past_the_first()
-        {
-            match self.index.get(&self.scan, place, self.end) {
-                Some(summary) if !summary.has(&self.wanted) => self.went_back_to(&summary),
-                Some(_) | None if *fruitless == 0 => return Ok(Look::TooFar),
-                Some(_) | None => {
-                    let found = self.read.len();
-                    self.read_before(place).await?;
-                    if self.read.len() == found {
-                        *fruitless -= 1;
+        loop {
+            let job = self.read.peek().copied();
+            let piece = self.passed.peek().map(|(newest, _)| *newest);
+            let newest = job.max(piece);
+            if let Some(place) = self.next
+                && !self.is_newer_than_the_rest(newest)
+                && !self.is_past_the_first()
+            {
+                match self.index.get(&self.scan, place) {
+                    Some(summary) => {
+                        let newest = summary.newest(&self.wanted);
+                        self.passed.extend(newest.map(|newest| (newest, place)));
+                        self.went_back_to(&summary);
+                    }
+                    None if *fruitless == 0 => return Ok(Look::TooFar),
+                    None => {
+                        let summary = self.read_before(place, fruitless).await?;
+                        self.went_back_to(&summary);
                     }
                 }
+            } else if piece <= job {
+                return Ok(job.map_or(Look::End, Look::Job));
+            } else if *fruitless == 0 {
+                return Ok(Look::TooFar);
+            } else if let Some((_, place)) = self.passed.pop() {
+                self.read_before(place, fruitless).await?;
             }
         }
-        Ok(self
-            .read
-            .peek()
-            .map_or(Look::End, |newest| Look::Job(*newest)))
     }
 
     /// Takes that job.
@@ -181,15 +192,15 @@ impl HistoryCursor {
         self.read.pop();
     }
 
-    /// Whether every unread job is older than the newest one that was read.
-    fn is_newest_read(&self) -> bool {
-        match (self.read.peek(), self.earliest_end) {
+    /// Whether every job further back is older than this one.
+    fn is_newer_than_the_rest(&self, newest: Option<JobId>) -> bool {
+        match (newest, self.earliest_end) {
             (Some(newest), Some(earliest_end)) => newest.moment() > earliest_end,
             (None, _) | (_, None) => false,
         }
     }
 
-    /// Whether every unread job is older than the first one that is wanted: a job ends after it was made.
+    /// Whether every job further back is older than the first one that is wanted: a job ends after it was made.
     fn is_past_the_first(&self) -> bool {
         match (self.wanted.since, self.earliest_end) {
             (Some(since), Some(earliest_end)) => since.moment() > earliest_end,
@@ -197,14 +208,18 @@ impl HistoryCursor {
         }
     }
 
-    async fn read_before(&mut self, place: Place) -> Result<(), ReadError> {
+    async fn read_before(
+        &mut self,
+        place: Place,
+        fruitless: &mut usize,
+    ) -> Result<Summary, ReadError> {
         let lines = place.read(&self.reader, &self.scan, self.end).await?;
         let (jobs, summary) =
             wanted_of(self.reader.warned(), &lines, &self.wanted, &self.retention);
+        *fruitless -= usize::from(jobs.is_empty());
         self.read.extend(jobs);
-        self.went_back_to(&summary);
-        self.index.put(&self.retention, place, self.end, summary);
-        Ok(())
+        self.index.put(&self.retention, place, summary);
+        Ok(summary)
     }
 
     fn went_back_to(&mut self, piece: &Summary) {
@@ -225,7 +240,8 @@ fn wanted_of(
     retention: &Retention,
 ) -> (Vec<JobId>, Summary) {
     let mut jobs = Vec::new();
-    let mut summary = Summary::new(lines.begin);
+    let end = lines.begin.at + lines.bytes.len() as u64;
+    let mut summary = Summary::new(lines.begin, end);
     summary.damaged = u64::from(lines.is_cut);
     for (at, line) in self::lines::<Line>(warned, &lines.key, lines.begin, &lines.bytes) {
         let Some(line) = line else {

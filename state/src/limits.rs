@@ -45,6 +45,9 @@ pub(crate) const EXPIRIES_AT_ONCE: usize = 100;
 /// A piece of a history that is read at once, from its end backwards: some sixty lines, about a page of a list.
 pub(crate) const HISTORY_PIECE_BYTES: usize = 16 * 1024;
 
+/// What is read before a piece, where its first line begins: nearly every line is shorter.
+pub(crate) const LINE_BEGIN_BYTES: usize = 1024;
+
 /// Lines in such a piece, roughly.
 pub(crate) const LINES_OF_A_PIECE: usize = 64;
 
@@ -100,7 +103,10 @@ pub(crate) const FEED_CHANGES: usize = 8_192;
 /// What is read of the file of the first token: more than a token has.
 pub(crate) const FIRST_TOKEN_BYTES: usize = 256;
 
-/// Files of an artifact that can be listed, and bytes of the directory that names them: they are in memory meanwhile. A
-/// folder of dependencies has as many.
+/// Files of an artifact that can be listed, and bytes of the directory that names them: each page reads all of it. A folder
+/// of dependencies has as many.
 pub(crate) const ARTIFACT_ENTRIES: u64 = 100_000;
 pub(crate) const DIRECTORY_BYTES: usize = 32 * 1024 * 1024;
+
+/// A piece of such a directory that is read at once: more than the largest entry.
+pub(crate) const DIRECTORY_PIECE_BYTES: usize = 256 * 1024;

@@ -1,34 +1,38 @@
-//! Summaries of the pieces of histories that were read, so that a list can skip a piece without a wanted job. A piece has
-//! some sixty jobs and its summary about two hundred bytes, so that all summaries fit in memory.
+//! Summaries of the pieces of histories, so that a list reads only pieces that have a job it wants. Each commit keeps them up to
+//! date for the lines that it adds; the others are made when the piece is read first. A piece has some sixty jobs and its
+//! summary about two hundred bytes, so that all summaries fit in memory.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use model::retention::{Position, Retention};
-use model::{EndState, JobId, ScanKey, Tail, Timestamp};
+use model::{EndState, HistoryEntry, JobId, ScanKey, Timestamp};
 
-use crate::backwards::Place;
+use crate::backwards::{Place, piece_of};
 use crate::history::Wanted;
 
-/// The summaries of all pieces that were read since the start, by page. Removed pages are forgotten.
+/// The summaries of all pieces that were read or written since the start. Those of removed pages are forgotten.
 #[derive(Default)]
-pub(crate) struct PageIndex(Mutex<HashMap<ScanKey, BTreeMap<u64, Known>>>);
+pub(crate) struct PageIndex(Mutex<HashMap<ScanKey, Known>>);
 
-/// What is known of a page.
+/// What is known of a history.
+#[derive(Default)]
 struct Known {
-    /// Where the history ended when the page was read.
-    end: Tail,
-    /// The piece that ends at each place.
-    pieces: BTreeMap<Place, Summary>,
+    /// By page and number in the page.
+    pieces: BTreeMap<(u64, u64), Summary>,
+    /// The lengths of pages that do not grow any more.
+    lengths: BTreeMap<u64, u64>,
 }
 
-/// What a piece holds.
-#[derive(Debug, Clone)]
+/// What a piece holds, as far as it was written.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Summary {
-    /// Where it begins.
+    /// Where its first line begins.
     pub(crate) begin: Position,
-    /// The oldest job for each end state in the piece.
-    oldest: BTreeMap<EndState, JobId>,
+    /// Where its last line ends.
+    end: u64,
+    /// The oldest and the newest job for each end state.
+    jobs: [Option<(JobId, JobId)>; EndState::ALL.len()],
     /// The earliest end of any of its jobs.
     pub(crate) earliest_end: Option<Timestamp>,
     /// How many of its lines could not be read.
@@ -36,63 +40,114 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    pub(crate) fn new(begin: Position) -> Self {
+    /// Of the lines from `begin` to `end`, before any is added.
+    pub(crate) fn new(begin: Position, end: u64) -> Self {
         Self {
             begin,
-            oldest: BTreeMap::new(),
+            end,
+            jobs: [None; EndState::ALL.len()],
             earliest_end: None,
             damaged: 0,
         }
     }
 
     pub(crate) fn add(&mut self, job: JobId, state: EndState, finished_at: Timestamp) {
-        let oldest = self.oldest.entry(state).or_insert(job);
-        *oldest = job.min(*oldest);
+        for (jobs, of) in self.jobs.iter_mut().zip(EndState::ALL) {
+            if of == state {
+                let (oldest, newest) = jobs.unwrap_or((job, job));
+                *jobs = Some((job.min(oldest), job.max(newest)));
+            }
+        }
         self.earliest_end = self.earliest_end.into_iter().chain([finished_at]).min();
     }
 
-    /// Whether a wanted job is in the piece.
-    pub(crate) fn has(&self, wanted: &Wanted) -> bool {
-        self.oldest.iter().any(|(state, oldest)| {
-            wanted.state.is_none_or(|wanted| wanted == *state)
-                && wanted.before.is_none_or(|before| *oldest < before)
-        })
+    /// No wanted job of the piece is newer than this one. None if there is no wanted job in it.
+    pub(crate) fn newest(&self, wanted: &Wanted) -> Option<JobId> {
+        let jobs = self.jobs.iter().zip(EndState::ALL);
+        let jobs = jobs.filter(|(_, of)| wanted.state.is_none_or(|wanted| wanted == *of));
+        let newest = jobs.filter_map(|(jobs, _)| {
+            let (oldest, newest) = (*jobs)?;
+            match wanted.before {
+                Some(before) if oldest >= before => None,
+                Some(before) => Some(newest.min(before)),
+                None => Some(newest),
+            }
+        });
+        newest
+            .max()
+            .filter(|newest| wanted.since.is_none_or(|since| *newest >= since))
     }
 }
 
 impl PageIndex {
-    /// The summary of the piece before a place, in a history that ends at `end`.
-    pub(crate) fn get(&self, scan: &ScanKey, place: Place, end: Tail) -> Option<Summary> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get(scan)?.get(&place.page)?;
+    /// The summary of the piece before a place.
+    pub(crate) fn get(&self, scan: &ScanKey, place: Place) -> Option<Summary> {
+        let known = self.lock();
+        let known = known.get(scan)?;
+        let end = place
+            .end
+            .or_else(|| known.lengths.get(&place.page).copied())?;
+        let piece = known.pieces.get(&(place.page, piece_of(end)))?;
+        // Another reader may know more of a piece that grows.
+        (piece.end == end).then_some(*piece)
+    }
+
+    /// Remembers the piece before a place, and forgets the pages that were removed.
+    pub(crate) fn put(&self, retention: &Retention, place: Place, summary: Summary) {
+        let mut known = self.lock();
+        let known = known.entry(retention.key()).or_default();
         known
-            .is_of(place, end)
-            .then(|| known.pieces.get(&place).cloned())?
-    }
-
-    /// Remembers the piece before a place, in a history that ends at `end`, and forgets the pages that were removed.
-    pub(crate) fn put(&self, retention: &Retention, place: Place, end: Tail, summary: Summary) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let pages = known.entry(retention.key()).or_default();
-        pages.retain(|page, _| !retention.is_done_with(*page));
-        let known = pages.entry(place.page).or_insert_with(|| Known {
-            end,
-            pieces: BTreeMap::new(),
-        });
-        // A page that grows is cut into other pieces each time. The former ones are not kept.
-        if !known.is_of(place, end) {
-            known.end = end;
-            known.pieces.clear();
+            .pieces
+            .retain(|(page, _), _| !retention.is_done_with(*page));
+        known
+            .lengths
+            .retain(|page, _| !retention.is_done_with(*page));
+        // Only a page that does not grow any more is read from its end.
+        if place.end.is_none() {
+            known.lengths.insert(place.page, summary.end);
         }
-        known.pieces.insert(place, summary);
+        let piece = (place.page, piece_of(summary.end));
+        let is_newer = known
+            .pieces
+            .get(&piece)
+            .is_none_or(|known| known.end <= summary.end);
+        if is_newer {
+            known.pieces.insert(piece, summary);
+        }
     }
-}
 
-impl Known {
-    /// Whether the page is the same in a history that ends at `end`. The last page grows, the others do not.
-    fn is_of(&self, place: Place, end: Tail) -> bool {
-        let is_closed = place.page < self.end.page && place.page < end.page;
-        is_closed || self.end == end
+    /// A line was added to a history.
+    pub(crate) fn added(&self, entry: &HistoryEntry) {
+        let HistoryEntry {
+            scan,
+            page,
+            at,
+            line,
+            text,
+        } = entry;
+        let end = at + text.len() as u64;
+        let piece = (*page, piece_of(end));
+        let begin = Position {
+            page: *page,
+            at: *at,
+        };
+        let mut known = self.lock();
+        let pieces = &mut known.entry(scan.clone()).or_default().pieces;
+        if *at == 0 || piece_of(*at) < piece.1 {
+            pieces.insert(piece, Summary::new(begin, *at));
+        }
+        // Of a piece that was begun before the start, the rest is not known.
+        if let Some(summary) = pieces.get_mut(&piece)
+            && summary.end == *at
+        {
+            summary.end = end;
+            summary.add(line.id, line.state, line.finished_at);
+        }
+    }
+
+    /// Each change is a single one, so a panic elsewhere leaves it usable.
+    fn lock(&self) -> MutexGuard<'_, HashMap<ScanKey, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,17 +161,12 @@ mod tests {
     fn pages_that_were_removed_are_forgotten() {
         let workflow = WorkflowId::from_uuid(uuid::Uuid::from_u128(1));
         let mut retention = Retention::new(workflow, "build".parse().unwrap());
-        let (index, end) = (PageIndex::default(), Tail { page: 4, bytes: 9 });
+        let index = PageIndex::default();
         let place = |page| Place::before(Position { page, at: 7 }, &retention).unwrap();
         let places: Vec<Place> = (0..4).map(place).collect();
         let put = |retention: &Retention, place: Place| {
             let page = place.page;
-            index.put(
-                retention,
-                place,
-                end,
-                Summary::new(Position { page, at: 0 }),
-            );
+            index.put(retention, place, Summary::new(Position { page, at: 0 }, 7));
         };
         for place in &places {
             put(&retention, *place);
@@ -124,7 +174,7 @@ mod tests {
         let known = |retention: &Retention| {
             let known = places
                 .iter()
-                .map(|place| index.get(&retention.key(), *place, end));
+                .map(|place| index.get(&retention.key(), *place));
             known.map(|known| known.is_some()).collect::<Vec<_>>()
         };
         assert_eq!(known(&retention), [true; 4]);

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::ended_jobs::EndedJobs;
 use crate::feed::{ChangesGone, Feed, Subscription};
+use crate::page_index::PageIndex;
 use crate::watchers::Watchers;
 
 thread_local! {
@@ -44,17 +45,24 @@ pub(crate) struct Publication {
     /// Those whose right rests on a token.
     tokens: Watchers<TokenId>,
     ended_jobs: EndedJobs,
+    page_index: Arc<PageIndex>,
 }
 
 impl Publication {
     /// Publishes a world as of commit `seq`.
-    pub(crate) fn new(world: World, seq: Seq, ended_jobs: EndedJobs) -> Self {
+    pub(crate) fn new(
+        world: World,
+        seq: Seq,
+        ended_jobs: EndedJobs,
+        page_index: Arc<PageIndex>,
+    ) -> Self {
         Self {
             world: RwLock::new(world),
             feed: Arc::new(Feed::new(seq)),
             jobs: Watchers::default(),
             tokens: Watchers::default(),
             ended_jobs,
+            page_index,
         }
     }
 
@@ -86,6 +94,7 @@ impl Publication {
                     self.ended_jobs.removed(job.id);
                     self.jobs.wake(&job.id)
                 }
+                Change::History(entry) => self.page_index.added(entry),
                 Change::Token(token) => self.tokens.wake(&token.id),
                 Change::TokenRemoved(id) => self.tokens.wake(id),
                 _ => {}

@@ -192,10 +192,12 @@ impl State {
             .await
             .map_err(store::OpenError::from)?;
         let audit = AuditTail::read(&reader).await?;
+        let page_index: Arc<PageIndex> = Arc::default();
         let publication = Arc::new(Publication::new(
             world.clone(),
             last,
             reader.ended_jobs().clone(),
+            page_index.clone(),
         ));
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
         let alarm = Alarm::new();
@@ -233,7 +235,7 @@ impl State {
             has_lost_tokens,
             publication,
             reader,
-            page_index: Arc::default(),
+            page_index,
             volume,
             logs,
             measuring,

@@ -1,7 +1,7 @@
 //! The directory of a zip: what is in it, without unpacking it. The bytes may come from anybody, so every number in them
 //! is checked.
 
-use crate::limits::{ARTIFACT_ENTRIES, DIRECTORY_BYTES};
+use crate::limits::{ARTIFACT_ENTRIES, DIRECTORY_BYTES, DIRECTORY_PIECE_BYTES};
 
 /// A file in a zip.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,8 @@ const LARGE_END: u32 = 0x0606_4b50;
 pub(crate) const LARGE_END_BYTES: usize = 56;
 const ENTRY: u32 = 0x0201_4b50;
 const ENTRY_BYTES: usize = 46;
+/// With the longest name, extra field and comment.
+const MOST_ENTRY_BYTES: usize = ENTRY_BYTES + 3 * u16::MAX as usize;
 /// The extra field with the numbers that do not fit.
 const LARGE_NUMBERS: u16 = 1;
 
@@ -108,19 +110,40 @@ fn directory(
 }
 
 impl Directory {
-    /// The files that its bytes name, in their order.
-    pub(crate) fn entries(&self, bytes: &[u8]) -> Result<Vec<ZipEntry>, ZipProblem> {
-        let mut entries = Vec::new();
-        let mut rest = bytes;
+    /// Gives each file to `visit`, in their order. `read` answers bytes of the zip from a place on, at most so many.
+    pub(crate) fn each<E>(
+        &self,
+        read: impl Fn(u64, usize) -> Result<Vec<u8>, E>,
+        mut visit: impl FnMut(ZipEntry),
+    ) -> Result<Result<(), ZipProblem>, E> {
+        let (mut at, mut left) = (self.begin, self.bytes);
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut passed = 0;
         for _ in 0..self.entries {
-            let (entry, length) = entry(rest).ok_or(ZipProblem::Damaged)?;
-            rest = rest.get(length..).ok_or(ZipProblem::Damaged)?;
+            if bytes.len() - passed < MOST_ENTRY_BYTES && left > 0 {
+                bytes.drain(..passed);
+                passed = 0;
+                let more = read(at, left.min(DIRECTORY_PIECE_BYTES))?;
+                at += more.len() as u64;
+                left = if more.is_empty() {
+                    0
+                } else {
+                    left - more.len()
+                };
+                bytes.extend(more);
+            }
+            let rest = bytes.get(passed..).unwrap_or_default();
+            let Some((entry, length)) = entry(rest).filter(|(_, length)| *length <= rest.len())
+            else {
+                return Ok(Err(ZipProblem::Damaged));
+            };
+            passed += length;
             // Folders have no content.
             if !entry.name.ends_with('/') {
-                entries.push(entry);
+                visit(entry);
             }
         }
-        Ok(entries)
+        Ok(Ok(()))
     }
 }
 
@@ -221,9 +244,15 @@ mod tests {
     fn listed(bytes: &[u8]) -> Result<Vec<ZipEntry>, ZipProblem> {
         match find(bytes)? {
             Found::Directory(directory) => {
-                let begin = usize::try_from(directory.begin).unwrap();
-                let part = bytes.get(begin..).unwrap_or_default();
-                directory.entries(part.get(..directory.bytes).unwrap_or_default())
+                let mut entries = Vec::new();
+                let read = |at: u64, limit: usize| {
+                    let part = bytes
+                        .get(usize::try_from(at).unwrap()..)
+                        .unwrap_or_default();
+                    Ok::<_, std::convert::Infallible>(part[..limit.min(part.len())].to_vec())
+                };
+                let Ok(read) = directory.each(read, |entry| entries.push(entry));
+                read.map(|()| entries)
             }
             Found::LargeEnd(_) => Err(ZipProblem::Damaged),
         }
@@ -246,6 +275,29 @@ mod tests {
         let numbers = Some((1 << 40, 1 << 39));
         assert_eq!(listed(&zip("out/a.txt", numbers)), Ok(vec![large]));
         assert_eq!(listed(&zip("out/", None)), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_directory_of_many_pieces_is_read_whole() {
+        let one = zip("out/a.txt", None);
+        let end = one.len() - END_BYTES - 2;
+        let many = 3 * DIRECTORY_PIECE_BYTES / end;
+        let directory = Directory {
+            entries: many as u64,
+            begin: 0,
+            bytes: many * end,
+        };
+        let bytes = one[..end].repeat(many);
+        // A read may answer less than was asked for.
+        let read = |at: u64, limit: usize| {
+            let at = at as usize;
+            Ok::<_, std::convert::Infallible>(
+                bytes[at..(at + limit.min(70_001)).min(bytes.len())].to_vec(),
+            )
+        };
+        let mut count = 0;
+        let Ok(read) = directory.each(read, |_| count += 1);
+        assert_eq!((read, count), (Ok(()), many));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The thread that writes acknowledged batches to the tree, in order, and makes checkpoints. It runs behind the writer,
-//! so that a commit costs one sync. It waits while the disk is full: the journal holds what is not written yet. Any
-//! other failure ends the opening.
+//! so that a commit costs one sync. It waits while the disk is full or no file can be opened: the journal holds what is
+//! not written yet. Any other failure ends the opening.
 
+use std::error::Error as _;
 use std::io;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -112,7 +113,10 @@ impl Applier {
         self.folders.verify(&self.tree, &committed.batch)?;
         let mut pause = SHORTEST_PAUSE;
         let mut is_last_try = false;
-        while let Err(error) = self.write(committed) {
+        while let Err(error) = self
+            .write(committed)
+            .and_then(|()| self.folders.follow(&self.tree, &committed.batch))
+        {
             if !error.is_full() {
                 return Err(error);
             }
@@ -120,13 +124,13 @@ impl Applier {
                 return Ok(false);
             }
             if pause == SHORTEST_PAUSE {
-                tracing::warn!(%error, "the disk is full; acknowledged changes wait in the journal");
+                let cause = error.source().map(tracing::field::display);
+                tracing::warn!(%error, cause, "there is no room; acknowledged changes wait in the journal");
             }
             is_last_try = self.pending.stall(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
         failpoint::reach("batch-applied");
-        self.folders.follow(&self.tree, &committed.batch)?;
         self.live.apply(&committed.batch);
         self.applied = committed.seq;
         self.pending.applied(committed);

@@ -405,15 +405,27 @@ impl DiskError {
         )
     }
 
-    /// No room, found before anything was promised. A failed sync is never that: what it lost is unknown.
+    /// No room now, found before anything was promised: the disk is full, or too many files are open. A failed sync is
+    /// never that, since what it lost is unknown; but where a file could not even be opened, nothing was synced.
     pub fn is_full(&self) -> bool {
         let full = matches!(
             self.kind(),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
         );
-        full && !matches!(
-            self.action,
-            Action::SyncFile | Action::SyncFolder | Action::SyncFileSystem
+        self.has_no_file_left()
+            || full
+                && !matches!(
+                    self.action,
+                    Action::SyncFile | Action::SyncFolder | Action::SyncFileSystem
+                )
+    }
+
+    /// This process, or the machine, has as many files open as it may. Only an opening fails like this.
+    fn has_no_file_left(&self) -> bool {
+        let errno = rustix::io::Errno::from_io_error(&self.source);
+        matches!(
+            errno,
+            Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE)
         )
     }
 }

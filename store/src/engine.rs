@@ -158,7 +158,7 @@ pub enum CommitError {
     )]
     TooLarge { operations: usize, bytes: usize },
     /// There is no room for this batch. Nothing was written, and a later try may succeed.
-    #[error("the disk of the store is full; free some space")]
+    #[error("the disk of the store is full, or too many files are open; free some space")]
     Full,
     /// The batch contradicts itself or the files that exist. Nothing was written.
     #[error(transparent)]
@@ -178,8 +178,12 @@ pub enum ReadError {
     Fault(#[from] Fault),
 }
 
+/// For the checks before a batch is written.
 impl From<DiskError> for CommitError {
     fn from(error: DiskError) -> Self {
+        if error.is_full() {
+            return Self::Full;
+        }
         let source = error.into();
         Self::Unknown { source }
     }

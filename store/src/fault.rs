@@ -19,7 +19,7 @@ pub type Fault = Failure<FaultKind>;
 /// What a failure means for whoever meets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// There is no room. A later try may succeed.
+    /// There is no room on the disk, or no file can be opened now. A later try may succeed.
     Full,
     /// A sync failed. What is durable is not known, and a second try says nothing either.
     Unsynced,
@@ -61,6 +61,7 @@ impl<K: fmt::Debug> Error for Failure<K> {
 impl From<DiskError> for Fault {
     fn from(error: DiskError) -> Self {
         let kind = match error.action() {
+            _ if error.is_full() => FaultKind::Full,
             Action::SyncFile | Action::SyncFolder | Action::SyncFileSystem => FaultKind::Unsynced,
             Action::GoOn => FaultKind::PulledAway,
             Action::Allocate
@@ -78,13 +79,7 @@ impl From<DiskError> for Fault {
             | Action::RemoveFolder
             | Action::Rename
             | Action::Thread
-            | Action::Write => {
-                if error.is_full() {
-                    FaultKind::Full
-                } else {
-                    FaultKind::Other
-                }
-            }
+            | Action::Write => FaultKind::Other,
         };
         Self::new(kind, error)
     }

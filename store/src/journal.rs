@@ -46,7 +46,8 @@ impl Journal {
         fresh: u64,
     ) -> Result<Self, DiskError> {
         let file = segments.take(DATA_START as u64, fresh)?;
-        let current = Current::begin(&segments, file, epoch, last)?;
+        let salt = salt(&segments)?;
+        let current = Current::begin(&segments, file, salt, epoch, last)?;
         Ok(Self {
             segments,
             epoch,
@@ -92,12 +93,15 @@ impl Journal {
 
     fn rotate(&mut self, record: u64) -> Result<(), Refused> {
         let needed = DATA_START as u64 + record + MARK_BYTES;
-        let next = match self.segments.take(needed, self.segments.size()) {
-            Err(error) if error.is_full() => return Err(Refused::Full),
-            taken => taken?,
+        let no_room = |error: DiskError| match error.is_full() {
+            true => Refused::Full,
+            false => error.into(),
         };
+        let salt = salt(&self.segments).map_err(no_room)?;
+        let next = self.segments.take(needed, self.segments.size());
+        let next = next.map_err(no_room)?;
         let last = self.current.last;
-        let next = Current::begin(&self.segments, next, self.epoch, last)?;
+        let next = Current::begin(&self.segments, next, salt, self.epoch, last)?;
         // A segment without records has just lost its name to the next one, which begins with the same record.
         if !self.current.is_empty() {
             self.current.mark(self.epoch)?;
@@ -109,15 +113,20 @@ impl Journal {
     }
 }
 
+/// Asked for before a segment is changed, because the source of randomness is a file too.
+fn salt(segments: &Segments) -> Result<u64, DiskError> {
+    Ok(u64::from_le_bytes(segments.disk.random()?))
+}
+
 impl Current {
     fn begin(
         segments: &Segments,
         mut file: DiskFile,
+        salt: u64,
         epoch: Epoch,
         last: Seq,
     ) -> Result<Self, DiskError> {
         failpoint::reach("segment-taken");
-        let salt = u64::from_le_bytes(segments.disk.random()?);
         let first = last.next();
         let size = file.len()?;
         let header = Header {

@@ -103,7 +103,11 @@ impl Segments {
             None
         };
         match spare {
-            Some(path) => self.disk.open_to_write(&path),
+            Some(path) => self.disk.open_to_write(&path).inspect_err(|error| {
+                if error.is_full() {
+                    self.files().spares.push(path.clone());
+                }
+            }),
             None => {
                 let path = self.next_spare_path();
                 self.fill(&path, fresh.max(needed))

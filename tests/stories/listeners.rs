@@ -27,13 +27,13 @@ const EVENTS: u64 = 2_000;
 const WORKFLOW: &str = "scans: { wait: { on: { dispatch: {} }, steps: [ { run: 'true' } ] } }\n";
 
 /// A connection that stays open from request to request.
-struct Connection {
+pub(crate) struct Connection {
     reader: BufReader<TcpStream>,
     token: String,
 }
 
 impl Connection {
-    fn open(world: &World, token: &str) -> Self {
+    pub(crate) fn open(world: &World, token: &str) -> Self {
         let stream = TcpStream::connect(world.address()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -74,7 +74,7 @@ impl Connection {
         length
     }
 
-    fn call(&mut self, method: &str, path: &str, body: &Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, path: &str, body: &Value) -> Value {
         self.send(method, path, &body.to_string());
         let mut answer = vec![0; self.head()];
         self.reader.read_exact(&mut answer).unwrap();

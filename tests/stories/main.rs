@@ -36,6 +36,7 @@ mod listeners;
 mod load;
 mod machine;
 mod news;
+mod open_files;
 mod outputs;
 mod power_cuts;
 mod private_source;

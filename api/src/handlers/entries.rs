@@ -2,17 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use model::Artifact;
 use state::{ZipEntry, ZipProblem};
 use warp::reply::Response;
 use wire::{ArtifactDiff, ArtifactEntry, ErrorCode, FileChange, Page};
 
 use super::artifacts;
 use crate::failure::Failure;
-use crate::limits::ENTRIES_PAGE;
+use crate::limits::{ENTRIES_PAGE, ZIPS_AT_ONCE, ZIPS_OF_TOKEN};
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
+use crate::turns::Turns;
 use crate::visible::{ShownJob, Visible};
+
+/// A large directory takes much memory.
+static TURNS: Turns = Turns::new(ZIPS_AT_ONCE, ZIPS_OF_TOKEN);
 
 /// The files in an artifact by name.
 pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
@@ -25,17 +30,25 @@ pub(crate) async fn load_list(
 ) -> Result<Page<ArtifactEntry>, Failure> {
     let window = Window::up_to(&request.query, ENTRIES_PAGE)?;
     let job = me.job_named(request.parameter(0)).await?;
-    let entries = entries(me, &job, request.parameter(1)).await?.entries;
-    Ok(window.cut(
-        entries.iter(),
-        |(name, _)| (*name).clone(),
-        |(_, entry)| ArtifactEntry {
-            name: entry.name.clone(),
-            size: entry.size,
-            packed_size: entry.packed,
-            crc32: format!("{:08x}", entry.crc32),
-        },
-    ))
+    let artifact = artifact(me, &job, request.parameter(1))?;
+    let _turn = TURNS.wait(me.token().id).await;
+    let listed = me
+        .artifact_entries(
+            &job,
+            &artifact.name,
+            window.begin(),
+            |page, entry: ZipEntry| {
+                page.add(entry.name.clone(), entry);
+            },
+        )
+        .await?;
+    let page = readable(&job, artifact, listed)?;
+    Ok(page.end(|entry| ArtifactEntry {
+        name: entry.name.clone(),
+        size: entry.size,
+        packed_size: entry.packed,
+        crc32: format!("{:08x}", entry.crc32),
+    }))
 }
 
 /// How an artifact differs from the one of the same name that another job has.
@@ -49,39 +62,43 @@ pub(crate) async fn load_diff(me: &Visible, request: &Request) -> Result<Artifac
     let against = request.query.get("against").ok_or_else(|| {
         Failure::invalid("against", "is missing; it names the job to compare with")
     })?;
-    let after = entries(me, &job, request.parameter(1)).await?;
     let other = me.job_named(against).await?;
-    let before = entries(me, &other, &after.name).await?;
-    let mut names: Vec<&String> = before.entries.keys().chain(after.entries.keys()).collect();
-    names.sort_unstable();
-    names.dedup();
+    let to = artifact(me, &job, request.parameter(1))?;
+    let from = artifact(me, &other, &to.name)?;
+    let _turn = TURNS.wait(me.token().id).await;
+    let after = files(me, &job, to).await?;
+    let before = files(me, &other, from).await?;
     let (mut added, mut removed, mut changed, mut unchanged) = (0, 0, 0, 0);
-    let mut files: Vec<FileChange> = Vec::new();
-    for name in names {
-        let (from, to) = (before.entries.get(name), after.entries.get(name));
-        match (from, to) {
-            (Some(from), Some(to)) if (from.size, from.crc32) == (to.size, to.crc32) => {
-                unchanged += 1;
-                continue;
-            }
-            (Some(_), Some(_)) => changed += 1,
-            (Some(_), None) => removed += 1,
-            (None, Some(_) | None) => added += 1,
-        }
-        files.push(FileChange {
+    let mut page = window.begin();
+    let mut differs = |name: &String, from: Option<&File>, to: Option<&File>| {
+        let change = FileChange {
             name: name.clone(),
             from_size: from.map(|from| from.size),
             to_size: to.map(|to| to.size),
-        });
+        };
+        page.add(name.clone(), change);
+    };
+    for (name, from) in &before {
+        match after.get(name) {
+            Some(to) if from == to => {
+                unchanged += 1;
+                continue;
+            }
+            Some(_) => changed += 1,
+            None => removed += 1,
+        }
+        differs(name, Some(from), after.get(name));
     }
-    let page = window.cut(
-        files.into_iter(),
-        |file| file.name.clone(),
-        FileChange::clone,
-    );
+    for (name, to) in &after {
+        if !before.contains_key(name) {
+            added += 1;
+            differs(name, None, Some(to));
+        }
+    }
+    let page = page.end(FileChange::clone);
     Ok(ArtifactDiff {
-        same: before.content_digest == after.content_digest,
-        artifact: after.name,
+        same: from.content_digest == to.content_digest,
+        artifact: to.name.clone(),
         from: other.id.uuid(),
         to: job.id.uuid(),
         added,
@@ -93,22 +110,46 @@ pub(crate) async fn load_diff(me: &Visible, request: &Request) -> Result<Artifac
     })
 }
 
-/// The files of an artifact by name.
-struct Entries {
-    name: String,
-    content_digest: String,
-    entries: BTreeMap<String, ZipEntry>,
+/// What a comparison needs of a file.
+#[derive(PartialEq, Eq)]
+struct File {
+    size: u64,
+    crc32: u32,
 }
 
-async fn entries(me: &Visible, job: &ShownJob, artifact: &str) -> Result<Entries, Failure> {
-    let artifact = artifacts::find(job, artifact)?;
-    if let Some(gone) = artifacts::gone(artifact, me.steady()) {
-        return Err(gone);
+/// The files of an artifact by name.
+async fn files(
+    me: &Visible,
+    job: &ShownJob,
+    artifact: &Artifact,
+) -> Result<BTreeMap<String, File>, Failure> {
+    let collect = |files: &mut BTreeMap<String, File>, entry: ZipEntry| {
+        let ZipEntry { size, crc32, .. } = entry;
+        files.insert(entry.name, File { size, crc32 });
+    };
+    let listed = me
+        .artifact_entries(job, &artifact.name, BTreeMap::new(), collect)
+        .await?;
+    readable(job, artifact, listed)
+}
+
+/// An artifact whose file should be there.
+fn artifact<'a>(me: &Visible, job: &'a ShownJob, name: &str) -> Result<&'a Artifact, Failure> {
+    let artifact = artifacts::find(job, name)?;
+    match artifacts::gone(artifact, me.steady()) {
+        Some(gone) => Err(gone),
+        None => Ok(artifact),
     }
-    let name = artifact.name.clone();
-    let entries = me.artifact_entries(job, &name).await?;
-    let entries = entries.ok_or_else(|| artifacts::missing(&name))?;
-    let entries = entries.map_err(|problem| {
+}
+
+fn readable<T>(
+    job: &ShownJob,
+    artifact: &Artifact,
+    listed: Option<Result<T, ZipProblem>>,
+) -> Result<T, Failure> {
+    let name = &artifact.name;
+    let listed = listed.ok_or_else(|| artifacts::missing(name))?;
+    listed.map_err(|problem| {
         let text = format!(
             "the artifact `{name}` of job {} cannot be listed: {problem}",
             job.id
@@ -119,11 +160,5 @@ async fn entries(me: &Visible, job: &ShownJob, artifact: &str) -> Result<Entries
                 failure.hint("`everscan job artifact download` fetches it as it is")
             }
         }
-    })?;
-    let entries = entries.into_iter();
-    Ok(Entries {
-        name,
-        content_digest: artifact.content_digest.clone(),
-        entries: entries.map(|entry| (entry.name.clone(), entry)).collect(),
     })
 }

@@ -21,25 +21,28 @@ pub(super) async fn listen(me: &Visible, request: &Request) -> Result<Response, 
         .get("project")
         .map(|text| me.find(|seen| Ok(projects::find(seen, text)?.project)))
         .transpose()?;
-    let workflow: Option<Shown<WorkflowId>> = query
+    let mut project = project.map(|project| *project);
+    let workflow: Option<Shown<(WorkflowId, ProjectId)>> = query
         .get("workflow")
-        .map(|text| me.find(|seen| Ok(workflows::find(seen, text)?.id)))
+        .map(|text| {
+            me.find(|seen| workflows::find(seen, text).map(|found| (found.id, found.project)))
+        })
         .transpose()?;
+    let workflow = workflow.map(|found| {
+        project = project.or(Some(found.1));
+        found.0
+    });
     let job: Option<JobId> = match query.get("job") {
         None => None,
         Some(text) => {
             let id = text.parse().map_err(|_| Failure::not_found("job", text))?;
-            Some(me.job(id).await?.id)
+            let job = me.job(id).await?;
+            project = project.or(Some(job.project));
+            Some(job.id)
         }
     };
     let after = last_seen(request);
-    let listener = me.listen(
-        project.map(|project| *project),
-        workflow.map(|workflow| *workflow),
-        job,
-        Form::Whole,
-        after,
-    )?;
+    let listener = me.listen(project, workflow, job, Form::Whole, after)?;
     Ok(stream(me, listener, |_, _| std::future::pending()))
 }
 

@@ -77,6 +77,7 @@ pub(crate) async fn load_list(me: &Visible, request: &Request) -> Result<Page<wi
         let workflow = filter.workflow;
         me.read(|seen| known(seen, workflow, scan))?;
     }
+    let _turn = me.list_turn().await;
     let (jobs, page) = me.jobs(filter, before, query.limit()?).await?;
     let next_cursor = page.next.map(|next| next.to_string());
     let items = wire_jobs(me, &jobs).await?;
@@ -128,6 +129,7 @@ async fn with_digits(me: &Visible, query: &Query, part: &str) -> Result<Page<wir
                 );
                 Failure::invalid("id", problem)
             })?;
+            let _turn = me.list_turn().await;
             me.jobs_with(&part, before, limit + 1).await?
         }
     };

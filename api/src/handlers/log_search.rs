@@ -1,19 +1,19 @@
 //! `/v0/jobs/{job}/logs/search`
 
 use state::LogSearch;
-use tokio::sync::Semaphore;
 use warp::reply::Response;
 
 use super::logs;
 use crate::convert;
 use crate::failure::Failure;
-use crate::limits::{SEARCH_PAGE, SEARCHED_AT_ONCE, SEARCHED_CHARS};
+use crate::limits::{SEARCH_PAGE, SEARCHED_AT_ONCE, SEARCHED_CHARS, SEARCHED_OF_TOKEN};
 use crate::reply;
 use crate::request::{Query, Request};
+use crate::turns::Turns;
 use crate::visible::Visible;
 
 /// A search reads the whole log on a thread.
-static ROOM: Semaphore = Semaphore::const_new(SEARCHED_AT_ONCE);
+static TURNS: Turns = Turns::new(SEARCHED_AT_ONCE, SEARCHED_OF_TOKEN);
 
 /// The records of a job's log whose text contains `q`. Each page has the count of all of them. Without `case`, a text
 /// without upper-case letters is found in either case.
@@ -39,7 +39,7 @@ pub(crate) async fn load_search(
         from: query.number("cursor")?.unwrap_or(0),
         limit: query.limit_of(SEARCH_PAGE)?,
     };
-    let _room = ROOM.acquire().await;
+    let _turn = TURNS.wait(me.token().id).await;
     let found = me.search_log(&job, wanted).await?;
     Ok(convert::log_matches(found))
 }

@@ -113,6 +113,7 @@ pub(crate) async fn load_history(
 ) -> Result<Page<wire::JobLine>, Failure> {
     let scan = me.find(|seen| Ok(why::scan(seen, request)?.1))?;
     let limit = request.query.limit_of(HISTORY_PAGE)?;
+    let _turn = me.list_turn().await;
     let page = me.history(&scan, place(&request.query)?, limit).await?;
     Ok(Page {
         items: page

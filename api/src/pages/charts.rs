@@ -61,14 +61,24 @@ pub(super) async fn history(
     scan: &str,
     limit: usize,
 ) -> Result<Vec<JobLine>, Failure> {
+    Ok(history_page(frame, workflow, scan, limit).await?.items)
+}
+
+/// The same, with what of it cannot be read.
+pub(super) async fn history_page(
+    frame: &Frame<'_>,
+    workflow: &str,
+    scan: &str,
+    limit: usize,
+) -> Result<Page<JobLine>, Failure> {
     if !frame.may(Scope::JobRead) {
-        return Ok(Vec::new());
+        return Ok(Page::all(Vec::new()));
     }
     let limit = limit.to_string();
     let request = frame
         .request
         .asking(&[workflow, scan], &[("limit", &limit)]);
-    Ok(scans::load_history(frame.me, &request).await?.items)
+    scans::load_history(frame.me, &request).await
 }
 
 /// The newest records of the ledger of a scan.

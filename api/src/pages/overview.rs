@@ -9,7 +9,7 @@ use ui::links;
 use ui::pages::{self, Failing, Unfinished};
 use uuid::Uuid;
 use warp::reply::Response;
-use wire::{Job, JobLine, JobState, Page, Project, Runner, ScanStatus, Slot, Source};
+use wire::{ErrorCode, Job, JobLine, JobState, Page, Project, Runner, ScanStatus, Slot, Source};
 
 use super::charts;
 use super::frame::Frame;
@@ -35,7 +35,7 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
     let unfinished = unfinished(frame).await?;
     let slots = slots(frame)?;
     let projects = projects(frame, &sources)?;
-    let histories = histories(frame, &scans).await;
+    let (histories, unreadable) = histories(frame, &scans).await;
     let (lanes, lanes_cut) = lanes(frame).await?;
     let page = pages::Overview {
         server: &server(frame),
@@ -44,6 +44,7 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
         runners: &runners,
         scans: &scans,
         failing: &failing(&scans, &histories),
+        unreadable: &unreadable,
         circles: &circles(frame),
         is_cut,
         unfinished: &unfinished,
@@ -108,24 +109,36 @@ fn has_failed(job: &JobLine) -> bool {
     job.state == JobState::Failed || job.reason.as_deref() == Some(expired)
 }
 
-/// The newest finished jobs of scans that may have failed since their last success.
-async fn histories(frame: &Frame<'_>, scans: &[ScanStatus]) -> Vec<Vec<JobLine>> {
+/// The newest finished jobs of scans that may have failed since their last success, and the scans of which not all of
+/// them can be read.
+async fn histories<'a>(
+    frame: &Frame<'_>,
+    scans: &'a [ScanStatus],
+) -> (Vec<Vec<JobLine>>, Vec<&'a ScanStatus>) {
     let mut left = charts::MOST_HISTORIES;
     let mut all = Vec::with_capacity(scans.len());
+    let mut unreadable = Vec::new();
     for scan in scans {
         let is_read = may_fail(scan) && left > 0;
         left -= usize::from(is_read);
-        all.push(match is_read {
-            true => {
-                let workflow = links::workflow_name(&scan.workflow);
-                let lines = charts::history(frame, &workflow, &scan.scan.name, charts::USUAL_OF);
-                // The scan may be gone by now.
-                lines.await.unwrap_or_default()
-            }
-            false => Vec::new(),
-        });
+        if !is_read {
+            all.push(Vec::new());
+            continue;
+        }
+        let workflow = links::workflow_name(&scan.workflow);
+        let name = &scan.scan.name;
+        let page = charts::history_page(frame, &workflow, name, charts::USUAL_OF).await;
+        // The scan may be gone by now.
+        let is_readable = match &page {
+            Ok(page) => page.damaged.is_empty(),
+            Err(failure) => failure.code == ErrorCode::NotFound,
+        };
+        if !is_readable {
+            unreadable.push(scan);
+        }
+        all.push(page.map(|page| page.items).unwrap_or_default());
     }
-    all
+    (all, unreadable)
 }
 
 /// The scans that have failed since their last success.

@@ -20,8 +20,7 @@ async fn behind_proxy(requests: Option<Rate>) -> Service {
     let front = Front {
         trusted_proxies: vec![IpAddr::from([127, 0, 0, 1])],
         requests,
-        tls: None,
-        state_folder: None,
+        ..Front::default()
     };
     Service::fronted(front).await
 }

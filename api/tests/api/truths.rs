@@ -334,3 +334,26 @@ async fn a_job_that_no_runner_can_take_needs_a_person() {
         assert!(needs.contains(part), "{part}: {needs}");
     }
 }
+
+#[tokio::test]
+async fn the_overview_says_that_a_history_cannot_be_read() {
+    let service = Service::start().await;
+    let job = service.dispatch("large").await;
+    let cancel = Call::post(format!("/v0/jobs/{job}/cancel"));
+    service.admin(cancel).await.expect(200);
+    service.handle.state().settled().await.unwrap();
+    let browser = Browser::admin(&service).await;
+    let unreadable = "the history of <a";
+    let overview = browser.page("/").await;
+    assert!(!overview.contains(unreadable), "{overview}");
+
+    let workflows = std::fs::read_dir(service.root().join("workflows")).unwrap();
+    let mut pages = workflows.map(|it| it.unwrap().path().join("scans/large/history"));
+    let history = pages.find(|page| page.exists()).unwrap();
+    let page = std::fs::read_dir(history).unwrap().next().unwrap().unwrap();
+    let length = page.metadata().unwrap().len() as usize;
+    let garbage = "x".repeat(length - 1) + "\n";
+    std::fs::write(page.path(), garbage).unwrap();
+    let overview = browser.page("/").await;
+    assert!(overview.contains(unreadable), "{overview}");
+}

@@ -11,7 +11,10 @@ use super::{Command, Decision, Refusal, Urgency, readable_workflow};
 use crate::change::Change;
 use crate::idempotency::{IdempotencyKey, Made};
 use crate::job::{Inputs, Job, JobSource, JobState, Trigger};
-use crate::limits::{SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
+use crate::limits::{
+    SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS, UNFINISHED_JOBS_PER_PROJECT,
+    UNFINISHED_JOBS_PER_TOKEN,
+};
 use crate::moment::Moment;
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef};
 use crate::world::World;
@@ -174,7 +177,7 @@ impl Command for Dispatch {
         let workflow = active(world, self.workflow)?;
         let (revision, read) = self.revision_to_run(world, &workflow)?;
         may_start(world, &workflow, &self.scan)?;
-        check_room(world, self.workflow, &self.scan)?;
+        check_room(world, &workflow, &self.scan, &self.actor)?;
         let id = JobId::next(world.latest_job(), moment.now, moment.entropy);
         let source = self.source(world, &workflow, &revision);
         let mut changes = remember(world, self.idempotency, Made::Job(id), moment);
@@ -262,14 +265,34 @@ impl Dispatch {
     }
 }
 
-/// Whether the scan may have one more job.
-fn check_room(world: &World, workflow: WorkflowId, scan: &ScanName) -> Result<(), Refusal> {
+/// Whether the scan may have one more job of this actor.
+fn check_room(
+    world: &World,
+    workflow: &ActiveWorkflow,
+    scan: &ScanName,
+    actor: &Actor,
+) -> Result<(), Refusal> {
     let waiting = world.scheduled_of(&ScanKey {
-        workflow,
+        workflow: workflow.record.id,
         scan: scan.clone(),
     });
+    let of_project = world.unfinished_of_project(workflow.record.project);
+    let of_token = match actor {
+        Actor::Token { id, .. } => world.unfinished_of_token(*id),
+        Actor::Daemon | Actor::Runner { .. } => 0,
+    };
     let bounds = [
         (waiting, SCHEDULED_JOBS_PER_SCAN, "waiting for a runner"),
+        (
+            of_token,
+            UNFINISHED_JOBS_PER_TOKEN,
+            "dispatched with this token and unfinished",
+        ),
+        (
+            of_project,
+            UNFINISHED_JOBS_PER_PROJECT,
+            "unfinished in this project",
+        ),
         (
             world.unfinished_jobs(),
             UNFINISHED_JOBS,

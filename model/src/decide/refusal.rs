@@ -111,7 +111,7 @@ pub enum Refusal {
     /// The revision that the job would run cannot be read.
     #[error("job {job}: revision {revision} of its workflow cannot be read")]
     RevisionUnreadable { job: JobId, revision: u64 },
-    /// Too many jobs of the scan wait, or are unfinished altogether.
+    /// Too many jobs of the scan wait, or are unfinished of the token, of the project or altogether.
     #[error("scan `{scan}` cannot have another job: {jobs} are {state}")]
     TooManyJobs {
         scan: String,

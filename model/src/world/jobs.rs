@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::queue::{Place, Queue};
 use crate::job::{Job, JobState, Run};
-use crate::{JobId, RevisionId, RunnerId, ScanKey, Timestamp, WorkflowId};
+use crate::{
+    Actor, JobId, ProjectId, RevisionId, RunnerId, ScanKey, Timestamp, TokenId, WorkflowId,
+};
 
 /// The unfinished jobs.
 #[derive(Debug, Clone, Default)]
@@ -14,10 +17,15 @@ pub(super) struct Jobs {
     by_id: BTreeMap<JobId, Arc<Job>>,
     queue: Queue,
     running: HashMap<RunnerId, BTreeSet<JobId>>,
+    /// The running jobs by the times that their records set them.
+    by_end: BTreeSet<(Timestamp, JobId)>,
     by_scan: HashMap<ScanKey, BTreeSet<JobId>>,
     /// How many of a scan's jobs wait for a runner; never 0.
     scheduled: HashMap<ScanKey, usize>,
     by_revision: HashMap<RevisionId, usize>,
+    by_project: HashMap<ProjectId, usize>,
+    /// Those that somebody dispatched.
+    by_token: HashMap<TokenId, usize>,
 }
 
 impl Jobs {
@@ -41,6 +49,7 @@ impl Jobs {
                     .entry(run.runner.id)
                     .or_default()
                     .insert(job.id);
+                self.by_end.insert((run.ends_by(), job.id));
             }
             JobState::Succeeded { .. }
             | JobState::Failed { .. }
@@ -52,15 +61,21 @@ impl Jobs {
             .or_default()
             .insert(job.id);
         *self.by_revision.entry(job.revision.id).or_default() += 1;
+        *self.by_project.entry(job.project).or_default() += 1;
+        if let Actor::Token { id, .. } = job.actor {
+            *self.by_token.entry(id).or_default() += 1;
+        }
     }
 
-    /// Changes all running jobs. The change must not affect an index.
+    /// Changes the ends of all running jobs. The change must not affect another index.
     pub(super) fn each_run(&mut self, change: impl Fn(JobId, &mut Run)) {
+        self.by_end.clear();
         for (id, job) in &mut self.by_id {
             if let JobState::Running { .. } = job.state
                 && let Some(run) = Arc::make_mut(job).state.run_mut()
             {
                 change(*id, run);
+                self.by_end.insert((run.ends_by(), *id));
             }
         }
     }
@@ -87,12 +102,17 @@ impl Jobs {
         self.queue.remove(job.workflow.id, job.id);
         if let Some(run) = job.state.run() {
             leave(&mut self.running, &run.runner.id, job.id);
+            self.by_end.remove(&(run.ends_by(), job.id));
         }
         leave(&mut self.by_scan, &job.scan_key(), job.id);
         if matches!(job.state, JobState::Scheduled) {
             count_down(&mut self.scheduled, &job.scan_key());
         }
         count_down(&mut self.by_revision, &job.revision.id);
+        count_down(&mut self.by_project, &job.project);
+        if let Actor::Token { id, .. } = &job.actor {
+            count_down(&mut self.by_token, id);
+        }
     }
 
     /// Moves a waiting job in the queue, after its scan has changed.
@@ -121,6 +141,26 @@ impl Jobs {
         self.named(self.running.get(&runner).into_iter().flatten())
     }
 
+    /// The runners that execute jobs, with these.
+    pub(super) fn busy_runners(
+        &self,
+    ) -> impl Iterator<Item = (RunnerId, impl Iterator<Item = &Arc<Job>>)> {
+        let running = self.running.iter();
+        running.map(move |(runner, jobs)| (*runner, self.named(jobs.iter())))
+    }
+
+    /// The running jobs whose records set an end up to `time`, the earliest first.
+    pub(super) fn ended_by(&self, time: Timestamp) -> impl Iterator<Item = &Arc<Job>> {
+        let ended = self.by_end.iter().take_while(move |(end, _)| *end <= time);
+        self.named(ended.map(|(_, job)| job))
+    }
+
+    /// The first such end after `time`.
+    pub(super) fn next_end(&self, time: Timestamp) -> Option<Timestamp> {
+        let later = (Bound::Excluded((time, JobId::LAST)), Bound::Unbounded);
+        self.by_end.range(later).next().map(|(end, _)| *end)
+    }
+
     /// Every running job, by runner.
     pub(super) fn running(&self) -> impl Iterator<Item = &Arc<Job>> {
         self.named(self.running.values().flatten())
@@ -142,6 +182,16 @@ impl Jobs {
         self.scheduled.get(scan).copied().unwrap_or(0)
     }
 
+    /// How many jobs of a project are unfinished.
+    pub(super) fn of_project(&self, project: ProjectId) -> usize {
+        self.by_project.get(&project).copied().unwrap_or(0)
+    }
+
+    /// How many jobs that a token has dispatched are unfinished.
+    pub(super) fn of_token(&self, token: TokenId) -> usize {
+        self.by_token.get(&token).copied().unwrap_or(0)
+    }
+
     /// Whether an unfinished job needs this revision.
     pub(super) fn uses(&self, revision: RevisionId) -> bool {
         self.by_revision.contains_key(&revision)
@@ -159,9 +209,12 @@ impl Jobs {
         self.by_id.is_empty()
             && self.queue.is_empty()
             && self.running.is_empty()
+            && self.by_end.is_empty()
             && self.by_scan.is_empty()
             && self.scheduled.is_empty()
             && self.by_revision.is_empty()
+            && self.by_project.is_empty()
+            && self.by_token.is_empty()
     }
 }
 

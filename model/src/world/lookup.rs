@@ -145,6 +145,16 @@ impl World {
         self.jobs.len()
     }
 
+    /// How many jobs of a project are unfinished.
+    pub fn unfinished_of_project(&self, project: ProjectId) -> usize {
+        self.jobs.of_project(project)
+    }
+
+    /// How many jobs that a token has dispatched are unfinished.
+    pub fn unfinished_of_token(&self, token: TokenId) -> usize {
+        self.jobs.of_token(token)
+    }
+
     /// The unfinished jobs of a scan, oldest first.
     pub fn jobs_of(&self, scan: &ScanKey) -> impl DoubleEndedIterator<Item = &Arc<Job>> {
         self.jobs.of_scan(scan)
@@ -237,6 +247,23 @@ impl World {
     /// Every running job, by runner.
     pub fn running(&self) -> impl Iterator<Item = &Arc<Job>> {
         self.jobs.running()
+    }
+
+    /// The runners that execute jobs, with these.
+    pub fn busy_runners(
+        &self,
+    ) -> impl Iterator<Item = (RunnerId, impl Iterator<Item = &Arc<Job>>)> {
+        self.jobs.busy_runners()
+    }
+
+    /// The running jobs whose records set an end up to `time`, the earliest first.
+    pub fn ended_by(&self, time: Timestamp) -> impl Iterator<Item = &Arc<Job>> {
+        self.jobs.ended_by(time)
+    }
+
+    /// The first end after `time` that the record of a running job sets.
+    pub fn next_end(&self, time: Timestamp) -> Option<Timestamp> {
+        self.jobs.next_end(time)
     }
 
     /// The newest job's id, or [`JobId::FIRST`] before any.

@@ -45,6 +45,7 @@ impl Bench {
             World::default(),
             Seq(0),
             EndedJobs::default(),
+            Arc::default(),
         ));
         let (store, alarm) = (MemoryStore::new(), Alarm::new());
         Self {

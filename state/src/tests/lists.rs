@@ -14,7 +14,8 @@ use super::fixture::{Fleet, Folder, Opened, completion, scan_name, token};
 use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
 use crate::jobs::Listing;
 use crate::layout::Layout;
-use crate::limits::{HISTORY_PIECE_BYTES, LINES_OF_A_PIECE};
+use crate::limits::{HISTORY_PIECE_BYTES, LINE_BEGIN_BYTES, LINES_OF_A_PIECE};
+use crate::page_index::PageIndex;
 use crate::reader::StoreReader;
 use crate::{DamagedLines, JobFilter, State};
 
@@ -315,11 +316,11 @@ impl<R: Reader> Reader for Counting<R> {
 async fn counted(files: impl Iterator<Item = (Key, Bytes)>) -> (StoreReader, Arc<Reads>) {
     let mut engine = MemoryStore::new().engine();
     let (epoch, _) = engine.open(&mut |_, _| {}).await.unwrap();
-    let mut batch = Batch::new(epoch);
     for (key, bytes) in files {
+        let mut batch = Batch::new(epoch);
         batch.puts.insert(key, Put { bytes, live: false });
+        engine.commit(batch).await.unwrap();
     }
-    engine.commit(batch).await.unwrap();
     let reads = Arc::new(Reads::default());
     let reader = StoreReader::new(Counting(engine.reader(), reads.clone()));
     (reader, reads)
@@ -493,10 +494,11 @@ async fn a_history_is_read_no_further_than_is_asked_for() {
         newest.push(id);
     }
     assert_eq!(newest, ids[..50]);
-    assert_eq!(
-        reads.take(),
-        (1, HISTORY_PIECE_BYTES),
-        "of {} bytes",
+    let (files, bytes) = reads.take();
+    let most = 2 * (HISTORY_PIECE_BYTES + LINE_BEGIN_BYTES);
+    assert!(
+        files <= 2 && bytes <= most,
+        "{files} reads, {bytes} of {} bytes",
         text.len()
     );
     while let Look::Job(id) = cursor.newest(&mut 9).await.unwrap() {
@@ -504,6 +506,86 @@ async fn a_history_is_read_no_further_than_is_asked_for() {
         newest.push(id);
     }
     assert!(newest == ids, "each once, across the ends of the pieces");
+}
+
+/// The reads that the 50 newest jobs take after a backlog: jobs that were all made before the first of them ended.
+async fn reads_after_a_backlog(order: &[usize], is_noted: bool) -> usize {
+    let (_folder, opened, fleet) = Folder::prepared().await;
+    let scan = fleet.scan("build");
+    let millis =
+        |count: usize| Timestamp::UNIX_EPOCH + chrono::TimeDelta::milliseconds(count as i64);
+    let ids: Vec<JobId> = (1..=order.len())
+        .map(|made| JobId::at(millis(made)))
+        .collect();
+    let template = model::HistoryLine::of(
+        &*opened
+            .complete(opened.running_job(fleet, "build").await)
+            .await,
+    );
+    let index = Arc::new(PageIndex::default());
+    let mut head = model::ScanHead::new(scan.workflow, scan.scan.clone());
+    let mut pages: BTreeMap<u64, String> = BTreeMap::new();
+    for (at, made) in order.iter().enumerate() {
+        let mut line = template.clone().unwrap();
+        line.id = ids[*made];
+        line.finished_at = millis(2 * order.len() + at);
+        let text = serde_json::to_string(&line).unwrap() + "\n";
+        let page = pages.entry(head.history.page).or_default();
+        let entry = model::HistoryEntry {
+            scan: scan.clone(),
+            page: head.history.page,
+            at: page.len() as u64,
+            line,
+            text,
+        };
+        page.push_str(&entry.text);
+        head.history.bytes = page.len() as u64;
+        if page.len() > 512 * 1024 {
+            head.history.page += 1;
+            head.history.bytes = 0;
+        }
+        if is_noted {
+            index.added(&entry);
+        }
+    }
+    head.latest_job = ids[ids.len() - 1];
+    let past = opened
+        .state
+        .read(|world| KnownPast::of(world, &Arc::new(head)));
+    let files = pages.into_iter();
+    let files = files.map(|(page, text)| (Layout::history(&scan, page), text.into()));
+    let (reader, reads) = counted(files).await;
+    let newest: Vec<JobId> = ids.iter().rev().take(50).copied().collect();
+    let mut took = Vec::new();
+    for _ in 0..2 {
+        let mut cursor =
+            HistoryCursor::new(reader.clone(), index.clone(), &past, Wanted::default());
+        for wanted in &newest {
+            assert_eq!(cursor.newest(&mut 999).await.unwrap(), Look::Job(*wanted));
+            cursor.pop();
+        }
+        took.push(reads.take().0);
+    }
+    assert_eq!(
+        took[0] <= 60,
+        is_noted,
+        "of a history that was not read yet: {took:?}"
+    );
+    took[1]
+}
+
+#[tokio::test]
+async fn after_a_backlog_a_page_reads_only_what_it_shows() {
+    let fifo: Vec<usize> = (0..6_000).collect();
+    let lifo: Vec<usize> = fifo.iter().rev().copied().collect();
+    // Neighbours are far apart.
+    let mixed: Vec<usize> = fifo.iter().map(|at| at * 1_009 % 6_000).collect();
+    for is_noted in [false, true] {
+        assert!(reads_after_a_backlog(&fifo, is_noted).await <= 4);
+        assert!(reads_after_a_backlog(&lifo, is_noted).await <= 4);
+        // As many pieces as jobs that are shown.
+        assert!(reads_after_a_backlog(&mixed, is_noted).await <= 50);
+    }
 }
 
 #[tokio::test]

@@ -223,6 +223,42 @@ async fn without_room_for_a_segment_a_commit_is_refused_and_may_be_tried_again()
     assert_eq!(files(folder.path()), expected(rounds + 1));
 }
 
+#[tokio::test]
+async fn while_no_file_can_be_opened_a_commit_waits_in_the_journal_or_is_refused() {
+    let folder = temporary_folder();
+    let switch = Arc::new(AtomicBool::new(false));
+    let on = switch.clone();
+    let disk = Disk::with_hook(move |action, _| {
+        use Action::{CreateFile, ListFolder, Open, SyncFolder};
+        let opens = matches!(action, CreateFile | ListFolder | Open | SyncFolder);
+        match opens && on.load(Ordering::SeqCst) {
+            true => Err(rustix::io::Errno::MFILE.into()),
+            false => Ok(()),
+        }
+    });
+    let mut world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
+    let reader = world.engine.reader();
+    let mut rounds = 0;
+    for _ in 0..5 {
+        switch.store(true, Ordering::SeqCst);
+        for _ in 0..100 {
+            match world.round(rounds).await {
+                Ok(_) => rounds += 1,
+                Err(error) => assert!(matches!(error, CommitError::Full), "{error:?}"),
+            }
+        }
+        switch.store(false, Ordering::SeqCst);
+        // The applier tries again after a pause.
+        while reader.settled().await.is_err() {}
+        for _ in 0..100 {
+            world.round(rounds).await.unwrap();
+            rounds += 1;
+        }
+    }
+    drop(world);
+    assert_eq!(files(folder.path()), expected(rounds));
+}
+
 /// Segments that are ready for use.
 fn spares(root: &Path) -> usize {
     let names = names(&root.join("journal")).into_iter();

@@ -29,6 +29,8 @@ pub struct Overview<'a> {
     pub scans: &'a [ScanStatus],
     /// Scans that have failed since their last success, and that nothing retries.
     pub failing: &'a [Failing<'a>],
+    /// Scans of which it cannot be read whether they have failed.
+    pub unreadable: &'a [&'a ScanStatus],
     /// Groups of scans that go in a circle, each with the name of its workflow.
     pub circles: &'a [(String, Circle)],
     /// Whether there are too many sources, runners or scans to look at all of them.
@@ -221,6 +223,7 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
     let missing = |project: &Project| project.missing_vars.len() + project.missing_secrets.len();
     let missing: usize = page.projects.iter().map(missing).sum();
     let all = page.failing.len()
+        + page.unreadable.len()
         + page.circles.len()
         + stuck.len()
         + bad.len()
@@ -235,6 +238,7 @@ fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
             @if all == 0 { (empty(&html! { p { (nothing(visit, is_retrying)) } })) }
             ul.feed {
                 @for one in page.failing { (failing(visit, one)) }
+                @for scan in page.unreadable { (unreadable(scan)) }
                 @for (workflow, circle) in page.circles { (going_in_a_circle(workflow, circle)) }
                 @for job in stuck { (stuck_job(visit, job)) }
                 @for source in bad { (bad_source(visit, source)) }
@@ -383,6 +387,21 @@ fn failing(visit: &Visit, one: &Failing<'_>) -> Markup {
                 }
             }
             span.muted { (ago(one.newest.finished_at.unwrap_or(one.newest.created_at), visit.now)) }
+        }
+    }
+}
+
+fn unreadable(scan: &ScanStatus) -> Markup {
+    let workflow = links::workflow_name(&scan.workflow);
+    let name = &scan.scan.name;
+    html! {
+        li {
+            (condition("failed", "unreadable"))
+            span {
+                "the history of " a href=(links::scan(&workflow, name)) { (name) } " of " (workflow) ": some of its newest jobs cannot be read"
+                span.muted { "; the daemon's log names the file, and " code { "everscand fsck" } " checks it" }
+            }
+            span {}
         }
     }
 }

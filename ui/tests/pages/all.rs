@@ -558,6 +558,7 @@ fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                     scans: &[],
                     circles: &[],
                     failing: &[],
+                    unreadable: &[],
                     is_cut: false,
                     unfinished: &[],
                     counts: Unfinished::default(),

@@ -244,6 +244,7 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                             succeeded_at: None,
                         },
                     ],
+                    unreadable: &[&never],
                     is_cut: true,
                     unfinished: &[&jobs[..1], &retries].concat(),
                     counts: Unfinished {

@@ -6,10 +6,14 @@ use chrono::TimeDelta;
 use serde_json::json;
 
 use crate::decide::{Cancel, Dispatch, DropSource, Refusal, Retire, check_dispatch};
-use crate::limits::{IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS};
+use crate::limits::{
+    IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS,
+    UNFINISHED_JOBS_PER_PROJECT, UNFINISHED_JOBS_PER_TOKEN,
+};
 use crate::testing::{House, NIGHTLY, key, source};
 use crate::{
-    Actor, Change, IdempotencyKey, Inputs, Job, JobId, JobState, TokenId, Trigger, WorkflowId,
+    Actor, Change, IdempotencyKey, Inputs, Job, JobId, JobState, ProjectId, TokenId, Trigger,
+    WorkflowId,
 };
 
 fn with_key(house: &House, workflow: WorkflowId, key: &str, body: &str) -> Dispatch {
@@ -180,24 +184,20 @@ fn ids_rise_while_the_clock_steps_back() {
 }
 
 #[test]
-fn one_scan_and_all_scans_together_have_a_bounded_number_of_jobs() {
+fn a_scan_a_token_a_project_and_all_together_have_a_bounded_number_of_jobs() {
     let mut house = House::new();
     let workflow = house.push("nightly", NIGHTLY);
     let first = house.dispatch(workflow, "probe", json!({})).unwrap();
     let record = Job::clone(house.world.job(first).unwrap());
     // The bounds are of the world, however its jobs came about.
-    let fill = |house: &mut House, workflow: WorkflowId, until: usize| {
+    let fill = |house: &mut House, like: &Job, until: usize| {
         while house.world.unfinished_jobs() < until {
             let id = JobId::next(house.world.latest_job(), house.now, &mut house.entropy);
-            let mut job = Job {
-                id,
-                ..record.clone()
-            };
-            job.workflow.id = workflow;
+            let job = Job { id, ..like.clone() };
             house.world.apply(&Change::Job(Arc::new(job)));
         }
     };
-    fill(&mut house, workflow, SCHEDULED_JOBS_PER_SCAN - 1);
+    fill(&mut house, &record, SCHEDULED_JOBS_PER_SCAN - 1);
     let last = house.dispatch(workflow, "probe", json!({})).unwrap();
     let refusal = house.dispatch(workflow, "probe", json!({}));
     let Err(Refusal::TooManyJobs { jobs, .. }) = refusal else {
@@ -211,14 +211,50 @@ fn one_scan_and_all_scans_together_have_a_bounded_number_of_jobs() {
     house.run(Cancel { job: last, actor }).unwrap();
     house.dispatch(workflow, "probe", json!({})).unwrap();
 
-    let elsewhere = WorkflowId::from_uuid(uuid::Uuid::nil());
-    fill(&mut house, elsewhere, UNFINISHED_JOBS);
-    let refusal = house.dispatch(workflow, "strict", json!({"target": "x"}));
-    assert!(matches!(
-        refusal,
-        Err(Refusal::TooManyJobs {
-            jobs: UNFINISHED_JOBS,
-            ..
-        })
-    ));
+    let mut elsewhere = record.clone();
+    elsewhere.workflow.id = WorkflowId::from_uuid(uuid::Uuid::nil());
+    let token = |number| Actor::Token {
+        id: TokenId::from_uuid(uuid::Uuid::from_u128(number)),
+        name: "t".to_owned(),
+    };
+    let dispatch = |house: &mut House, number| {
+        let command = house.dispatch_of(workflow, "strict", json!({"target": "x"}));
+        let actor = token(number);
+        match house.run(Dispatch { actor, ..command? }) {
+            Err(Refusal::TooManyJobs { jobs, state, .. }) => Ok(Some((jobs, state))),
+            dispatched => dispatched.map(|_| None),
+        }
+    };
+    let there = house.world.unfinished_jobs();
+    elsewhere.actor = token(1);
+    fill(&mut house, &elsewhere, there + UNFINISHED_JOBS_PER_TOKEN);
+    let of_token = "dispatched with this token and unfinished";
+    assert_eq!(
+        dispatch(&mut house, 1),
+        Ok(Some((UNFINISHED_JOBS_PER_TOKEN, of_token)))
+    );
+    assert_eq!(dispatch(&mut house, 2), Ok(None));
+
+    elsewhere.actor = Actor::Daemon;
+    fill(&mut house, &elsewhere, UNFINISHED_JOBS_PER_PROJECT);
+    let of_project = "unfinished in this project";
+    assert_eq!(
+        dispatch(&mut house, 2),
+        Ok(Some((UNFINISHED_JOBS_PER_PROJECT, of_project)))
+    );
+
+    // Some of these jobs move to another project, which is as good as their end for this one.
+    elsewhere.project = ProjectId::from_uuid(uuid::Uuid::nil());
+    let some: Vec<JobId> = house.world.jobs().take(9).map(|job| job.id).collect();
+    for id in some {
+        let job = Job {
+            id,
+            ..elsewhere.clone()
+        };
+        house.world.apply(&Change::Job(Arc::new(job)));
+    }
+    assert_eq!(dispatch(&mut house, 2), Ok(None));
+    fill(&mut house, &elsewhere, UNFINISHED_JOBS);
+    let of_all = "unfinished in all scans together";
+    assert_eq!(dispatch(&mut house, 2), Ok(Some((UNFINISHED_JOBS, of_all))));
 }

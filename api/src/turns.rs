@@ -1,0 +1,83 @@
+//! Requests that take much memory, or a thread for long, wait for their turn: few are worked on at once, and fewer of one
+//! token, so that nobody waits behind all requests of another one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::TokenId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+
+/// The turns of one kind of request.
+pub(crate) struct Turns {
+    all: Semaphore,
+    /// How many one token has at once.
+    of_token: usize,
+    /// Of the tokens whose requests wait or are worked on.
+    tokens: Mutex<BTreeMap<TokenId, Arc<Semaphore>>>,
+}
+
+/// A turn, which ends when it is dropped. Whoever has one must not wait for another one of the same kind.
+pub(crate) struct Turn {
+    _of_all: Option<SemaphorePermit<'static>>,
+    _of_token: Option<OwnedSemaphorePermit>,
+}
+
+impl Turns {
+    pub(crate) const fn new(at_once: usize, of_token: usize) -> Self {
+        Self {
+            all: Semaphore::const_new(at_once),
+            of_token,
+            tokens: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// Waits for a turn. Those of one token have theirs in the order in which they came.
+    pub(crate) async fn wait(&'static self, token: TokenId) -> Turn {
+        let of_token = {
+            let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+            tokens.retain(|_, own| Arc::strong_count(own) > 1);
+            let own = tokens
+                .entry(token)
+                .or_insert_with(|| Arc::new(Semaphore::new(self.of_token)));
+            own.clone()
+        };
+        // They are never closed.
+        let of_token = of_token.acquire_owned().await.ok();
+        Turn {
+            _of_all: self.all.acquire().await.ok(),
+            _of_token: of_token,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn one_token_leaves_turns_for_others_and_gets_them_again() {
+        static TURNS: Turns = Turns::new(3, 2);
+        let wait = |number| TURNS.wait(TokenId::from_uuid(Uuid::from_u128(number)));
+        let now = |number| wait(number).now_or_never();
+        let (first, second) = (now(1), now(1));
+        assert!(first.is_some() && second.is_some());
+        assert!(now(1).is_none(), "it has its share");
+        let other = now(2);
+        assert!(other.is_some());
+        assert!(now(3).is_none(), "all are taken");
+        let mut waiting = Box::pin(wait(1));
+        assert!((&mut waiting).now_or_never().is_none());
+        drop(first);
+        assert!((&mut waiting).now_or_never().is_some());
+        drop((second, other, waiting));
+        assert!(now(3).is_some());
+        assert_eq!(
+            TURNS.tokens.lock().unwrap().len(),
+            1,
+            "the others are forgotten"
+        );
+    }
+}

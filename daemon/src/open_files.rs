@@ -1,0 +1,46 @@
+//! How many files the daemon may have open. Connections are files too, and must leave some for everything else.
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use crate::error::Error;
+use crate::limits::{FILES_OF_A_CONNECTION, LEAST_OPEN_FILES, MOST_OPEN_FILES, RESERVED_FILES};
+
+/// Raises the soft limit towards the hard one. Returns how many connections leave the reserve alone.
+pub(crate) fn raise_limit() -> Result<usize, Error> {
+    let mut limit = getrlimit(Resource::Nofile);
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    let soft = limit.current.unwrap_or(u64::MAX);
+    let wanted = hard.min(MOST_OPEN_FILES);
+    let mut open_files = soft;
+    if soft < wanted {
+        limit.current = Some(wanted);
+        match setrlimit(Resource::Nofile, limit) {
+            Ok(()) => open_files = wanted,
+            Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised"),
+        }
+    }
+    connections(open_files).ok_or(Error::OpenFiles { limit: open_files })
+}
+
+/// How many connections there may be with that many open files. None if it is too few for a daemon.
+fn connections(open_files: u64) -> Option<usize> {
+    if open_files < LEAST_OPEN_FILES {
+        return None;
+    }
+    let connections = (open_files - RESERVED_FILES) / FILES_OF_A_CONNECTION;
+    Some(usize::try_from(connections).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_files_for_everything_else() {
+        assert_eq!(connections(0), None);
+        assert_eq!(connections(LEAST_OPEN_FILES - 1), None);
+        assert_eq!(connections(1_024), Some(384));
+        assert!(connections(MOST_OPEN_FILES).is_some_and(|some| some >= 12_000));
+        assert!(connections(u64::MAX).is_some());
+    }
+}

@@ -64,6 +64,10 @@ pub(crate) enum Error {
     Up(#[from] UpError),
     #[error(transparent)]
     Copy(#[from] CopyError),
+    #[error("cannot read the newer audit log")]
+    LaterAudit(#[source] state::LaterAuditError),
+    #[error("cannot end what was revoked: remove the restored state folder, and restore again")]
+    EndCredentials(#[source] state::PayloadError),
     #[error("stopped; the copy is not whole, remove it")]
     CopyStopped(StopSignal),
 }
@@ -88,6 +92,14 @@ fn of_opening(kind: OpenErrorKind) -> u8 {
     }
 }
 
+const fn is_full(error: &state::PayloadError) -> bool {
+    matches!(
+        error,
+        state::PayloadError::Submit(state::SubmitError::DiskFull)
+            | state::PayloadError::Write(state::WriteError::DiskFull)
+    )
+}
+
 impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
@@ -95,6 +107,7 @@ impl Error {
             | Self::Log(_)
             | Self::Fsck(_)
             | Self::Repair(_)
+            | Self::LaterAudit(_)
             | Self::PlainHttp { .. }
             | Self::Tls(_) => exit::USAGE,
             Self::NotAFolder { .. } => exit::STATE_UNUSABLE,
@@ -121,10 +134,7 @@ impl Error {
             Self::Open(state::OpenError::Keep { .. } | state::OpenError::Replace { .. }) => {
                 exit::FAILED
             }
-            Self::Start(
-                state::PayloadError::Submit(state::SubmitError::DiskFull)
-                | state::PayloadError::Write(state::WriteError::DiskFull),
-            ) => exit::DISK_FULL,
+            Self::Start(error) | Self::EndCredentials(error) if is_full(error) => exit::DISK_FULL,
             Self::Up(UpError::Running { .. }) => exit::STATE_IN_USE,
             Self::Up(UpError::Folder { source, .. }) if source.kind() == ErrorKind::StorageFull => {
                 exit::DISK_FULL
@@ -139,6 +149,7 @@ impl Error {
             )
             | Self::Output(_)
             | Self::Start(_)
+            | Self::EndCredentials(_)
             | Self::Runtime(_)
             | Self::Inspect(_)
             | Self::Demo(_)
@@ -196,7 +207,9 @@ impl Error {
             | Self::Output(_)
             | Self::Listen { .. }
             | Self::Tls(_)
+            | Self::LaterAudit(_)
             | Self::Start(_)
+            | Self::EndCredentials(_)
             | Self::Runtime(_)
             | Self::Fatal(_)
             | Self::Close(_)

@@ -23,6 +23,7 @@ mod lifeline;
 mod limits;
 mod logging;
 mod programs;
+mod restore;
 mod retention;
 mod run;
 mod secret_key;
@@ -86,7 +87,7 @@ fn daemon(args: Vec<OsString>) -> ExitCode {
             .map(|()| exit::STOPPED),
         Command::Up(options) => up::up(&options).map(|()| exit::STOPPED),
         Command::Backup(options) => backup::backup(options).map(|()| exit::STOPPED),
-        Command::Restore(options) => backup::restore(options).map(|()| exit::STOPPED),
+        Command::Restore(options) => restore::restore(options).map(|()| exit::STOPPED),
         Command::Fsck(options) => fsck::run(&options),
         Command::State(options) => inspect::run(&options).map(|()| exit::STOPPED),
         Command::Demo(options) => demo::demo(&options)

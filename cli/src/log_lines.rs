@@ -1,6 +1,6 @@
 //! How the lines of a log are printed.
 
-use wire::{LogRecord, LogText};
+use wire::{LogRecord, LogText, OVERWRITTEN};
 
 use crate::error::Error;
 use crate::session::Session;
@@ -54,7 +54,13 @@ impl LogLines {
             return session.terminal.line(&line);
         }
         let Some(timed) = &mut self.timed else {
-            return session.terminal.printed_line(&record.record.text);
+            let text = &record.record.text;
+            return match text.strip_suffix(OVERWRITTEN) {
+                Some(text) if session.terminal.is_data_watched() => session
+                    .terminal
+                    .printed_line(&format!("[overwritten] {text}")),
+                Some(_) | None => session.terminal.printed_line(text),
+            };
         };
         let mut text = String::new();
         timed.write(&record.record, &mut text);

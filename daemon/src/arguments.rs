@@ -182,6 +182,13 @@ pub(crate) struct RestoreOptions {
     /// The state folder to make.
     #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
     pub(crate) state_dir: PathBuf,
+    /// End all tokens and sessions that come back, but for the initial admin token.
+    #[arg(long)]
+    pub(crate) revoke_tokens: bool,
+    /// End what had been revoked since the backup, by the audit log of this newer state folder, or of a copy of its folder
+    /// `audit`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) newer_audit: Option<PathBuf>,
     /// Allow a state folder on a network file system, where locks and syncs may not be reliable.
     #[arg(long, env = "SERVICE_ALLOW_NETWORK_STATE")]
     pub(crate) allow_network_state: bool,

@@ -67,6 +67,10 @@ pub(crate) enum Error {
     Up(#[from] UpError),
     #[error(transparent)]
     Copy(#[from] CopyError),
+    #[error("cannot read the newer audit log")]
+    LaterAudit(#[source] state::LaterAuditError),
+    #[error("cannot end what was revoked: remove the restored state folder, and restore again")]
+    EndCredentials(#[source] state::PayloadError),
     #[error("stopped; the copy is not whole, remove it")]
     CopyStopped(StopSignal),
 }
@@ -91,6 +95,14 @@ fn of_opening(kind: OpenErrorKind) -> u8 {
     }
 }
 
+const fn is_full(error: &state::PayloadError) -> bool {
+    matches!(
+        error,
+        state::PayloadError::Submit(state::SubmitError::DiskFull)
+            | state::PayloadError::Write(state::WriteError::DiskFull)
+    )
+}
+
 impl Error {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
@@ -98,6 +110,7 @@ impl Error {
             | Self::Log(_)
             | Self::Fsck(_)
             | Self::Repair(_)
+            | Self::LaterAudit(_)
             | Self::PlainHttp { .. }
             | Self::OpenFiles { .. }
             | Self::Tls(_) => exit::USAGE,
@@ -125,10 +138,7 @@ impl Error {
             Self::Open(state::OpenError::Keep { .. } | state::OpenError::Replace { .. }) => {
                 exit::FAILED
             }
-            Self::Start(
-                state::PayloadError::Submit(state::SubmitError::DiskFull)
-                | state::PayloadError::Write(state::WriteError::DiskFull),
-            ) => exit::DISK_FULL,
+            Self::Start(error) | Self::EndCredentials(error) if is_full(error) => exit::DISK_FULL,
             Self::Up(UpError::Running { .. }) => exit::STATE_IN_USE,
             Self::Up(UpError::Folder { source, .. }) if source.kind() == ErrorKind::StorageFull => {
                 exit::DISK_FULL
@@ -143,6 +153,7 @@ impl Error {
             )
             | Self::Output(_)
             | Self::Start(_)
+            | Self::EndCredentials(_)
             | Self::Runtime(_)
             | Self::Inspect(_)
             | Self::Demo(_)
@@ -206,7 +217,9 @@ impl Error {
             | Self::Output(_)
             | Self::Listen { .. }
             | Self::Tls(_)
+            | Self::LaterAudit(_)
             | Self::Start(_)
+            | Self::EndCredentials(_)
             | Self::Runtime(_)
             | Self::Fatal(_)
             | Self::Close(_)

@@ -24,6 +24,7 @@ mod limits;
 mod logging;
 mod open_files;
 mod programs;
+mod restore;
 mod retention;
 mod run;
 mod secret_key;
@@ -90,7 +91,7 @@ fn daemon(args: Vec<OsString>) -> ExitCode {
             .map(|()| exit::STOPPED),
         Command::Up(options) => up::up(&options).map(|()| exit::STOPPED),
         Command::Backup(options) => backup::backup(options).map(|()| exit::STOPPED),
-        Command::Restore(options) => backup::restore(options).map(|()| exit::STOPPED),
+        Command::Restore(options) => restore::restore(options).map(|()| exit::STOPPED),
         Command::Fsck(options) => fsck::run(&options),
         Command::State(options) => inspect::run(&options).map(|()| exit::STOPPED),
         Command::Demo(options) => demo::demo(&options)

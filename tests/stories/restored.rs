@@ -55,16 +55,25 @@ fn a_daemon_goes_on_with_a_restored_state() {
     let waited = world.dispatch("hello", "greet", &["name=Grace"]);
     let (state, copy) = (text(&world.path("state")), text(&world.path("copy")));
     let json = ["--output", "json", "--state-dir", &state];
+    let leaked = world.json(&["token", "create", "--name", "leaked", "--scope", "admin"]);
+    let leaked = leaked["secret"].as_str().unwrap();
     let backup = everscand(&world, &[&["backup", &copy], &json[..]].concat());
 
-    // What comes after the backup is lost with the disk.
+    // What comes after the backup is lost with the disk, but for the audit log.
+    world.everscan(&["token", "revoke", "leaked"]);
     std::fs::write(&gate, "").unwrap();
     world.finished(&ran);
     let lost = world.succeed("hello", "greet", &["name=Edsger"]);
     world.stop_runner();
     world.stop_daemon();
-    std::fs::remove_dir_all(&state).unwrap();
-    let restored = everscand(&world, &[&["restore", &copy], &json[..]].concat());
+    let old = text(&world.path("state.old"));
+    std::fs::rename(&state, &old).unwrap();
+    let restore = ["restore", &copy, "--newer-audit", &old];
+    let restored = everscand(&world, &[&restore, &json[..]].concat());
+    assert_eq!(restored["tokens"][0]["name"], "initial admin", "{restored}");
+    assert_eq!(restored["tokens"].as_array().unwrap().len(), 1);
+    assert_eq!(restored["ended"][0]["name"], "leaked", "{restored}");
+    assert_eq!(restored["ended"][0]["because"], "token_revoked");
     let reached = restored["sequence"].as_u64().unwrap();
     assert!(
         reached >= backup["sequence"].as_u64().unwrap(),
@@ -80,6 +89,10 @@ fn a_daemon_goes_on_with_a_restored_state() {
     assert_eq!(world.jobs_of("hello", "greet"), [&*waited, &*done]);
     let gone = world.output("everscan", &["job", "show", "-j", &lost]);
     assert!(!gone.status.success());
+    let mut refused = world.command("everscan");
+    let refused = refused.args(["job", "list"]).env("SERVICE_TOKEN", leaked);
+    let refused = refused.output().unwrap();
+    assert!(!refused.status.success());
 
     // The daemon no longer knows the old runner, which says what to do.
     let old = world.output("everscan-runner", &["run", "--name", "story"]);

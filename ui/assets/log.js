@@ -133,6 +133,8 @@ class Log {
     const line = part('div', 'line');
     line.dataset.n = n + 1;
     if (record && record.stream !== 'stdout') line.classList.add(record.stream);
+    // The program has written over it, as a progress bar does.
+    if (record?.text.endsWith('\r')) line.classList.add('overwritten');
     if (this.marked && n >= this.marked[0] && n <= this.marked[1]) line.classList.add('marked');
     const link = make('a', { textContent: n + 1, href: `#L${n + 1}`, ariaLabel: `Line ${n + 1}` });
     const time = part('time', '');

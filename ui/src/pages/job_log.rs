@@ -1,7 +1,7 @@
 //! The log of a job: the place of the virtual log, and the plain pages that need no script.
 
 use maud::{Markup, html};
-use wire::{Job, JobState, LogRecord, StepOutcome, Stream};
+use wire::{Job, JobState, LogRecord, OVERWRITTEN, StepOutcome, Stream};
 
 use crate::links;
 use crate::list::empty;
@@ -185,12 +185,14 @@ fn said(page: &LogPage<'_>) -> Markup {
 fn line(job: &Job, record: &LogRecord) -> Markup {
     let number = record.n.saturating_add(1);
     let stream = record.record.stream;
+    let is_overwritten = record.record.text.ends_with(OVERWRITTEN);
     html! {
-        div.line.stderr[stream == Stream::Stderr].runner[stream == Stream::Runner] {
+        div.line.stderr[stream == Stream::Stderr].runner[stream == Stream::Runner].overwritten[is_overwritten] {
             a href={ (links::job(job.id)) "#L" (number) } aria-label={ "Line " (number) } { (number) }
             time datetime=(record.record.at.to_rfc3339()) title=(record.record.at) data-time="clock" { (record.record.at.format("%H:%M:%S")) }
             span.t {
                 @if stream == Stream::Stderr { span.visually-hidden { "standard error: " } }
+                @if is_overwritten { span.visually-hidden { "overwritten: " } }
                 (plain(&record.record.text))
             }
         }

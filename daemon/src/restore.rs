@@ -1,0 +1,244 @@
+//! `everscand restore`: puts a backup back, says which credentials came back with it, and ends those that must not.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use chrono::{NaiveDate, SecondsFormat};
+use cli::Table;
+use model::limits::CYCLE_PAUSE;
+use model::restored::{Credential, Ending, endings, sorted};
+use model::{Entropy as _, PlainToken, Scope, Timestamp, Token, TokenKind};
+use serde::Serialize;
+use state::{LaterAudit, Options, State};
+
+use crate::arguments::{OutputForm, RestoreOptions};
+use crate::backup::{interruptible, print, print_json};
+use crate::error::Error;
+use crate::logging;
+use crate::system::{SystemClock, SystemEntropy};
+
+/// What a restore says of itself.
+#[derive(Serialize)]
+struct Report {
+    files: u64,
+    bytes: u64,
+    /// The last change that it has.
+    sequence: u64,
+    /// The tokens that let somebody in.
+    tokens: Vec<CameBack>,
+    /// Credentials that came back and were ended.
+    ended: Vec<Ended>,
+    /// Lines of the newer audit log that cannot be read.
+    #[serde(skip_serializing_if = "is_zero")]
+    unreadable_audit_lines: u64,
+}
+
+#[derive(Serialize)]
+struct CameBack {
+    id: String,
+    name: String,
+    scopes: Vec<&'static str>,
+    expires_at: Option<Timestamp>,
+    last_used: Option<NaiveDate>,
+    sessions: Vec<Session>,
+}
+
+/// A browser that is signed in.
+#[derive(Serialize)]
+struct Session {
+    id: String,
+    device: String,
+    seen_at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct Ended {
+    credential: &'static str,
+    id: String,
+    name: String,
+    /// The kind of the action in the audit log, or `revoke_tokens`.
+    because: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Timestamp>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Puts a backup back and brings it up to date.
+pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
+    logging::to_stderr(logging::LogForm::Text)?;
+    let RestoreOptions {
+        dir,
+        state_dir,
+        revoke_tokens,
+        newer_audit,
+        allow_network_state,
+        output,
+    } = options;
+    // Before anything is made.
+    let audit = match newer_audit {
+        Some(newer) => later_audit(&newer, &dir)?,
+        None => LaterAudit::default(),
+    };
+    let root = state_dir.clone();
+    let copied = interruptible(move |is_stopped| state::restore(&dir, &root, is_stopped))?;
+    let runtime = tokio::runtime::Runtime::new().map_err(Error::Runtime)?;
+    let (state, closing) = runtime.block_on(State::open(Options {
+        root: state_dir.clone(),
+        allow_network: allow_network_state,
+        clock: Arc::new(SystemClock::new()),
+        entropy: Box::new(SystemEntropy),
+        cycle_pause: CYCLE_PAUSE,
+    }))?;
+    let sequence = state.found().0;
+    let ended = state.read(|world| endings(world, &audit.later, revoke_tokens));
+    let request = SystemEntropy.uuid_v4();
+    let secret = PlainToken::random(TokenKind::Personal, &mut SystemEntropy);
+    let ending = state.end_credentials(&ended, request, &secret);
+    runtime.block_on(ending).map_err(Error::EndCredentials)?;
+    let now = state.now();
+    let tokens = state.read(|world| {
+        let valid = sorted(world)
+            .into_iter()
+            .filter(|token| token.is_valid(now));
+        valid.map(|token| CameBack::of(token, now)).collect()
+    });
+    let is_admin_new = state.read(|world| {
+        let mut tokens = world.tokens();
+        tokens.any(|token| token.hash == secret.hash())
+    });
+    drop(state);
+    closing.join().map_err(Error::Close)?;
+    let report = Report {
+        files: copied.files,
+        bytes: copied.bytes,
+        sequence,
+        tokens,
+        ended: ended.into_iter().map(Ended::of).collect(),
+        unreadable_audit_lines: audit.unreadable,
+    };
+    match output {
+        OutputForm::Json => print_json(&report),
+        OutputForm::Text => print(text(&report, &state_dir, is_admin_new).trim_end()),
+    }
+}
+
+fn later_audit(newer: &Path, backup: &Path) -> Result<LaterAudit, Error> {
+    let audit = LaterAudit::read(newer, backup).map_err(Error::LaterAudit)?;
+    if audit.is_cut {
+        tracing::warn!(
+            "the journal of the newer state is damaged: what was revoked last may be missing in its audit log"
+        );
+    }
+    if audit.unreadable > 0 {
+        let lines = audit.unreadable;
+        tracing::warn!(
+            lines,
+            "lines of the newer audit log cannot be read: each may have revoked something"
+        );
+    }
+    Ok(audit)
+}
+
+fn text(report: &Report, state_dir: &Path, is_admin_new: bool) -> String {
+    let Report {
+        files,
+        bytes,
+        sequence,
+        tokens,
+        ended,
+        unreadable_audit_lines: _,
+    } = report;
+    let place = state_dir.display();
+    let mut text = format!(
+        "{files} files with {bytes} bytes are restored to {place}, with every change up to {sequence}. Runners have to \
+         register again. The key that seals secrets was not in the backup: give the daemon the file it had.\n"
+    );
+    if tokens.is_empty() {
+        text.push_str("\nNo token came back: the next start of the daemon makes a first one.\n");
+    } else {
+        text.push_str("\nThese tokens let in, as when the backup was made, and the browsers that are signed in with them:\n");
+        let mut table = Table::new(&["TOKEN", "ID", "SCOPES", "EXPIRES", "LAST USED", "BROWSERS"]);
+        for token in tokens {
+            let expires = token.expires_at.map_or_else(|| "never".to_owned(), shown);
+            let used = token
+                .last_used
+                .map_or_else(|| "never".to_owned(), |day| day.to_string());
+            table.row([
+                token.name.clone(),
+                token.id.clone(),
+                token.scopes.join(" "),
+                expires,
+                used,
+                token.sessions.len().to_string(),
+            ]);
+        }
+        text.push_str(&table.text());
+    }
+    if !ended.is_empty() {
+        text.push_str("\nThese came back and were ended:\n");
+        let mut table = Table::new(&["WHAT", "NAME", "ID", "BECAUSE", "AT"]);
+        for one in ended {
+            table.row([
+                one.credential.to_owned(),
+                one.name.clone(),
+                one.id.clone(),
+                one.because.to_owned(),
+                one.at.map_or_else(String::new, shown),
+            ]);
+        }
+        text.push_str(&table.text());
+    }
+    if is_admin_new {
+        let _infallible = writeln!(
+            text,
+            "\nNo admin token was left. A new one is in {place}/initial-admin-token."
+        );
+    }
+    text
+}
+
+fn shown(at: Timestamp) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+impl CameBack {
+    fn of(token: &Token, now: Timestamp) -> Self {
+        let sessions = token.valid_sessions(now).map(|session| Session {
+            id: session.id.uuid().to_string(),
+            device: session.device.clone(),
+            seen_at: session.seen_at,
+        });
+        Self {
+            id: token.id.uuid().to_string(),
+            name: token.name.clone(),
+            scopes: token.scopes.iter().map(Scope::name).collect(),
+            expires_at: token.expires_at,
+            last_used: token.last_used,
+            sessions: sessions.collect(),
+        }
+    }
+}
+
+impl Ended {
+    fn of(ending: Ending) -> Self {
+        let (credential, id) = match ending.credential {
+            Credential::Token(token) => ("token", token.uuid()),
+            Credential::Session(_, session) => ("session", session.uuid()),
+            Credential::Link(link) => ("link", link.uuid()),
+        };
+        Self {
+            credential,
+            id: id.to_string(),
+            name: ending.name,
+            because: ending
+                .because
+                .map_or("revoke_tokens", |(kind, _)| kind.name()),
+            at: ending.because.map(|(_, at)| at),
+        }
+    }
+}

@@ -116,7 +116,11 @@ fn main() {
 fn while_spinning<T>(work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| while !is_over.load(Ordering::Relaxed) {});
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
         let done = work();
         is_over.store(true, Ordering::Relaxed);
         done

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::retention::{Position, Retention};
-use model::{EndState, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, Trigger, World};
+use model::{
+    EndState, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, Trigger, World,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use store::Key;

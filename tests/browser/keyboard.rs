@@ -35,8 +35,13 @@ fn the_keyboard_alone_is_enough() {
     browser.keys(&format!("?{ESCAPE}/"));
     browser.appears("#finder[open]");
     browser.keys(&ESCAPE.to_string());
+    browser.until(
+        "the finder to close",
+        "return !document.getElementById('finder').open",
+        vec![],
+    );
     browser.keys("j");
-    assert_eq!(browser.count(&format!("#job-{} a:focus", jobs[1])), 1);
+    browser.appears(&format!("#job-{} a:focus", jobs[1]));
     // A new row waits while one is read, and is told: on the page, and by the one region for screen readers.
     let place = "return document.activeElement.getBoundingClientRect().top";
     let before = browser.run(place, vec![]);
@@ -45,7 +50,7 @@ fn the_keyboard_alone_is_enough() {
     assert_eq!(browser.text("#announcements"), "1 new");
     assert_eq!(browser.run(place, vec![]), before);
     browser.keys("j");
-    assert_eq!(browser.count(&format!("#job-{} a:focus", jobs[0])), 1);
+    browser.appears(&format!("#job-{} a:focus", jobs[0]));
     // A row that goes takes no focus with it, also where a move would.
     browser.open(&world, "/jobs?state=scheduled");
     browser.run("delete Element.prototype.moveBefore", vec![]);

@@ -63,7 +63,10 @@ const SCAN: Shape = Shape::Object(
             "news",
             Shape::Optional(&Shape::Object(
                 "what is new in a scan",
-                &[("processed", Shape::Optional(&PROCESSED))],
+                &[
+                    ("processed", Shape::Optional(&PROCESSED)),
+                    ("declared", Shape::List(&Shape::Text)),
+                ],
             )),
         ),
     ],

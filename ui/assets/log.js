@@ -133,8 +133,6 @@ class Log {
     const line = part('div', 'line');
     line.dataset.n = n + 1;
     if (record && record.stream !== 'stdout') line.classList.add(record.stream);
-    // The program has written over it, as a progress bar does.
-    if (record?.text.endsWith('\r')) line.classList.add('overwritten');
     if (this.marked && n >= this.marked[0] && n <= this.marked[1]) line.classList.add('marked');
     const link = make('a', { textContent: n + 1, href: `#L${n + 1}`, ariaLabel: `Line ${n + 1}` });
     const time = part('time', '');
@@ -142,6 +140,8 @@ class Log {
     if (record) {
       time.dateTime = time.title = record.at;
       time.textContent = clock(new Date(record.at));
+      // Faint: the program has written over it.
+      if (/\r+$/.test(record.text)) line.classList.add('a2');
       text.append(render(record.text, this.query));
     }
     line.append(link, time, text);

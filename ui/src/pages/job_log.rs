@@ -187,7 +187,7 @@ fn line(job: &Job, record: &LogRecord) -> Markup {
     let stream = record.record.stream;
     let is_overwritten = record.record.text.ends_with(OVERWRITTEN);
     html! {
-        div.line.stderr[stream == Stream::Stderr].runner[stream == Stream::Runner].overwritten[is_overwritten] {
+        div.line.stderr[stream == Stream::Stderr].runner[stream == Stream::Runner].a2[is_overwritten] {
             a href={ (links::job(job.id)) "#L" (number) } aria-label={ "Line " (number) } { (number) }
             time datetime=(record.record.at.to_rfc3339()) title=(record.record.at) data-time="clock" { (record.record.at.format("%H:%M:%S")) }
             span.t {

@@ -1,6 +1,7 @@
 //! The accept loop. It is our own, because it bounds connections, heads and the drain.
 
 use std::collections::HashMap;
+use std::mem;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -53,11 +54,11 @@ pub fn serve(
     front: Front,
     stop: Stop<'_>,
 ) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    let most = front.connections.unwrap_or(CONNECTIONS);
+    let connections = most.min(CONNECTIONS);
     let bounds = Bounds {
-        connections: front
-            .connections
-            .map_or(CONNECTIONS, |most| most.min(CONNECTIONS)),
-        of_one_address: ADDRESS_CONNECTIONS,
+        connections,
+        of_one_address: ADDRESS_CONNECTIONS.min(connections / 2),
         unbounded: front.trusted_proxies.clone(),
         head: HEAD,
         drain: DRAIN,
@@ -96,6 +97,7 @@ async fn accept<F>(
     let addresses = Addresses::default();
     let graceful = GracefulShutdown::new();
     let service = warp::service(routes);
+    let mut is_full = false;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -110,12 +112,16 @@ async fn accept<F>(
             }
         };
         let Ok(permit) = permits.clone().try_acquire_owned() else {
-            tracing::warn!(
-                connections = bounds.connections,
-                "a connection is refused because there are too many"
-            );
+            // Once until there is room again: the next ones come by the thousand.
+            if !mem::replace(&mut is_full, true) {
+                tracing::warn!(
+                    connections = bounds.connections,
+                    "connections are refused because there are too many"
+                );
+            }
             continue;
         };
+        is_full = false;
         let Some(place) = addresses.enter(address, &bounds) else {
             tracing::warn!(
                 %address,

@@ -42,6 +42,7 @@ impl Handle {
     ) -> Result<NewSession, SubmitError> {
         let new = self.state().submit(register).await?;
         if let Some(replaced) = new.replaced {
+            self.board().forget(replaced);
             self.lose(replaced, |_, _| true).await?;
         }
         Ok(new.session)

@@ -129,7 +129,7 @@ impl Failure {
                 ConfigurationError::Content { .. } | ConfigurationError::Format { .. },
             )
             | Self::Session(SessionError::Unknown { .. }) => {
-                Some(format!("register it again with `{CONFIGURE} --replace`"))
+                Some(format!("register it again with `{CONFIGURE} --name NAME --replace`"))
             }
             Self::Session(SessionError::Instance(InstanceError::Running { .. })) => Some(
                 "each process needs a runner of its own: register another one with `everscan-runner configure --name \

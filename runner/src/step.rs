@@ -227,7 +227,11 @@ fn find_shell<'a>(
         .split_first()
         .ok_or_else(|| "the step's shell is empty".to_owned())?;
     let found = find(program).ok_or_else(|| {
-        format!("shell {program:?} is not installed or not in the PATH of this step")
+        if program.contains('/') {
+            format!("shell {program:?} is not there, or is no executable file")
+        } else {
+            format!("shell {program:?} is not installed or not in the PATH of this step")
+        }
     })?;
     Ok((found, arguments.iter().map(String::as_str).collect()))
 }

@@ -277,6 +277,21 @@ async fn a_removed_runner_is_nobody_at_once() {
 }
 
 #[tokio::test]
+async fn a_replaced_runner_without_a_job_hears_of_it_at_once() {
+    let service = Service::start().await;
+    let runner = service.register("one", &[], 1).await;
+    let poll = waiting(&service, &runner, &[]).await;
+    let successor = json!({
+        "token": service.registration().await, "name": "one", "replace": true, "capacity": 1, "version": "0.1.0",
+    });
+    let register = Call::post("/v0/runners/register").json(&successor);
+    register.send(service.address).await.expect(201);
+    assert_eq!(answered(poll).await, json!([]));
+    let again = runner.poll(1, &[]).send(service.address).await;
+    again.problem(401, "unauthorized");
+}
+
+#[tokio::test]
 async fn a_session_is_renewed_once_a_day_and_the_old_one_overlaps() {
     let service = Service::start().await;
     let mut runner = service.register("one", &[], 1).await;

@@ -261,7 +261,13 @@ impl Collection<'_> {
         depth: usize,
         pending: &mut Vec<Pending>,
     ) -> Result<(), ArtifactError> {
-        let (path, metadata) = self.resolve(&name, path)?;
+        let (resolved, metadata) = self.resolve(&name, path)?;
+        // The path has no link but for its last part, since its folder was resolved.
+        if path != resolved && path.starts_with(&resolved) {
+            let oddity = Oddity::LinkToOwnFolder;
+            return Err(ArtifactError::Odd { name, oddity });
+        }
+        let path = resolved;
         if depth > limits::ARTIFACT_DEPTH {
             return Err(ArtifactError::TooDeep {
                 name,

@@ -17,6 +17,8 @@ use crate::limits;
 pub(crate) enum Oddity {
     /// A link to nothing, or in a circle.
     LinkToNothing,
+    /// A link to a folder that it lies in.
+    LinkToOwnFolder,
     /// A socket, pipe or device.
     Special,
     /// A name that a zip cannot have.
@@ -33,6 +35,7 @@ impl fmt::Display for Oddity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LinkToNothing => f.write_str("is a link to nothing"),
+            Self::LinkToOwnFolder => f.write_str("is a link to a folder that it lies in"),
             Self::Special => f.write_str("is neither a file nor a folder"),
             Self::NotUtf8 => f.write_str("is not a UTF-8 name"),
             Self::Unreadable(error) => write!(f, "cannot be read: {}", error_chain(error)),
@@ -40,7 +43,7 @@ impl fmt::Display for Oddity {
             Self::Grew(length) => {
                 write!(
                     f,
-                    "grew while it was packed, after its first {length} bytes"
+                    "grew while it was packed; its first {length} bytes are there"
                 )
             }
         }

@@ -181,7 +181,11 @@ fn links_are_followed_inside_and_refused_outside() {
     assert!(refusal(folder.path(), "way/secret").contains("link out of"));
     fs::remove_file(at("way")).unwrap();
 
-    symlink("..", at("links/circle")).unwrap();
+    // Two links that lead to each other's folders.
+    for [link, target] in [["links/a/b", "../b"], ["links/b/a", "../a"]] {
+        fs::create_dir_all(at(link).parent().unwrap()).unwrap();
+        symlink(target, at(link)).unwrap();
+    }
     assert!(refusal(folder.path(), "links").contains("folders deep"));
 }
 
@@ -222,6 +226,19 @@ fn odd_files_are_left_out_and_the_rest_is_packed() {
         );
         assert_eq!(packed.left_out.more, 0);
     }
+}
+
+#[test]
+fn a_link_to_a_folder_that_it_lies_in_is_left_out() {
+    let folder = tree(&[("d/sub/b", "b")]);
+    symlink("..", folder.path().join("d/sub/up")).unwrap();
+    symlink(".", folder.path().join("d/here")).unwrap();
+    let (_, packed) = pack_while(folder.path(), &["d"], false, || {}).unwrap();
+    let links = ["d/here", "d/sub/up"];
+    assert_eq!(
+        told(&packed),
+        links.map(|link| format!("{link} is a link to a folder that it lies in"))
+    );
 }
 
 #[test]
@@ -283,7 +300,7 @@ fn what_changes_while_it_is_packed_is_cut_or_left_out() {
         told(&packed),
         [
             "d/gone cannot be read: No such file or directory (os error 2)",
-            "d/grows grew while it was packed, after its first 5 bytes",
+            "d/grows grew while it was packed; its first 5 bytes are there",
             "d/link cannot be read: Too many levels of symbolic links (os error 40)",
             "d/pipe is neither a file nor a folder",
             "d/shrinks became shorter while it was packed",
@@ -299,7 +316,7 @@ fn a_declared_file_that_changes_while_it_is_packed_fails_the_artifact() {
     for (content, message) in [
         (
             "1234567",
-            "\"d/a\" grew while it was packed, after its first 5 bytes",
+            "\"d/a\" grew while it was packed; its first 5 bytes are there",
         ),
         ("1", "\"d/a\" became shorter while it was packed"),
     ] {

@@ -37,7 +37,7 @@ impl Conflict {
             tracing::error!(
                 name,
                 "another process works under the name of this runner; this process waits until the other one has ended, \
-                 or was not heard for two minutes. If the runner's folder was copied, register another runner here \
+                 or was not heard for two minutes. It may be the last process of this runner, which could not sign off. If the runner's folder was copied, register another runner here \
                  with `everscan-runner configure --name NAME`"
             );
         } else {

@@ -130,6 +130,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         jobs_of_workers: BTreeMap::new(),
         resting: JoinSet::new(),
         rests: Backoff::new(setup.options.first_rest, limits::LONGEST_REST),
+        rested: None,
         saving: JoinSet::new(),
         polls: Polls::new(clock::since_boot()),
         outdated: true,
@@ -162,6 +163,8 @@ struct Session {
     /// Has a task while this machine cannot set up jobs; it ends when a try has succeeded.
     resting: JoinSet<()>,
     rests: Backoff,
+    /// When the newest rest began.
+    rested: Option<Instant>,
     /// A renewed token on its way to the disk.
     saving: JoinSet<Result<Configuration, ConfigurationError>>,
     polls: Polls,
@@ -404,7 +407,9 @@ impl Session {
         let id = match ended {
             Ok((id, worked)) => {
                 match worked {
-                    Worked::Done => self.rests.succeeded(),
+                    // One more job may have fitted where others do not.
+                    Worked::Done if self.has_worked_for_long() => self.rests.succeeded(),
+                    Worked::Done => {}
                     Worked::Lapsed => {}
                     Worked::CannotSetUp(error) => self.rest(&error),
                 }
@@ -421,11 +426,18 @@ impl Session {
         }
     }
 
+    /// Whether jobs could be set up for as long as the longest rest.
+    fn has_worked_for_long(&self) -> bool {
+        self.rested
+            .is_none_or(|rested| rested.elapsed() > limits::LONGEST_REST)
+    }
+
     /// Asks for no jobs until one could be set up. Offers that wait lapse, and other runners get those jobs.
     fn rest(&mut self, error: &io::Error) {
         if !self.resting.is_empty() {
             return;
         }
+        self.rested = Some(Instant::now());
         let mut pause = self.rests.failed();
         tracing::error!(
             %error,

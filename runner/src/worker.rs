@@ -248,6 +248,10 @@ impl Worker<'_> {
         self.log.close();
         // Aborting the helpers loses nothing: the completion has all that a report could have.
         helpers.abort_all();
+        if matches!(failure, Some(JobFailure::TimedOut)) {
+            // A retry may begin once the end is reported.
+            self.end_escaped().await;
+        }
         let patience = self.patience();
         let (reported, ()) = tokio::join!(
             timeout_at(patience, self.report_end(shipping, failure)),

@@ -92,10 +92,11 @@ impl Place {
                 bytes: Bytes::new(),
             });
             let there = at + bytes.len() as u64;
-            let is_cut = is_last && there < tail.bytes;
+            // A start has moved the end behind a page that was cut before.
+            let was_cut = end.is_none() && reader.warned().is_cut(&key);
+            let is_cut = was_cut || is_last && there < tail.bytes;
             if is_cut {
-                let problem = format!("it has lost its end, and had {} bytes", tail.bytes);
-                reader.warned().warn(&key, there, problem);
+                reader.warned().warn(&key, there, "it has lost its end");
                 // What is left of a line counts with what is gone.
                 let whole = bytes.iter().rposition(|byte| *byte == b'\n');
                 bytes.truncate(whole.map_or(0, |end| end + 1));

@@ -30,7 +30,13 @@ pub(crate) async fn with_ends(
     let keys = pages.iter().map(|(key, _)| key.clone()).collect();
     let lengths = reader.lengths(keys).await?;
     let ends = pages.into_iter().zip(lengths);
-    let mut ends = ends.map(|((key, tail), length)| end_of(&key, tail, length));
+    let mut ends = ends.map(|((key, tail), length)| {
+        let end = end_of(&key, tail, length);
+        if end != tail {
+            reader.warned().note_cut(&key);
+        }
+        end
+    });
     let with_end = |head: Arc<ScanHead>| {
         let (Some(history), Some(ledger)) = (ends.next(), ends.next()) else {
             return head;

@@ -17,11 +17,26 @@ pub struct DamagedLines {
     pub lines: u64,
 }
 
-/// The files that were logged. Clones share them.
+/// The files that were logged, and those that had lost their end at the start. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Warned(Arc<Mutex<HashSet<Key>>>);
+pub(crate) struct Warned {
+    logged: Arc<Mutex<HashSet<Key>>>,
+    cut: Arc<Mutex<HashSet<Key>>>,
+}
 
 impl Warned {
+    /// Remembers that a file has lost its end.
+    pub(crate) fn note_cut(&self, key: &Key) {
+        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        cut.insert(key.clone());
+    }
+
+    /// Whether the file had lost its end at the start.
+    pub(crate) fn is_cut(&self, key: &Key) -> bool {
+        let cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        cut.contains(key)
+    }
+
     /// Logs a damaged line at byte `at`, unless its file was logged before.
     pub(crate) fn warn(&self, key: &Key, at: u64, problem: impl fmt::Display) {
         if self.is_news(key) {
@@ -30,7 +45,7 @@ impl Warned {
     }
 
     fn is_news(&self, key: &Key) -> bool {
-        let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.len() >= WARNED_FILES {
             logged.clear();
         }
@@ -50,7 +65,7 @@ mod tests {
         for n in 1..2 * WARNED_FILES {
             assert!(warned.is_news(&key(n)), "{n}");
         }
-        let logged = warned.0.lock().unwrap();
+        let logged = warned.logged.lock().unwrap();
         assert!(logged.len() <= WARNED_FILES);
     }
 }

@@ -1,12 +1,12 @@
 //! Writes the zip and computes the content digest in one pass. Equal names, modes and contents give equal bytes: entries
 //! are sorted, times are fixed, and nothing depends on the machine.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 use workflow::hex;
 use zip::write::SimpleFileOptions;
@@ -181,16 +181,18 @@ impl<G: FnMut(u64, u64) -> bool> Packer<G> {
     }
 }
 
-/// Opens a file to be packed. A process may have put anything in its place, so a link is not followed, and opening a pipe
-/// does not wait.
+/// Opens a file to be packed. Its path was resolved, but a process may have put anything in its place since, and in that
+/// of its folders. So no link is followed, and opening a pipe does not wait.
 fn open(name: &str, path: &Path) -> Result<File, ArtifactError> {
     let failed = |source| unreadable(name, path, source);
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)
-        .map_err(failed)?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let links = ResolveFlags::NO_SYMLINKS;
+    let opened = match openat2(CWD, path, flags, Mode::empty(), links) {
+        // A kernel before 5.6 looks at the last part only.
+        Err(Errno::NOSYS) => openat(CWD, path, flags, Mode::empty()),
+        opened => opened,
+    };
+    let file = File::from(opened.map_err(|errno| failed(errno.into()))?);
     if file.metadata().map_err(failed)?.is_file() {
         Ok(file)
     } else {

@@ -268,6 +268,24 @@ fn an_odd_file_fails_a_strict_artifact_and_one_that_names_it() {
 }
 
 #[test]
+fn a_folder_that_becomes_a_link_while_it_is_packed_leads_nowhere() {
+    let folder = tree(&[("d/a", "a"), ("d/sub/b", "b")]);
+    let outside = tree(&[("b", "secret")]);
+    let sub = folder.path().join("d/sub");
+    let is_changed = Cell::new(false);
+    let change = || {
+        if !is_changed.replace(true) {
+            fs::rename(&sub, folder.path().join("away")).unwrap();
+            symlink(outside.path(), &sub).unwrap();
+        }
+    };
+    let (bytes, packed) = pack_while(folder.path(), &["d"], false, change).unwrap();
+    assert_eq!(names(&bytes), ["d/", "d/a", "d/sub/"]);
+    let link = "d/sub/b cannot be read: Too many levels of symbolic links (os error 40)";
+    assert_eq!(told(&packed), [link]);
+}
+
+#[test]
 fn what_changes_while_it_is_packed_is_cut_or_left_out() {
     let files = [("d/a", "first"), ("d/grows", "12345")];
     let folder = tree(&files);

@@ -1,5 +1,6 @@
 //! A scan's timeout: the steps end, others clean up, and what is wanted after a failure is uploaded.
 
+use std::path::Path;
 use std::time::Duration;
 
 use runner::Options;
@@ -55,6 +56,21 @@ async fn the_steps_end_others_clean_up_and_the_artifacts_of_a_failure_are_upload
     assert_eq!(harness.lines(&job, Stream::Runner), [PASSED]);
     harness.idle().await;
     assert!(harness.leftovers().is_empty());
+}
+
+#[tokio::test]
+async fn what_left_its_step_ends_before_a_retry_may_begin() {
+    let harness = Harness::start().await;
+    let script = "setsid sh -c 'trap : TERM; while :; do sleep 0.01; done' > /dev/null 2>&1 & echo $!; sleep 100";
+    let job = Assignment {
+        artifacts: Vec::new(),
+        ..hanging(&[script])
+    };
+    has_timed_out(&harness.run(&job).await);
+    let lines = harness.lines(&job, Stream::Stdout);
+    // Of a process that has ended and that nobody has waited for, it is empty.
+    let command = Path::new("/proc").join(&lines[0]).join("cmdline");
+    assert!(std::fs::read(command).unwrap_or_default().is_empty());
 }
 
 #[tokio::test]

@@ -94,6 +94,9 @@ pub const LONGEST_REST: Duration = Duration::from_secs(60);
 /// Open files that one job may need at once: pipes of a step, its script and outputs, the spool, connections, an artifact.
 pub const JOB_FILES: usize = 24;
 
+/// How long what a try has shown holds for further jobs.
+pub const TRIED_FOR: Duration = Duration::from_secs(1);
+
 /// Bytes of the file that shows that a job could write.
 pub const TRIED_BYTES: usize = 4096;
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use client::{Backoff, Client, Error as ClientError, PollAnswer, Secret};
@@ -118,6 +118,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         urgency: shutdown.clone(),
         options: setup.options,
         contact,
+        tried: Mutex::default(),
     };
     let session = Session {
         client,

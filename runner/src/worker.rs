@@ -71,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     /// Records every answer of the daemon.
     pub(crate) contact: Contact,
+    /// When this machine last had what a job needs.
+    pub(crate) tried: Mutex<Option<Instant>>,
 }
 
 /// What became of an offer.
@@ -145,12 +147,18 @@ pub(crate) async fn work(
 }
 
 impl Shared {
-    /// Makes the folder of a job, if there is what a job needs.
+    /// Makes the folder of a job, if there is what a job needs. One look serves the jobs of a moment.
     fn set_up(&self, job: Uuid) -> io::Result<PathBuf> {
         let folder = self.workdir.make_job_folder(job)?;
+        let now = Instant::now();
+        let mut last = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| now - last < limits::TRIED_FOR) {
+            return Ok(folder);
+        }
         // The spool is in the runner's folder, which may be on another disk.
         let tried = workdir::try_file(&self.workdir.pack_path(job))
             .and_then(|()| workdir::try_file(&self.folder.join(TRIED)));
+        *last = tried.is_ok().then_some(now);
         if tried.is_err() {
             workdir::remove(&folder);
         }
@@ -162,6 +170,7 @@ impl Shared {
     /// # Errors
     /// Why not.
     pub(crate) fn try_set_up(&self) -> io::Result<()> {
+        *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.set_up(Uuid::nil())
             .map(|folder| workdir::remove(&folder))
     }

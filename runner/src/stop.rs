@@ -133,6 +133,20 @@ impl StopSignal {
         });
     }
 
+    /// Forgets a cancel, which was one of an offer: the job was claimed after it. If it is over all the same, the daemon
+    /// says so at the next request.
+    pub(crate) fn claimed(&self) {
+        self.0.send_if_modified(|current| {
+            let is_cancelled = current
+                .as_ref()
+                .is_some_and(|it| it.reason == Stop::Cancelled && it.allows_clean_up);
+            if is_cancelled {
+                *current = None;
+            }
+            is_cancelled
+        });
+    }
+
     fn reduce(&self, further: Stopping) {
         self.0.send_if_modified(|current| match current {
             None => {
@@ -253,6 +267,18 @@ mod tests {
         other.request(Stop::Cancelled);
         other.request(Stop::RunnerStopped);
         assert_eq!(stop.requested().await, Stop::Cancelled);
+        assert_eq!(stop.reason(), Some(Stop::Cancelled));
+    }
+
+    #[test]
+    fn a_claimed_job_forgets_a_cancel_of_its_offer_and_nothing_else() {
+        let stop = StopSignal::new();
+        stop.request(Stop::Cancelled);
+        stop.claimed();
+        assert_eq!(stop.reason(), None);
+        stop.request(Stop::Cancelled);
+        stop.request(Stop::RunnerStopped);
+        stop.claimed();
         assert_eq!(stop.reason(), Some(Stop::Cancelled));
     }
 

@@ -197,7 +197,10 @@ async fn claim(link: &Link) -> Option<Assignment> {
     loop {
         // No stop interrupts the request: a job that it claims must be completed.
         let failure = match link.judge(link.client.resolve(link.job).await) {
-            Ok(assignment) => return Some(assignment),
+            Ok(assignment) => {
+                link.stop.claimed();
+                return Some(assignment);
+            }
             Err(failure) => failure,
         };
         if failure.verdict != Verdict::Again {

@@ -1,0 +1,236 @@
+//! What a job keeps: its artifacts are packed and uploaded after its steps.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::PoisonError;
+
+use client::ArtifactUpload;
+use model::error_chain;
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
+use wire::{ArtifactPhase, JobFailure, LeftOut, LeftOutFile, ScanArtifact};
+
+use super::{Worker, failure_of};
+use crate::artifact::{ArtifactError, Packed, Progress, pack};
+use crate::evaluation::Evaluation;
+use crate::limits;
+use crate::link::Verdict;
+use crate::stop::{Stop, Uploads};
+use crate::workdir;
+
+impl Worker<'_> {
+    /// Uploads the artifacts that are wanted after such steps. If a step has failed the job (not `ok`), an artifact that
+    /// cannot be stored is a line in the log.
+    pub(super) async fn store_artifacts(
+        &self,
+        ok: bool,
+        folder: &Path,
+        evaluation: &Evaluation,
+    ) -> Result<(), JobFailure> {
+        let mut stored = BTreeSet::new();
+        let artifacts = self.assignment.artifacts.iter();
+        let wanted: Vec<_> = artifacts
+            .filter(|artifact| artifact.upload_on.includes(ok))
+            .collect();
+        if !wanted.is_empty() {
+            self.end_escaped().await;
+        }
+        for artifact in wanted {
+            let storing = self.store_artifact(artifact, ok, Uploads::InTime, folder, evaluation);
+            let Err(message) = storing.await else {
+                stored.insert(artifact.name.as_str());
+                continue;
+            };
+            // All steps are done, so none of them shows the stop: it has to be the job's failure.
+            if let Some(failure) = self.link.stop.reason().as_ref().and_then(failure_of) {
+                if failure != JobFailure::TimedOut {
+                    return Err(failure);
+                }
+                self.say(Stop::DeadlinePassed.explanation());
+                self.store_late_artifacts(&stored, folder, evaluation).await;
+                // What a step did before says more.
+                return if ok { Err(failure) } else { Ok(()) };
+            }
+            let message = format!("artifact {}: {message}", artifact.name);
+            self.say(&message);
+            if ok {
+                return Err(JobFailure::ArtifactFailed(message));
+            }
+            if self.link.stop.reason().is_some() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Uploads the artifacts of a job that has timed out: those that are wanted after a failure and not stored yet. One that
+    /// cannot be stored in time is a line in the log.
+    pub(super) async fn store_late_artifacts(
+        &self,
+        stored: &BTreeSet<&str>,
+        folder: &Path,
+        evaluation: &Evaluation,
+    ) {
+        let until = Instant::now() + self.shared.options.timeout_uploads;
+        let uploads = Uploads::Late {
+            until: self.deadlines.scan.map_or(until, |deadline| {
+                until.min(deadline + limits::TIMEOUT_REPORT)
+            }),
+        };
+        let artifacts = self.assignment.artifacts.iter();
+        let is_wanted = |artifact: &&ScanArtifact| {
+            artifact.upload_on.includes(false) && !stored.contains(artifact.name.as_str())
+        };
+        let wanted: Vec<_> = artifacts.filter(is_wanted).collect();
+        if !wanted.is_empty() {
+            self.end_escaped().await;
+        }
+        for artifact in wanted {
+            let storing = self.store_artifact(artifact, false, uploads, folder, evaluation);
+            if let Err(message) = storing.await {
+                self.say(&format!("artifact {}: {message}", artifact.name));
+            }
+        }
+        self.link.stop.cleaned_up();
+    }
+
+    /// Uploads an artifact, unless that has to end, or it is not wanted after such steps.
+    async fn store_artifact(
+        &self,
+        artifact: &ScanArtifact,
+        ok: bool,
+        uploads: Uploads,
+        folder: &Path,
+        evaluation: &Evaluation,
+    ) -> Result<(), String> {
+        if let (true, Some(reason)) = (self.link.stop.ends(uploads), self.link.stop.reason()) {
+            return Err(reason.explanation().to_owned());
+        }
+        let stored = tokio::select! {
+            biased;
+            stored = self.try_artifact(artifact, ok, uploads, folder, evaluation) => stored,
+            reason = self.link.stop.ended(uploads) => Err(reason.explanation().to_owned()),
+        };
+        self.timeline.end_progress();
+        stored
+    }
+
+    async fn try_artifact(
+        &self,
+        artifact: &ScanArtifact,
+        ok: bool,
+        uploads: Uploads,
+        folder: &Path,
+        evaluation: &Evaluation,
+    ) -> Result<(), String> {
+        let wanted = evaluation
+            .is_wanted(artifact.condition.as_deref(), ok)
+            .await
+            .map_err(|error| format!("cannot evaluate if: {}", error_chain(&error)))?;
+        if !wanted {
+            return Ok(());
+        }
+        let packed = self.pack(artifact, uploads, folder).await?;
+        if !packed.left_out.files.is_empty() {
+            self.say(&told_left_out(&artifact.name, &packed.left_out));
+        }
+        let mut backoff = limits::backoff();
+        loop {
+            let mut progress = self.progress(artifact, ArtifactPhase::Uploading);
+            let size = packed.size;
+            let moved = self.link.progress.clone();
+            let file = packed
+                .file
+                .try_clone()
+                .map_err(|error| format!("cannot read the zip: {error}"))?;
+            let upload = ArtifactUpload {
+                name: &artifact.name,
+                content_digest: &packed.content_digest,
+                file,
+                size,
+                sent: Box::new(move |bytes| {
+                    moved.heard();
+                    progress.note(bytes, size);
+                }),
+            };
+            let request = self.link.client.upload_artifact(self.link.job, upload);
+            match self.link.judge(request.await) {
+                Ok(()) => {
+                    self.note_left_out(artifact, packed.left_out);
+                    return Ok(());
+                }
+                Err(failure) if failure.verdict == Verdict::Again => {
+                    self.link.pause(&mut backoff, &failure).await;
+                }
+                Err(failure) => return Err(error_chain(&failure.error)),
+            }
+        }
+    }
+
+    /// Keeps what the record of the job is to say.
+    fn note_left_out(&self, artifact: &ScanArtifact, mut left_out: LeftOut) {
+        let Ok(masker) = &self.masker else {
+            return;
+        };
+        if left_out.files.is_empty() {
+            return;
+        }
+        for LeftOutFile { name, reason } in &mut left_out.files {
+            *name = masker.mask(name);
+            *reason = masker.mask(reason);
+        }
+        self.left_out
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(artifact.name.clone(), left_out);
+    }
+
+    fn progress(&self, artifact: &ScanArtifact, phase: ArtifactPhase) -> Progress {
+        let every = self.shared.options.artifact_progress;
+        self.timeline.progress(&artifact.name, phase, every)
+    }
+
+    async fn pack(
+        &self,
+        artifact: &ScanArtifact,
+        uploads: Uploads,
+        folder: &Path,
+    ) -> Result<Packed, String> {
+        let zip = self.shared.workdir.pack_path(self.link.job);
+        let folder = folder.to_owned();
+        let (paths, strict) = (artifact.paths.clone(), artifact.strict);
+        let (stop, moved) = (self.link.stop.clone(), self.link.progress.clone());
+        let mut progress = self.progress(artifact, ArtifactPhase::Packing);
+        let packing = spawn_blocking(move || {
+            let file = workdir::make_private_file(&zip).map_err(ArtifactError::Write)?;
+            // The open file is enough. Without a name it goes when the process ends.
+            std::fs::remove_file(&zip).map_err(ArtifactError::Write)?;
+            pack(&folder, &paths, strict, file, |bytes, of| {
+                moved.heard();
+                progress.note(bytes, of);
+                !stop.ends(uploads)
+            })
+        });
+        match packing.await {
+            Ok(packed) => packed.map_err(|error| error_chain(&error)),
+            Err(error) => Err(format!("packing panicked: {error}")),
+        }
+    }
+}
+
+/// What is not in an artifact, as lines of the log.
+fn told_left_out(artifact: &str, left_out: &LeftOut) -> String {
+    let files = left_out.files.iter();
+    let mut lines: Vec<_> = files
+        .map(|LeftOutFile { name, reason }| {
+            format!("artifact {artifact}: left out: {name:?} {reason}")
+        })
+        .collect();
+    if left_out.more > 0 {
+        lines.push(format!(
+            "artifact {artifact}: left out: {} more",
+            left_out.more
+        ));
+    }
+    lines.join("\n")
+}

@@ -95,7 +95,16 @@ impl Validate {
         } else {
             self.paths.as_slice()
         };
-        let files = if self.paths.is_empty() && !Path::new(DEFAULT_FOLDER).is_dir() {
+        let folder = Path::new(DEFAULT_FOLDER);
+        if self.paths.is_empty() && folder.is_symlink() {
+            return Err(Error::Usage {
+                what: format!(
+                    "`{DEFAULT_FOLDER}` is a symbolic link, which the daemon does not follow"
+                ),
+                hint: "name the folder itself as the source's `path`, and here: everscan validate PATH",
+            });
+        }
+        let files = if self.paths.is_empty() && !folder.is_dir() {
             BTreeMap::new()
         } else {
             workflow_files::find(paths)?

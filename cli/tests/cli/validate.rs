@@ -361,6 +361,19 @@ fn the_problems_of_two_files_stand_apart() {
 }
 
 #[test]
+fn a_link_in_place_of_the_usual_folder_is_refused_as_by_the_daemon() {
+    let folder = repository(&[("a.yaml", GOOD)]);
+    let at = |name: &str| folder.path().join(name);
+    std::fs::rename(at("workflows"), at("kept")).unwrap();
+    std::os::unix::fs::symlink("kept", at("workflows")).unwrap();
+    let output = validate(folder.path(), "");
+    assert_eq!(output.code, 2);
+    let what = "`workflows` is a symbolic link, which the daemon does not follow";
+    assert!(output.stderr.contains(what), "{}", output.stderr);
+    assert_eq!(validate(folder.path(), "kept").code, 0);
+}
+
+#[test]
 fn without_the_usual_folder_it_says_what_it_looked_for() {
     let folder = tempfile::tempdir().unwrap();
     let output = validate(folder.path(), "");

@@ -98,6 +98,7 @@ async fn accept<F>(
     let graceful = GracefulShutdown::new();
     let service = warp::service(routes);
     let mut is_full = false;
+    let mut crowded = None;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -123,11 +124,13 @@ async fn accept<F>(
         };
         is_full = false;
         let Some(place) = addresses.enter(address, &bounds) else {
-            tracing::warn!(
-                %address,
-                connections = bounds.of_one_address,
-                "a connection is refused because there are too many of this address"
-            );
+            if crowded.replace(address) != Some(address) {
+                tracing::warn!(
+                    %address,
+                    connections = bounds.of_one_address,
+                    "connections are refused because there are too many of this address"
+                );
+            }
             continue;
         };
         if let Err(error) = stream.set_nodelay(true) {

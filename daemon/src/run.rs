@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -115,6 +116,7 @@ where
 {
     site.front.connections = Some(open_files::raise_limit()?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers())
         .enable_all()
         .build()
         .map_err(Error::Runtime)?;
@@ -126,6 +128,13 @@ where
     }
     let closed = closing.join().map_err(Error::Close);
     ended.and(closed)
+}
+
+/// Half of the machine's cores: a commit keeps the threads of the committer and of the store busy, too. More workers only wake
+/// each other.
+fn workers() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    (cores / 2).max(1)
 }
 
 async fn compose<M, F>(site: Site, meanwhile: M) -> Result<(Result<(), Error>, Closing), Error>

@@ -35,12 +35,13 @@ impl Ahead {
             .filter_map(|id| world.job(id))
         {
             ahead.jobs += 1;
-            let scan = older.scan_key();
-            if ahead.scans.contains(&scan) {
+            let is_its =
+                |scan: &ScanKey| scan.workflow == older.workflow.id && scan.scan == older.scan;
+            if ahead.scans.iter().any(is_its) {
                 continue;
             }
             if ahead.scans.len() < NAMED_SCANS {
-                ahead.scans.push(scan);
+                ahead.scans.push(older.scan_key());
             } else {
                 ahead.are_all = false;
             }

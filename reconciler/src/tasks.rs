@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use model::decide::Loss;
@@ -175,18 +177,17 @@ impl Handle {
     /// Answers waiting polls whenever the world changes, a poll arrives, an offer expires or a retry is due.
     async fn hand_out(self) {
         let mut changes = self.state().changed();
+        // One timer that is set anew: a new one each time may wake a worker that sleeps until an earlier one.
+        let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
         loop {
             let look_at = self.assign();
-            let lapsed = async {
-                match look_at {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
+            if let Some(at) = look_at {
+                lapsed.as_mut().reset(at);
+            }
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
                 () = self.board_woken() => {}
-                () = lapsed => {}
+                () = &mut lapsed, if look_at.is_some() => {}
             }
         }
     }
@@ -200,6 +201,7 @@ impl Handle {
         // When leases are looked at again. The removal of a runner ends them too.
         let (mut leases_at, mut runners) = (Instant::now(), 0);
         let mut has_failed = false;
+        let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
         loop {
             self.follow_clock().await;
             resting.retain(|_, until| *until > Instant::now());
@@ -243,11 +245,13 @@ impl Handle {
                 leases_at = now + pause;
             }
             let pause = pause.min(leases_at.saturating_duration_since(now));
-            self.presence().checked(Instant::now() + pause);
+            let next = Instant::now() + pause;
+            self.presence().checked(next);
+            lapsed.as_mut().reset(next);
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
                 () = self.clock_jumped().notified() => {}
-                () = tokio::time::sleep(pause) => {}
+                () = &mut lapsed => {}
             }
         }
     }

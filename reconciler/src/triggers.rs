@@ -5,6 +5,7 @@
 //! full disk or another job. It evaluates expressions beside the committer.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,6 +65,7 @@ impl Handle {
         let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
         let mut told = None;
         let mut considering = Considering::default();
+        let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
         loop {
             resting.retain(|_, until| *until > Instant::now());
             let now = self.mind_cursors(&mut told, &mut resting).await;
@@ -96,13 +98,14 @@ impl Handle {
             } else {
                 until(next, now).min(TRIGGER_REST)
             };
+            lapsed.as_mut().reset(Instant::now() + pause);
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
                 in_vain = considering.ended() => {
                     let now = Instant::now();
                     resting.extend(in_vain.into_iter().map(|InVain(scan, rest)| (scan, now + rest)));
                 }
-                () = tokio::time::sleep(pause) => {}
+                () = &mut lapsed => {}
             }
         }
     }

@@ -39,6 +39,9 @@ struct Envelope<'a, B> {
     body: &'a B,
 }
 
+/// Room for most records, so that they are not moved while they grow.
+const RECORD_BYTES: usize = 2 * 1024;
+
 const EMPTY_CHECKSUM: &[u8] = br#""checksum":"""#;
 
 /// What an envelope says besides its body.
@@ -95,7 +98,8 @@ pub(crate) fn seal<R: Record>(record: &R, stamp: Stamp) -> Result<Vec<u8>, serde
         checksum: "",
         body: record,
     };
-    let mut compact = serde_json::to_vec(&envelope)?;
+    let mut compact = Vec::with_capacity(RECORD_BYTES);
+    serde_json::to_writer(&mut compact, &envelope)?;
     let checksum = checksum(&compact);
     // The quotes of an id are escaped, so the first place that looks like this is the envelope's.
     let empty = compact

@@ -217,6 +217,8 @@ impl Logs {
                 logs.with(job, |log| Ok(log.records()))
             })
             .await
+        } else if self.shared.publication.silent().contains(&job) {
+            Ok(0)
         } else {
             Ok(self.stream(job, 0).count().await?)
         }
@@ -366,6 +368,7 @@ impl Logs {
         work: impl FnOnce(&mut JobLog) -> Result<T, LogError>,
     ) -> Result<T, LogError> {
         let slot = lock(&self.shared.open).entry(job).or_default().clone();
+        self.shared.publication.silent().remove(&job);
         let mut slot = lock(&slot);
         let log = match &mut *slot {
             Some(log) => log,

@@ -1,9 +1,10 @@
 //! The published world: everything in it is durable, and others may follow its changes.
 
 use std::cell::Cell;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use model::{Change, JobId, TokenId, World};
+use model::{Change, JobId, JobState, TokenId, World};
 use store::Seq;
 use tokio::sync::watch;
 
@@ -46,6 +47,8 @@ pub(crate) struct Publication {
     tokens: Watchers<TokenId>,
     ended_jobs: EndedJobs,
     page_index: Arc<PageIndex>,
+    /// Running jobs that were claimed since the start and have no log yet.
+    silent: Mutex<HashSet<JobId>>,
 }
 
 impl Publication {
@@ -63,7 +66,13 @@ impl Publication {
             tokens: Watchers::default(),
             ended_jobs,
             page_index,
+            silent: Mutex::default(),
         }
+    }
+
+    /// Running jobs that were claimed since the start and have no log yet. Whoever opens a log takes its job out.
+    pub(crate) fn silent(&self) -> MutexGuard<'_, HashSet<JobId>> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A look must not read again: a commit may wait in between, for which the second reader would wait, and which waits for
@@ -81,6 +90,25 @@ impl Publication {
         {
             let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
             for change in &changes {
+                if let Change::Job(job) = change {
+                    let before = world.job(job.id).map(|job| &job.state);
+                    match (before, &job.state) {
+                        (Some(JobState::Scheduled), JobState::Running { .. }) => {
+                            self.silent().insert(job.id);
+                        }
+                        (_, JobState::Running { .. }) => {}
+                        (
+                            _,
+                            JobState::Scheduled
+                            | JobState::Skipped { .. }
+                            | JobState::Succeeded { .. }
+                            | JobState::Failed { .. }
+                            | JobState::Cancelled { .. },
+                        ) => {
+                            self.silent().remove(&job.id);
+                        }
+                    }
+                }
                 world.apply(change);
             }
         }

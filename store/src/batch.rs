@@ -160,22 +160,23 @@ impl Batch {
         }
     }
 
-    /// Refuses a piece beyond the end of its file, whose present `length` is asked for once.
+    /// Refuses a piece beyond the end of its file. `length` answers the present length of a file; a shorter one will do that
+    /// reaches the piece.
     pub(crate) fn check_appends<E: From<InvalidBatch>>(
         &self,
-        length: impl Fn(&Key) -> Result<u64, E>,
+        length: impl Fn(&Key, u64) -> Result<u64, E>,
     ) -> Result<(), E> {
-        let mut lengths: BTreeMap<&Key, u64> = BTreeMap::new();
+        let mut reached: BTreeMap<&Key, u64> = BTreeMap::new();
         for Append { ledger, at, bytes } in &self.appends {
-            let length = match lengths.get(ledger) {
-                Some(length) => *length,
-                None => length(ledger)?,
+            let length = match reached.get(ledger) {
+                Some(reached) if at <= reached => *reached,
+                Some(_) | None => length(ledger, *at)?,
             };
             if *at > length {
                 let (key, at) = (ledger.clone(), *at);
                 return Err(InvalidBatch::Gap { key, at, length }.into());
             }
-            lengths.insert(ledger, length.max(at + bytes.len() as u64));
+            reached.insert(ledger, length.max(at + bytes.len() as u64));
         }
         Ok(())
     }

@@ -193,7 +193,7 @@ impl Contents {
             }
         }
         let length = |key: &Key| self.files.get(key).map_or(0, |file| file.len() as u64);
-        batch.check_appends(|key| Ok(length(key)))
+        batch.check_appends(|key, _| Ok(length(key)))
     }
 
     fn apply(&mut self, batch: &Batch) -> Seq {

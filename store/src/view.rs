@@ -171,18 +171,31 @@ impl FileReader {
                 }
             }
         }
-        batch.check_appends(|key| Ok(self.length(key)?.unwrap_or_default()))
+        batch.check_appends(|key, at| Ok(self.length(key, at)?))
     }
 
-    fn length(&self, key: &Key) -> Result<Option<u64>, DiskError> {
-        let entry = self.pending.lock().overlay.get(key).cloned();
-        overlay::length(&self.tree, key, entry.as_ref())
+    /// The length of a file, or a part of it that reaches `enough`: then the tree is not asked.
+    fn length(&self, key: &Key, enough: u64) -> Result<u64, DiskError> {
+        let state = self.pending.lock();
+        let entry = state.overlay.get(key);
+        let reached = entry.map_or(Ok(0), |entry| entry.length(|| Ok(0)))?;
+        if reached >= enough {
+            return Ok(reached);
+        }
+        let entry = entry.cloned();
+        drop(state);
+        let length = overlay::length(&self.tree, key, entry.as_ref())?;
+        Ok(length.unwrap_or_default())
     }
 
     /// Whether a folder has the name of `key`, or a file that of one of its folders.
     fn is_in_the_way(&self, key: &Key) -> Result<bool, CommitError> {
         let pending = {
             let state = self.pending.lock();
+            // It was checked when it was written, and so was everything since.
+            if state.overlay.get(key).is_some_and(Entry::exists) {
+                return Ok(false);
+            }
             let files = key.ancestors().any(|folder| {
                 state
                     .overlay
@@ -197,5 +210,47 @@ impl FileReader {
         };
         let kind = self.tree.kind(key)?;
         Ok(pending || matches!(kind, Kind::Folder | Kind::BelowFile))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::disk::{Action, Disk};
+    use crate::tests::world::{World, append, live, temporary_folder, tiny};
+
+    #[tokio::test]
+    async fn a_commit_asks_the_tree_nothing_about_what_waits_for_it() {
+        let folder = temporary_folder();
+        let (jobs, looks) = (folder.path().join("jobs"), Arc::new(Mutex::new(0)));
+        let seen = looks.clone();
+        let disk = Disk::with_hook(move |action, path| match action {
+            // Nothing reaches the tree.
+            Action::CreateFile if path.starts_with(&jobs) => Err(ErrorKind::StorageFull.into()),
+            Action::Inspect | Action::Open if path.parent() == Some(jobs.as_path()) => {
+                *seen.lock().unwrap() += 1;
+                Ok(())
+            }
+            _ => Ok(()),
+        });
+        let mut world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
+        let round = |n| [live("jobs/a.json", n), append("jobs/lines", n * 2, "x\n")];
+        world.commit(round(0)).await.unwrap();
+        *looks.lock().unwrap() = 0;
+        for n in 1..5 {
+            world.commit(round(n)).await.unwrap();
+        }
+        assert_eq!(*looks.lock().unwrap(), 0);
+        let beyond = world.commit([append("jobs/lines", 11, "x\n")]).await;
+        assert!(
+            matches!(
+                &beyond,
+                Err(CommitError::Invalid(InvalidBatch::Gap { length: 10, .. }))
+            ),
+            "{beyond:?}"
+        );
     }
 }

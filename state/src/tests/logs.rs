@@ -124,6 +124,11 @@ async fn a_completion_needs_the_whole_log() {
     opened.state.complete(completion(job, 3)).await.unwrap();
     assert_eq!(read(&opened, job, 0).await.len(), 3);
     let silent = opened.running_job(fleet, "build").await;
+    let never_read = folder.path(&Layout::log(silent));
+    std::fs::create_dir_all(never_read.parent().unwrap()).unwrap();
+    std::fs::write(&never_read, "lines that this daemon has not stored\n").unwrap();
+    assert_eq!(opened.state.logs().records(silent).await.unwrap(), 0);
+    std::fs::remove_file(never_read).unwrap();
     opened.complete(silent).await;
     assert!(
         !folder.path(&Layout::log(silent)).exists(),

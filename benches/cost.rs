@@ -105,7 +105,9 @@ fn main() {
         for program in &programs {
             let row = Bench::new(folder, program).row(jobs);
             let file_system = match &image {
-                Ok(image) if *folder == image.at() => "ext4 with a journal".to_owned(),
+                Ok(image) if *folder == image.at() => {
+                    format!("ext4 with a journal, its file in {}", folders[0].display())
+                }
                 _ => format!("{} ({})", folder.display(), kind(folder)),
             };
             println!("| {} | {file_system} | {row} |", program.display());

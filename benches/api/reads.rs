@@ -55,17 +55,23 @@ pub(crate) fn run() {
         println!("  page of 50 after {SHORT} jobs:  {}", pages(&stage).await);
         stage.finish(LONG - SHORT).await;
         println!("  page of 50 after {LONG} jobs: {}", pages(&stage).await);
-        for (order, newest_first) in [("oldest", false), ("newest", true)] {
-            backlog(&stage, newest_first).await;
-            let what = format!("after a backlog of {BACKLOG} jobs that ended {order} first");
+        let orders = [
+            ("oldest first", 0, 1),
+            ("newest first", BACKLOG - 1, BACKLOG - 1),
+            ("in mixed order", 0, 2_741),
+        ];
+        for (order, start, stride) in orders {
+            backlog(&stage, start, stride).await;
+            let what = format!("after a backlog of {BACKLOG} jobs that ended {order}");
             println!("  page of 50 {what}: {}", pages(&stage).await);
             println!("  why {what}: {}", whys(&stage).await);
         }
     });
 }
 
-/// Makes jobs, and ends them only when all are made.
-async fn backlog(stage: &Stage, newest_first: bool) {
+/// Makes jobs, and ends them only when all are made: first the one at `start`, then the one `stride` further, and so on
+/// around.
+async fn backlog(stage: &Stage, start: usize, stride: usize) {
     let mut connection = stage.target.connect().await;
     let request = Stage::dispatch_request(&stage.target, "own_0");
     let mut jobs = Vec::with_capacity(BACKLOG);
@@ -73,10 +79,8 @@ async fn backlog(stage: &Stage, newest_first: bool) {
         let answer = connection.ask(&request).await;
         jobs.push(answer.json::<wire::DispatchResponse>().job.id);
     }
-    if newest_first {
-        jobs.reverse();
-    }
-    for job in jobs {
+    for number in 0..BACKLOG {
+        let job = jobs[(start + number * stride) % BACKLOG];
         let path = format!("/v0/jobs/{job}/cancel");
         let request = stage.target.request("POST", &path, "", "{}");
         assert_eq!(connection.ask(&request).await.status, 200);

@@ -215,9 +215,16 @@ impl HistoryCursor {
         place: Place,
         fruitless: &mut usize,
     ) -> Result<Summary, ReadError> {
-        let lines = place.read(&self.reader, &self.scan, self.end).await?;
-        let (jobs, summary) =
-            wanted_of(self.reader.warned(), &lines, &self.wanted, &self.retention);
+        let piece = match self.index.lines(&self.scan, place) {
+            Some(piece) => piece,
+            None => {
+                let lines = place.read(&self.reader, &self.scan, self.end).await?;
+                let piece = Arc::new(PieceLines::parse(self.reader.warned(), &lines));
+                self.index.keep_lines(&self.scan, place, piece.clone());
+                piece
+            }
+        };
+        let (jobs, summary) = wanted_of(&piece, &self.wanted, &self.retention);
         *fruitless -= usize::from(jobs.is_empty());
         self.read.extend(jobs);
         self.index.put(&self.retention, place, summary);
@@ -234,27 +241,41 @@ impl HistoryCursor {
     }
 }
 
+/// The parsed lines of a piece.
+pub(crate) struct PieceLines {
+    begin: Position,
+    end: u64,
+    is_cut: bool,
+    /// None for a damaged one.
+    lines: Vec<(Position, Option<Line>)>,
+}
+
+impl PieceLines {
+    fn parse(warned: &Warned, lines: &Lines) -> Self {
+        Self {
+            begin: lines.begin,
+            end: lines.begin.at + lines.bytes.len() as u64,
+            is_cut: lines.is_cut,
+            lines: self::lines(warned, &lines.key, lines.begin, &lines.bytes).collect(),
+        }
+    }
+}
+
 /// The wanted jobs of a piece, and what is remembered of all of its lines but those of removed jobs.
-fn wanted_of(
-    warned: &Warned,
-    lines: &Lines,
-    wanted: &Wanted,
-    retention: &Retention,
-) -> (Vec<JobId>, Summary) {
+fn wanted_of(piece: &PieceLines, wanted: &Wanted, retention: &Retention) -> (Vec<JobId>, Summary) {
     let mut jobs = Vec::new();
-    let end = lines.begin.at + lines.bytes.len() as u64;
-    let mut summary = Summary::new(lines.begin, end);
-    summary.damaged = u64::from(lines.is_cut);
-    for (at, line) in self::lines::<Line>(warned, &lines.key, lines.begin, &lines.bytes) {
+    let mut summary = Summary::new(piece.begin, piece.end);
+    summary.damaged = u64::from(piece.is_cut);
+    for (at, line) in &piece.lines {
         let Some(line) = line else {
             // Behind the removed jobs, where every line counts.
-            summary.damaged += u64::from(at >= retention.from);
+            summary.damaged += u64::from(*at >= retention.from);
             continue;
         };
-        if !retention.may_hold(line.id, at) {
+        if !retention.may_hold(line.id, *at) {
             continue;
         }
-        if wanted.takes(&line) {
+        if wanted.takes(line) {
             jobs.push(line.id);
         }
         summary.add(line.id, line.state, line.finished_at);

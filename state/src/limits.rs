@@ -25,6 +25,13 @@ pub(crate) const ENDED_JOBS: usize = 512;
 /// A piece of a log or history that is read at once.
 pub(crate) const READ_BYTES: usize = 256 * 1024;
 
+/// Pieces of histories whose lines are kept after they were read: about a megabyte. A page of a list needs one for each of
+/// its jobs at the most.
+pub(crate) const READ_PIECES: usize = 128;
+
+/// A piece of a log on its way to a reader. A reader that is slow has several of them in memory.
+pub(crate) const LOG_PIECE: usize = 64 * 1024;
+
 /// Days whose audit log is kept: a year, which most rules ask for.
 pub(crate) const AUDIT_DAYS: u64 = 365;
 

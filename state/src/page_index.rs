@@ -1,19 +1,25 @@
 //! Summaries of the pieces of histories, so that a list reads only pieces that have a job it wants. Each commit keeps them up to
 //! date for the lines that it adds; the others are made when the piece is read first. A piece has some sixty jobs and its
-//! summary about two hundred bytes, so that all summaries fit in memory.
+//! summary about two hundred bytes, so that all summaries fit in memory. The lines of the pieces that were read last are
+//! kept as well: jobs that ended in another order than they were made are in many pieces, and the next list wants them again.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::retention::{Position, Retention};
 use model::{EndState, HistoryEntry, JobId, ScanKey, Timestamp};
 
 use crate::backwards::{Place, piece_of};
-use crate::history::Wanted;
+use crate::history::{PieceLines, Wanted};
+use crate::limits::READ_PIECES;
 
 /// The summaries of all pieces that were read or written since the start. Those of removed pages are forgotten.
 #[derive(Default)]
-pub(crate) struct PageIndex(Mutex<HashMap<ScanKey, Known>>);
+pub(crate) struct PageIndex {
+    known: Mutex<HashMap<ScanKey, Known>>,
+    /// The pieces before these places, in the order in which they were read.
+    lines: Mutex<VecDeque<(ScanKey, Place, Arc<PieceLines>)>>,
+}
 
 /// What is known of a history.
 #[derive(Default)]
@@ -147,7 +153,25 @@ impl PageIndex {
 
     /// Each change is a single one, so a panic elsewhere leaves it usable.
     fn lock(&self) -> MutexGuard<'_, HashMap<ScanKey, Known>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lines of the piece before a place, if it is one of those that were read last. What stands before a place never
+    /// changes.
+    pub(crate) fn lines(&self, scan: &ScanKey, place: Place) -> Option<Arc<PieceLines>> {
+        let kept = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.iter();
+        let (_, _, lines) = kept.find(|(of, before, _)| *before == place && of == scan)?;
+        Some(lines.clone())
+    }
+
+    /// Keeps the lines of the piece before a place.
+    pub(crate) fn keep_lines(&self, scan: &ScanKey, place: Place, lines: Arc<PieceLines>) {
+        let mut kept = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= READ_PIECES {
+            kept.pop_front();
+        }
+        kept.push_back((scan.clone(), place, lines));
     }
 }
 

@@ -297,7 +297,7 @@ pub(crate) async fn wire_job(me: &Visible, job: &ShownJob) -> Result<wire::Job, 
     // The record of a completed job holds the count. After any other end, the runner may have added lines.
     let (records, waiting, storing) = match &job.state {
         JobState::Scheduled => (0, me.why_waiting(job), None),
-        JobState::Skipped { .. } => (0, None, None),
+        JobState::Skipped { .. } | JobState::Cancelled { run: None, .. } => (0, None, None),
         JobState::Succeeded { run, .. } => (run.log_records, None, None),
         JobState::Running { .. } => (me.log_records(job).await?, None, me.artifact_progress(job)),
         JobState::Failed { .. } | JobState::Cancelled { .. } => {

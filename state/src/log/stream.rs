@@ -12,7 +12,7 @@ use super::records::line;
 use super::{LogFilter, LogRecord, NewLogRecord, Stream};
 use crate::blocking::on_volume;
 use crate::error::ReadError;
-use crate::limits::{LEAST_LINE_BYTES, READ_BYTES};
+use crate::limits::{LEAST_LINE_BYTES, LOG_PIECE, READ_BYTES};
 use crate::warned::Warned;
 
 /// A position in a log. The bytes are JSON lines exactly as they are stored.
@@ -154,7 +154,7 @@ impl LogStream {
             None => find(file, self.next).map_err(|error| self.failed(error))?,
         };
         loop {
-            let lines = read_lines(file, offset, READ_BYTES).map_err(|error| self.failed(error))?;
+            let lines = read_lines(file, offset, LOG_PIECE).map_err(|error| self.failed(error))?;
             let Span { skipped, length } = span(&lines, self.next);
             offset += (skipped + length) as u64;
             self.offset = Some(offset);

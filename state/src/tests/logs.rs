@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::fixture::{Fleet, Folder, Opened, completion, line};
 use crate::blocking::while_awaited;
 use crate::layout::Layout;
+use crate::limits::LOG_PIECE;
 use crate::{
     CloseError, CompleteError, EncodedRecord, LogError, LogFilter, LogMatches, LogReceipt,
     LogRecord, LogSearch, NewLogRecord, ReadError, State, Stream,
@@ -212,6 +213,10 @@ async fn a_long_log_is_read_from_any_record() {
     ] {
         let (_, chunk) = opened.state.logs().stream(job, from).next().await;
         let first = chunk.unwrap().map(|chunk| {
+            assert!(
+                chunk.len() <= LOG_PIECE || from == 4_000,
+                "a slow reader has several in memory"
+            );
             serde_json::from_slice::<LogRecord>(chunk.split(|byte| *byte == b'\n').next().unwrap())
                 .unwrap()
         });

@@ -29,8 +29,8 @@ pub(crate) const PENDING_BATCHES: usize = 4096;
 /// replaced several times in that time is written once. The files are at most so far behind.
 pub(crate) const GATHER: Duration = Duration::from_millis(200);
 
-/// Waiting batches, and their content, that are written without waiting for more: the writer finds room, and the first
-/// segment of a store is not full before there are spares.
+/// Waiting batches, and their content, that are written without waiting for more: long before the writer would wait for
+/// room.
 pub(crate) const GATHERED_BATCHES: usize = PENDING_BATCHES / 8;
 pub(crate) const GATHERED_BYTES: usize = PENDING_BYTES / 8;
 

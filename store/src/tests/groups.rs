@@ -223,7 +223,7 @@ async fn whoever_needs_the_tree_has_it_at_once() {
     let (written, is_written) = mpsc::channel();
     let disk = Disk::with_hook(move |action, path| {
         if action == Action::Rename && path.ends_with("many") {
-            drop(written.send(()));
+            written.send(()).unwrap();
         }
         Ok(())
     });

@@ -97,8 +97,9 @@ pub(crate) const SEGMENT_FILE_BYTES: u64 = 256 * 1024 * 1024;
 /// Longest small control file (`FORMAT`, `LOCK`, `CHECKPOINT`, `BACKUP`) that is read: each holds one line.
 pub(crate) const CONTROL_FILE_BYTES: u64 = 64 * 1024;
 
-/// Files of some batches from which on several threads write them: a thread costs about as much as two files.
-pub(crate) const PARALLEL_APPLY: usize = 16;
+/// Files of some batches from which on several threads write them. Fewer leave the other processors to those who wait for
+/// an answer.
+pub(crate) const PARALLEL_APPLY: usize = 256;
 
 /// Threads that write many files: what is written lies in memory, so more than there are processors gain nothing.
 pub(crate) const APPLY_THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();

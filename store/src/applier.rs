@@ -1,27 +1,24 @@
-//! The thread that writes acknowledged batches to the tree, in order, and makes checkpoints. It runs behind the writer,
-//! so that a commit costs one sync. It waits while the disk is full or no file can be opened: the journal holds what is
+//! The thread that writes acknowledged batches to the tree, in groups and in order, and makes checkpoints. It runs behind
+//! the writer, so that a commit costs one sync. It waits while the disk is full or no file can be opened: the journal holds what is
 //! not written yet. Any other failure ends the opening.
 
 use std::error::Error as _;
 use std::io;
-use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::applied::Applied;
-use crate::batch::{Put, Seq};
+use crate::batch::Seq;
 use crate::checkpoint::Checkpointer;
 use crate::control::Condition;
 use crate::disk::{Action, DiskError};
 use crate::failpoint;
 use crate::fault::Fault;
 use crate::file::Options;
-use crate::key::Key;
-use crate::limits::{PARALLEL_PUTS, PUT_THREADS};
+use crate::group::Group;
 use crate::live::LiveSet;
-use crate::parallel;
-use crate::pending::{Committed, Pending, Work};
+use crate::pending::{Pending, Work};
 use crate::top_folders::TopFolders;
 use crate::tree::Tree;
 
@@ -78,14 +75,14 @@ impl Applier {
 
     fn work(&mut self) -> Result<End, Fault> {
         loop {
-            let work = self.pending.next(self.patience());
+            let work = self.pending.next(self.patience(), self.options.gather);
             if let Some(error) = self.pending.failure() {
                 // Nobody knows what of the journal is durable; the next open finds out.
                 return Err(error);
             }
             match work {
-                Work::Apply(committed) => {
-                    if !self.apply(&committed)? {
+                Work::Apply(waiting) => {
+                    if !self.apply(&Group::of(waiting))? {
                         return Ok(End::Unfinished);
                     }
                 }
@@ -109,13 +106,14 @@ impl Applier {
     }
 
     /// Answers false when the disk is full and the store is being closed.
-    fn apply(&mut self, committed: &Committed) -> Result<bool, DiskError> {
-        self.folders.verify(&self.tree, &committed.batch)?;
+    fn apply(&mut self, group: &Group) -> Result<bool, DiskError> {
+        let changes = group.changes();
+        self.folders.verify(&self.tree, changes.keys())?;
         let mut pause = SHORTEST_PAUSE;
         let mut is_last_try = false;
         while let Err(error) = self
-            .write(committed)
-            .and_then(|()| self.folders.follow(&self.tree, &committed.batch))
+            .write(group)
+            .and_then(|()| self.folders.follow(&self.tree, changes))
         {
             if !error.is_full() {
                 return Err(error);
@@ -131,40 +129,20 @@ impl Applier {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
         failpoint::reach("batch-applied");
-        self.live.apply(&committed.batch);
-        self.applied = committed.seq;
-        self.pending.applied(committed);
-        self.unsynced.bytes += committed.batch.bytes() as u64 + RECORD_OVERHEAD;
+        for committed in group.batches() {
+            self.live.apply(&committed.batch);
+            self.unsynced.bytes += committed.batch.bytes() as u64 + RECORD_OVERHEAD;
+        }
         self.unsynced.since.get_or_insert(self.tree.disk.elapsed());
+        self.applied = group.last();
+        self.pending.applied(group);
         Ok(true)
     }
 
-    fn write(&self, Committed { seq, batch, .. }: &Committed) -> Result<(), DiskError> {
+    fn write(&self, group: &Group) -> Result<(), DiskError> {
         // First, so that no file is newer.
-        self.noted.note(*seq)?;
-        for (key, staged) in &batch.adopts {
-            self.tree.adopt(key, staged)?;
-        }
-        for key in &batch.deletes {
-            self.tree.delete(key)?;
-        }
-        let puts: Vec<(&Key, &Put)> = batch.puts.iter().collect();
-        self.put_all(&puts)?;
-        for append in &batch.appends {
-            self.tree.append(&append.ledger, append.at, &append.bytes)?;
-        }
-        Ok(())
-    }
-
-    /// The files of one batch do not depend on each other.
-    fn put_all(&self, puts: &[(&Key, &Put)]) -> Result<(), DiskError> {
-        let threads = if puts.len() < PARALLEL_PUTS {
-            NonZeroUsize::MIN
-        } else {
-            PUT_THREADS
-        };
-        let put = |(key, put): &(&Key, &Put)| self.tree.put(key, &put.bytes);
-        parallel::try_map(threads, puts, put).map(drop)
+        self.noted.note(group.last())?;
+        group.changes().apply(&self.tree)
     }
 
     fn checkpoint(&mut self, condition: Condition) -> Result<End, DiskError> {

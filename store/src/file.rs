@@ -40,6 +40,8 @@ pub struct Options {
     pub segment_bytes: u64,
     /// Segments kept ready for the time when the disk is full.
     pub spare_segments: usize,
+    /// How long a change may wait for more before its files are written, while nobody asks for them.
+    pub gather: Duration,
     /// Journal that makes a checkpoint due.
     pub checkpoint_bytes: u64,
     /// Time after a change that makes a checkpoint due.
@@ -72,6 +74,7 @@ impl Default for Options {
             first_segment_bytes: limits::FIRST_SEGMENT_BYTES,
             segment_bytes: limits::SEGMENT_BYTES_ON_DISK,
             spare_segments: limits::SPARE_SEGMENTS,
+            gather: limits::GATHER,
             checkpoint_bytes: limits::CHECKPOINT_BYTES,
             checkpoint_interval: limits::CHECKPOINT_INTERVAL,
             watermarks: Watermarks::default(),

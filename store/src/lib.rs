@@ -21,6 +21,7 @@ mod disk;
 mod engine;
 mod fault;
 mod file_volume;
+mod group;
 mod hold;
 mod journal;
 mod key;

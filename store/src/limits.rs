@@ -25,6 +25,15 @@ pub(crate) const PENDING_BYTES: usize = 8 * 1024 * 1024;
 /// Acknowledged batches that may wait for the tree: bounds the memory of many tiny ones.
 pub(crate) const PENDING_BATCHES: usize = 4096;
 
+/// How long a batch may wait for others before it is written to the tree, while nobody asks for it: a record that is
+/// replaced several times in that time is written once. The files are at most so far behind.
+pub(crate) const GATHER: Duration = Duration::from_millis(200);
+
+/// Waiting batches, and their content, that are written without waiting for more: long before the writer would wait for
+/// room.
+pub(crate) const GATHERED_BATCHES: usize = PENDING_BATCHES / 8;
+pub(crate) const GATHERED_BYTES: usize = PENDING_BYTES / 8;
+
 /// What is added to a growing file before the disk is asked to begin with it: large writes, and little left for a sync.
 pub(crate) const WRITEBACK_BYTES: u64 = 8 * 1024 * 1024;
 
@@ -88,12 +97,12 @@ pub(crate) const SEGMENT_FILE_BYTES: u64 = 256 * 1024 * 1024;
 /// Longest small control file (`FORMAT`, `LOCK`, `CHECKPOINT`, `BACKUP`) that is read: each holds one line.
 pub(crate) const CONTROL_FILE_BYTES: u64 = 64 * 1024;
 
-/// Files of a batch from which on several threads write them: a thread costs about as much as two files.
-pub(crate) const PARALLEL_PUTS: usize = 16;
+/// Files of some batches from which on several threads write them. Fewer leave the other processors to those who wait for
+/// an answer.
+pub(crate) const PARALLEL_APPLY: usize = 256;
 
-/// Threads that write the files of a large batch: what is written lies in memory, so more than there are processors gain
-/// nothing.
-pub(crate) const PUT_THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+/// Threads that write many files: what is written lies in memory, so more than there are processors gain nothing.
+pub(crate) const APPLY_THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 /// Files of a redo from which on several threads write them. A redo happens at a start, so a few threads weigh little.
 pub(crate) const PARALLEL_REDO: usize = 64;

@@ -1,5 +1,5 @@
-//! The changes that acknowledged batches will make to the tree, by key. Readers look here first and in the tree next. At
-//! a start the overlay of the whole journal is written to the tree.
+//! The changes that acknowledged batches will make to the tree, by key. Readers look here first and in the tree next. The
+//! applier writes the overlay of some batches to the tree, and a start that of the whole journal.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,9 @@ use crate::batch::{Batch, Seq};
 use crate::disk::DiskError;
 use crate::engine::ReadError;
 use crate::key::{Key, Prefix};
-use crate::limits::{COPY_BYTES, GET_BYTES, PARALLEL_REDO, REDO_THREADS};
+use crate::limits::{
+    APPLY_THREADS, COPY_BYTES, GET_BYTES, PARALLEL_APPLY, PARALLEL_REDO, REDO_THREADS,
+};
 use crate::parallel;
 use crate::staged::Staged;
 use crate::tree::Tree;
@@ -118,8 +120,32 @@ impl Overlay {
             .take_while(|(key, _)| prefix.contains(key))
     }
 
-    /// Brings the tree to what this overlay says. Files go before others come, since a name may turn from a file
-    /// into a folder and the other way.
+    /// Every key that changes.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.entries.keys()
+    }
+
+    /// The files that are removed. Some are made again.
+    pub(crate) fn removed(&self) -> impl Iterator<Item = &Key> {
+        self.removals().map(|(key, _)| key)
+    }
+
+    fn removals(&self) -> impl Iterator<Item = (&Key, Seq)> {
+        self.entries
+            .iter()
+            .filter_map(|(key, entry)| match entry.base {
+                Base::Absent(seq) => Some((key, seq)),
+                Base::Tree | Base::Content(..) | Base::Adopted(..) => None,
+            })
+    }
+
+    /// Brings the tree to what this overlay says, beside readers.
+    pub(crate) fn apply(&self, tree: &Tree) -> Result<(), DiskError> {
+        let threads = self.threads(PARALLEL_APPLY, APPLY_THREADS);
+        self.write(tree, threads, Tree::delete, |_, _| Ok(false))
+    }
+
+    /// The same after a crash, which may have come in the middle.
     pub(crate) fn redo(&self, tree: &Tree) -> Result<(), DiskError> {
         self.redo_unless(tree, |_, _| Ok(false))
     }
@@ -130,24 +156,31 @@ impl Overlay {
         tree: &Tree,
         is_newer: impl Fn(&Key, Seq) -> Result<bool, DiskError> + Sync,
     ) -> Result<(), DiskError> {
-        let threads = if self.entries.len() < PARALLEL_REDO {
-            NonZeroUsize::MIN
-        } else {
-            REDO_THREADS
-        };
-        let deleted: Vec<(&Key, Seq)> = self
-            .entries
-            .iter()
-            .filter_map(|(key, entry)| match entry.base {
-                Base::Absent(seq) => Some((key, seq)),
-                Base::Tree | Base::Content(..) | Base::Adopted(..) => None,
-            })
-            .collect();
-        parallel::try_map(threads, &deleted, |(key, seq)| {
+        let threads = self.threads(PARALLEL_REDO, REDO_THREADS);
+        self.write(tree, threads, Tree::delete_with_leftover, is_newer)
+    }
+
+    fn threads(&self, parallel: usize, threads: NonZeroUsize) -> NonZeroUsize {
+        match self.entries.len() < parallel {
+            true => NonZeroUsize::MIN,
+            false => threads,
+        }
+    }
+
+    /// Files go before others come, since a name may turn from a file into a folder and the other way.
+    fn write(
+        &self,
+        tree: &Tree,
+        threads: NonZeroUsize,
+        delete: impl Fn(&Tree, &Key) -> Result<(), DiskError> + Sync,
+        is_newer: impl Fn(&Key, Seq) -> Result<bool, DiskError> + Sync,
+    ) -> Result<(), DiskError> {
+        let removed: Vec<(&Key, Seq)> = self.removals().collect();
+        parallel::try_map(threads, &removed, |(key, seq)| {
             if is_newer(key, *seq)? {
                 return Ok(());
             }
-            tree.delete_with_leftover(key)
+            delete(tree, key)
         })?;
         let existing: Vec<(&Key, &Entry)> = self
             .entries

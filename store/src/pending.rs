@@ -1,6 +1,8 @@
 //! The acknowledged batches that are not in the tree yet, in order, and the overlay through which readers see them.
 //! Writer, applier and readers share it. A batch becomes visible in one step under one lock. After a failure every later
 //! commit gets the same answer.
+//!
+//! The applier takes all that waits, and lets it wait a while for more unless somebody needs the tree.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,8 +12,9 @@ use crate::batch::{Batch, Seq};
 use crate::disk::DiskError;
 use crate::engine::CommitError;
 use crate::fault::Fault;
+use crate::group::Group;
 use crate::key::Key;
-use crate::limits::{PENDING_BATCHES, PENDING_BYTES};
+use crate::limits::{GATHERED_BATCHES, GATHERED_BYTES, PENDING_BATCHES, PENDING_BYTES};
 use crate::overlay::{Entry, Overlay};
 use crate::staged::Staged;
 
@@ -29,6 +32,8 @@ pub(crate) struct State {
     pub(crate) overlay: Overlay,
     queue: VecDeque<Arc<Committed>>,
     bytes: usize,
+    /// The last batch that goes to the tree without waiting for more.
+    wanted: Seq,
     /// Grows with every batch; two equal values mean that nothing became visible in between.
     pub(crate) generation: u64,
     /// The disk is too full for the tree to go on.
@@ -49,7 +54,8 @@ pub(crate) struct Committed {
 /// What the applier does next.
 #[derive(Debug)]
 pub(crate) enum Work {
-    Apply(Arc<Committed>),
+    /// All batches that wait.
+    Apply(Vec<Arc<Committed>>),
     /// The tree holds everything, and the journal needs the room.
     Checkpoint,
     /// Nothing came within the time given.
@@ -121,9 +127,9 @@ impl Pending {
 
     /// Waits until the tree holds everything that is acknowledged now.
     pub(crate) fn wait_for_tree(&self) -> Result<(), Refused> {
-        let last = self.lock().queue.back().map(|last| last.seq);
-        let is_later = |next: &Arc<Committed>| Some(next.seq) > last;
-        self.wait(|state| state.queue.front().is_none_or(is_later))
+        let last = self.lock().want_all();
+        self.work.notify_one();
+        self.wait(|state| state.queue.front().is_none_or(|next| next.seq > last))
     }
 
     /// Waits for a checkpoint, or until there is no room for one either.
@@ -159,43 +165,62 @@ impl Pending {
         state.bytes += batch.bytes();
         state.queue.push_back(Arc::new(Committed { seq, batch }));
         state.generation += 1;
+        let is_news = state.queue.len() == 1 || !state.gathers();
         drop(state);
-        self.work.notify_one();
-    }
-
-    /// The oldest batch that is not applied, waiting at most `patience` for one.
-    pub(crate) fn next(&self, patience: Option<Duration>) -> Work {
-        let state = self.lock();
-        let waits = |state: &mut State| {
-            state.queue.is_empty() && !state.stopping && !state.checkpoint_wanted
-        };
-        let state = match patience {
-            None => self
-                .work
-                .wait_while(state, waits)
-                .unwrap_or_else(PoisonError::into_inner),
-            Some(patience) => {
-                self.work
-                    .wait_timeout_while(state, patience, waits)
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0
-            }
-        };
-        match state.queue.front() {
-            Some(committed) => Work::Apply(committed.clone()),
-            None if state.stopping => Work::Stop,
-            None if state.checkpoint_wanted => Work::Checkpoint,
-            None => Work::Idle,
+        // While it waits for more, the applier is not woken for each batch.
+        if is_news {
+            self.work.notify_one();
         }
     }
 
-    /// The tree holds the oldest batch.
-    pub(crate) fn applied(&self, committed: &Committed) {
+    /// The batches that are not applied, waiting at most `patience` for one and then at most `gather` for more.
+    pub(crate) fn next(&self, patience: Option<Duration>, gather: Duration) -> Work {
+        let state = self.wait_for_work(self.lock(), patience, State::is_idle);
+        let mut state = self.wait_for_work(state, Some(gather), State::gathers);
+        if state.queue.is_empty() {
+            if state.stopping {
+                return Work::Stop;
+            }
+            return match state.checkpoint_wanted {
+                true => Work::Checkpoint,
+                false => Work::Idle,
+            };
+        }
+        // Those that are left over have waited already.
+        state.want_all();
+        Work::Apply(state.queue.iter().cloned().collect())
+    }
+
+    /// Waits while `waits` says so, at most `patience`.
+    fn wait_for_work<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        patience: Option<Duration>,
+        waits: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'a, State> {
+        match patience {
+            None => self
+                .work
+                .wait_while(state, |state| waits(state))
+                .unwrap_or_else(PoisonError::into_inner),
+            Some(patience) => {
+                self.work
+                    .wait_timeout_while(state, patience, |state| waits(state))
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0
+            }
+        }
+    }
+
+    /// The tree holds the oldest batches, which are those of the group.
+    pub(crate) fn applied(&self, group: &Group) {
         let mut state = self.lock();
-        state.queue.pop_front();
-        state.bytes = state.bytes.saturating_sub(committed.batch.bytes());
+        for committed in group.batches() {
+            state.queue.pop_front();
+            state.bytes = state.bytes.saturating_sub(committed.batch.bytes());
+        }
         state.stalled = false;
-        state.overlay.settle(committed.seq, committed.batch.keys());
+        state.overlay.settle(group.last(), group.changes().keys());
         drop(state);
         self.progress.notify_all();
     }
@@ -224,5 +249,30 @@ impl Pending {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.lock().stopping
+    }
+}
+
+impl State {
+    /// Whether there is nothing to do for the applier.
+    fn is_idle(&self) -> bool {
+        self.queue.is_empty() && !self.stopping && !self.checkpoint_wanted
+    }
+
+    /// Whether the batches that wait may wait for more.
+    fn gathers(&self) -> bool {
+        let is_hurried = self.stopping || self.checkpoint_wanted || self.failure.is_some();
+        let is_wanted = self
+            .queue
+            .front()
+            .is_none_or(|next| next.seq <= self.wanted);
+        let is_much = self.queue.len() >= GATHERED_BATCHES || self.bytes >= GATHERED_BYTES;
+        !is_hurried && !is_wanted && !is_much
+    }
+
+    /// Lets what waits now wait no longer, and answers its last batch.
+    fn want_all(&mut self) -> Seq {
+        let last = self.queue.back().map(|last| last.seq);
+        self.wanted = last.unwrap_or(self.wanted);
+        self.wanted
     }
 }

@@ -7,6 +7,7 @@ mod contract;
 mod crash;
 mod exhaustive;
 mod faults;
+mod groups;
 mod look;
 mod mend;
 mod refuse;

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::batch::Batch;
 use crate::disk::{DiskError, DiskFile, Identity, Kind};
 use crate::key::{Key, Prefix};
+use crate::overlay::Overlay;
 use crate::tree::Tree;
 
 pub(crate) struct TopFolders {
@@ -32,9 +32,13 @@ impl TopFolders {
         Ok(folders)
     }
 
-    /// Fails when a folder that `batch` changes was replaced or removed. Called before the batch is written.
-    pub(crate) fn verify(&self, tree: &Tree, batch: &Batch) -> Result<(), DiskError> {
-        for key in tops(batch.keys()) {
+    /// Fails when a folder of the files `keys` was replaced or removed. Called before these are written.
+    pub(crate) fn verify<'a>(
+        &self,
+        tree: &Tree,
+        keys: impl Iterator<Item = &'a Key>,
+    ) -> Result<(), DiskError> {
+        for key in tops(keys) {
             if let Some(folder) = self.known.get(&key) {
                 tree.disk.verify(&tree.path(&key), folder.identity)?;
             }
@@ -42,10 +46,10 @@ impl TopFolders {
         Ok(())
     }
 
-    /// Learns which folders `batch` has created or removed with their files.
-    pub(crate) fn follow(&mut self, tree: &Tree, batch: &Batch) -> Result<(), DiskError> {
-        let unknown = tops(batch.keys()).filter(|key| !self.known.contains_key(key));
-        let changed: BTreeSet<Key> = unknown.chain(tops(batch.deletes.iter())).collect();
+    /// Learns which folders were created or removed with the files of `changes`.
+    pub(crate) fn follow(&mut self, tree: &Tree, changes: &Overlay) -> Result<(), DiskError> {
+        let unknown = tops(changes.keys()).filter(|key| !self.known.contains_key(key));
+        let changed: BTreeSet<Key> = unknown.chain(tops(changes.removed())).collect();
         changed
             .into_iter()
             .try_for_each(|key| self.learn(tree, key))

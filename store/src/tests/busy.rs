@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -25,6 +26,7 @@ pub(super) fn restless() -> Options {
         checkpoint_bytes: 2_000,
         first_segment_bytes: 8 * 1024,
         segment_bytes: 8 * 1024,
+        gather: Duration::from_millis(1),
         ..tiny()
     }
 }

@@ -1,4 +1,4 @@
-//! What every engine promises, one function per promise, run over both.
+//! What every engine promises, one function per promise, run over all.
 
 mod adoption;
 mod growing;
@@ -20,7 +20,7 @@ use reading::{
 };
 
 use super::world::{
-    Op, append, delete, key, live, ops, put, temporary_folder, tiny, waiting_objects,
+    Op, append, delete, key, live, ops, patient, put, temporary_folder, tiny, waiting_objects,
 };
 use crate::file::FileEngine;
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS};
@@ -70,10 +70,30 @@ impl Store for TempDir {
     }
 }
 
+/// A store that writes no file before somebody asks for it.
+struct Patient(TempDir);
+
+impl Store for Patient {
+    type Engine = FileEngine;
+
+    fn new() -> Self {
+        Self(temporary_folder())
+    }
+
+    fn engine(&self) -> FileEngine {
+        FileEngine::new(self.0.path(), patient())
+    }
+
+    fn waiting_objects(&self) -> Vec<String> {
+        waiting_objects(self.0.path())
+    }
+}
+
 /// Runs each promise over each engine, as tests of their own.
 macro_rules! promises {
     ($($name:ident),* $(,)?) => {
         mod file { $(#[tokio::test] async fn $name() { super::$name::<super::TempDir>().await; })* }
+        mod patient { $(#[tokio::test] async fn $name() { super::$name::<super::Patient>().await; })* }
         mod memory { $(#[tokio::test] async fn $name() { super::$name::<super::MemoryStore>().await; })* }
     };
 }

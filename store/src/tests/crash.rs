@@ -26,7 +26,12 @@ async fn assert_holds(root: &Path, rounds: u64) {
 #[tokio::test]
 async fn readers_beside_the_writer_see_whole_batches() {
     let folder = temporary_folder();
-    let mut world = World::open(folder.path()).await.unwrap();
+    let options = Options {
+        gather: Duration::from_millis(1),
+        ..tiny()
+    };
+    let opened = World::open_on(Disk::new(), folder.path(), options).await;
+    let mut world = opened.unwrap();
     let reader = world.engine.reader();
     world.round(0).await.unwrap();
     let (done, reads) = (Arc::new(AtomicBool::new(false)), Arc::default());

@@ -136,6 +136,31 @@ async fn steps_ahead_of_the_tree() {
     }
 }
 
+/// The tree follows when somebody asks for it, with all batches since at once.
+#[tokio::test]
+async fn two_steps_together() {
+    let beginning = Beginning::small_store(0).await;
+    for one in STEPS {
+        for two in STEPS {
+            let steps = [one, two];
+            check(&beginning, &steps, Schedule::Together, 0, SINGLES).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn three_steps_together() {
+    let beginning = Beginning::small_store(1).await;
+    for one in STEPS {
+        for two in STEPS {
+            for three in STEPS {
+                let steps = [one, two, three];
+                check(&beginning, &steps, Schedule::Together, 1, BRIEF).await;
+            }
+        }
+    }
+}
+
 /// What the checks are worth: whichever sync is left out, a cut shows it.
 #[tokio::test]
 async fn an_omitted_sync_is_found_out() {

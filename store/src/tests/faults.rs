@@ -5,9 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::busy::copying;
 use super::world::{
     World, adopt, close, expected, files, key, names, temporary_folder, tiny, waiting_objects,
 };
+use crate::backup::back_up;
 use crate::disk::{Action, Disk};
 use crate::file::Options;
 use crate::{CloseError, CommitError, Engine, Reader, Seq};
@@ -315,4 +317,27 @@ async fn files_that_find_no_room_wait_in_the_journal_and_are_seen() {
     assert_eq!(world.last, Seq(3));
     drop(world);
     assert_eq!(files(folder.path()), expected(3));
+}
+
+#[tokio::test]
+async fn a_thousand_batches_wait_for_room_and_a_backup_has_them() {
+    let folder = temporary_folder();
+    let (root, backup) = (folder.path().join("state"), folder.path().join("backup"));
+    let (disk, switch) = switched(Action::CreateFile, "twin", io::ErrorKind::StorageFull);
+    let mut world = World::open_on(disk, &root, tiny()).await.unwrap();
+    let reader = world.engine.reader();
+    switch.store(true, Ordering::SeqCst);
+    for n in 0..1000 {
+        world.round(n).await.unwrap();
+        let twin = reader.get(&key("twin")).await.unwrap();
+        assert_eq!(twin.unwrap(), format!("{n:07}\n"));
+    }
+    let copied = back_up(&root, &backup, copying()).unwrap();
+    assert_eq!(copied.sequence, Seq(1000));
+    drop(World::open(&backup).await.unwrap());
+    assert_eq!(files(&backup), expected(1000));
+    assert!(!root.join("twin").exists());
+    switch.store(false, Ordering::SeqCst);
+    close(world.engine).unwrap();
+    assert_eq!(files(&root), expected(1000));
 }

@@ -121,6 +121,7 @@ pub(crate) fn tiny() -> Options {
         first_segment_bytes: 16 * 1024,
         segment_bytes: 32 * 1024,
         spare_segments: 1,
+        gather: Duration::ZERO,
         checkpoint_bytes: 64 * 1024,
         checkpoint_interval: Duration::from_secs(60),
         watermarks: Watermarks {
@@ -135,6 +136,17 @@ pub(crate) fn tiny() -> Options {
 pub(crate) fn unhurried() -> Options {
     Options {
         checkpoint_bytes: u64::MAX,
+        ..tiny()
+    }
+}
+
+/// Longer than any test.
+pub(crate) const LONG: Duration = Duration::from_secs(24 * 3600);
+
+/// Writes no file before somebody asks for it.
+pub(crate) fn patient() -> Options {
+    Options {
+        gather: LONG,
         ..tiny()
     }
 }

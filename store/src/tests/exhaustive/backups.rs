@@ -233,12 +233,12 @@ async fn a_backup_ahead_of_the_tree_has_what_was_there_before_it_began() {
     let mut dice = Dice::default();
     for mut steps in lives().flatten() {
         steps.retain(|step| !step.waits_for_the_tree());
-        let held_at = Some(dice.roll(OPERATIONS));
-        let life = beginning
-            .live_beside(&steps, Schedule::Late, 1, held_at)
-            .await;
-        let checked = check(&life, &mut dice).await;
-        assert!(checked.is_ok(), "{steps:?} {held_at:?}: {checked:?}");
+        for schedule in [Schedule::Late, Schedule::Together] {
+            let held_at = Some(dice.roll(OPERATIONS));
+            let life = beginning.live_beside(&steps, schedule, 1, held_at).await;
+            let checked = check(&life, &mut dice).await;
+            assert!(checked.is_ok(), "{steps:?} {held_at:?}: {checked:?}");
+        }
     }
 }
 

@@ -199,7 +199,7 @@ async fn a_loss_is_accepted_whenever_the_power_fails() {
     let beginning = Beginning::small_store(0).await;
     let mut losses = 0;
     for steps in LIVES {
-        for schedule in [Schedule::AtOnce, Schedule::Late] {
+        for schedule in [Schedule::AtOnce, Schedule::Late, Schedule::Together] {
             let is_late = schedule != Schedule::AtOnce;
             if is_late && steps.iter().any(|step| step.waits_for_the_tree()) {
                 continue;

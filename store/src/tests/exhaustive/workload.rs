@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::ThreadId;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -17,7 +18,9 @@ use crate::hold::Hold;
 use crate::paths::Paths;
 use crate::tests::simulated::model::Model;
 use crate::tests::simulated::{Event, Simulated};
-use crate::tests::world::{Op, World, adopt, append, close, delete, key, live, put, staged, tiny};
+use crate::tests::world::{
+    LONG, Op, World, adopt, append, close, delete, key, live, put, staged, tiny,
+};
 use crate::tree::Tree;
 use crate::volume::{GrowingFile, Volume};
 
@@ -83,6 +86,20 @@ pub(super) enum Schedule {
     AtOnce,
     /// After all batches. Until then it waits before the first change of a key.
     Late,
+    /// When somebody asks for it, with all batches since at once.
+    Together,
+}
+
+impl Schedule {
+    fn options(self, spare_segments: usize) -> Options {
+        Options {
+            gather: match self {
+                Self::AtOnce | Self::Late => Duration::ZERO,
+                Self::Together => LONG,
+            },
+            ..options(spare_segments)
+        }
+    }
 }
 
 /// The contents of all files.
@@ -156,7 +173,8 @@ impl Beginning {
             append("log.jsonl", 0, "first\n"),
         ];
         change(&mut files, &batch);
-        let mut world = open(Disk::on(Arc::new(disk.clone())), spare_segments).await;
+        let options = options(spare_segments);
+        let mut world = open(Disk::on(Arc::new(disk.clone())), options).await;
         world.commit(batch).await.unwrap();
         close(world.engine).unwrap();
         Self {
@@ -196,8 +214,9 @@ impl Beginning {
                 Ok(())
             }
         });
+        let options = schedule.options(spare_segments);
         let mut living = Living {
-            world: open(disk.clone(), spare_segments).await,
+            world: open(disk.clone(), options.clone()).await,
             files: vec![self.files.clone()],
             simulated: &simulated,
             schedule,
@@ -221,7 +240,7 @@ impl Beginning {
                 }
                 Step::Reopen => {
                     close(living.world.engine).unwrap();
-                    living.world = open(disk.clone(), spare_segments).await;
+                    living.world = open(disk.clone(), options.clone()).await;
                 }
                 Step::Log => living.log(&disk).await,
                 Step::EndLog => living.end_log().await,
@@ -389,10 +408,9 @@ impl Other {
     }
 }
 
-async fn open(disk: Disk, spare_segments: usize) -> World {
-    World::open_on(disk, Path::new(ROOT), options(spare_segments))
-        .await
-        .unwrap()
+async fn open(disk: Disk, options: Options) -> World {
+    let opened = World::open_on(disk, Path::new(ROOT), options).await;
+    opened.unwrap()
 }
 
 impl Step {

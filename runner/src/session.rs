@@ -449,7 +449,7 @@ impl Session {
         let try_again = async move {
             loop {
                 sleep(pause).await;
-                let Err(error) = shared.try_set_up() else {
+                let Err(error) = shared.try_set_up().await else {
                     return;
                 };
                 pause = rests.failed();

@@ -15,11 +15,11 @@ use crate::evaluation::{Evaluation, Site};
 use crate::job_log::JobLog;
 use crate::options::Options;
 use crate::process_group::Exit;
+use crate::slots::Place;
 use crate::step::{Script, StepEnd, run};
-use crate::step_outputs::{self, JobOutputs, OutputsFile};
+use crate::step_outputs::{self, JobOutputs};
 use crate::stop::{Stop, StopSignal};
 use crate::timeline::Timeline;
-use crate::workdir::Workdir;
 
 /// What the steps of one job need.
 #[derive(Debug)]
@@ -27,8 +27,7 @@ pub(crate) struct Execution<'a> {
     pub(crate) launcher: &'a Path,
     pub(crate) assignment: &'a Assignment,
     pub(crate) evaluation: &'a Evaluation,
-    pub(crate) workdir: &'a Workdir,
-    pub(crate) folder: &'a Path,
+    pub(crate) place: &'a Place,
     pub(crate) log: &'a JobLog,
     pub(crate) timeline: &'a Timeline,
     pub(crate) masker: &'a Masker,
@@ -85,7 +84,7 @@ impl Execution<'_> {
 
     /// The environment of all steps, evaluated once.
     async fn environment(&self, host: &HostEnvironment, url: &str) -> Result<Environment, String> {
-        let mut environment = Environment::of_job(host, self.assignment, url, self.folder);
+        let mut environment = Environment::of_job(host, self.assignment, url, &self.place.folder);
         for (name, template) in &self.assignment.env {
             let value = self
                 .evaluation
@@ -158,8 +157,7 @@ impl Execution<'_> {
                     step: index,
                     text: &text,
                     shell: step.shell.as_deref(),
-                    path: self.workdir.script_path(self.assignment.job_id, index),
-                    folder: self.folder,
+                    place: self.place,
                     timeout: own.into_iter().chain(left).min(),
                     cleans_up: clean_up.is_some(),
                     grace: self.options.grace,
@@ -180,16 +178,13 @@ impl Execution<'_> {
         script: &Script<'_>,
         environment: &Environment,
     ) -> StepEnd {
-        if !self.folder.is_dir() {
-            let folder = self.folder.display();
+        if !self.place.folder.is_dir() {
+            let folder = self.place.folder.display();
             return StepEnd::Broken(format!(
                 "the job's folder {folder} is gone; a step may have removed it"
             ));
         }
-        let path = self
-            .workdir
-            .outputs_path(self.assignment.job_id, script.step);
-        let file = match OutputsFile::make(path) {
+        let file = match self.place.outputs(script.step) {
             Ok(file) => file,
             Err(error) => return StepEnd::not_started("make the file of the outputs", &error),
         };
@@ -200,7 +195,7 @@ impl Execution<'_> {
             StepEnd::Exited(_) | StepEnd::TimedOut(_) => {}
             StepEnd::Stopped | StepEnd::Broken(_) | StepEnd::NotSetUp(_) => return end,
         }
-        match (self.take_outputs(step, &file), end) {
+        match (self.take_outputs(step, file.path()), end) {
             (Ok(()), end) => end,
             (Err(message), StepEnd::Exited(Exit::Code(0))) => StepEnd::Broken(message),
             (Err(message), end) => {
@@ -210,8 +205,8 @@ impl Execution<'_> {
         }
     }
 
-    fn take_outputs(&self, step: &ScanStep, file: &OutputsFile) -> Result<(), String> {
-        let outputs = file.read(self.masker)?;
+    fn take_outputs(&self, step: &ScanStep, file: &Path) -> Result<(), String> {
+        let outputs = step_outputs::read(file, self.masker)?;
         self.outputs.add(&outputs)?;
         if let Some(name) = &step.name {
             self.evaluation.step_said(name, outputs);

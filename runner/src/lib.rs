@@ -39,6 +39,7 @@ mod polls;
 mod process_group;
 mod session;
 mod shutdown;
+mod slots;
 mod source_cache;
 mod source_files;
 mod spool;

@@ -115,6 +115,10 @@ pub(crate) const fn backoff() -> Backoff {
     Backoff::new(FIRST_PAUSE, LONGEST_PAUSE)
 }
 
+/// How long a runner whose slots are all taken waits before it polls: it asks for no job then, and hears of a cancel this
+/// much later at most.
+pub const FULL_PAUSE: Duration = Duration::from_millis(10);
+
 /// Polls in flight at once: the newest, and replaced ones that the daemon has not ended yet.
 pub const POLLS: usize = 3;
 

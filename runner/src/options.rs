@@ -11,6 +11,8 @@ pub struct Options {
     pub grace: Duration,
     /// How long the steps that run after a cancel or timeout may take together.
     pub clean_up: Duration,
+    /// How long a runner whose slots are all taken waits before it polls.
+    pub full_pause: Duration,
     /// How long log lines and step changes wait for others.
     pub ship_after: Duration,
     /// How long an artifact is packed or uploaded before it is reported, and the time between two such reports.
@@ -38,6 +40,7 @@ impl Default for Options {
         Self {
             grace: limits::GRACE,
             clean_up: limits::CLEAN_UP,
+            full_pause: limits::FULL_PAUSE,
             ship_after: limits::SHIP_AFTER,
             artifact_progress: limits::ARTIFACT_PROGRESS,
             silence: limits::SILENCE,

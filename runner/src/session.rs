@@ -138,6 +138,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         backoff: limits::backoff(),
         conflict: Conflict::none(),
         poll_after: Instant::now(),
+        offered_at: Instant::now(),
         give_up_at: None,
         shutdown: Shutdown::new(shutdown),
     };
@@ -174,6 +175,8 @@ struct Session {
     backoff: Backoff,
     conflict: Conflict,
     poll_after: Instant,
+    /// When the newest offer came.
+    offered_at: Instant,
     give_up_at: Option<Instant>,
     shutdown: Shutdown,
 }
@@ -248,11 +251,11 @@ impl Session {
     }
 
     async fn next_wake(&mut self) -> Wake {
-        if self.outdated && self.polls.has_room() && self.poll_after <= Instant::now() {
+        let poll_after = self.poll_after();
+        if self.outdated && self.polls.has_room() && poll_after <= Instant::now() {
             self.outdated = false;
             self.polls.send(self.client.clone(), self.poll());
         }
-        let poll_after = self.poll_after;
         let is_due = self.outdated && self.polls.has_room();
         let give_up = give_up_time(self.give_up_at);
         tokio::select! {
@@ -264,6 +267,16 @@ impl Session {
             () = sleep_until(poll_after), if is_due => Wake::PollDue,
             () = give_up => Wake::GiveUp,
         }
+    }
+
+    /// When the next poll may be sent. One that asks for no job can wait a little: often a job ends meanwhile, and one poll
+    /// then tells both.
+    fn poll_after(&self) -> Instant {
+        if self.held.len() < self.configuration.capacity as usize {
+            return self.poll_after;
+        }
+        self.poll_after
+            .max(self.offered_at + self.shared.options.full_pause)
     }
 
     fn on_wake(&mut self, wake: Wake) -> Result<(), SessionError> {
@@ -388,6 +401,7 @@ impl Session {
             waiting: Some((offer.clone(), self.polls.next_number())),
         };
         self.held.insert(offer.id, held);
+        self.offered_at = Instant::now();
         self.outdated = true;
     }
 
@@ -449,7 +463,7 @@ impl Session {
         let try_again = async move {
             loop {
                 sleep(pause).await;
-                let Err(error) = shared.try_set_up() else {
+                let Err(error) = shared.try_set_up().await else {
                     return;
                 };
                 pause = rests.failed();

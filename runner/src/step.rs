@@ -2,9 +2,7 @@
 //! script has ended, the step ends too, even if another process still holds its output open.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +18,7 @@ use crate::job_log::JobLog;
 use crate::limits;
 use crate::output::LineSplitter;
 use crate::process_group::{Exit, Invocation, Output, ProcessGroup, find_program};
+use crate::slots::{Place, StepFile};
 use crate::spool::SpoolError;
 use crate::stop::{Stop, StopSignal};
 use crate::workdir::is_of_machine;
@@ -41,10 +40,8 @@ pub(crate) struct Script<'a> {
     pub(crate) text: &'a str,
     /// The words of the shell's command line; the script's path is added to them.
     pub(crate) shell: Option<&'a [String]>,
-    /// The file of the script while the step runs.
-    pub(crate) path: PathBuf,
-    /// The folder in which the script starts.
-    pub(crate) folder: &'a Path,
+    /// Where its file is, and the folder in which it starts.
+    pub(crate) place: &'a Place,
     /// How long it may run.
     pub(crate) timeout: Option<Duration>,
     /// Whether it runs after a cancel, and only another stop ends it.
@@ -159,50 +156,28 @@ async fn supervise(
     end
 }
 
-/// The file of a script; removed when the value is dropped.
-struct ScriptFile<'a>(&'a Path);
-
-impl<'a> ScriptFile<'a> {
-    fn write(path: &'a Path, text: &str) -> io::Result<Self> {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o700)
-            .open(path)?;
-        let written = Self(path);
-        file.write_all(text.as_bytes())?;
-        Ok(written)
-    }
-}
-
-impl Drop for ScriptFile<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_file(self.0) {
-            tracing::debug!(path = %self.0.display(), %error, "the script file was already removed");
-        }
-    }
-}
-
-fn start<'a>(
-    script: &'a Script<'_>,
+fn start(
+    script: &Script<'_>,
     environment: &Environment,
-) -> Result<(ProcessGroup, Output, ScriptFile<'a>), StepEnd> {
+) -> Result<(ProcessGroup, Output, StepFile), StepEnd> {
     let entries = environment.entries();
     let entries = entries.map_err(|error| StepEnd::Broken(error.to_string()))?;
     let (program, words) = find_shell(script, environment).map_err(StepEnd::Broken)?;
-    let file = ScriptFile::write(&script.path, script.text)
+    let file = script
+        .place
+        .script(script.step, script.text)
         .map_err(|error| StepEnd::not_started("write the script file", &error))?;
     let arguments: Vec<OsString> = words
         .into_iter()
         .map(OsString::from)
-        .chain([script.path.clone().into_os_string()])
+        .chain([file.path().into()])
         .collect();
     let (group, output) = ProcessGroup::spawn(&Invocation {
         launcher: script.launcher,
         program: &program,
         arguments: &arguments,
         environment: &entries,
-        folder: script.folder,
+        folder: &script.place.folder,
     })
     .map_err(|error| StepEnd::not_started(&format!("start {}", program.display()), &error))?;
     Ok((group, output, file))
@@ -213,7 +188,7 @@ fn find_shell<'a>(
     script: &Script<'a>,
     environment: &Environment,
 ) -> Result<(PathBuf, Vec<&'a str>), String> {
-    let find = |program: &str| find_program(program, environment.path(), script.folder);
+    let find = |program: &str| find_program(program, environment.path(), &script.place.folder);
     let Some(words) = script.shell else {
         return DEFAULT_SHELLS
             .iter()
@@ -256,8 +231,14 @@ async fn copy_output(
         let full = log.is_full();
         tokio::select! {
             _ = &mut finish => break,
-            length = stdout.read(), if !full && !stdout.ended => sink(stdout.take(length?)),
-            length = stderr.read(), if !full && !stderr.ended => sink(stderr.take(length?)),
+            ready = stdout.pipe.readable(), if !full && !stdout.ended => {
+                ready?;
+                stdout.read(&sink)?;
+            }
+            ready = stderr.pipe.readable(), if !full && !stderr.ended => {
+                ready?;
+                stderr.read(&sink)?;
+            }
             () = log.has_room(), if full => {}
         }
         // The runner has one thread: a script that prints without a pause must not delay a cancellation.
@@ -278,7 +259,6 @@ struct PipeReader<'a> {
     mask: MaskStream,
     masked: Vec<u8>,
     splitter: LineSplitter,
-    buffer: Vec<u8>,
     ended: bool,
 }
 
@@ -292,27 +272,27 @@ impl<'a> PipeReader<'a> {
             mask: log.mask_stream(),
             masked: Vec::new(),
             splitter: LineSplitter::default(),
-            buffer: vec![0; limits::READ_PIECE],
             ended: false,
         }
     }
 
-    /// Waits for bytes. Returns how many are in the buffer now. Dropping the future loses nothing.
-    async fn read(&mut self) -> io::Result<usize> {
-        self.pipe.readable().await?;
-        match self.pipe.try_read(&mut self.buffer) {
+    /// Logs what the pipe has, after it became readable.
+    fn read(&mut self, sink: &impl Fn(Result<(), SpoolError>)) -> io::Result<()> {
+        // On the stack: most steps print little, and an allocation of this size costs more than they do.
+        let mut piece = [0; limits::READ_PIECE];
+        match self.pipe.try_read(&mut piece) {
             Ok(0) => self.ended = true,
-            Ok(length) => return Ok(length),
+            Ok(length) => sink(self.take(&piece[..length])),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
-        Ok(0)
+        Ok(())
     }
 
-    /// Masks the first bytes of the buffer and logs the lines that they complete.
-    fn take(&mut self, length: usize) -> Result<(), SpoolError> {
+    /// Masks some bytes and logs the lines that they complete.
+    fn take(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
         self.masked.clear();
-        self.mask.push(&self.buffer[..length], &mut self.masked);
+        self.mask.push(bytes, &mut self.masked);
         let (splitter, masked) = (&mut self.splitter, &self.masked);
         self.log.write(Some(self.step), self.stream, |mut line| {
             splitter.push(masked, Instant::now(), &mut line);
@@ -323,12 +303,13 @@ impl<'a> PipeReader<'a> {
     /// out of date.
     fn rest(mut self, sink: &impl Fn(Result<(), SpoolError>)) -> io::Result<()> {
         let mut left = limits::DRAIN_BYTES;
+        let mut piece = [0; limits::READ_PIECE];
         while !self.ended && left > 0 {
-            match rustix::io::read(&self.pipe, &mut self.buffer[..]) {
+            match rustix::io::read(&self.pipe, &mut piece[..]) {
                 Ok(0) => self.ended = true,
                 Ok(length) => {
                     left = left.saturating_sub(length);
-                    sink(self.take(length));
+                    sink(self.take(&piece[..length]));
                 }
                 Err(rustix::io::Errno::AGAIN) => break,
                 Err(rustix::io::Errno::INTR) => {}

@@ -1,10 +1,9 @@
 //! The outputs of steps. Each step has an empty file, outside of what artifacts can hold, whose path is in its
 //! environment. What it has written there is checked when its script has ended.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use model::Masker;
@@ -12,81 +11,49 @@ use rustix::fs::OFlags;
 use workflow::{Outputs, read_outputs, with_outputs};
 
 use crate::limits;
-use crate::workdir::make_private_file;
+use crate::workdir::open_without_links;
 
 /// The variable with the path of the file.
 pub(crate) const VARIABLE: &str = "SERVICE_STEP_OUTPUTS";
 
-/// The file of one step; removed when the value is dropped.
-#[derive(Debug)]
-pub(crate) struct OutputsFile(PathBuf);
-
-impl OutputsFile {
-    /// Makes the file.
-    ///
-    /// # Errors
-    /// An I/O error.
-    pub(crate) fn make(path: PathBuf) -> io::Result<Self> {
-        make_private_file(&path)?;
-        Ok(Self(path))
+/// What a step has written into the file of its outputs. `masker` knows the secrets, which no output may hold.
+///
+/// # Errors
+/// What is wrong, for the step's error.
+pub(crate) fn read(path: &Path, masker: &Masker) -> Result<Outputs, String> {
+    let unreadable = |error: io::Error| format!("cannot read the outputs: {error}");
+    let Some(file) = open(path).map_err(unreadable)? else {
+        return Ok(Outputs::new());
+    };
+    let mut bytes = Vec::new();
+    let limit = limits::OUTPUTS_FILE_BYTES;
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > limit {
+        return Err(format!(
+            "the file of the outputs has more than {limit} bytes"
+        ));
     }
-
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// What the step has written. `masker` knows the secrets, which no output may hold.
-    ///
-    /// # Errors
-    /// What is wrong, for the step's error.
-    pub(crate) fn read(&self, masker: &Masker) -> Result<Outputs, String> {
-        let unreadable = |error: io::Error| format!("cannot read the outputs: {error}");
-        let Some(file) = self.open().map_err(unreadable)? else {
-            return Ok(Outputs::new());
-        };
-        let mut bytes = Vec::new();
-        let limit = limits::OUTPUTS_FILE_BYTES;
-        file.take(limit + 1)
-            .read_to_end(&mut bytes)
-            .map_err(unreadable)?;
-        if bytes.len() as u64 > limit {
-            return Err(format!(
-                "the file of the outputs has more than {limit} bytes"
-            ));
-        }
-        let text = String::from_utf8(bytes).map_err(|_| "the outputs are not UTF-8".to_owned())?;
-        let outputs = read_outputs(&text).map_err(|error| error.to_string())?;
-        let holds_secret = |text: &str| masker.mask(text) != text;
-        match outputs
-            .iter()
-            .find(|(key, value)| holds_secret(value) || holds_secret(key))
-        {
-            Some((key, _)) => Err(format!("output `{key}` holds a secret")),
-            None => Ok(outputs),
-        }
-    }
-
-    /// `None` if the step has removed it. A step may have put anything in its place, so a link is not followed, and
-    /// opening a pipe does not wait.
-    fn open(&self) -> io::Result<Option<File>> {
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(&self.0);
-        match opened {
-            Ok(file) if file.metadata()?.is_file() => Ok(Some(file)),
-            Ok(_) => Err(io::Error::other("it is no file any more")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+    let text = String::from_utf8(bytes).map_err(|_| "the outputs are not UTF-8".to_owned())?;
+    let outputs = read_outputs(&text).map_err(|error| error.to_string())?;
+    let holds_secret = |text: &str| masker.mask(text) != text;
+    match outputs
+        .iter()
+        .find(|(key, value)| holds_secret(value) || holds_secret(key))
+    {
+        Some((key, _)) => Err(format!("output `{key}` holds a secret")),
+        None => Ok(outputs),
     }
 }
 
-impl Drop for OutputsFile {
-    fn drop(&mut self) {
-        crate::workdir::remove(&self.0);
+/// `None` if the step has removed it.
+fn open(path: &Path) -> io::Result<Option<File>> {
+    match open_without_links(path, OFlags::RDONLY) {
+        Ok(file) if file.metadata()?.is_file() => Ok(Some(file)),
+        Ok(_) => Err(io::Error::other("it is no file any more")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -123,32 +90,27 @@ mod tests {
 
     use super::*;
 
-    fn file(folder: &TempDir) -> OutputsFile {
-        OutputsFile::make(folder.path().join("outputs")).unwrap()
+    fn read(path: &Path) -> Result<Outputs, String> {
+        super::read(path, &Masker::default())
     }
 
     #[test]
-    fn what_was_written_is_read_and_the_file_goes() {
+    fn what_was_written_is_read() {
         let folder = TempDir::new().unwrap();
-        let outputs = file(&folder);
-        assert!(outputs.read(&Masker::default()).unwrap().is_empty());
-        std::fs::write(outputs.path(), "a=1\nb=2\n").unwrap();
-        let read = outputs.read(&Masker::default()).unwrap();
-        assert_eq!(read.into_iter().collect::<Vec<_>>().len(), 2);
-        std::fs::remove_file(outputs.path()).unwrap();
-        assert!(outputs.read(&Masker::default()).unwrap().is_empty());
-        drop(file(&folder));
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        let path = folder.path().join("outputs");
+        assert!(read(&path).unwrap().is_empty());
+        std::fs::write(&path, "a=1\nb=2\n").unwrap();
+        assert_eq!(read(&path).unwrap().len(), 2);
     }
 
     #[test]
     fn secrets_and_other_bytes_are_refused() {
         let folder = TempDir::new().unwrap();
-        let outputs = file(&folder);
+        let path = folder.path().join("outputs");
         let masker = Masker::new(["hunter2hunter2"]).unwrap();
         let refused = |text: &[u8]| {
-            std::fs::write(outputs.path(), text).unwrap();
-            outputs.read(&masker).unwrap_err()
+            std::fs::write(&path, text).unwrap();
+            super::read(&path, &masker).unwrap_err()
         };
         assert_eq!(
             refused(b"ok=1\ntoken=x hunter2hunter2"),
@@ -164,16 +126,13 @@ mod tests {
         let folder = TempDir::new().unwrap();
         let secret = folder.path().join("secret");
         std::fs::write(&secret, "a=1\n").unwrap();
-        let outputs = file(&folder);
-        let replaced = || {
-            std::fs::remove_file(outputs.path()).unwrap();
-            outputs.path()
-        };
-        symlink(&secret, replaced()).unwrap();
-        assert!(outputs.read(&Masker::default()).is_err());
-        let made = Command::new("mkfifo").arg(replaced()).status().unwrap();
+        let path = folder.path().join("outputs");
+        symlink(&secret, &path).unwrap();
+        assert!(read(&path).is_err());
+        std::fs::remove_file(&path).unwrap();
+        let made = Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
-        let error = outputs.read(&Masker::default()).unwrap_err();
+        let error = read(&path).unwrap_err();
         assert!(error.contains("no file any more"), "{error}");
     }
 }

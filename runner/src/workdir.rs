@@ -1,5 +1,6 @@
 //! The folders in which a runner works: one for each job, private to the runner's user, and locked against a second
-//! runner. Leftovers of a killed runner are removed. Removal never follows a link.
+//! runner. What they take over from each other is in `slots.rs`. Leftovers of a killed runner are removed. Removal never
+//! follows a link.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -7,12 +8,18 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
 use uuid::Uuid;
 
+use crate::slots::{SLOTS, Slots};
 use crate::{limits, lock};
 
 /// The lock file.
 const LOCK: &str = ".everscan-runner.lock";
+
+/// The mode of a private file.
+pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// Length of a job id as text.
 const ID_BYTES: usize = 36;
@@ -40,6 +47,8 @@ pub enum WorkdirError {
 #[derive(Debug)]
 pub(crate) struct Workdir {
     path: PathBuf,
+    /// Where jobs work.
+    pub(crate) slots: Slots,
     /// Closing the file releases the lock.
     _lock: File,
 }
@@ -62,7 +71,11 @@ impl Workdir {
         };
         // Scripts start in folders below it, so the path must not depend on the current directory.
         let path = path.canonicalize().map_err(unusable)?;
-        Ok(Self { path, _lock: lock })
+        Ok(Self {
+            slots: Slots::new(path.clone()),
+            path,
+            _lock: lock,
+        })
     }
 
     /// The jobs of an earlier runner that have leftovers here.
@@ -74,33 +87,17 @@ impl Workdir {
     /// Removes what earlier jobs left.
     pub(crate) fn clear(&self) {
         remove_leftovers(&self.path);
+        remove(&self.path.join(SLOTS));
     }
 
-    /// The folder in which a job's steps run.
-    pub(crate) fn job_folder(&self, job: Uuid) -> PathBuf {
-        self.path.join(job.to_string())
-    }
-
-    /// Makes the empty folder of a job.
+    /// Tries whether a job could write here.
     ///
     /// # Errors
     /// An I/O error.
-    pub(crate) fn make_job_folder(&self, job: Uuid) -> io::Result<PathBuf> {
+    pub(crate) fn try_file(&self, job: Uuid) -> io::Result<()> {
         // A job may have removed all of it.
         make_private_folder(&self.path)?;
-        let folder = self.job_folder(job);
-        DirBuilder::new().mode(0o700).create(&folder)?;
-        Ok(folder)
-    }
-
-    /// The file of a step's script: beside the job's folder, so that no artifact can contain it.
-    pub(crate) fn script_path(&self, job: Uuid, step: u32) -> PathBuf {
-        self.path.join(format!("{job}-step-{step}"))
-    }
-
-    /// The file of a step's outputs, beside the job's folder for the same reason.
-    pub(crate) fn outputs_path(&self, job: Uuid, step: u32) -> PathBuf {
-        self.path.join(format!("{job}-outputs-{step}"))
+        try_file(&self.pack_path(job))
     }
 
     /// The file in which an artifact is packed.
@@ -119,7 +116,6 @@ pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
 
 /// Whether an error says that this machine lacks something, whatever a job does.
 pub(crate) fn is_of_machine(error: &io::Error) -> bool {
-    use rustix::io::Errno;
     matches!(
         Errno::from_io_error(error),
         Some(
@@ -154,13 +150,35 @@ pub(crate) fn try_file(path: &Path) -> io::Result<()> {
 /// # Errors
 /// An I/O error.
 pub(crate) fn make_private_file(path: &Path) -> io::Result<File> {
+    make_file(path, FILE_MODE)
+}
+
+/// The same with another mode.
+///
+/// # Errors
+/// An I/O error.
+pub(crate) fn make_file(path: &Path, mode: u32) -> io::Result<File> {
     remove(path);
     OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
-        .mode(0o600)
+        .mode(mode)
         .open(path)
+}
+
+/// Opens what a step may have replaced: no link is followed, and opening a pipe does not wait.
+///
+/// # Errors
+/// An I/O error.
+pub(crate) fn open_without_links(path: &Path, access: OFlags) -> io::Result<File> {
+    let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // A kernel before 5.6 looks at the last part only.
+        Err(Errno::NOSYS) => openat(CWD, path, flags, Mode::empty()),
+        opened => opened,
+    };
+    Ok(opened?.into())
 }
 
 /// Removes everything in a folder whose name begins with a job id: no job outlives its runner.
@@ -246,7 +264,8 @@ mod tests {
         std::fs::create_dir_all(left.join("deep/er")).unwrap();
         symlink(outside.path(), left.join("link")).unwrap();
         std::fs::set_permissions(left.join("deep"), PermissionsExt::from_mode(0o500)).unwrap();
-        std::fs::write(folder.path().join(format!("{job}-step-0")), "").unwrap();
+        std::fs::create_dir_all(folder.path().join(SLOTS).join("0")).unwrap();
+        std::fs::write(folder.path().join(format!("{job}-artifact.zip")), "").unwrap();
         std::fs::write(folder.path().join("notes"), "").unwrap();
 
         let workdir = Workdir::open(folder.path()).unwrap();
@@ -260,15 +279,10 @@ mod tests {
         names.sort();
         assert_eq!(names, [LOCK, "notes"]);
         assert!(outside.path().join("keep").exists());
-        std::fs::remove_dir_all(folder.path()).unwrap();
-        let made = workdir.make_job_folder(job).unwrap();
-        let mode = std::fs::metadata(&made).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]
     fn what_a_machine_lacks_differs_from_what_a_job_does() {
-        use rustix::io::Errno;
         for errno in [Errno::MFILE, Errno::NOSPC, Errno::AGAIN] {
             assert!(is_of_machine(&errno.into()), "{errno}");
         }

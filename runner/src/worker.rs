@@ -5,7 +5,7 @@ mod artifacts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ use crate::link::{Link, Verdict};
 use crate::log_shipper::LogShipper;
 use crate::options::Options;
 use crate::shutdown::{self, Urgency};
+use crate::slots::Place;
 use crate::source_cache::SourceCache;
 use crate::spool;
 use crate::step_outputs::JobOutputs;
@@ -98,8 +99,8 @@ pub(crate) async fn work(
         contact: shared.contact.clone(),
         progress: Contact::new(shared.options.silence),
     };
-    let folder = match shared.set_up(link.job) {
-        Ok(folder) => folder,
+    let place = match shared.set_up(link.job) {
+        Ok(place) => place,
         Err(error) => return Worked::CannotSetUp(error),
     };
     let claimed = tokio::select! {
@@ -110,7 +111,7 @@ pub(crate) async fn work(
         }
     };
     let Some(assignment) = claimed else {
-        workdir::remove(&folder);
+        shared.leave(place).await;
         return Worked::Lapsed;
     };
     tracing::info!(job = %link.job, scan = assignment.scan, "job started");
@@ -128,6 +129,7 @@ pub(crate) async fn work(
         left_out: Mutex::default(),
         lacking: OnceLock::new(),
         masker,
+        place,
         shared: &shared,
         link,
         assignment,
@@ -136,7 +138,8 @@ pub(crate) async fn work(
         outcome = worker.run() => outcome,
         () = shared.is_alone(&worker.link, Some(&worker.timeline)) => worker.give_up().await,
     };
-    worker.clean_up(&folder).await;
+    worker.log.remove();
+    shared.leave(worker.place).await;
     tracing::info!(job = %worker.link.job, outcome, "job ended");
     match worker.lacking.into_inner() {
         Some(message) => Worked::CannotSetUp(io::Error::other(message)),
@@ -145,32 +148,43 @@ pub(crate) async fn work(
 }
 
 impl Shared {
-    /// Makes the folder of a job, if there is what a job needs. One look serves the jobs of a moment.
-    fn set_up(&self, job: Uuid) -> io::Result<PathBuf> {
-        let folder = self.workdir.make_job_folder(job)?;
+    /// Gives a job its place, if there is what a job needs. One look serves the jobs of a moment.
+    fn set_up(&self, job: Uuid) -> io::Result<Place> {
         let now = Instant::now();
         let mut last = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_some_and(|last| now - last < limits::TRIED_FOR) {
-            return Ok(folder);
+        if last.is_none_or(|last| now - last >= limits::TRIED_FOR) {
+            *last = None;
+            // The spool is in the runner's folder, which may be on another disk.
+            self.workdir.try_file(job)?;
+            workdir::try_file(&self.folder.join(TRIED))?;
+            *last = Some(now);
         }
-        // The spool is in the runner's folder, which may be on another disk.
-        let tried = workdir::try_file(&self.workdir.pack_path(job))
-            .and_then(|()| workdir::try_file(&self.folder.join(TRIED)));
-        *last = tried.is_ok().then_some(now);
-        if tried.is_err() {
-            workdir::remove(&folder);
-        }
-        tried.map(|()| folder)
+        drop(last);
+        self.workdir.slots.take(job)
     }
 
     /// Whether a job could be set up now.
     ///
     /// # Errors
     /// Why not.
-    pub(crate) fn try_set_up(&self) -> io::Result<()> {
+    pub(crate) async fn try_set_up(&self) -> io::Result<()> {
         *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.set_up(Uuid::nil())
-            .map(|folder| workdir::remove(&folder))
+        let place = self.set_up(Uuid::nil())?;
+        self.leave(place).await;
+        Ok(())
+    }
+
+    /// Removes what a job has left, and frees its place.
+    async fn leave(&self, place: Place) {
+        let Err(folder) = self.workdir.slots.give_back(place) else {
+            return;
+        };
+        if spawn_blocking(move || workdir::remove(&folder))
+            .await
+            .is_err()
+        {
+            tracing::error!("removing a job's folder panicked");
+        }
     }
 
     /// Waits until the runner ends, no step of the job runs, and the job does not get on for want of the daemon.
@@ -215,6 +229,7 @@ async fn claim(link: &Link) -> Option<Assignment> {
 
 struct Worker<'a> {
     shared: &'a Shared,
+    place: Place,
     link: Link,
     assignment: Assignment,
     deadlines: Deadlines,
@@ -280,9 +295,9 @@ impl Worker<'_> {
 
     /// Runs the steps and uploads the artifacts. Returns what failed the job, other than a step.
     async fn execute(&self, masker: &Masker) -> Option<JobFailure> {
-        let folder = self.shared.workdir.job_folder(self.link.job);
+        let folder = &self.place.folder;
         if let Some(checkout) = &self.assignment.checkout {
-            let brought = checkout::bring(&self.shared.sources, &self.link, checkout, &folder);
+            let brought = checkout::bring(&self.shared.sources, &self.link, checkout, folder);
             match brought.await {
                 Ok(lines) => self.say(&lines),
                 // The steps are cancelled below, as those of any job.
@@ -301,8 +316,7 @@ impl Worker<'_> {
             launcher: &self.shared.launcher,
             assignment: &self.assignment,
             evaluation: &evaluation,
-            workdir: &self.shared.workdir,
-            folder: &folder,
+            place: &self.place,
             log: &self.log,
             timeline: &self.timeline,
             masker,
@@ -315,14 +329,11 @@ impl Worker<'_> {
             .run(&self.shared.environment, &self.shared.url)
             .await;
         match conclusion {
-            Conclusion::Succeeded => self.store_artifacts(true, &folder, &evaluation).await.err(),
-            Conclusion::Failed => self
-                .store_artifacts(false, &folder, &evaluation)
-                .await
-                .err(),
+            Conclusion::Succeeded => self.store_artifacts(true, folder, &evaluation).await.err(),
+            Conclusion::Failed => self.store_artifacts(false, folder, &evaluation).await.err(),
             Conclusion::Stopped(Stop::DeadlinePassed) => {
                 let none = BTreeSet::new();
-                self.store_late_artifacts(&none, &folder, &evaluation).await;
+                self.store_late_artifacts(&none, folder, &evaluation).await;
                 Some(JobFailure::TimedOut)
             }
             Conclusion::Stopped(reason) => failure_of(&reason),
@@ -418,23 +429,15 @@ impl Worker<'_> {
         );
         NOT_REPORTED
     }
-
-    async fn clean_up(&self, folder: &Path) {
-        self.log.remove();
-        let folder = folder.to_owned();
-        if spawn_blocking(move || workdir::remove(&folder))
-            .await
-            .is_err()
-        {
-            tracing::error!(job = %self.link.job, "removing the job's folder panicked");
-        }
-    }
 }
 
 /// Hides the secrets of a job and the token that its steps see. Large secrets take a moment to prepare.
 async fn masker(assignment: &Assignment, host: &HostEnvironment) -> Result<Masker, String> {
     let token = host.token().map(str::to_owned);
     let secrets: Vec<String> = assignment.secrets.values().cloned().chain(token).collect();
+    if secrets.is_empty() {
+        return Ok(Masker::default());
+    }
     let made = spawn_blocking(move || Masker::new(secrets.iter().map(String::as_str))).await;
     match made {
         Ok(masker) => masker.map_err(|error| error_chain(&error)),

@@ -5,8 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 use workflow::hex;
 use zip::write::SimpleFileOptions;
@@ -16,6 +15,7 @@ use super::ArtifactError;
 use super::collect::{Entry, EntryKind, collect};
 use super::left_out::{LeftOut, Oddity, unreadable};
 use crate::limits;
+use crate::workdir::open_without_links;
 
 /// From this length on an entry needs the long header.
 const LONG_FORM: u64 = u32::MAX as u64;
@@ -182,17 +182,10 @@ impl<G: FnMut(u64, u64) -> bool> Packer<G> {
 }
 
 /// Opens a file to be packed. Its path was resolved, but a process may have put anything in its place since, and in that
-/// of its folders. So no link is followed, and opening a pipe does not wait.
+/// of its folders.
 fn open(name: &str, path: &Path) -> Result<File, ArtifactError> {
     let failed = |source| unreadable(name, path, source);
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let links = ResolveFlags::NO_SYMLINKS;
-    let opened = match openat2(CWD, path, flags, Mode::empty(), links) {
-        // A kernel before 5.6 looks at the last part only.
-        Err(Errno::NOSYS) => openat(CWD, path, flags, Mode::empty()),
-        opened => opened,
-    };
-    let file = File::from(opened.map_err(|errno| failed(errno.into()))?);
+    let file = open_without_links(path, OFlags::RDONLY).map_err(failed)?;
     if file.metadata().map_err(failed)?.is_file() {
         Ok(file)
     } else {

@@ -28,6 +28,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 pub(crate) const OPTIONS: Options = Options {
     grace: Duration::from_millis(400),
     clean_up: Duration::from_secs(60),
+    full_pause: Duration::ZERO,
     ship_after: Duration::from_millis(10),
     artifact_progress: Duration::ZERO,
     silence: Duration::from_secs(100),

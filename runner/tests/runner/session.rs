@@ -6,7 +6,25 @@ use runner::{Configuration, InstanceError, Options, SessionError, Urgency, limit
 use wire::JobFailure;
 
 use crate::fake_daemon::Fault;
-use crate::harness::{CANCELLED, Harness, OPTIONS, SUCCEEDED, ends, job};
+use crate::harness::{CANCELLED, Harness, OPTIONS, PATIENCE, SUCCEEDED, ends, job};
+
+#[tokio::test]
+async fn a_full_runner_polls_once_for_the_end_of_a_job_and_the_next_one() {
+    let options = Options {
+        full_pause: PATIENCE,
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(options, 1).await;
+    let jobs = 5;
+    for _ in 0..jobs {
+        harness.run(&job(&["true"])).await;
+    }
+    let has_polled = |state: &crate::fake_daemon::State| (state.polls.len() > jobs).then_some(());
+    harness.daemon.wait_for("the last poll", has_polled).await;
+    let state = harness.daemon.state();
+    assert_eq!(state.polls.len(), jobs + 1);
+    assert!(state.polls.iter().all(|poll| poll.holding.is_empty()));
+}
 
 #[tokio::test]
 async fn a_runner_reports_the_jobs_it_holds_and_frees_them_at_once() {

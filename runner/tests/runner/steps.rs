@@ -14,7 +14,7 @@ async fn steps_run_in_order_and_leave_nothing() {
     let harness = Harness::start().await;
     let job = job(&[
         "echo one > file; echo out; echo err >&2",
-        "cat file; pwd; ls -A ..",
+        "cat file; pwd; ls -A ..; cat \"${0%1}0\" | wc -c",
     ]);
     let end = harness.run(&job).await;
     assert_eq!(ends(&end), [SUCCEEDED, SUCCEEDED]);
@@ -30,11 +30,67 @@ async fn steps_run_in_order_and_leave_nothing() {
             .to_str()
             .unwrap()
     );
-    assert!(stdout.contains(&format!("{}-step-1", job.job_id)));
-    assert!(!stdout.contains(&format!("{}-step-0", job.job_id)));
+    assert_eq!(stdout.last().unwrap(), "0", "the last script is emptied");
     assert_eq!(harness.lines(&job, Stream::Stderr), ["err"]);
     harness.idle().await;
     assert!(harness.leftovers().is_empty());
+}
+
+#[tokio::test]
+async fn what_a_step_makes_of_the_runner_s_files_harms_no_other() {
+    let harness = Harness::start_with(OPTIONS, 1).await;
+    let outside = harness.home.path().join("outside");
+    let scripts = [
+        "ln \"$0\" OUTSIDE".to_owned(),
+        "rm \"$0\"; ln -s OUTSIDE \"$0\"".to_owned(),
+        "rm \"$0\" $SERVICE_STEP_OUTPUTS; mkdir \"$0\"; mkfifo $SERVICE_STEP_OUTPUTS; false"
+            .to_owned(),
+        "chmod 400 \"$0\"; chmod 500 \"${0%/*}\"".to_owned(),
+        "rm -r \"${0%/*}\"".to_owned(),
+        "ln -s / ../.everscan-slots/0/spare".to_owned(),
+        "rm -r ../.everscan-slots; ln -s / ../.everscan-slots".to_owned(),
+        "cd ..; rm -r \"$PWD\"".to_owned(),
+    ];
+    for script in scripts {
+        let script = script.replace("OUTSIDE", outside.to_str().unwrap());
+        let next = "echo $SERVICE_JOB_ID; echo n=1 >> $SERVICE_STEP_OUTPUTS";
+        let bad = job(&[&script]);
+        harness.run(&bad).await;
+        harness.idle().await;
+        let good = job(&[next, next]);
+        let end = harness.run(&good).await;
+        assert_eq!(ends(&end), [SUCCEEDED, SUCCEEDED], "after {script}");
+        let id = good.job_id.to_string();
+        assert_eq!(harness.stdout(&good), [id.clone(), id]);
+        assert_eq!(end.outputs.len(), 1);
+        harness.idle().await;
+    }
+    // The first script has kept its own text, and nothing was written there since.
+    let kept = std::fs::read_to_string(&outside).unwrap();
+    assert!(kept.starts_with("ln "), "{kept}");
+    harness.idle().await;
+    assert!(harness.leftovers().is_empty());
+}
+
+#[tokio::test]
+async fn a_job_that_leaves_nothing_makes_and_removes_no_file() {
+    let harness = Harness::start_with(OPTIONS, 1).await;
+    let inodes = "stat -c %i . \"$0\" $SERVICE_STEP_OUTPUTS";
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let job = job(&[inodes]);
+        harness.run(&job).await;
+        harness.idle().await;
+        seen.push(harness.stdout(&job));
+    }
+    assert_eq!(seen[0].len(), 3);
+    assert_eq!(seen[0], seen[1]);
+    let job = job(&["echo $HOME > file; ls -A"]);
+    harness.run(&job).await;
+    harness.idle().await;
+    let next = crate::harness::job(&["ls -A"]);
+    harness.run(&next).await;
+    assert!(harness.stdout(&next).is_empty());
 }
 
 #[tokio::test]

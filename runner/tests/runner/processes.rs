@@ -294,6 +294,7 @@ async fn ended(id: &str) {
     assert!(ended.is_ok(), "{stat:?}");
 }
 
+#[expect(clippy::print_stdout, reason = "how long it took")]
 #[tokio::test]
 async fn a_job_of_1000_processes_ends_soon() {
     let patient = Options {

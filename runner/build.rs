@@ -1,5 +1,5 @@
 //! Links the runner at a fixed address. Otherwise each start has to write 1.5 MB of addresses, page by page, and every idle
-//! runner holds them. Every step starts through this program (`src/launcher.rs`).
+//! runner and supervisor of steps (`src/supervisor.rs`) holds them.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -18,8 +18,8 @@ use crate::configuration::ConfigurationError;
 use crate::environment::HostEnvironment;
 use crate::first_process::wait_for_all;
 use crate::instance::InstanceError;
-use crate::launcher::launch;
 use crate::session::SessionError;
+use crate::supervisor::supervise;
 
 /// Executes the jobs of an Everscan service on this machine.
 ///
@@ -193,10 +193,10 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
-/// What a program with a runner does before anything else: starts a step, or is process 1. Returns an exit code if it was
+/// What a program with a runner does before anything else: supervises steps, or is process 1. Returns an exit code if it was
 /// one of these.
 pub fn before_main(arguments: &[OsString]) -> Option<ExitCode> {
-    launch(arguments).or_else(|| {
+    supervise(arguments).or_else(|| {
         let ended = wait_for_all(arguments)?;
         Some(ended.unwrap_or_else(|error| {
             print_error(&format!("error: cannot start the program again: {error}\n"));

@@ -1,92 +1,45 @@
-//! Ends processes that left the group of their step (`setsid`) or outlived their runner. They still have the id of their
-//! job in their environment, unless they changed it. They end like the group, and after it: SIGTERM first, and SIGKILL
-//! after the grace period. A stopped job has one grace period for both.
+//! Ends processes of jobs whose runner was killed together with the supervisors of their steps. They still have the id of their
+//! job in their environment, unless they changed it. A runner looks for them once, when it starts.
 
 use std::collections::BTreeSet;
-use std::fs::DirEntry;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
-use rustix::process::{Pid, PidfdFlags, Signal, geteuid, getpid, pidfd_open, pidfd_send_signal};
-use tokio::task::spawn_blocking;
-use tokio::time::{Instant, sleep};
+use rustix::process::{Pid, geteuid, getpid};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::environment::JOB_ID;
-use crate::limits;
-
-/// A process of a job. The descriptor never refers to a later process with the same id.
-struct Escaped {
-    id: Pid,
-    process: OwnedFd,
-}
+use crate::processes::{self, Process};
 
 /// Ends every process of this user that has the id of one of the jobs in its environment. Those that are left at
-/// `kill_at` get SIGKILL. If there is none, this costs one look at the list of processes.
+/// `kill_at` get SIGKILL.
 pub(crate) async fn end(jobs: BTreeSet<Uuid>, kill_at: Instant) {
     if jobs.is_empty() {
         return;
     }
-    let give_up_at = kill_at.max(Instant::now()) + limits::AFTER_KILL;
-    let mut asked = BTreeSet::new();
-    let mut pause = limits::FIRST_LOOK;
-    loop {
-        let left = look(&jobs).await;
-        if left.is_empty() {
-            return;
-        }
-        let now = Instant::now();
-        if now >= give_up_at {
-            let ids: Vec<_> = left.iter().map(|one| one.id.as_raw_nonzero()).collect();
-            tracing::warn!(?ids, "processes of a job have survived SIGKILL");
-            return;
-        }
-        for one in &left {
-            if now >= kill_at {
-                one.signal(Signal::KILL);
-            } else if asked.insert(one.id.as_raw_nonzero()) {
-                tracing::info!(
-                    process = one.id.as_raw_nonzero(),
-                    "ending a process that left its job"
-                );
-                one.signal(Signal::TERM);
-            }
-        }
-        drop(left);
-        sleep(pause).await;
-        pause = (pause * 2).min(limits::LAST_LOOK);
+    let find = || {
+        let left = processes::ids().into_iter();
+        let left: Vec<_> = left.filter_map(|id| of_job(id, &jobs)).collect();
+        (!left.is_empty()).then_some(left)
+    };
+    let ended = processes::end(find, kill_at).await;
+    if ended > 0 {
+        tracing::info!(ended, "ended processes of an earlier runner's jobs");
     }
 }
 
-/// Finds the processes of the jobs. A process may fork during the search; the next search finds the new one.
-async fn look(jobs: &BTreeSet<Uuid>) -> Vec<Escaped> {
-    let jobs = jobs.clone();
-    let looking = spawn_blocking(move || {
-        let Ok(processes) = std::fs::read_dir("/proc") else {
-            return Vec::new();
-        };
-        let processes = processes.flatten();
-        processes
-            .filter_map(|entry| of_job(&entry, &jobs))
-            .collect()
-    });
-    looking.await.unwrap_or_default()
-}
-
-/// The process of an entry of `/proc`, when it belongs to one of the jobs. One that has ended has no environment.
-fn of_job(entry: &DirEntry, jobs: &BTreeSet<Uuid>) -> Option<Escaped> {
-    let id = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
-    let is_of_user = entry.metadata().ok()?.uid() == geteuid().as_raw();
+/// The process with this id, when it belongs to one of the jobs. One that has ended has no environment.
+fn of_job(id: Pid, jobs: &BTreeSet<Uuid>) -> Option<Process> {
+    let path = Path::new("/proc").join(id.as_raw_pid().to_string());
+    let is_of_user = std::fs::metadata(&path).ok()?.uid() == geteuid().as_raw();
     // This runner may itself have been started by such a process.
     if !is_of_user || id == getpid() {
         return None;
     }
-    // Opened before its environment is read: a signal then cannot reach another process that got the same id.
-    let process = pidfd_open(id, PidfdFlags::empty()).ok()?;
-    let environment = std::fs::read(entry.path().join("environ")).ok()?;
-    job_of(&environment)
-        .is_some_and(|job| jobs.contains(&job))
-        .then_some(Escaped { id, process })
+    let environment = std::fs::read(path.join("environ")).ok()?;
+    let is_of_job = job_of(&environment).is_some_and(|job| jobs.contains(&job));
+    is_of_job.then(|| processes::read(id)).flatten()
 }
 
 /// The job that an environment names.
@@ -95,13 +48,6 @@ fn job_of(environment: &[u8]) -> Option<Uuid> {
         let value = entry.strip_prefix(JOB_ID.as_bytes())?.strip_prefix(b"=")?;
         Uuid::try_parse_ascii(value).ok()
     })
-}
-
-impl Escaped {
-    fn signal(&self, signal: Signal) {
-        // If the process has ended, the next look does not find it. If it cannot be signalled, `end` warns at last.
-        let _ = pidfd_send_signal(&self.process, signal);
-    }
 }
 
 #[cfg(test)]

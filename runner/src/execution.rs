@@ -14,17 +14,17 @@ use crate::environment::{Environment, HostEnvironment};
 use crate::evaluation::{Evaluation, Site};
 use crate::job_log::JobLog;
 use crate::options::Options;
-use crate::process_group::Exit;
 use crate::slots::Place;
 use crate::step::{Script, StepEnd, run};
 use crate::step_outputs::{self, JobOutputs};
 use crate::stop::{Stop, StopSignal};
+use crate::supervisor::{Exit, JobProcesses};
 use crate::timeline::Timeline;
 
 /// What the steps of one job need.
 #[derive(Debug)]
 pub(crate) struct Execution<'a> {
-    pub(crate) launcher: &'a Path,
+    pub(crate) processes: &'a JobProcesses,
     pub(crate) assignment: &'a Assignment,
     pub(crate) evaluation: &'a Evaluation,
     pub(crate) place: &'a Place,
@@ -55,6 +55,20 @@ pub(crate) enum Conclusion {
 impl Execution<'_> {
     /// Runs all steps. When it returns, none of their processes is left.
     pub(crate) async fn run(&self, host: &HostEnvironment, url: &str) -> Conclusion {
+        let conclusion = self.run_steps(host, url).await;
+        let stopped = self.stop.since().unwrap_or_else(Instant::now);
+        match self.processes.end(stopped + self.options.grace).await {
+            0 => {}
+            1 => self.say(None, "ended 1 process that the steps left running"),
+            ended => {
+                let message = format!("ended {ended} processes that the steps left running");
+                self.say(None, &message);
+            }
+        }
+        conclusion
+    }
+
+    async fn run_steps(&self, host: &HostEnvironment, url: &str) -> Conclusion {
         let environment = match self.environment(host, url).await {
             Ok(environment) => environment,
             Err(message) => {
@@ -153,14 +167,13 @@ impl Execution<'_> {
                 let own = step.timeout_seconds.map(Duration::from_secs);
                 let left = clean_up.map(|end| end.saturating_duration_since(Instant::now()));
                 let script = Script {
-                    launcher: self.launcher,
+                    processes: self.processes,
                     step: index,
                     text: &text,
                     shell: step.shell.as_deref(),
                     place: self.place,
                     timeout: own.into_iter().chain(left).min(),
                     cleans_up: clean_up.is_some(),
-                    grace: self.options.grace,
                 };
                 self.run_script(step, &script, environment).await
             }
@@ -178,12 +191,6 @@ impl Execution<'_> {
         script: &Script<'_>,
         environment: &Environment,
     ) -> StepEnd {
-        if !self.place.folder.is_dir() {
-            let folder = self.place.folder.display();
-            return StepEnd::Broken(format!(
-                "the job's folder {folder} is gone; a step may have removed it"
-            ));
-        }
         let file = match self.place.outputs(script.step) {
             Ok(file) => file,
             Err(error) => return StepEnd::not_started("make the file of the outputs", &error),

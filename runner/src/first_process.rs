@@ -14,7 +14,7 @@ use rustix::termios::tcsetpgrp;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::launcher::OWN_PROGRAM;
+use crate::supervisor::OWN_PROGRAM;
 
 /// What is added to a signal's number in an exit code.
 const ENDED_BY_SIGNAL: i32 = 128;

@@ -12,15 +12,15 @@ pub const GRACE: Duration = Duration::from_secs(10);
 /// it a minute. The daemon accepts the log of a cancelled job for 120 s: enough for this, the grace before it, and the rest of the log.
 pub const CLEAN_UP: Duration = Duration::from_secs(50);
 
-/// How long to wait for a group after SIGKILL. Only a process that is stuck in the kernel takes longer.
+/// How long to wait for a process after SIGKILL. Only one that is stuck in the kernel takes longer.
 pub const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// How long to wait before the first check whether a signalled group is gone. Each further wait is twice as long, up to
-/// [`LAST_LOOK`]. The kernel reports only the end of a runner's own children.
-pub const FIRST_LOOK: Duration = Duration::from_millis(1);
+/// How long a supervisor has for an answer, beyond the grace period where processes end. It takes longer than [`AFTER_KILL`]
+/// only if it is stopped.
+pub const ANSWER: Duration = Duration::from_secs(6);
 
-/// The longest wait between two checks of a signalled group.
-pub const LAST_LOOK: Duration = Duration::from_millis(50);
+/// How long a supervisor of steps waits for the next job. To start one takes milliseconds.
+pub const SUPERVISOR_IDLE: Duration = Duration::from_secs(60);
 
 /// Bytes read from a pipe at once: what a pipe holds by default.
 pub const READ_PIECE: usize = 64 * 1024;

@@ -9,6 +9,8 @@ use crate::limits;
 pub struct Options {
     /// From SIGTERM to SIGKILL.
     pub grace: Duration,
+    /// How long a supervisor has for an answer once that is over.
+    pub answer: Duration,
     /// How long the steps that run after a cancel or timeout may take together.
     pub clean_up: Duration,
     /// How long a runner whose slots are all taken waits before it polls.
@@ -31,6 +33,8 @@ pub struct Options {
     pub first_rest: Duration,
     /// How long the log of a cancelled job is still shipped after its processes have ended.
     pub final_log: Duration,
+    /// How long a supervisor of steps waits for the next job.
+    pub supervisor_idle: Duration,
     /// Bytes of the cached files of repositories.
     pub source_cache: u64,
 }
@@ -39,6 +43,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             grace: limits::GRACE,
+            answer: limits::ANSWER,
             clean_up: limits::CLEAN_UP,
             full_pause: limits::FULL_PAUSE,
             ship_after: limits::SHIP_AFTER,
@@ -50,6 +55,7 @@ impl Default for Options {
             stopped_silence: limits::STOPPED_SILENCE,
             first_rest: limits::FIRST_REST,
             final_log: limits::FINAL_LOG,
+            supervisor_idle: limits::SUPERVISOR_IDLE,
             source_cache: limits::SOURCE_CACHE_BYTES,
         }
     }
@@ -63,7 +69,7 @@ mod tests {
     #[test]
     fn a_job_without_contact_has_ended_before_its_retry_may_begin() {
         let options = Options::default();
-        let stopped = options.silence + options.grace + limits::AFTER_KILL;
+        let stopped = options.silence + options.grace + limits::ANSWER;
         assert!(stopped < model::limits::RUNNER_SILENCE.to_std().unwrap());
         let seconds = format!("for {} seconds", options.silence.as_secs());
         assert!(Stop::ContactLost.explanation().ends_with(&seconds));

@@ -30,6 +30,7 @@ use crate::polls::Polls;
 use crate::shutdown::{Shutdown, Urgency};
 use crate::source_cache::SourceCache;
 use crate::stop::{Stop, StopSignal};
+use crate::supervisor::Supervisors;
 use crate::workdir::{self, Workdir, WorkdirError};
 use crate::worker::{Shared, Worked, work};
 
@@ -45,8 +46,8 @@ pub struct Setup {
     pub folder: PathBuf,
     /// What steps may inherit.
     pub environment: HostEnvironment,
-    /// The program through which steps start, which calls [`crate::before_main`]: [`crate::OWN_PROGRAM`].
-    pub launcher: PathBuf,
+    /// The program that supervises steps, which calls [`crate::before_main`]: [`crate::OWN_PROGRAM`].
+    pub supervisor: PathBuf,
     /// Durations.
     pub options: Options,
 }
@@ -114,7 +115,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         folder: setup.folder,
         workdir,
         environment: setup.environment.with_ca_file(ca_file),
-        launcher: setup.launcher,
+        supervisors: Supervisors::new(setup.supervisor, setup.options),
         urgency: shutdown.clone(),
         options: setup.options,
         contact,
@@ -504,7 +505,7 @@ impl Session {
         self.held.retain(|_, held| held.waiting.is_none());
     }
 
-    /// Drops every worker; the process groups die with them.
+    /// Drops every worker; what their steps have started is ended without the runner.
     fn abandon(&mut self) {
         self.give_up_at = None;
         self.workers.abort_all();

@@ -17,10 +17,11 @@ use crate::environment::Environment;
 use crate::job_log::JobLog;
 use crate::limits;
 use crate::output::LineSplitter;
-use crate::process_group::{Exit, Invocation, Output, ProcessGroup, find_program};
+use crate::program::{explain, find_program};
 use crate::slots::{Place, StepFile};
 use crate::spool::SpoolError;
 use crate::stop::{Stop, StopSignal};
+use crate::supervisor::{Exit, Invocation, JobProcesses, Output, RunningStep, StepError};
 use crate::workdir::is_of_machine;
 
 /// The shells of a step without `shell`; the first that is installed is used.
@@ -32,8 +33,8 @@ const DEFAULT_SHELLS: [&[&str]; 2] = [
 /// One script and what it needs.
 #[derive(Debug)]
 pub(crate) struct Script<'a> {
-    /// The program through which it starts.
-    pub(crate) launcher: &'a Path,
+    /// Those of the job, which starts it.
+    pub(crate) processes: &'a JobProcesses,
     /// The step's position.
     pub(crate) step: u32,
     /// The script after its templates were replaced.
@@ -46,8 +47,6 @@ pub(crate) struct Script<'a> {
     pub(crate) timeout: Option<Duration>,
     /// Whether it runs after a cancel, and only another stop ends it.
     pub(crate) cleans_up: bool,
-    /// From SIGTERM to SIGKILL.
-    pub(crate) grace: Duration,
 }
 
 /// How a script ended.
@@ -68,7 +67,10 @@ pub(crate) enum StepEnd {
 impl StepEnd {
     /// The end of a step that could not start because of this error.
     pub(crate) fn not_started(what: &str, error: &io::Error) -> Self {
-        let message = format!("cannot {what}: {error}");
+        Self::with_message(format!("cannot {what}: {error}"), error)
+    }
+
+    fn with_message(message: String, error: &io::Error) -> Self {
         if is_of_machine(error) {
             Self::NotSetUp(message)
         } else {
@@ -84,49 +86,33 @@ pub(crate) async fn run(
     log: &JobLog,
     stop: &StopSignal,
 ) -> StepEnd {
-    loop {
-        if let Some(end) = try_once(script, environment, log, stop).await {
-            return end;
-        }
-    }
-}
-
-/// `None` if nothing of the script has run, and it can start again.
-async fn try_once(
-    script: &Script<'_>,
-    environment: &Environment,
-    log: &JobLog,
-    stop: &StopSignal,
-) -> Option<StepEnd> {
-    let (group, output, _file) = match start(script, environment) {
+    let started = match start(script, environment).await {
         Ok(started) => started,
-        Err(end) => return Some(end),
+        Err(end) => return end,
     };
     let (ended, finish) = oneshot::channel();
-    let supervise = async {
-        let end = supervise(group, script, stop).await;
+    let watch = async {
+        let end = watch(started.step, script, &started.program, stop).await;
         // The copying ends with this message, not before.
         let _ = ended.send(());
         end
     };
     let (end, copied) = tokio::join!(
-        supervise,
-        copy_output(output, finish, script.step, log, stop)
+        watch,
+        copy_output(started.output, finish, script.step, log, stop)
     );
     match copied {
         Ok(()) => end,
-        Err(error) => {
-            let message = format!("cannot read the script's output: {error}");
-            Some(StepEnd::Broken(message))
-        }
+        Err(error) => StepEnd::Broken(format!("cannot read the script's output: {error}")),
     }
 }
 
-async fn supervise(
-    mut group: ProcessGroup,
+async fn watch(
+    mut step: RunningStep<'_>,
     script: &Script<'_>,
+    program: &Path,
     stop: &StopSignal,
-) -> Option<StepEnd> {
+) -> StepEnd {
     let time_is_up = async {
         match script.timeout {
             Some(timeout) => {
@@ -145,21 +131,33 @@ async fn supervise(
     };
     let end = tokio::select! {
         biased;
-        exit = group.exited() => match exit {
-            Ok(exit) => exit.map(StepEnd::Exited),
-            Err(error) => Some(StepEnd::Broken(error.to_string())),
+        exit = step.exited() => match exit {
+            Ok(exit) => StepEnd::Exited(exit),
+            Err(StepError::NotStarted(error)) => {
+                StepEnd::with_message(explain(program, &script.place.folder, &error), &error)
+            }
+            Err(error @ StepError::Killed) => StepEnd::Broken(error.to_string()),
         },
-        () = has_to_stop => Some(StepEnd::Stopped),
-        timeout = time_is_up => Some(StepEnd::TimedOut(timeout)),
+        () = has_to_stop => StepEnd::Stopped,
+        timeout = time_is_up => StepEnd::TimedOut(timeout),
     };
-    group.end(script.grace).await;
+    step.end().await;
     end
 }
 
-fn start(
-    script: &Script<'_>,
+/// A script that was started.
+struct Started<'a> {
+    step: RunningStep<'a>,
+    output: Output,
+    /// The shell.
+    program: PathBuf,
+    _file: StepFile,
+}
+
+async fn start<'a>(
+    script: &'a Script<'_>,
     environment: &Environment,
-) -> Result<(ProcessGroup, Output, StepFile), StepEnd> {
+) -> Result<Started<'a>, StepEnd> {
     let entries = environment.entries();
     let entries = entries.map_err(|error| StepEnd::Broken(error.to_string()))?;
     let (program, words) = find_shell(script, environment).map_err(StepEnd::Broken)?;
@@ -172,15 +170,21 @@ fn start(
         .map(OsString::from)
         .chain([file.path().into()])
         .collect();
-    let (group, output) = ProcessGroup::spawn(&Invocation {
-        launcher: script.launcher,
+    let invocation = Invocation {
         program: &program,
         arguments: &arguments,
         environment: &entries,
         folder: &script.place.folder,
+    };
+    let started = script.processes.start(&invocation).await;
+    let (step, output) = started
+        .map_err(|error| StepEnd::not_started(&format!("start {}", program.display()), &error))?;
+    Ok(Started {
+        step,
+        output,
+        program,
+        _file: file,
     })
-    .map_err(|error| StepEnd::not_started(&format!("start {}", program.display()), &error))?;
-    Ok((group, output, file))
 }
 
 /// The shell's executable and its arguments before the script.

@@ -21,7 +21,6 @@ use wire::{Assignment, CompleteJob, JobFailure, JobState, LeftOut};
 use crate::checkout;
 use crate::contact::Contact;
 use crate::environment::HostEnvironment;
-use crate::escaped;
 use crate::evaluation::Evaluation;
 use crate::execution::{Conclusion, Execution};
 use crate::job_log::JobLog;
@@ -35,6 +34,7 @@ use crate::source_cache::SourceCache;
 use crate::spool;
 use crate::step_outputs::JobOutputs;
 use crate::stop::{Stop, StopSignal};
+use crate::supervisor::{JobProcesses, Supervisors};
 use crate::timeline::{self, Timeline};
 use crate::workdir::{self, Workdir};
 
@@ -62,8 +62,8 @@ pub(crate) struct Shared {
     pub(crate) sources: SourceCache,
     /// What steps may inherit.
     pub(crate) environment: HostEnvironment,
-    /// The program through which steps start.
-    pub(crate) launcher: PathBuf,
+    /// Start the steps.
+    pub(crate) supervisors: Supervisors,
     /// How urgently the runner has to end.
     pub(crate) urgency: watch::Receiver<Urgency>,
     /// Durations.
@@ -126,6 +126,7 @@ pub(crate) async fn work(
         )),
         timeline: Timeline::new(mask),
         outputs: JobOutputs::default(),
+        processes: JobProcesses::new(shared.supervisors.clone()),
         left_out: Mutex::default(),
         lacking: OnceLock::new(),
         masker,
@@ -236,6 +237,7 @@ struct Worker<'a> {
     log: Arc<JobLog>,
     timeline: Timeline,
     outputs: JobOutputs,
+    processes: JobProcesses,
     /// What is not in the artifacts that are stored, without secrets.
     left_out: Mutex<BTreeMap<String, LeftOut>>,
     /// What this machine lacked, if a step could not start for that.
@@ -273,15 +275,7 @@ impl Worker<'_> {
         self.log.close();
         // Aborting the helpers loses nothing: the completion has all that a report could have.
         helpers.abort_all();
-        if matches!(failure, Some(JobFailure::TimedOut)) {
-            // A retry may begin once the end is reported.
-            self.end_escaped().await;
-        }
-        let patience = self.patience();
-        let (reported, ()) = tokio::join!(
-            timeout_at(patience, self.report_end(shipping, failure)),
-            self.end_escaped(),
-        );
+        let reported = timeout_at(self.patience(), self.report_end(shipping, failure)).await;
         match reported {
             Ok(Some(state)) => state.as_str(),
             Ok(None) if self.link.stop.is_over() => ALREADY_OVER,
@@ -313,7 +307,7 @@ impl Worker<'_> {
             Err(error) => return Some(JobFailure::SetupFailed(error_chain(&error))),
         };
         let execution = Execution {
-            launcher: &self.shared.launcher,
+            processes: &self.processes,
             assignment: &self.assignment,
             evaluation: &evaluation,
             place: &self.place,
@@ -346,13 +340,6 @@ impl Worker<'_> {
         if let Err(error) = self.log.add_runner_lines(None, lines) {
             tracing::warn!(job = %self.link.job, error = error_chain(&error), "cannot log");
         }
-    }
-
-    /// Ends the processes that left their step, so that none still writes to the files.
-    async fn end_escaped(&self) {
-        let stopped = self.link.stop.since().unwrap_or_else(Instant::now);
-        let kill_at = stopped + self.shared.options.grace;
-        escaped::end(BTreeSet::from([self.link.job]), kill_at).await;
     }
 
     /// Sends the rest of the log, then the completion. If the daemon has lost log records meanwhile, sends both again.
@@ -422,7 +409,7 @@ impl Worker<'_> {
     async fn give_up(&self) -> &'static str {
         self.link.stop.stop_reporting();
         let kill_at = Instant::now() + self.shared.options.grace;
-        escaped::end(BTreeSet::from([self.link.job]), kill_at).await;
+        self.processes.end(kill_at).await;
         tracing::error!(
             job = %self.link.job,
             "the daemon does not answer, and the runner stops: it is not reported how the job ended"

@@ -53,7 +53,7 @@ impl LocalRunner {
             configuration,
             folder,
             environment: environment(&home.bin(), step_token),
-            launcher: OWN_PROGRAM.into(),
+            supervisor: OWN_PROGRAM.into(),
             options: Options::default(),
         };
         let (urgency, watched) = watch::channel(Urgency::None);

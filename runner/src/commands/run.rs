@@ -4,10 +4,10 @@ use workflow::{SizeError, parse_size};
 
 use super::{Failure, home, host_environment, runner_name, runtime};
 use crate::configuration::{Configuration, folder_of};
-use crate::launcher::OWN_PROGRAM;
 use crate::options::Options;
 use crate::session::{Setup, serve};
 use crate::shutdown;
+use crate::supervisor::OWN_PROGRAM;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Run {
@@ -37,7 +37,7 @@ impl Run {
             configuration: Configuration::load(&home, &name)?,
             folder: folder_of(&home, &name)?,
             environment: host_environment(),
-            launcher: OWN_PROGRAM.into(),
+            supervisor: OWN_PROGRAM.into(),
             options: Options {
                 source_cache: self.source_cache_size,
                 ..Options::default()

@@ -29,13 +29,7 @@ impl Worker<'_> {
     ) -> Result<(), JobFailure> {
         let mut stored = BTreeSet::new();
         let artifacts = self.assignment.artifacts.iter();
-        let wanted: Vec<_> = artifacts
-            .filter(|artifact| artifact.upload_on.includes(ok))
-            .collect();
-        if !wanted.is_empty() {
-            self.end_escaped().await;
-        }
-        for artifact in wanted {
+        for artifact in artifacts.filter(|artifact| artifact.upload_on.includes(ok)) {
             let storing = self.store_artifact(artifact, ok, Uploads::InTime, folder, evaluation);
             let Err(message) = storing.await else {
                 stored.insert(artifact.name.as_str());
@@ -81,11 +75,7 @@ impl Worker<'_> {
         let is_wanted = |artifact: &&ScanArtifact| {
             artifact.upload_on.includes(false) && !stored.contains(artifact.name.as_str())
         };
-        let wanted: Vec<_> = artifacts.filter(is_wanted).collect();
-        if !wanted.is_empty() {
-            self.end_escaped().await;
-        }
-        for artifact in wanted {
+        for artifact in artifacts.filter(is_wanted) {
             let storing = self.store_artifact(artifact, false, uploads, folder, evaluation);
             if let Err(message) = storing.await {
                 self.say(&format!("artifact {}: {message}", artifact.name));

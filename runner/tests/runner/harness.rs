@@ -27,6 +27,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 /// Durations that tests wait for are short. Those that pass only when the runner gives up are long.
 pub(crate) const OPTIONS: Options = Options {
     grace: Duration::from_millis(400),
+    answer: PATIENCE,
     clean_up: Duration::from_secs(60),
     full_pause: Duration::ZERO,
     ship_after: Duration::from_millis(10),
@@ -38,6 +39,7 @@ pub(crate) const OPTIONS: Options = Options {
     stopped_silence: PATIENCE,
     first_rest: Duration::from_millis(10),
     final_log: Duration::from_secs(60),
+    supervisor_idle: PATIENCE,
     source_cache: 1024 * 1024,
 };
 
@@ -62,20 +64,7 @@ impl Harness {
         let log = Arc::new(File::create(home.path().join("log")).unwrap());
         let logs = tracing_subscriber::fmt().with_writer(log).finish();
         let logs = tracing::subscriber::set_default(logs);
-        let registered = RegisteredRunner {
-            id: Uuid::from_u128(7),
-            token: "session".to_owned(),
-            expires_at: Utc::now(),
-        };
-        let asked = RegisteredAs {
-            name: "test".to_owned(),
-            ca_file: None,
-            workdir: home.path().join("work"),
-            labels: Vec::new(),
-            exclusive: false,
-            capacity,
-        };
-        let configuration = Configuration::new(&registered, daemon.url.clone(), asked);
+        let configuration = configuration(&daemon, &home, capacity);
         let setup = setup(&home, configuration.clone(), options);
         let (shutdown, urgency) = watch::channel(Urgency::None);
         let session = tokio::spawn(runner::serve(setup, urgency));
@@ -187,12 +176,30 @@ impl Harness {
     }
 }
 
+/// A registered runner.
+pub(crate) fn configuration(daemon: &FakeDaemon, home: &TempDir, capacity: u32) -> Configuration {
+    let registered = RegisteredRunner {
+        id: Uuid::from_u128(7),
+        token: "session".to_owned(),
+        expires_at: Utc::now(),
+    };
+    let asked = RegisteredAs {
+        name: "test".to_owned(),
+        ca_file: None,
+        workdir: home.path().join("work"),
+        labels: Vec::new(),
+        exclusive: false,
+        capacity,
+    };
+    Configuration::new(&registered, daemon.url.clone(), asked)
+}
+
 fn setup(home: &TempDir, configuration: Configuration, options: Options) -> Setup {
     Setup {
         configuration,
         folder: runner::folder_of(home.path(), "test").unwrap(),
         environment: environment(),
-        launcher: env!("CARGO_BIN_EXE_everscan-runner").into(),
+        supervisor: env!("CARGO_BIN_EXE_everscan-runner").into(),
         options,
     }
 }

@@ -3,8 +3,13 @@
 use std::time::{Duration, Instant};
 
 use runner::Options;
+use tempfile::TempDir;
+use wire::Assignment;
 
-use crate::harness::{CANCELLED, FAILED, Harness, OPTIONS, PATIENCE, SUCCEEDED, ends, job};
+use crate::fake_daemon::FakeDaemon;
+use crate::harness::{
+    CANCELLED, FAILED, Harness, OPTIONS, PATIENCE, SUCCEEDED, configuration, ends, job, step_if,
+};
 
 /// Shorter than the sleep of a child that the step must not wait for; longer than the rest of the step takes on a busy
 /// machine.
@@ -142,17 +147,257 @@ async fn a_process_that_outlived_its_runner_ends_when_the_next_runner_starts() {
 }
 
 #[tokio::test]
-async fn a_step_leads_a_session_so_that_no_terminal_is_its_own() {
+async fn a_step_has_a_group_of_its_own_and_no_terminal() {
     let harness = Harness::start().await;
-    let job = job(&["cut -d ' ' -f 1,6,7 /proc/$$/stat; cat"]);
+    let job = job(&["cut -d ' ' -f 1,5,6,7 /proc/$$/stat; cut -d ' ' -f 6 /proc/$PPID/stat; cat"]);
     assert_eq!(ends(&harness.run(&job).await), [SUCCEEDED]);
-    let [line] = &harness.stdout(&job)[..] else {
-        panic!("{:?}", harness.stdout(&job));
+    let stdout = harness.stdout(&job);
+    let [id, group, session, terminal] = stdout[0].split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{stdout:?}");
     };
-    let [id, session, terminal] = line.split(' ').collect::<Vec<_>>()[..] else {
-        panic!("{line}");
+    assert_eq!((group, terminal), (id, "0"));
+    assert_eq!(stdout[1], session);
+    let own = rustix::process::getsid(None).unwrap().as_raw_pid();
+    assert_ne!(session, own.to_string());
+}
+
+/// How many processes have the id of a job in their environment.
+fn of_job(job: &Assignment) -> usize {
+    let entry = format!("SERVICE_JOB_ID={}\0", job.job_id);
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|process| std::fs::read(process.path().join("environ")).ok())
+        .filter(|environment| String::from_utf8_lossy(environment).contains(&entry))
+        .count()
+}
+
+/// Scripts that each leave a process, which writes its id to the file `../left-<n>`.
+fn leave(scripts: &[&str]) -> Vec<String> {
+    let scripts = scripts.iter().enumerate();
+    scripts
+        .map(|(n, script)| {
+            let script = script.replace("SAY", &format!("echo $$ > ../left-{n}"));
+            format!("{script}\nuntil [ -s ../left-{n} ]; do sleep 0.02; done")
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn nothing_outlives_its_job_whatever_it_does() {
+    let harness = Harness::start().await;
+    let scripts = leave(&[
+        // Another parent, another environment, another session.
+        "(env -i $(command -v setsid) $(command -v sh) -c 'SAY; exec /bin/sleep 600' &)",
+        // No open file.
+        "setsid sh -c 'SAY; exec <&- >&- 2>&-; while :; do sleep 600; done' &",
+        "setsid sh -c 'trap \"\" TERM; SAY; exec sleep 600' &",
+        "setsid sh -c 'SAY; kill -STOP $$' &",
+        // It forks while it is ended, into groups of its own and others.
+        "setsid sh -c 'trap \"\" TERM; SAY; while :; do (sleep 600 &); (setsid sleep 600 &); sleep 0.01; done' &",
+    ]);
+    let scripts: Vec<_> = scripts.iter().map(String::as_str).collect();
+    let job = job(&scripts);
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [SUCCEEDED; 5]);
+    for n in 0..scripts.len() {
+        assert!(!runs(&id_in(&harness, &format!("left-{n}"))), "{n}");
+    }
+    assert_eq!(of_job(&job), 0);
+    let told = harness.lines(&job, wire::Stream::Runner);
+    assert!(
+        told[0].starts_with("ended ")
+            && told[0].ends_with(" processes that the steps left running"),
+        "{told:?}"
+    );
+}
+
+const WAS_KILLED: &str = "the process that watches the steps was killed";
+
+#[tokio::test]
+async fn a_step_that_kills_its_supervisor_has_failed_and_leaves_nothing() {
+    let harness = Harness::start().await;
+    let leaves =
+        &leave(&["(env -i $(command -v setsid) $(command -v sh) -c 'SAY; exec /bin/sleep 600' &)"]);
+    let mut job = job(&[&format!("{}\nkill -KILL $PPID; exec sleep 600", leaves[0])]);
+    job.steps.push(step_if("!ok", "echo on"));
+    let end = harness.run(&job).await;
+    assert_eq!(ends(&end), [FAILED, SUCCEEDED]);
+    assert_eq!(end.steps[0].error.as_deref(), Some(WAS_KILLED));
+    assert_eq!(harness.stdout(&job), ["on"]);
+    assert!(!runs(&id_in(&harness, "left-0")));
+    assert_eq!(of_job(&job), 0);
+}
+
+#[tokio::test]
+async fn other_signals_do_not_reach_a_supervisor() {
+    let harness = Harness::start().await;
+    let script = "for name in TERM INT HUP QUIT USR1 TSTP PIPE; do kill -$name $PPID; done";
+    let job = job(&[script, "grep -Po 'SigIgn:\t\\K.*' /proc/self/status"]);
+    assert_eq!(ends(&harness.run(&job).await), [SUCCEEDED; 2]);
+    let ignored = u64::from_str_radix(&harness.stdout(&job)[0], 16).unwrap();
+    // The C library has two signals ignored in what it starts, which are its own.
+    assert_eq!(ignored & !(0b11 << 31), 0, "{ignored:x}");
+}
+
+#[tokio::test]
+async fn a_supervisor_that_a_step_has_stopped_is_killed_at_a_cancel() {
+    let hasty = Options {
+        answer: Duration::from_millis(400),
+        ..OPTIONS
     };
-    assert_eq!((session, terminal), (id, "0"));
+    let harness = Harness::start_with(hasty, 1).await;
+    let leaves = &leave(&["setsid sh -c 'SAY; exec sleep 600' &"]);
+    let job = job(&[&format!(
+        "{}\nkill -STOP $PPID; echo up; exec sleep 600",
+        leaves[0]
+    )]);
+    harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "up").await;
+    harness.daemon.cancel(job.job_id);
+    let end = harness.daemon.completion(job.job_id).await;
+    assert_eq!(ends(&end), [CANCELLED]);
+    assert!(!runs(&id_in(&harness, "left-0")));
+    assert_eq!(of_job(&job), 0);
+}
+
+#[tokio::test]
+async fn a_supervisor_serves_the_next_job_and_ends_when_it_is_idle() {
+    let harness = Harness::start_with(OPTIONS, 1).await;
+    let (one, two) = (job(&["echo $PPID", "echo $PPID"]), job(&["echo $PPID"]));
+    harness.run(&one).await;
+    harness.idle().await;
+    harness.run(&two).await;
+    let ids = [harness.stdout(&one), harness.stdout(&two)].concat();
+    assert_eq!(ids, [ids[0].as_str(); 3]);
+    assert!(runs(&ids[0]));
+
+    let hasty = Options {
+        supervisor_idle: Duration::from_millis(1),
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(hasty, 1).await;
+    let three = job(&["echo $PPID"]);
+    harness.run(&three).await;
+    let supervisor = &harness.stdout(&three)[0];
+    ended(supervisor).await;
+}
+
+/// Waits until a process is gone.
+async fn ended(id: &str) {
+    let ended = async {
+        while runs(id) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let ended = tokio::time::timeout(PATIENCE, ended).await;
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
+    assert!(ended.is_ok(), "{stat:?}");
+}
+
+#[expect(clippy::print_stdout, reason = "how long it took")]
+#[tokio::test]
+async fn a_job_of_1000_processes_ends_soon() {
+    let patient = Options {
+        grace: PATIENCE,
+        ..OPTIONS
+    };
+    let harness = Harness::start_with(patient, 1).await;
+    let job = job(&[
+        "for n in $(seq 1000); do setsid sleep 600 & done; until [ $(ps -o comm= --ppid $$ | grep -c '^sleep$') = 1000 ]; do sleep 0.05; done; echo up",
+    ]);
+    harness.daemon.offer(job.clone());
+    harness.daemon.line(job.job_id, "up").await;
+    let start = Instant::now();
+    let end = harness.daemon.completion(job.job_id).await;
+    println!("1000 processes ended in {:?}", start.elapsed());
+    assert_eq!(ends(&end), [SUCCEEDED]);
+    assert!(start.elapsed() < PROMPT);
+    assert_eq!(of_job(&job), 0);
+    let told = harness.lines(&job, wire::Stream::Runner);
+    assert_eq!(told, ["ended 1000 processes that the steps left running"]);
+}
+
+/// A runner in a process of its own.
+struct RunnerProcess {
+    daemon: FakeDaemon,
+    home: TempDir,
+    process: std::process::Child,
+}
+
+impl RunnerProcess {
+    async fn start() -> Self {
+        let daemon = FakeDaemon::start().await;
+        let home = TempDir::new().unwrap();
+        let folder = runner::folder_of(home.path(), "test").unwrap();
+        configuration(&daemon, &home, 1).save(&folder).unwrap();
+        let process = std::process::Command::new(env!("CARGO_BIN_EXE_everscan-runner"))
+            .args(["run", "--name", "test", "--log", "error"])
+            .env("HOME", home.path())
+            .spawn()
+            .unwrap();
+        Self {
+            daemon,
+            home,
+            process,
+        }
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let id = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(id, signal).unwrap();
+    }
+
+    fn file(&self, name: &str) -> std::path::PathBuf {
+        self.home.path().join("work").join(name)
+    }
+}
+
+impl Drop for RunnerProcess {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[tokio::test]
+async fn what_a_killed_runner_has_started_ends_without_it() {
+    let mut runner = RunnerProcess::start().await;
+    let leaves = &leave(&[
+        "setsid sh -c 'trap \"echo bye > ../bye; exit\" TERM; SAY; while :; do sleep 0.05; done' > /dev/null 2>&1 &",
+    ]);
+    let job = job(&[&format!("{}\necho $$ $PPID; exec sleep 600", leaves[0])]);
+    runner.daemon.offer(job.clone());
+    let ids = runner.daemon.wait_for("the ids", |state| {
+        Some(state.logs.get(&job.job_id)?.first()?.text.clone())
+    });
+    let ids = ids.await;
+    runner.signal(rustix::process::Signal::KILL);
+    runner.process.wait().unwrap();
+    for id in ids.split(' ') {
+        ended(id).await;
+    }
+    assert!(runner.file("bye").exists());
+    assert_eq!(of_job(&job), 0);
+}
+
+#[tokio::test]
+async fn a_runner_that_is_stopped_and_continued_misses_nothing() {
+    let runner = RunnerProcess::start().await;
+    let job = job(&[
+        "echo $$ $PPID; until [ -e ../go ]; do sleep 0.02; done; echo gone",
+        "echo on",
+    ]);
+    runner.daemon.offer(job.clone());
+    let ids = runner.daemon.wait_for("the ids", |state| {
+        Some(state.logs.get(&job.job_id)?.first()?.text.clone())
+    });
+    let ids = ids.await;
+    runner.signal(rustix::process::Signal::STOP);
+    std::fs::write(runner.file("go"), "").unwrap();
+    ended(ids.split(' ').next().unwrap()).await;
+    runner.signal(rustix::process::Signal::CONT);
+    let end = runner.daemon.completion(job.job_id).await;
+    assert_eq!(ends(&end), [SUCCEEDED; 2]);
 }
 
 #[tokio::test]

@@ -96,15 +96,25 @@ async fn a_job_that_leaves_nothing_makes_and_removes_no_file() {
 #[tokio::test]
 async fn what_cannot_start_is_named() {
     let harness = Harness::start().await;
-    let script = "printf '#!/no/interpreter\n' > tool; chmod +x tool";
-    let mut one = job(&[script, "true"]);
-    one.steps[1].shell = Some(vec!["./tool".to_owned()]);
-    let end = harness.run(&one).await;
-    assert_eq!(ends(&end), [SUCCEEDED, FAILED]);
-    let error = end.steps[1].error.as_ref().unwrap();
-    let folder = harness.work().join(one.job_id.to_string());
-    let expected = format!("cannot start {}/./tool: No such file", folder.display());
-    assert!(error.starts_with(&expected), "{error}");
+    for (first_line, reason) in [
+        (
+            "#!/no/interpreter",
+            "its interpreter, which its first line names, is missing",
+        ),
+        (
+            "echo never",
+            "it is no program of this machine, and its first line names no interpreter",
+        ),
+    ] {
+        let script = format!("echo '{first_line}' > tool; chmod +x tool");
+        let mut one = job(&[&script, "true"]);
+        one.steps[1].shell = Some(vec!["./tool".to_owned()]);
+        let end = harness.run(&one).await;
+        assert_eq!(ends(&end), [SUCCEEDED, FAILED]);
+        let folder = harness.work().join(one.job_id.to_string());
+        let expected = format!("cannot start {}/./tool: {reason}", folder.display());
+        assert_eq!(end.steps[1].error.as_ref(), Some(&expected));
+    }
 
     let two = job(&["rm -r \"$PWD\"", "true"]);
     let end = harness.run(&two).await;

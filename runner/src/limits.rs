@@ -97,8 +97,8 @@ pub const JOB_FILES: usize = 24;
 /// How long what a try has shown holds for further jobs.
 pub const TRIED_FOR: Duration = Duration::from_secs(1);
 
-/// Bytes of the file that shows that a job could write.
-pub const TRIED_BYTES: usize = 4096;
+/// Bytes of the file that shows that a job could write: what a small job, its log and its artifact take.
+pub const TRIED_BYTES: usize = 64 * 1024;
 
 /// The pause after the first failed request; it doubles from there. A daemon that restarts is back within it.
 pub const FIRST_PAUSE: Duration = Duration::from_millis(100);

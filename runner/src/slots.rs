@@ -121,6 +121,8 @@ impl Place {
             return Ok(());
         }
         remove(&spare);
+        // What an earlier try has left, if it had no open file to remove it.
+        remove(&self.folder);
         DirBuilder::new().mode(FOLDER_MODE).create(&self.folder)
     }
 
@@ -284,6 +286,15 @@ mod tests {
         let names = fs::read_dir(workdir.path()).unwrap();
         let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, [SLOTS]);
+    }
+
+    #[test]
+    fn a_folder_that_could_not_be_removed_is_no_obstacle() {
+        let (workdir, slots) = workdir();
+        let left = workdir.path().join(Uuid::nil().to_string());
+        fs::create_dir_all(left.join("deep")).unwrap();
+        let place = slots.take(Uuid::nil()).unwrap();
+        assert_eq!(fs::read_dir(&place.folder).unwrap().count(), 0);
     }
 
     #[test]

@@ -170,6 +170,8 @@ impl Shared {
     /// Why not.
     pub(crate) async fn try_set_up(&self) -> io::Result<()> {
         *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        // An earlier try may have had no open file to remove it.
+        workdir::remove(&self.workdir.slots.folder(Uuid::nil()));
         let place = self.set_up(Uuid::nil())?;
         self.leave(place).await;
         Ok(())

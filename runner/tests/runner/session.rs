@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use runner::{Configuration, InstanceError, Options, SessionError, Urgency, limits};
+use uuid::Uuid;
 use wire::JobFailure;
 
 use crate::fake_daemon::Fault;
@@ -215,6 +216,8 @@ async fn a_runner_that_cannot_set_up_jobs_claims_none_until_it_can() {
     };
     harness.daemon.wait_for("no capacity", capacity(0)).await;
     std::fs::remove_file(harness.work()).unwrap();
+    // A try without an open file cannot remove its own folder.
+    std::fs::create_dir_all(harness.work().join(Uuid::nil().to_string())).unwrap();
     harness.daemon.wait_for("capacity", capacity(4)).await;
     assert!(
         !harness

@@ -1,5 +1,5 @@
-//! Ends processes: SIGTERM first, and SIGKILL after the grace period. Which ones, the caller looks up again and again, since
-//! a process may fork while it is ended.
+//! Ends processes: SIGTERM first (with SIGCONT, for one that is stopped), and SIGKILL after the grace period. Which ones, the
+//! caller looks up again and again, since a process may fork while it is ended.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -43,7 +43,9 @@ pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at:
             let id = process.id.as_raw_pid();
             let sent = match (kills, told.contains(&id)) {
                 (true, _) => process.kill(),
-                (false, false) => kill_process(process.id, Signal::TERM),
+                // One that is stopped hears of it when it goes on.
+                (false, false) => kill_process(process.id, Signal::TERM)
+                    .and_then(|()| kill_process(process.id, Signal::CONT)),
                 (false, true) => Ok(()),
             };
             match sent {

@@ -22,11 +22,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, getsid, kill_process, set_child_subreaper, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getsid, kill_process,
+    set_child_subreaper, waitid, waitpid,
 };
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -111,6 +113,7 @@ impl Supervisors {
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        let child_changed = signal(SignalKind::child())?;
         let mut running = lock(&RUNNING);
         let child = command.spawn()?;
         let id = child
@@ -119,7 +122,7 @@ impl Supervisors {
             .ok_or_else(|| io::Error::other("the new process has no id"))?;
         running.insert(id.as_raw_pid());
         drop(running);
-        let ended = tokio::spawn(wait_for(child, id, self.clone()));
+        let ended = tokio::spawn(wait_for(child, child_changed, id, self.clone()));
         Ok(Supervisor {
             id,
             socket,
@@ -129,9 +132,20 @@ impl Supervisors {
     }
 }
 
-/// Waits for the end of a supervisor. If it was killed, ends what it has left.
-async fn wait_for(mut child: Child, id: Pid, supervisors: Supervisors) {
-    let status = child.wait().await;
+/// Waits for the end of a supervisor. If it is stopped, lets it go on. If it was killed, ends what it has left.
+async fn wait_for(mut child: Child, mut child_changed: Signals, id: Pid, supervisors: Supervisors) {
+    let status = loop {
+        tokio::select! {
+            status = child.wait() => break status,
+            _ = child_changed.recv() => {
+                let stopped = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+                if let Ok(Some(_)) = waitid(WaitId::Pid(id), stopped) {
+                    // An error: it has ended.
+                    let _ = kill_process(id, Signal::CONT);
+                }
+            }
+        }
+    };
     lock(&RUNNING).remove(&id.as_raw_pid());
     lock(&supervisors.0.idle).retain(|idle| idle.id != id);
     if status.is_ok_and(|status| status.success()) {

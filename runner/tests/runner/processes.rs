@@ -240,7 +240,15 @@ async fn other_signals_do_not_reach_a_supervisor() {
 }
 
 #[tokio::test]
-async fn a_supervisor_that_a_step_has_stopped_is_killed_at_a_cancel() {
+async fn a_supervisor_that_a_step_has_stopped_goes_on() {
+    let harness = Harness::start_with(OPTIONS, 1).await;
+    let job = job(&["kill -STOP $PPID; exit 4"]);
+    let end = harness.run(&job).await;
+    assert_eq!(end.steps[0].exit_code, Some(4));
+}
+
+#[tokio::test]
+async fn a_supervisor_that_a_step_stops_again_and_again_does_not_keep_it_from_a_cancel() {
     let hasty = Options {
         answer: Duration::from_millis(400),
         ..OPTIONS
@@ -248,7 +256,7 @@ async fn a_supervisor_that_a_step_has_stopped_is_killed_at_a_cancel() {
     let harness = Harness::start_with(hasty, 1).await;
     let leaves = &leave(&["setsid sh -c 'SAY; exec sleep 600' &"]);
     let job = job(&[&format!(
-        "{}\nkill -STOP $PPID; echo up; exec sleep 600",
+        "{}\necho up; while :; do kill -STOP $PPID; done",
         leaves[0]
     )]);
     harness.daemon.offer(job.clone());

@@ -80,7 +80,7 @@ async fn a_repeated_offer_is_ignored_and_a_lapsed_one_dropped() {
     harness.daemon.offer(one.clone());
     harness.daemon.line(one.job_id, "up").await;
     harness.daemon.offer_again(one.job_id);
-    harness.daemon.offer_again(uuid::Uuid::now_v7());
+    harness.daemon.offer_again(Uuid::now_v7());
     let resolved = |state: &crate::fake_daemon::State| {
         let resolves = state
             .requests

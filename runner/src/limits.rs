@@ -22,6 +22,9 @@ pub const ANSWER: Duration = Duration::from_secs(6);
 /// How long a supervisor of steps waits for the next job. To start one takes milliseconds.
 pub const SUPERVISOR_IDLE: Duration = Duration::from_secs(60);
 
+/// How often a runner looks at most for children that it has inherited and that have ended. The look reads the list of processes.
+pub const ORPHANS_EVERY: Duration = Duration::from_secs(60);
+
 /// Bytes read from a pipe at once: what a pipe holds by default.
 pub const READ_PIECE: usize = 64 * 1024;
 

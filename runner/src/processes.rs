@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::io::{Errno, Result};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpgrp, getpid, kill_process, kill_process_group, pidfd_open,
+    Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -135,7 +135,8 @@ impl Process {
 
     /// Kills the process and its group, so that one that forks meanwhile does not outrun it.
     fn kill(&self) -> Result<()> {
-        if let Some(group) = self.group.filter(|group| *group != getpgrp()) {
+        let own = read(getpid()).and_then(|own| own.group);
+        if let Some(group) = self.group.filter(|group| Some(*group) != own) {
             // The process itself says whether it could be reached.
             let _sent = kill_process_group(group, Signal::KILL);
         }

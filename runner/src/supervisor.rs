@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, getsid, kill_process,
-    set_child_subreaper, waitid, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, set_child_subreaper,
+    waitid, waitpid,
 };
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -85,9 +85,6 @@ pub(crate) enum StepError {
 impl Supervisors {
     /// `program` calls [`crate::before_main`].
     pub(crate) fn new(program: PathBuf, options: Options) -> Self {
-        if let Err(error) = set_child_subreaper(Some(getpid())) {
-            tracing::warn!(%error, "processes whose supervisor is killed would not be found");
-        }
         Self(Arc::new(Pool {
             program,
             options,
@@ -115,6 +112,7 @@ impl Supervisors {
             .stderr(Stdio::null());
         let child_changed = signal(SignalKind::child())?;
         let mut running = lock(&RUNNING);
+        inherit(true);
         let child = command.spawn()?;
         let id = child
             .id()
@@ -134,6 +132,7 @@ impl Supervisors {
 
 /// Waits for the end of a supervisor. If it is stopped, lets it go on. If it was killed, ends what it has left.
 async fn wait_for(mut child: Child, mut child_changed: Signals, id: Pid, supervisors: Supervisors) {
+    let mut next_look = Instant::now() + limits::ORPHANS_EVERY;
     let status = loop {
         tokio::select! {
             status = child.wait() => break status,
@@ -143,25 +142,43 @@ async fn wait_for(mut child: Child, mut child_changed: Signals, id: Pid, supervi
                     // An error: it has ended.
                     let _ = kill_process(id, Signal::CONT);
                 }
+                // Under `up`, what `git` left in the background has ended, too.
+                if Instant::now() >= next_look {
+                    orphans();
+                    next_look = Instant::now() + limits::ORPHANS_EVERY;
+                }
             }
         }
     };
-    lock(&RUNNING).remove(&id.as_raw_pid());
     lock(&supervisors.0.idle).retain(|idle| idle.id != id);
     if status.is_ok_and(|status| status.success()) {
         // It may have left a process of another user.
         orphans();
-        return;
+    } else {
+        let ended = processes::end(orphans, Instant::now()).await;
+        tracing::warn!(ended, "the process that watches steps was killed");
     }
-    let ended = processes::end(orphans, Instant::now()).await;
-    tracing::warn!(ended, "the process that watches steps was killed");
+    let mut running = lock(&RUNNING);
+    running.remove(&id.as_raw_pid());
+    if running.is_empty() {
+        inherit(false);
+    }
+}
+
+/// Whether processes whose parent has ended become children of this process. Only while there is a supervisor: nobody else
+/// waits for them.
+fn inherit(is_wanted: bool) {
+    if let Err(error) = set_child_subreaper(is_wanted.then(getpid)) {
+        tracing::warn!(%error, "processes whose supervisor is killed would not be found");
+    }
 }
 
 /// The processes whose supervisor has ended. Waits for those that have ended. Other children of this process are in its session,
 /// and somebody waits for them.
 fn orphans() -> Option<Vec<Process>> {
     let running = lock(&RUNNING);
-    let own = getsid(None).ok();
+    // `None` if the leader is outside of this container. `getsid` would answer an id that no process has.
+    let own = processes::read(getpid()).and_then(|own| own.session);
     let mut left = processes::descendants(|process| {
         process.session != own && !running.contains(&process.id.as_raw_pid())
     });

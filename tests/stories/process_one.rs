@@ -19,6 +19,21 @@ scans:
             sleep 0.01
           done
           exit 1
+  kills:
+    on: { dispatch: {} }
+    steps:
+      - run: |
+          setsid sleep 601 &
+          sleep 602 &
+          kill -9 $PPID
+          wait
+  left:
+    on: { dispatch: {} }
+    steps:
+      - run: |
+          for name in /proc/[0-9]*/comm; do
+            case $(cat $name) in sleep) exit 1 ;; esac
+          done
 "#;
 
 #[test]
@@ -44,6 +59,10 @@ fn a_runner_that_is_process_1_waits_for_orphans_and_ends_when_it_is_told_to() {
     let children = format!("/proc/{0}/task/{0}/children", unshare.id());
     world.runner = Some(unshare);
     world.succeed("orphans", "orphans", &[]);
+    // The leader of the runner's session is not in its container.
+    let killed = world.dispatch("orphans", "kills", &[]);
+    assert_eq!(world.finished(&killed)["state"], "failed");
+    world.succeed("orphans", "left", &[]);
     let process_1 = std::fs::read_to_string(children).unwrap();
     crate::support::signal(process_1.trim().parse().unwrap(), "TERM");
     let ended = world.runner.take().unwrap().wait().unwrap();

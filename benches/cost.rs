@@ -52,7 +52,7 @@ const IDLE: usize = 1_000;
 /// The runner takes the oldest first, so that all have ended soon after the last ones.
 const LAST: usize = 2 * CAPACITY as usize;
 
-/// After it the daemon has written everything into its files, which belongs to the costs and to no job's time.
+/// Counted after the last job: by then the daemon has written its files, which are a cost of the jobs but not of their time.
 const SETTLED: Duration = Duration::from_secs(1);
 
 /// Of the file that holds the ext4. It has holes.

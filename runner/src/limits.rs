@@ -22,7 +22,7 @@ pub const ANSWER: Duration = Duration::from_secs(6);
 /// How long a supervisor of steps waits for the next job. To start one takes milliseconds.
 pub const SUPERVISOR_IDLE: Duration = Duration::from_secs(60);
 
-/// How often a runner looks at most for children that it has inherited and that have ended. The look reads the list of processes.
+/// The shortest time between two looks for inherited children that have ended. A look reads the list of all processes.
 pub const ORPHANS_EVERY: Duration = Duration::from_secs(60);
 
 /// Bytes read from a pipe at once: what a pipe holds by default.
@@ -97,7 +97,7 @@ pub const LONGEST_REST: Duration = Duration::from_secs(60);
 /// Open files that one job may need at once: pipes of a step, its script and outputs, the spool, connections, an artifact.
 pub const JOB_FILES: usize = 24;
 
-/// How long what a try has shown holds for further jobs.
+/// How long a successful try counts for further jobs.
 pub const TRIED_FOR: Duration = Duration::from_secs(1);
 
 /// Bytes of the file that shows that a job could write: what a small job, its log and its artifact take.
@@ -118,8 +118,8 @@ pub(crate) const fn backoff() -> Backoff {
     Backoff::new(FIRST_PAUSE, LONGEST_PAUSE)
 }
 
-/// How long a runner whose slots are all taken waits before it polls: it asks for no job then, and hears of a cancel this
-/// much later at most.
+/// How long a full runner waits before it polls. Often a job ends meanwhile, and one poll reports its end and asks for the
+/// next. A cancel arrives this much later at most.
 pub const FULL_PAUSE: Duration = Duration::from_millis(10);
 
 /// Polls in flight at once: the newest, and replaced ones that the daemon has not ended yet.

@@ -27,11 +27,11 @@ pub(crate) struct Process {
     pub(crate) is_zombie: bool,
 }
 
-/// Ends what `find` finds, until it finds `None`. Those that are left at `kill_at` get SIGKILL. Returns how many were told
-/// to end. A process of another user is left alone.
+/// Ends what `find` finds, until it finds `None`. Those that are left at `kill_at` get SIGKILL. Returns how many were
+/// signalled. A process of another user is left alone.
 pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at: Instant) -> usize {
     let give_up_at = kill_at.max(Instant::now()) + limits::AFTER_KILL;
-    let mut told = BTreeSet::new();
+    let mut signalled = BTreeSet::new();
     let mut of_others = BTreeSet::new();
     while let Some(mut left) = find() {
         let now = Instant::now();
@@ -41,7 +41,7 @@ pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at:
         let kills = now >= kill_at;
         left.retain(|process| {
             let id = process.id.as_raw_pid();
-            let sent = match (kills, told.contains(&id)) {
+            let sent = match (kills, signalled.contains(&id)) {
                 (true, _) => process.kill(),
                 // One that is stopped hears of it when it goes on.
                 (false, false) => kill_process(process.id, Signal::TERM)
@@ -49,7 +49,7 @@ pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at:
                 (false, true) => Ok(()),
             };
             match sent {
-                Ok(()) => told.insert(id),
+                Ok(()) => signalled.insert(id),
                 Err(Errno::PERM) => of_others.insert(id),
                 // It has ended.
                 Err(_) => false,
@@ -70,7 +70,7 @@ pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at:
             }
         }
     }
-    told.len()
+    signalled.len()
 }
 
 /// Waits until a process has ended. An error says that it is gone.

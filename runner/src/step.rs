@@ -33,7 +33,7 @@ const DEFAULT_SHELLS: [&[&str]; 2] = [
 /// One script and what it needs.
 #[derive(Debug)]
 pub(crate) struct Script<'a> {
-    /// Those of the job, which starts it.
+    /// The processes of the job, which the script joins.
     pub(crate) processes: &'a JobProcesses,
     /// The step's position.
     pub(crate) step: u32,

@@ -301,13 +301,13 @@ impl JobProcesses {
             let cleared = timeout(grace + options.answer, cleared).await;
             let Ok(Ok(Reply::Cleared {
                 is_empty,
-                ended: told,
+                ended: count,
             })) = cleared
             else {
                 supervisor.killed().await;
                 return 0;
             };
-            ended = told;
+            ended = count;
             if !is_empty {
                 tracing::warn!("processes of a job cannot be ended");
                 return ended;

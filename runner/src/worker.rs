@@ -149,7 +149,7 @@ pub(crate) async fn work(
 }
 
 impl Shared {
-    /// Gives a job its place, if there is what a job needs. One look serves the jobs of a moment.
+    /// Gives a job its place, if there is what a job needs. One try serves all jobs of the next second.
     fn set_up(&self, job: Uuid) -> io::Result<Place> {
         let now = Instant::now();
         let mut last = self.tried.lock().unwrap_or_else(PoisonError::into_inner);

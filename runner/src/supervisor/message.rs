@@ -62,7 +62,7 @@ pub(super) enum Reply {
     Exited(Exit),
     /// The group of the step is gone. Something else of the job may be left.
     StepGone { is_empty: bool },
-    /// Everything is gone, after so many processes were told to end; or not everything can be ended.
+    /// Everything is gone, after so many processes were signalled; or not everything can be ended.
     Cleared { is_empty: bool, ended: i32 },
 }
 

@@ -227,7 +227,7 @@ fn wait_for_ended(step: Option<Pid>) -> Ended {
     }
 }
 
-/// Ends everything. Returns whether nothing is left, and how many processes were told to end.
+/// Ends everything. Returns whether nothing is left, and how many processes were signalled.
 async fn end_all(grace: Duration) -> (bool, usize) {
     let find = || (!wait_for_ended(None).is_empty).then(|| processes::descendants(|_| true));
     let ended = processes::end(find, Instant::now() + grace).await;

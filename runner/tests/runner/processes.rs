@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use runner::Options;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
 use wire::Assignment;
 
@@ -292,14 +294,15 @@ async fn a_supervisor_serves_the_next_job_and_ends_when_it_is_idle() {
 
 /// Waits until a process is gone.
 async fn ended(id: &str) {
-    let ended = async {
-        while runs(id) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+    let number = Pid::from_raw(id.parse().unwrap()).unwrap();
+    let Ok(process) = pidfd_open(number, PidfdFlags::empty()) else {
+        return;
     };
-    let ended = tokio::time::timeout(PATIENCE, ended).await;
+    let patience = PATIENCE.try_into().unwrap();
+    let wait = move || poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&patience));
+    let ended = tokio::task::spawn_blocking(wait).await.unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
-    assert!(ended.is_ok(), "{stat:?}");
+    assert_eq!(ended, Ok(1), "{stat:?}");
 }
 
 #[expect(clippy::print_stdout, reason = "how long it took")]
@@ -351,7 +354,7 @@ impl RunnerProcess {
     }
 
     fn signal(&self, signal: rustix::process::Signal) {
-        let id = rustix::process::Pid::from_child(&self.process);
+        let id = Pid::from_child(&self.process);
         rustix::process::kill_process(id, signal).unwrap();
     }
 

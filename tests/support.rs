@@ -17,7 +17,7 @@ use port::Port;
 const EVERSCAND: &str = env!("CARGO_BIN_EXE_everscand");
 
 /// Longer than anything takes on the busiest machine. A test that hangs fails after it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Everything that a story needs. Dropping it removes all.
 pub(crate) struct World {

@@ -55,77 +55,39 @@ pub struct CronError {
 /// What is wrong with a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CronProblem {
-    /// Not five fields.
     #[error(
         "a schedule has five fields (minute, hour, day of month, month, day of week), found {found}"
     )]
-    FieldCount {
-        /// Fields found.
-        found: usize,
-    },
-    /// `@hourly` and the like.
+    FieldCount { found: usize },
     #[error("`{modifier}` is not supported")]
-    Modifier {
-        /// The modifier.
-        modifier: String,
-    },
-    /// A character other than digits, `*`, `,`, `-` and `/`.
+    Modifier { modifier: String },
     #[error("`{text}` is not a valid {field}: only digits, `*`, `,`, `-` and `/` are allowed")]
-    Malformed {
-        /// The field.
-        field: &'static str,
-        /// The text.
-        text: String,
-    },
-    /// Digits and signs in a wrong order.
+    Malformed { field: &'static str, text: String },
     #[error(
         "`{text}` is not a valid {field}: write `*`, `5`, `1-5`, or one of them with a step as in `*/2`"
     )]
-    Misplaced {
-        /// The field.
-        field: &'static str,
-        /// The text.
-        text: String,
-    },
-    /// A comma without a number before or after it.
+    Misplaced { field: &'static str, text: String },
     #[error("the list of the {field} has an empty entry")]
-    EmptyEntry {
-        /// The field.
-        field: &'static str,
-    },
-    /// A number outside the field's bounds.
+    EmptyEntry { field: &'static str },
     #[error("{field} {number} is outside {min}-{max}")]
     OutOfRange {
-        /// The field.
         field: &'static str,
-        /// The number.
         number: String,
-        /// Least number.
         min: u8,
-        /// Greatest number.
         max: u8,
     },
-    /// A range whose end is before its start.
     #[error("the range {first}-{last} of the {field} runs backwards")]
     Backwards {
-        /// The field.
         field: &'static str,
-        /// Its start.
         first: u8,
-        /// Its end.
         last: u8,
     },
-    /// A step of 0, or larger than the field.
     #[error("step {step} of the {field} is outside 1-{max}")]
     Step {
-        /// The field.
         field: &'static str,
-        /// The step.
         step: String,
-        /// Greatest useful step.
         max: u8,
     },
-    /// No such date exists.
     #[error("the schedule never fires: none of its months has such a day")]
     NeverFires,
 }

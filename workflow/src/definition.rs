@@ -231,49 +231,75 @@ fn json_bytes(text: &str) -> usize {
     text.chars().map(bytes).sum()
 }
 
-/// What happens to missed slots.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CatchUp {
-    /// The newest one runs.
-    #[default]
-    Latest,
-    /// None runs.
-    None,
-    /// All run, up to ten.
-    All,
+/// An enum of the words that a key of the file can have.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)*
+        }
+
+        impl $name {
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The word in the file.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+    };
 }
 
-impl CatchUp {
-    /// The word in the file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Latest => "latest",
-            Self::None => "none",
-            Self::All => "all",
-        }
+words! {
+    /// Which missed slots run.
+    CatchUp {
+        /// The newest one.
+        #[default]
+        Latest = "latest",
+        None = "none",
+        /// Up to ten.
+        All = "all",
     }
 }
 
-/// What happens if a trigger fires while a job of the scan is scheduled or running.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Overlap {
-    /// No new job.
-    #[default]
-    Skip,
-    /// One job waits.
-    Queue,
-    /// The older job is cancelled, unless it was dispatched.
-    Replace,
+words! {
+    /// What happens if a trigger fires while a job of the scan is scheduled or running.
+    Overlap {
+        /// No new job.
+        #[default]
+        Skip = "skip",
+        /// One job waits.
+        Queue = "queue",
+        /// The older job is cancelled, unless it was dispatched.
+        Replace = "replace",
+    }
 }
 
-impl Overlap {
-    /// The word in the file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Skip => "skip",
-            Self::Queue => "queue",
-            Self::Replace => "replace",
-        }
+words! {
+    /// After which end of the steps an artifact is stored.
+    UploadOn {
+        /// When no step has failed the job.
+        #[default]
+        Success = "success",
+        /// When a step has failed the job.
+        Failure = "failure",
+        /// After both.
+        Always = "always",
+    }
+}
+
+words! {
+    /// When an artifact causes a notification.
+    NotifyOn {
+        /// When it differs from the previous success.
+        Diff = "diff",
+        /// After every success.
+        Always = "always",
+        #[default]
+        Never = "never",
     }
 }
 
@@ -329,50 +355,4 @@ pub struct Artifact {
     pub strict: bool,
     /// When to notify.
     pub notify_on: NotifyOn,
-}
-
-/// After which end of the steps an artifact is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum UploadOn {
-    /// When no step has failed the job.
-    #[default]
-    Success,
-    /// When a step has failed the job.
-    Failure,
-    /// After both.
-    Always,
-}
-
-impl UploadOn {
-    /// The word in the file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Failure => "failure",
-            Self::Always => "always",
-        }
-    }
-}
-
-/// When an artifact causes a notification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NotifyOn {
-    /// When it differs from the previous success.
-    Diff,
-    /// After every success.
-    Always,
-    /// Never.
-    #[default]
-    Never,
-}
-
-impl NotifyOn {
-    /// The word in the file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Diff => "diff",
-            Self::Always => "always",
-            Self::Never => "never",
-        }
-    }
 }

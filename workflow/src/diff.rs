@@ -5,7 +5,6 @@
 //! workflow's own `env` changes the digest of each scan and is reported once; and the digest takes expressions and
 //! schedules as they are written.
 
-mod align;
 mod lines;
 mod members;
 mod readers;
@@ -14,7 +13,6 @@ mod steps;
 #[cfg(test)]
 mod tests;
 mod text;
-mod written;
 
 use serde::Serialize;
 

@@ -50,7 +50,10 @@ pub enum InputKind {
 
 /// The value of an input; a JSON string, number or boolean.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a string, a boolean or a number of at most 15 digits"
+)]
 pub enum InputValue {
     /// Of a `bool`.
     Bool(bool),
@@ -75,40 +78,21 @@ pub struct InputError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum InputProblem {
-    /// Required and not given.
     #[error("a value is required")]
     Missing,
-    /// The scan declares no such input.
     #[error("the scan declares no such input{}", suggestion(did_you_mean.as_deref()))]
     Undeclared {
-        /// A declared input of a similar name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         did_you_mean: Option<String>,
     },
-    /// Not of the declared type.
     #[error("expected {expected}, found {found}")]
-    WrongType {
-        /// The declared type.
-        expected: InputKind,
-        /// What was given.
-        found: String,
-    },
-    /// None of the declared options.
+    WrongType { expected: InputKind, found: String },
     #[error("expected one of {}, found {found}", shown_options(options))]
-    NoOption {
-        /// The declared options.
-        options: Vec<String>,
-        /// What was given.
-        found: String,
-    },
-    /// Longer than allowed.
+    NoOption { options: Vec<String>, found: String },
     #[error(
         "the value has {chars} characters; at most {INPUT_CHARS} are allowed, larger data can be uploaded and referred to"
     )]
-    TooLong {
-        /// Characters given.
-        chars: usize,
-    },
+    TooLong { chars: usize },
 }
 
 impl fmt::Display for InputKind {
@@ -136,6 +120,8 @@ impl fmt::Display for InputValue {
 }
 
 impl InputKind {
+    pub(crate) const ALL: &[Self] = &[Self::Text, Self::Bool, Self::Number, Self::Choice];
+
     /// The word in the file.
     pub const fn name(self) -> &'static str {
         match self {

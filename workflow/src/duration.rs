@@ -17,27 +17,14 @@ const UNITS: [(char, i64); 5] = [
 /// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DurationError {
-    /// Not a sequence of numbers with units.
     #[error("`{text}` is not a duration")]
-    Malformed {
-        /// The text.
-        text: String,
-    },
-    /// A unit twice, or a smaller one before a larger one.
+    Malformed { text: String },
     #[error("`{text}` does not name its units from large to small")]
-    Order {
-        /// The text.
-        text: String,
-    },
-    /// Zero.
+    Order { text: String },
     #[error("a duration must be longer than nothing")]
     Zero,
-    /// Beyond the bound.
     #[error("`{text}` is longer than {} days", DURATION.num_days())]
-    TooLong {
-        /// The text.
-        text: String,
-    },
+    TooLong { text: String },
 }
 
 impl DurationError {

@@ -6,6 +6,7 @@
 
 mod absent;
 mod analysis;
+mod cel_value;
 mod compile;
 mod endless;
 mod error;
@@ -19,9 +20,7 @@ mod kind;
 mod literal;
 mod missing;
 mod pattern;
-mod quoted;
 mod reach;
-mod reads;
 mod references;
 mod renamed;
 mod same;
@@ -43,8 +42,8 @@ pub(crate) use endless::endless;
 pub use error::{EngineError, EvaluationError, ExpressionError, Fault};
 pub use explain::{Explanation, Operand};
 pub(crate) use groups::groups;
+pub(crate) use literal::string_end;
 use pattern::Pattern;
-pub(crate) use quoted::string_end;
 pub use references::{Reach, References};
 pub use renamed::renamed;
 pub use sandbox::Sandbox;

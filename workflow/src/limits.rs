@@ -169,9 +169,6 @@ pub const TITLE_CHARS: usize = 200;
 /// Days that are searched for the next time of a schedule: 29 February is at most eight years away.
 pub const CRON_DAYS: u32 = 9 * 366;
 
-/// Pairs of entries in a comparison of two lists: a few megabytes, and milliseconds.
-pub const DIFF_CELLS: usize = 1_000_000;
-
 /// Lines of the difference of two texts: nobody reads more, and a page with them is still light.
 pub const DIFF_LINES: usize = 2_000;
 

@@ -40,54 +40,8 @@ pub struct ScanName(String);
 
 /// Why a text is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum NameError {
-    /// The name is empty.
-    #[error("{what} must not be empty")]
-    Empty {
-        /// The kind of name, with its article.
-        what: &'static str,
-    },
-    /// Too long.
-    #[error("{what} has at most {limit} characters")]
-    TooLong {
-        /// The kind of name, with its article.
-        what: &'static str,
-        /// The bound.
-        limit: usize,
-    },
-    /// A character that the rule does not allow.
-    #[error("{what} has only {allowed}; `{character}` is not allowed")]
-    Character {
-        /// The kind of name, with its article.
-        what: &'static str,
-        /// The rule.
-        allowed: &'static str,
-        /// The first offending character.
-        character: char,
-    },
-    /// A digit at the start.
-    #[error("{what} must not start with a digit")]
-    LeadingDigit {
-        /// The kind of name, with its article.
-        what: &'static str,
-    },
-    /// A word of the expression language.
-    #[error("`{word}` is a word of the expression language and cannot be {what}")]
-    Keyword {
-        /// The kind of name, with its article.
-        what: &'static str,
-        /// The word.
-        word: String,
-    },
-    /// A name with a meaning for file systems.
-    #[error("`{word}` cannot be {what}")]
-    Reserved {
-        /// The kind of name, with its article.
-        what: &'static str,
-        /// The name.
-        word: String,
-    },
-}
+#[error("{0}")]
+pub struct NameError(String);
 
 impl ScanName {
     /// Takes a scan name.
@@ -96,14 +50,7 @@ impl ScanName {
     /// Says which rule the text breaks.
     pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
         let name = name.into();
-        const WHAT: &str = "a scan name";
-        check(
-            &name,
-            WHAT,
-            SCAN_NAME_BYTES,
-            "letters, digits and `_`",
-            |c| c.is_ascii_alphanumeric() || c == '_',
-        )?;
+        check_word("a scan name", &name, SCAN_NAME_BYTES)?;
         Ok(Self(name))
     }
 
@@ -163,22 +110,11 @@ impl From<ScanName> for String {
 ///
 /// # Errors
 /// Says which rule the text breaks.
-pub fn check_variable_name(what: &'static str, name: &str) -> Result<(), NameError> {
-    check(
-        name,
-        what,
-        VARIABLE_NAME_BYTES,
-        "letters, digits and `_`",
-        |c| c.is_ascii_alphanumeric() || c == '_',
-    )?;
-    if name.starts_with(|c: char| c.is_ascii_digit()) {
-        return Err(NameError::LeadingDigit { what });
-    }
+pub fn check_variable_name(what: &str, name: &str) -> Result<(), NameError> {
+    check_identifier(what, name, VARIABLE_NAME_BYTES)?;
     if is_keyword(name) {
-        return Err(NameError::Keyword {
-            what,
-            word: name.to_owned(),
-        });
+        let message = format!("`{name}` is a word of the expression language and cannot be {what}");
+        return Err(NameError(message));
     }
     Ok(())
 }
@@ -188,18 +124,7 @@ pub fn check_variable_name(what: &'static str, name: &str) -> Result<(), NameErr
 /// # Errors
 /// Says which rule the text breaks.
 pub(crate) fn check_environment_name(name: &str) -> Result<(), NameError> {
-    const WHAT: &str = "an environment name";
-    check(
-        name,
-        WHAT,
-        SCAN_NAME_BYTES,
-        "letters, digits and `_`",
-        |c| c.is_ascii_alphanumeric() || c == '_',
-    )?;
-    if name.starts_with(|c: char| c.is_ascii_digit()) {
-        return Err(NameError::LeadingDigit { what: WHAT });
-    }
-    Ok(())
+    check_identifier("an environment name", name, SCAN_NAME_BYTES)
 }
 
 /// Checks the name of an artifact.
@@ -208,41 +133,46 @@ pub(crate) fn check_environment_name(name: &str) -> Result<(), NameError> {
 /// Says which rule the text breaks.
 pub fn check_artifact_name(name: &str) -> Result<(), NameError> {
     const WHAT: &str = "an artifact name";
-    check(
-        name,
-        WHAT,
-        ARTIFACT_NAME_BYTES,
-        "ASCII letters, digits, `-`, `_` and `.`",
-        |c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'),
-    )?;
+    const ALLOWED: &str = "ASCII letters, digits, `-`, `_` and `.`";
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    check(WHAT, name, ARTIFACT_NAME_BYTES, ALLOWED, is_allowed)?;
     if matches!(name, "." | "..") {
-        return Err(NameError::Reserved {
-            what: WHAT,
-            word: name.to_owned(),
-        });
+        return Err(NameError(format!("`{name}` cannot be {WHAT}")));
     }
     Ok(())
 }
 
+/// A word that does not start with a digit.
+fn check_identifier(what: &str, name: &str, limit: usize) -> Result<(), NameError> {
+    check_word(what, name, limit)?;
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(NameError(format!("{what} must not start with a digit")));
+    }
+    Ok(())
+}
+
+fn check_word(what: &str, name: &str, limit: usize) -> Result<(), NameError> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    check(what, name, limit, "letters, digits and `_`", is_allowed)
+}
+
 fn check(
+    what: &str,
     name: &str,
-    what: &'static str,
     limit: usize,
-    allowed: &'static str,
+    allowed: &str,
     is_allowed: impl Fn(char) -> bool,
 ) -> Result<(), NameError> {
     if name.is_empty() {
-        return Err(NameError::Empty { what });
+        return Err(NameError(format!("{what} must not be empty")));
     }
     if let Some(character) = name.chars().find(|c| !is_allowed(*c)) {
-        return Err(NameError::Character {
-            what,
-            allowed,
-            character,
-        });
+        let message = format!("{what} has only {allowed}; `{character}` is not allowed");
+        return Err(NameError(message));
     }
     if name.len() > limit {
-        return Err(NameError::TooLong { what, limit });
+        let message = format!("{what} has at most {limit} characters");
+        return Err(NameError(message));
     }
     Ok(())
 }

@@ -14,38 +14,16 @@ pub type Outputs = BTreeMap<String, String>;
 /// Outputs that cannot be taken.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OutputError {
-    /// A line without a key.
     #[error("line {line} of the outputs is not `KEY=value`")]
-    Line {
-        /// From 1.
-        line: usize,
-    },
-    /// No expression could name it.
+    Line { line: usize },
     #[error("output `{key}`: {problem}")]
-    Name {
-        /// The key, shortened.
-        key: String,
-        /// The rule.
-        problem: NameError,
-    },
-    /// More than one line, or signs that no line has.
+    Name { key: String, problem: NameError },
     #[error("output `{key}` has control characters; a value is one line")]
-    Control {
-        /// The key.
-        key: String,
-    },
-    /// Too many keys.
+    Control { key: String },
     #[error("output `{key}` is one too many; a job has at most {OUTPUTS}")]
-    TooMany {
-        /// The key.
-        key: String,
-    },
-    /// Too large together.
+    TooMany { key: String },
     #[error("with output `{key}` the outputs of the job have more than {OUTPUTS_BYTES} bytes")]
-    TooLarge {
-        /// The key.
-        key: String,
-    },
+    TooLarge { key: String },
 }
 
 /// Reads the lines that a step has written. Of lines with the same key the last one counts. Empty lines mean nothing.

@@ -6,8 +6,7 @@ mod checkout;
 mod consistency;
 mod declared;
 mod expressions;
-pub(crate) mod keys;
-mod object;
+pub(crate) mod object;
 mod renames;
 mod scan;
 mod starts;
@@ -31,7 +30,7 @@ use crate::report::Report;
 use crate::yaml::{self, Content, Entry, Node};
 
 use consistency::InputsRead;
-use object::Object;
+use object::{Object, keys};
 
 /// A valid file.
 #[derive(Debug, Clone)]

@@ -130,8 +130,9 @@ fn scan() -> Value {
             "overlap": choice(
                 "What a trigger does while a job of the scan is scheduled or running: nothing, let one job wait, or \
                  cancel the older job.",
-                [Overlap::Skip, Overlap::Queue, Overlap::Replace].map(Overlap::name),
-                Overlap::default().name(),
+                Overlap::ALL,
+                Overlap::name,
+                Overlap::default(),
             ),
             "pass_env": {
                 "description": "Variables of the runner's own environment that steps may see.",
@@ -198,8 +199,9 @@ fn on() -> Value {
             },
             "catch_up": choice(
                 "Which times of the schedule run late when nothing could start: the newest, none, or all, up to ten.",
-                [CatchUp::Latest, CatchUp::None, CatchUp::All].map(CatchUp::name),
-                CatchUp::default().name(),
+                CatchUp::ALL,
+                CatchUp::name,
+                CatchUp::default(),
             ),
             "expr": {
                 "description": "A CEL expression over what other scans left; looked at when one of them succeeds.",
@@ -278,8 +280,9 @@ fn input() -> Value {
         "properties": {
             "type": choice(
                 "What its values are.",
-                [InputKind::Text, InputKind::Bool, InputKind::Number, InputKind::Choice].map(InputKind::name),
-                InputKind::Text.name(),
+                InputKind::ALL,
+                InputKind::name,
+                InputKind::Text,
             ),
             "options": {
                 "description": "What a choice may be; the first is the default unless another one is.",
@@ -346,8 +349,9 @@ fn artifact() -> Value {
             "upload_on": choice(
                 "After which end of the steps it is kept: when none has failed the job, when one has, or both. Never after \
                  a cancel.",
-                [UploadOn::Success, UploadOn::Failure, UploadOn::Always].map(UploadOn::name),
-                UploadOn::default().name(),
+                UploadOn::ALL,
+                UploadOn::name,
+                UploadOn::default(),
             ),
             "strict": {
                 "description": "Whether a file that cannot be packed fails it. If not, such a file is left out, and the \
@@ -358,8 +362,9 @@ fn artifact() -> Value {
             "notify_on": choice(
                 "When it makes a notification: when it differs from the one before, always, or never. Has no effect \
                  yet.",
-                [NotifyOn::Diff, NotifyOn::Always, NotifyOn::Never].map(NotifyOn::name),
-                NotifyOn::default().name(),
+                NotifyOn::ALL,
+                NotifyOn::name,
+                NotifyOn::default(),
             ),
         },
     })
@@ -432,6 +437,7 @@ fn retry() -> Value {
 }
 
 /// One of several words.
-fn choice<const N: usize>(description: &str, words: [&str; N], default: &str) -> Value {
-    json!({ "description": description, "enum": words.as_slice(), "default": default })
+fn choice<T: Copy>(description: &str, all: &[T], name: fn(T) -> &'static str, default: T) -> Value {
+    let words: Vec<&str> = all.iter().copied().map(name).collect();
+    json!({ "description": description, "enum": words, "default": name(default) })
 }

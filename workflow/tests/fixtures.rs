@@ -1,7 +1,6 @@
-//! Every workflow file below `fixtures/` is parsed, and what a person and a program would see is compared with the text
-//! beside it. Each file is about the rule that its name tells; a file that begins with the line
-//! `# script_templates: deny` is read under that policy.
-//! `UPDATE_FIXTURES=1` writes the texts anew; read the difference before you commit it.
+//! Parses each workflow file of the fixtures, and compares what a person and a program see with the output beside it. A
+//! case is about the rule in its name. A file that begins with the line `# script_templates: deny` is read under that policy.
+//! `UPDATE_FIXTURES=1` writes all outputs; read the difference before you commit it.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,60 +11,51 @@
     reason = "a test may end where it finds what it does not expect"
 )]
 
+#[path = "fixtures/cases.rs"]
+mod cases;
+
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
 
+use cases::{cases, files};
 use workflow::{Diagnostic, Expression, Parsed, References, Scan, TemplatePolicy, parse, render};
 
-/// The files of a folder, in order of name.
-fn files(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures")
-        .join(folder);
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "yaml")
-        })
-        .collect();
-    files.sort();
-    files
-}
-
-/// Compares each file's text with what `show` makes of the file.
+/// Compares the output of each case with what `show` makes of its file.
 fn check(folder: &str, show: impl Fn(&str, &str) -> String) {
     let is_update = std::env::var_os("UPDATE_FIXTURES").is_some();
     let mut differing = Vec::new();
-    let files = files(folder);
-    assert!(!files.is_empty());
-    for file in files {
-        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
-        let shown = show(&name, &fs::read_to_string(&file).unwrap());
-        let expected = file.with_extension("txt");
+    for file in files(&[folder]) {
+        let mut updated = String::new();
+        for (name, yaml, expected) in cases(&file) {
+            let shown = show(&name, &yaml);
+            if shown != expected {
+                differing.push(format!("{name}:\n{shown}"));
+            }
+            updated += &format!("==== {name}\n{yaml}==== output\n{shown}");
+        }
         if is_update {
-            fs::write(&expected, &shown).unwrap();
-        } else if fs::read_to_string(&expected).unwrap_or_default() != shown {
-            differing.push(format!("{name}:\n{shown}"));
+            fs::write(&file, updated).unwrap();
         }
     }
-    assert!(differing.is_empty(), "{}", differing.join("\n"));
+    assert!(
+        is_update || differing.is_empty(),
+        "{}",
+        differing.join("\n")
+    );
 }
 
 #[test]
-fn invalid_files_tell_all_their_errors() {
+fn invalid_files_show_all_their_errors() {
     check("invalid", |name, text| {
         match parse(name, text, policy(text)) {
             Ok(_) => panic!("{name} is valid"),
-            Err(diagnostics) => told(&diagnostics, text),
+            Err(diagnostics) => shown_to_all(&diagnostics, text),
         }
     });
 }
 
 #[test]
-fn valid_files_say_what_is_meant() {
+fn valid_files_have_this_meaning() {
     check("valid", |name, text| {
         match parse(name, text, policy(text)) {
             Ok(parsed) => summary(&parsed, text),
@@ -76,12 +66,13 @@ fn valid_files_say_what_is_meant() {
 
 /// The set is meant to be read, so each file is small, and to be complete, so there are many.
 #[test]
-fn there_are_many_and_each_is_small() {
-    let all: Vec<PathBuf> = ["invalid", "valid"].into_iter().flat_map(files).collect();
-    assert!(all.len() >= 120, "{}", all.len());
-    for file in all {
-        let lines = fs::read_to_string(&file).unwrap().lines().count();
-        assert!(lines <= 80, "{}: {lines} lines", file.display());
+fn there_are_many_cases_and_each_is_small() {
+    let files = files(&["invalid", "valid"]);
+    let all: Vec<_> = files.iter().flat_map(|file| cases(file)).collect();
+    assert!(all.len() >= 269, "{}", all.len());
+    for (name, yaml, _) in all {
+        let lines = yaml.lines().count();
+        assert!(lines <= 80, "{name}: {lines} lines");
     }
 }
 
@@ -94,7 +85,7 @@ fn policy(text: &str) -> TemplatePolicy {
 }
 
 /// The diagnostics as a person sees them, and as a program does.
-fn told(diagnostics: &[Diagnostic], text: &str) -> String {
+fn shown_to_all(diagnostics: &[Diagnostic], text: &str) -> String {
     let mut shown = render(diagnostics, text, false);
     for diagnostic in diagnostics {
         writeln!(shown, "{}", serde_json::to_string(diagnostic).unwrap()).unwrap();
@@ -113,7 +104,7 @@ fn summary(parsed: &Parsed, text: &str) -> String {
     for scan in parsed.workflow.scans() {
         describe(&mut shown, scan).unwrap();
     }
-    shown + &told(&parsed.warnings, text)
+    shown + &shown_to_all(&parsed.warnings, text)
 }
 
 fn describe(shown: &mut String, scan: &Scan) -> std::fmt::Result {

@@ -6,10 +6,12 @@
     reason = "a test may end where it finds what it does not expect"
 )]
 
-use std::fs;
-use std::path::Path;
+#[path = "fixtures/cases.rs"]
+mod cases;
+
 use std::time::{Duration, Instant};
 
+use cases::{cases, files};
 use workflow::{Code, Severity, TemplatePolicy, parse, render};
 
 /// Files that are made from the fixtures; a few seconds in a debug build.
@@ -70,21 +72,9 @@ impl Random {
 }
 
 fn fixtures() -> Vec<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let mut paths: Vec<_> = ["invalid", "valid"]
-        .into_iter()
-        .flat_map(|folder| fs::read_dir(root.join(folder)).unwrap())
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "yaml")
-        })
-        .collect();
-    paths.sort();
-    paths
-        .iter()
-        .map(|path| fs::read_to_string(path).unwrap())
-        .collect()
+    let files = files(&["invalid", "valid"]);
+    let cases = files.iter().flat_map(|file| cases(file));
+    cases.map(|(_, yaml, _)| yaml).collect()
 }
 
 /// A place in the text where a character starts.

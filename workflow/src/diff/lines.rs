@@ -1,10 +1,8 @@
 //! How two texts differ, line by line, in the unified form.
 
-use std::ops::Range;
-
 use serde::Serialize;
+use similar::{Algorithm, capture_diff_slices, group_diff_ops};
 
-use super::align::{Gap, gaps};
 use crate::limits::{DIFF_CONTEXT, DIFF_LINES};
 
 /// The difference of two texts.
@@ -31,11 +29,22 @@ pub struct Hunk {
 pub fn line_diff(before: &str, after: &str) -> LineDifference {
     let before: Vec<&str> = before.lines().collect();
     let after: Vec<&str> = after.lines().collect();
+    let ops = capture_diff_slices(Algorithm::Myers, &before, &after);
     let mut difference = LineDifference::default();
     let mut left = DIFF_LINES;
-    for near in groups(gaps(&before, &after)) {
-        let hunk = hunk(&before, &after, &near, &mut left);
-        difference.hunks.extend(hunk);
+    for group in group_diff_ops(ops, DIFF_CONTEXT) {
+        let Some(first) = group.first() else { continue };
+        let changes = group.iter().flat_map(|op| op.iter_changes(&before, &after));
+        let lines = changes.take(left);
+        let hunk = Hunk {
+            from: first.old_range().start + 1,
+            to: first.new_range().start + 1,
+            lines: lines
+                .map(|line| format!("{}{}", line.tag(), line.value()))
+                .collect(),
+        };
+        left -= hunk.lines.len();
+        difference.hunks.push(hunk);
         if left == 0 {
             difference.cut = true;
             break;
@@ -44,54 +53,10 @@ pub fn line_diff(before: &str, after: &str) -> LineDifference {
     difference
 }
 
-/// Gaps between which there are so few lines that one hunk shows them all.
-fn groups(gaps: Vec<Gap>) -> Vec<Vec<Gap>> {
-    let mut groups: Vec<Vec<Gap>> = Vec::new();
-    for gap in gaps {
-        let last = groups.last_mut();
-        match last {
-            Some(group)
-                if group.last().is_some_and(|former| {
-                    gap.before.start - former.before.end <= 2 * DIFF_CONTEXT
-                }) =>
-            {
-                group.push(gap);
-            }
-            _ => groups.push(vec![gap]),
-        }
-    }
-    groups
-}
-
-/// The hunk of a group with at most `left` lines, which it takes off.
-fn hunk(before: &[&str], after: &[&str], group: &[Gap], left: &mut usize) -> Option<Hunk> {
-    let (first, last) = (group.first()?, group.last()?);
-    let lead = DIFF_CONTEXT.min(first.before.start);
-    let mut lines = Vec::new();
-    let mut add = |mark: char, text: &[&str], range: Range<usize>| {
-        let found = text.get(range).unwrap_or_default();
-        let fitting = found.iter().take(*left);
-        lines.extend(fitting.map(|line| format!("{mark}{line}")));
-        *left = left.saturating_sub(found.len());
-    };
-    let mut at = first.before.start - lead;
-    for gap in group {
-        add(' ', before, at..gap.before.start);
-        add('-', before, gap.before.clone());
-        add('+', after, gap.after.clone());
-        at = gap.before.end;
-    }
-    let end = before.len().min(last.before.end + DIFF_CONTEXT);
-    add(' ', before, at..end);
-    Some(Hunk {
-        from: first.before.start - lead + 1,
-        to: first.after.start - lead + 1,
-        lines,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
     use crate::random::Random;
 

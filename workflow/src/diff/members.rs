@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 
-use super::written::Written;
 use super::{Change, Edit, Part, readers, steps};
 use crate::checkout::Checkout;
+use crate::cron::Cron;
 use crate::definition::{Artifact, Retry, Scan, Triggers, Variable, Workflow};
 use crate::dispatch::{Input, InputValue};
 use crate::duration::format_duration;
+use crate::expression::Expression;
 use crate::names::ScanName;
 use crate::size::format_size;
 use crate::template::Template;
@@ -173,6 +174,28 @@ fn all_artifacts(before: &[Artifact], after: &Scan, around: &Workflow) -> Vec<Ch
     found
 }
 
+/// A value that is shown as written and compared by meaning.
+pub(super) trait Written {
+    fn written(&self) -> &str;
+    fn is_same(&self, other: &Self) -> bool;
+}
+
+macro_rules! written {
+    ($($kind:ty),*) => {
+        $(impl Written for $kind {
+            fn written(&self) -> &str {
+                self.source()
+            }
+
+            fn is_same(&self, other: &Self) -> bool {
+                self.means_the_same(other)
+            }
+        })*
+    };
+}
+
+written!(Cron, Expression, Template);
+
 /// The changes of one part.
 pub(super) struct Changes {
     part: Part,
@@ -209,9 +232,9 @@ impl Changes {
         before: Option<&T>,
         after: Option<&T>,
     ) {
-        let is_same = before.zip(after).is_some_and(|(b, a)| b.means_the_same(a));
+        let is_same = before.zip(after).is_some_and(|(b, a)| b.is_same(a));
         if !is_same {
-            let source = |it: &T| it.source().to_owned();
+            let source = |it: &T| it.written().to_owned();
             self.add(member, before.map(source), after.map(source));
         }
     }

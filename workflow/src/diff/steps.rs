@@ -1,27 +1,28 @@
-//! Compares steps. Few have names, and a name may move: steps with the same script belong together, and the steps between such pairs are
-//! compared in order.
+//! Compares steps. Few have names, and a name may move. So steps with the same script belong together, and the steps
+//! between such pairs are compared in order.
 
 use std::ops::Range;
 
-use super::align::gaps;
+use similar::{Algorithm, ChangeTag, capture_diff_slices};
+
 use super::members::{Changes, flag, time};
-use super::written::Script;
 use super::{Change, Edit, Part};
 use crate::definition::Step;
 
 pub(super) fn compare(before: &[Step], after: &[Step], found: &mut Vec<Change>) {
-    let (mut was, mut is) = (0, 0);
-    for gap in gaps(&scripts(before), &scripts(after)) {
-        let kept = (was..gap.before.start, is..gap.after.start);
-        pairs((before, kept.0), (after, kept.1), found);
-        (was, is) = (gap.before.end, gap.after.end);
-        pairs((before, gap.before), (after, gap.after), found);
+    let (former, current) = scripts(before, after);
+    for op in capture_diff_slices(Algorithm::Myers, &former, &current) {
+        pairs((before, op.old_range()), (after, op.new_range()), found);
     }
-    pairs((before, was..before.len()), (after, is..after.len()), found);
 }
 
-fn scripts(steps: &[Step]) -> Vec<Script<'_>> {
-    steps.iter().map(|step| Script(&step.run)).collect()
+/// The script of each step, as the place of the first step whose script means the same.
+fn scripts(before: &[Step], after: &[Step]) -> (Vec<usize>, Vec<usize>) {
+    let all = || before.iter().chain(after);
+    let first = |step: &Step| all().position(|other| other.run.means_the_same(&step.run));
+    let mut scripts: Vec<usize> = all().filter_map(first).collect();
+    let current = scripts.split_off(before.len());
+    (scripts, current)
 }
 
 /// Compares a range of steps one by one; the remaining ones were added or removed.
@@ -81,15 +82,14 @@ fn rewritten(before: &str, after: &str) -> Edit {
     let after: Vec<&str> = after.lines().collect();
     let (mut removed, mut added) = (0, 0);
     let mut lines = Vec::new();
-    for gap in gaps(&before, &after) {
-        removed += gap.before.len();
-        added += gap.after.len();
-        let marked = |mark: &'static str, lines: Option<&[&str]>| -> Vec<String> {
-            let lines = lines.unwrap_or_default().iter();
-            lines.map(|line| format!("{mark}{line}")).collect()
-        };
-        lines.extend(marked("-", before.get(gap.before)));
-        lines.extend(marked("+", after.get(gap.after)));
+    let ops = capture_diff_slices(Algorithm::Myers, &before, &after);
+    for change in ops.iter().flat_map(|op| op.iter_changes(&before, &after)) {
+        match change.tag() {
+            ChangeTag::Equal => continue,
+            ChangeTag::Delete => removed += 1,
+            ChangeTag::Insert => added += 1,
+        }
+        lines.push(format!("{}{}", change.tag(), change.value()));
     }
     Edit::Rewritten {
         removed,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::diff::diff;
-use crate::parse::keys;
+use crate::parse::object::keys;
 use crate::random::Random;
 use crate::{TemplatePolicy, Workflow, parse};
 

@@ -1,13 +1,12 @@
 //! What an expression finds where there is no job: it is equal to null, and says why if a member is asked for.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use cel_interpreter::ExecutionError;
-use cel_interpreter::common::traits::Indexer;
-use cel_interpreter::common::types::{CelNull, Type};
-use cel_interpreter::common::value::{CowVal, StaticVal, Val};
+use cel_interpreter::common::types::CelNull;
+use cel_interpreter::common::value::{CowVal, Val};
 
+use super::cel_value::cel_value;
 use super::history::JOB_TYPE;
 
 /// Precedes the words of an [`Absent`] in the library's error. No name of a member can begin with it.
@@ -28,62 +27,14 @@ impl Absent {
         Self(Arc::from(words))
     }
 
-    fn missing<T>(&self) -> Result<T, ExecutionError> {
+    fn at<'b, 'v>(&'b self, _: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError> {
         let key = format!("{ABSENT}{}", self.0);
         Err(ExecutionError::no_such_key(&key))
     }
 }
 
-impl Val for Absent {
-    fn get_type(&self) -> &Type {
-        &JOB_TYPE
-    }
-
-    fn cel_type() -> &'static Type {
-        &JOB_TYPE
-    }
-
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn into_indexer<'v>(self: Box<Self>) -> Option<Box<dyn Indexer + 'v>>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
+cel_value!(Absent, JOB_TYPE {
     fn equals(&self, other: &dyn Val) -> bool {
         other.downcast_ref::<CelNull>().is_some()
     }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Absent {}
-
-impl Indexer for Absent {
-    fn get<'b, 'v>(&'b self, _: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        self.missing()
-    }
-
-    fn steal<'v>(self: Box<Self>, _: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        self.missing()
-    }
-}
+});

@@ -82,13 +82,11 @@ impl fmt::Display for ExpressionError {
 /// The threads that run CEL have failed. The expression may be right.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EngineError {
-    /// No thread could be started.
     #[error("cannot start a thread for expressions: {reason}")]
     Start {
         /// The system's answer.
         reason: String,
     },
-    /// The library panicked.
     #[error("the expression engine failed on this text")]
     Broken,
 }
@@ -99,7 +97,6 @@ pub enum EvaluationError {
     /// The expression failed on these values.
     #[error("expression `{expression}`: {message}")]
     Failed {
-        /// The source.
         expression: String,
         /// What is wrong. It has types and names, but no values of secrets.
         message: String,
@@ -107,35 +104,24 @@ pub enum EvaluationError {
     /// A name without a value.
     #[error("expression `{expression}`: there is no `{name}`{}", question(meant.as_deref()))]
     Missing {
-        /// The source.
         expression: String,
         /// The name, with the object in which it is missing.
         name: String,
-        /// The most similar known name.
         meant: Option<String>,
     },
-    /// A condition that is neither true nor false.
     #[error("expression `{expression}` yields {found} where a boolean is needed")]
     NotBoolean {
-        /// The source.
         expression: String,
-        /// What it yields.
         found: &'static str,
     },
-    /// A template whose expression has a result that is not text.
     #[error("expression `{expression}` yields {found}, which cannot be inserted into a text")]
     NotText {
-        /// The source.
         expression: String,
-        /// What it yields.
         found: &'static str,
     },
-    /// The engine failed.
     #[error("expression `{expression}`")]
     Engine {
-        /// The source.
         expression: String,
-        /// How.
         #[source]
         source: EngineError,
     },

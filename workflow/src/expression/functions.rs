@@ -3,6 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use self::Form::{Function, Method};
+use self::Type::{
+    Any, Bool, Bytes, Double, Duration, History, Int, Job, List, Map, Processed, Text, Timestamp,
+    Uint,
+};
 use super::kind::Kind;
 
 /// A parameter or result.
@@ -24,111 +29,72 @@ enum Type {
     Processed,
 }
 
-/// A function of one name, way of calling and list of types. A method's first parameter is its receiver.
-struct Signature {
-    name: &'static str,
-    is_method: bool,
-    parameters: &'static [Type],
-    result: Type,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Function,
+    /// The first parameter is the receiver.
+    Method,
 }
 
-const fn function(name: &'static str, parameters: &'static [Type], result: Type) -> Signature {
-    Signature {
-        name,
-        is_method: false,
-        parameters,
-        result,
-    }
-}
+/// A form, a name, the types that the first parameter may have, how many texts may follow, and the result.
+type Signature = (Form, &'static str, &'static [Type], &'static [usize], Type);
 
-const fn method(name: &'static str, parameters: &'static [Type], result: Type) -> Signature {
-    Signature {
-        name,
-        is_method: true,
-        parameters,
-        result,
-    }
-}
+const SIZED: &[Type] = &[History, Text, Bytes, List, Map];
+const NUMBERS: &[Type] = &[Int, Uint, Double, Text];
+const TIME: &[Type] = &[Timestamp];
+const PERIOD: &[Type] = &[Duration];
+const SCAN: &[Type] = &[History];
+const TEXT: &[Type] = &[Text];
+const NONE: &[usize] = &[0];
+const ONE: &[usize] = &[1];
+const OPTIONAL: &[usize] = &[0, 1];
 
 const SIGNATURES: &[Signature] = &[
-    method("is_available", &[Type::History], Type::Bool),
-    method("has_diff", &[Type::History], Type::Bool),
-    method("has_diff", &[Type::History, Type::Text], Type::Bool),
-    method("has_news", &[Type::History], Type::Bool),
-    method("has_news", &[Type::History, Type::Text], Type::Bool),
-    method("last_success", &[Type::History], Type::Job),
-    method("processed", &[Type::History], Type::Processed),
-    method("has_failed", &[Type::History], Type::Bool),
-    method("size", &[Type::History], Type::Int),
-    method("size", &[Type::Text], Type::Int),
-    method("size", &[Type::Bytes], Type::Int),
-    method("size", &[Type::List], Type::Int),
-    method("size", &[Type::Map], Type::Int),
-    function("size", &[Type::History], Type::Int),
-    function("size", &[Type::Text], Type::Int),
-    function("size", &[Type::Bytes], Type::Int),
-    function("size", &[Type::List], Type::Int),
-    function("size", &[Type::Map], Type::Int),
-    method("contains", &[Type::Text, Type::Text], Type::Bool),
-    method("startsWith", &[Type::Text, Type::Text], Type::Bool),
-    method("endsWith", &[Type::Text, Type::Text], Type::Bool),
-    method("matches", &[Type::Text, Type::Text], Type::Bool),
-    function("matches", &[Type::Text, Type::Text], Type::Bool),
-    function("bool", &[Type::Bool], Type::Bool),
-    function("bool", &[Type::Text], Type::Bool),
-    function("int", &[Type::Int], Type::Int),
-    function("int", &[Type::Uint], Type::Int),
-    function("int", &[Type::Double], Type::Int),
-    function("int", &[Type::Text], Type::Int),
-    function("int", &[Type::Timestamp], Type::Int),
-    function("uint", &[Type::Int], Type::Uint),
-    function("uint", &[Type::Uint], Type::Uint),
-    function("uint", &[Type::Double], Type::Uint),
-    function("uint", &[Type::Text], Type::Uint),
-    function("double", &[Type::Int], Type::Double),
-    function("double", &[Type::Uint], Type::Double),
-    function("double", &[Type::Double], Type::Double),
-    function("double", &[Type::Text], Type::Double),
-    function("string", &[Type::Bool], Type::Text),
-    function("string", &[Type::Int], Type::Text),
-    function("string", &[Type::Uint], Type::Text),
-    function("string", &[Type::Double], Type::Text),
-    function("string", &[Type::Text], Type::Text),
-    function("string", &[Type::Bytes], Type::Text),
-    function("string", &[Type::Timestamp], Type::Text),
-    function("string", &[Type::Duration], Type::Text),
-    function("bytes", &[Type::Text], Type::Bytes),
-    function("bytes", &[Type::Bytes], Type::Bytes),
-    function("dyn", &[Type::Any], Type::Any),
-    function("timestamp", &[Type::Text], Type::Timestamp),
-    function("timestamp", &[Type::Int], Type::Timestamp),
-    function("timestamp", &[Type::Timestamp], Type::Timestamp),
-    function("duration", &[Type::Text], Type::Duration),
-    function("duration", &[Type::Duration], Type::Duration),
-    method("getFullYear", &[Type::Timestamp], Type::Int),
-    method("getFullYear", &[Type::Timestamp, Type::Text], Type::Int),
-    method("getMonth", &[Type::Timestamp], Type::Int),
-    method("getMonth", &[Type::Timestamp, Type::Text], Type::Int),
-    method("getDayOfYear", &[Type::Timestamp], Type::Int),
-    method("getDayOfYear", &[Type::Timestamp, Type::Text], Type::Int),
-    method("getDayOfMonth", &[Type::Timestamp], Type::Int),
-    method("getDayOfMonth", &[Type::Timestamp, Type::Text], Type::Int),
-    method("getDate", &[Type::Timestamp], Type::Int),
-    method("getDate", &[Type::Timestamp, Type::Text], Type::Int),
-    method("getDayOfWeek", &[Type::Timestamp], Type::Int),
-    method("getDayOfWeek", &[Type::Timestamp, Type::Text], Type::Int),
-    method("getHours", &[Type::Timestamp], Type::Int),
-    method("getHours", &[Type::Timestamp, Type::Text], Type::Int),
-    method("getHours", &[Type::Duration], Type::Int),
-    method("getMinutes", &[Type::Timestamp], Type::Int),
-    method("getMinutes", &[Type::Timestamp, Type::Text], Type::Int),
-    method("getMinutes", &[Type::Duration], Type::Int),
-    method("getSeconds", &[Type::Timestamp], Type::Int),
-    method("getSeconds", &[Type::Timestamp, Type::Text], Type::Int),
-    method("getSeconds", &[Type::Duration], Type::Int),
-    method("getMilliseconds", &[Type::Timestamp], Type::Int),
-    method("getMilliseconds", &[Type::Timestamp, Type::Text], Type::Int),
-    method("getMilliseconds", &[Type::Duration], Type::Int),
+    (Method, "is_available", SCAN, NONE, Bool),
+    (Method, "has_diff", SCAN, OPTIONAL, Bool),
+    (Method, "has_news", SCAN, OPTIONAL, Bool),
+    (Method, "last_success", SCAN, NONE, Job),
+    (Method, "processed", SCAN, NONE, Processed),
+    (Method, "has_failed", SCAN, NONE, Bool),
+    (Method, "size", SIZED, NONE, Int),
+    (Function, "size", SIZED, NONE, Int),
+    (Method, "contains", TEXT, ONE, Bool),
+    (Method, "startsWith", TEXT, ONE, Bool),
+    (Method, "endsWith", TEXT, ONE, Bool),
+    (Method, "matches", TEXT, ONE, Bool),
+    (Function, "matches", TEXT, ONE, Bool),
+    (Function, "bool", &[Bool, Text], NONE, Bool),
+    (Function, "int", NUMBERS, NONE, Int),
+    (Function, "int", TIME, NONE, Int),
+    (Function, "uint", NUMBERS, NONE, Uint),
+    (Function, "double", NUMBERS, NONE, Double),
+    (Function, "string", NUMBERS, NONE, Text),
+    (Function, "string", &[Bool, Bytes], NONE, Text),
+    (Function, "string", &[Timestamp, Duration], NONE, Text),
+    (Function, "bytes", &[Text, Bytes], NONE, Bytes),
+    (Function, "dyn", &[Any], NONE, Any),
+    (
+        Function,
+        "timestamp",
+        &[Text, Int, Timestamp],
+        NONE,
+        Timestamp,
+    ),
+    (Function, "duration", &[Text, Duration], NONE, Duration),
+    (Method, "getFullYear", TIME, OPTIONAL, Int),
+    (Method, "getMonth", TIME, OPTIONAL, Int),
+    (Method, "getDayOfYear", TIME, OPTIONAL, Int),
+    (Method, "getDayOfMonth", TIME, OPTIONAL, Int),
+    (Method, "getDate", TIME, OPTIONAL, Int),
+    (Method, "getDayOfWeek", TIME, OPTIONAL, Int),
+    (Method, "getHours", TIME, OPTIONAL, Int),
+    (Method, "getHours", PERIOD, NONE, Int),
+    (Method, "getMinutes", TIME, OPTIONAL, Int),
+    (Method, "getMinutes", PERIOD, NONE, Int),
+    (Method, "getSeconds", TIME, OPTIONAL, Int),
+    (Method, "getSeconds", PERIOD, NONE, Int),
+    (Method, "getMilliseconds", TIME, OPTIONAL, Int),
+    (Method, "getMilliseconds", PERIOD, NONE, Int),
 ];
 
 /// Macros: the parser expands their calls. Only wrong calls reach the check.
@@ -165,23 +131,22 @@ pub(super) fn lookup(name: &str, is_method: bool, arguments: &[&Kind]) -> Lookup
     }
     let mut has_name = false;
     let mut counts = BTreeSet::new();
-    for signature in SIGNATURES.iter().filter(|signature| signature.name == name) {
+    let receiver = usize::from(is_method);
+    for (form, _, firsts, texts, result) in SIGNATURES.iter().filter(|it| it.1 == name) {
         has_name = true;
-        if signature.is_method != is_method {
+        if (*form == Method) != is_method {
             continue;
         }
-        counts.insert(signature.parameters.len() - usize::from(is_method));
-        if signature.parameters.len() == arguments.len()
-            && signature
-                .parameters
-                .iter()
-                .zip(arguments)
-                .all(|(parameter, kind)| takes(*parameter, kind))
+        counts.extend(texts.iter().map(|texts| texts + 1 - receiver));
+        if let Some((first, rest)) = arguments.split_first()
+            && firsts.iter().any(|kind| takes(*kind, first))
+            && texts.contains(&rest.len())
+            && rest.iter().all(|kind| takes(Text, kind))
         {
-            return Lookup::Known(kind_of(signature.result));
+            return Lookup::Known(kind_of(*result));
         }
     }
-    let given = arguments.len().saturating_sub(usize::from(is_method));
+    let given = arguments.len().saturating_sub(receiver);
     if !has_name {
         Lookup::Unknown
     } else if counts.is_empty() {
@@ -206,10 +171,7 @@ const fn values(count: usize) -> &'static str {
 
 /// All names, for suggestions.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    SIGNATURES
-        .iter()
-        .map(|signature| signature.name)
-        .chain(MACROS)
+    SIGNATURES.iter().map(|signature| signature.1).chain(MACROS)
 }
 
 const fn takes(parameter: Type, kind: &Kind) -> bool {
@@ -217,38 +179,38 @@ const fn takes(parameter: Type, kind: &Kind) -> bool {
         return true;
     }
     match parameter {
-        Type::Any => true,
-        Type::Bool => matches!(kind, Kind::Bool),
-        Type::Int => matches!(kind, Kind::Int | Kind::Number),
-        Type::Uint => matches!(kind, Kind::Uint),
-        Type::Double => matches!(kind, Kind::Double | Kind::Number),
-        Type::Text => matches!(kind, Kind::Text),
-        Type::Bytes => matches!(kind, Kind::Bytes),
-        Type::Timestamp => matches!(kind, Kind::Timestamp),
-        Type::Duration => matches!(kind, Kind::Duration),
-        Type::List => matches!(kind, Kind::List(_)),
-        Type::Map => matches!(kind, Kind::Map(_)),
-        Type::History => matches!(kind, Kind::History(_)),
-        Type::Job => matches!(kind, Kind::Job),
-        Type::Processed => matches!(kind, Kind::Processed),
+        Any => true,
+        Bool => matches!(kind, Kind::Bool),
+        Int => matches!(kind, Kind::Int | Kind::Number),
+        Uint => matches!(kind, Kind::Uint),
+        Double => matches!(kind, Kind::Double | Kind::Number),
+        Text => matches!(kind, Kind::Text),
+        Bytes => matches!(kind, Kind::Bytes),
+        Timestamp => matches!(kind, Kind::Timestamp),
+        Duration => matches!(kind, Kind::Duration),
+        List => matches!(kind, Kind::List(_)),
+        Map => matches!(kind, Kind::Map(_)),
+        History => matches!(kind, Kind::History(_)),
+        Job => matches!(kind, Kind::Job),
+        Processed => matches!(kind, Kind::Processed),
     }
 }
 
 fn kind_of(result: Type) -> Kind {
     match result {
-        Type::Any => Kind::Any,
-        Type::Bool => Kind::Bool,
-        Type::Int => Kind::Int,
-        Type::Uint => Kind::Uint,
-        Type::Double => Kind::Double,
-        Type::Text => Kind::Text,
-        Type::Bytes => Kind::Bytes,
-        Type::Timestamp => Kind::Timestamp,
-        Type::Duration => Kind::Duration,
-        Type::List => Kind::List(Box::new(Kind::Any)),
-        Type::Map => Kind::Map(Box::new(Kind::Any)),
-        Type::History => Kind::History(None),
-        Type::Job => Kind::Job,
-        Type::Processed => Kind::Processed,
+        Any => Kind::Any,
+        Bool => Kind::Bool,
+        Int => Kind::Int,
+        Uint => Kind::Uint,
+        Double => Kind::Double,
+        Text => Kind::Text,
+        Bytes => Kind::Bytes,
+        Timestamp => Kind::Timestamp,
+        Duration => Kind::Duration,
+        List => Kind::List(Box::new(Kind::Any)),
+        Map => Kind::Map(Box::new(Kind::Any)),
+        History => Kind::History(None),
+        Job => Kind::Job,
+        Processed => Kind::Processed,
     }
 }

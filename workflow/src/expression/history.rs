@@ -1,23 +1,26 @@
 //! Scans, their jobs and their artifacts as values of CEL. Members are created when they are read, so that an
 //! expression pays only for what it reads.
 
-use std::any::Any;
+mod functions;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use cel_interpreter::common::traits::{self, Indexer, Iterable, Sizer};
+use cel_interpreter::ExecutionError;
+use cel_interpreter::common::traits::{self, Iterable, Sizer};
 use cel_interpreter::common::types::{
-    CelBool, CelInt, CelMap, CelMapKey, CelNull, CelString, CelTimestamp, STRING_TYPE, Type,
+    CelInt, CelMap, CelMapKey, CelNull, CelString, CelTimestamp, Type,
 };
-use cel_interpreter::common::value::{CowVal, StaticVal, Val};
-use cel_interpreter::{DeclarationError, Env, ExecutionError};
+use cel_interpreter::common::value::{CowVal, Val};
 use chrono::{DateTime, Utc};
 
-use super::absent::Absent;
-use super::reads::Recorder;
+use super::cel_value::cel_value;
+use super::explain::Recorder;
 use crate::context::{ArtifactSummary, JobSummary, ScanHistory};
 use crate::limits::HISTORY_JOBS;
 use crate::outputs::Outputs;
+
+pub(super) use functions::declare;
 
 static SCANS_TYPE: Type = Type::new_unspecified_type("scans");
 static HISTORY_TYPE: Type = Type::new_unspecified_type("scan");
@@ -63,6 +66,15 @@ impl Scans {
         let at = self.0.binary_search_by(by_name).ok()?;
         self.0.get(at)
     }
+
+    fn at<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError> {
+        let name = name_of(index, "scan")?;
+        let history = self
+            .find(name)
+            .ok_or_else(|| ExecutionError::no_such_key(&format!("scans.{name}")))?;
+        history.0.recorder.scan(name);
+        Ok(CowVal::Borrowed(history))
+    }
 }
 
 impl History {
@@ -87,14 +99,51 @@ impl History {
             self.0.recorder.job(self.name(), job);
         }
     }
+
+    /// Records that a job is read.
+    fn note_job(&self, job: &Job) {
+        self.0.recorder.job(self.name(), &job.0.id);
+    }
+
+    /// Positions count all retained jobs; only the newest can be read.
+    fn at<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError> {
+        let failed = |message: String| ExecutionError::function_error(self.name(), message);
+        let Some(position) = index.downcast_ref::<CelInt>() else {
+            let kind = index.get_type().name();
+            return Err(failed(format!(
+                "a job is read by its position, not by {kind}"
+            )));
+        };
+        let place = format!("scans.{}[{}]", self.name(), position.inner());
+        let size = self.0.summary.size;
+        let at = u64::try_from(*position.inner()).ok();
+        let Some(at) = at.filter(|at| *at < size) else {
+            return Err(failed(match size {
+                0 => format!("{place}: there is no job"),
+                1 => format!("{place}: there is 1 job"),
+                more => format!("{place}: there are {more} jobs"),
+            }));
+        };
+        let newest = self.jobs().iter().take(HISTORY_JOBS);
+        let Some((job, _)) = newest.zip(0..).find(|(_, place)| *place == at) else {
+            return Err(failed(format!(
+                "{place}: only the newest {HISTORY_JOBS} jobs can be read"
+            )));
+        };
+        self.note_job(job);
+        Ok(CowVal::Borrowed(job))
+    }
 }
 
 impl Job {
-    pub(super) fn summary(&self) -> &JobSummary {
-        &self.0
+    fn at<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError> {
+        let name = name_of(index, "member of a job")?;
+        let value = self.member(name);
+        let value = value.ok_or_else(|| ExecutionError::no_such_key(name))?;
+        Ok(CowVal::Owned(value.into_owned()))
     }
 
-    fn member(&self, name: &str) -> Option<CowVal<'static, 'static>> {
+    pub(super) fn member(&self, name: &str) -> Option<CowVal<'static, 'static>> {
         let job = &self.0;
         Some(match name {
             "id" => text(&job.id),
@@ -114,182 +163,11 @@ impl Job {
     }
 }
 
-/// Declares the functions of histories.
-pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
-    let history = || HISTORY_TYPE.to_owned();
-    env.add_member_overload(
-        "is_available",
-        "scan_is_available",
-        history(),
-        vec![],
-        is_available,
-    )?;
-    env.add_member_overload("has_diff", "scan_has_diff", history(), vec![], has_diff)?;
-    env.add_member_overload(
-        "has_diff",
-        "scan_has_diff_string",
-        history(),
-        vec![STRING_TYPE],
-        has_diff,
-    )?;
-    env.add_member_overload("has_news", "scan_has_news", history(), vec![], has_news)?;
-    env.add_member_overload(
-        "has_news",
-        "scan_has_news_string",
-        history(),
-        vec![STRING_TYPE],
-        has_news,
-    )?;
-    env.add_member_overload(
-        "last_success",
-        "scan_last_success",
-        history(),
-        vec![],
-        last_success,
-    )?;
-    env.add_member_overload("processed", "scan_processed", history(), vec![], processed)?;
-    env.add_member_overload(
-        "has_failed",
-        "scan_has_failed",
-        history(),
-        vec![],
-        has_failed,
-    )?;
-    env.add_member_overload("size", "scan_size", history(), vec![], size)?;
-    env.add_overload("size", "size_scan", vec![history()], size)
-}
-
-fn receiver<'a, 'v>(
-    method: &str,
-    arguments: &'a [CowVal<'_, 'v>],
-) -> Result<&'a History, ExecutionError> {
-    arguments
-        .first()
-        .and_then(|value| value.downcast_ref::<History>())
-        .ok_or_else(|| ExecutionError::function_error(method, "not a scan"))
-}
-
-fn is_available<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let history = receiver("is_available", &arguments)?;
-    history.note_successes(1);
-    Ok(CowVal::owned(CelBool::from(history.0.summary.available)))
-}
-
-fn has_diff<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let history = receiver("has_diff", &arguments)?;
-    history.note_successes(2);
-    let artifact = arguments
-        .get(1)
-        .and_then(|value| value.downcast_ref::<CelString<'_>>());
-    Ok(CowVal::owned(CelBool::from(
-        history.0.summary.has_diff(artifact.map(CelString::inner)),
-    )))
-}
-
-fn has_news<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let history = receiver("has_news", &arguments)?;
-    history.note_successes(1);
-    history.note_processed();
-    let artifact = arguments
-        .get(1)
-        .and_then(|value| value.downcast_ref::<CelString<'_>>());
-    Ok(CowVal::owned(CelBool::from(
-        history.0.summary.has_news(artifact.map(CelString::inner)),
-    )))
-}
-
-fn last_success<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let history = receiver("last_success", &arguments)?;
-    let summaries = history.jobs().iter().map(Job::summary);
-    let place = history.0.summary.place_of_success(summaries);
-    let Some(job) = place.and_then(|at| history.jobs().get(at)) else {
-        let message = format!("scan {} has no success yet", history.name());
-        return Ok(CowVal::owned(Absent::new(&message)));
-    };
-    history.0.recorder.job(history.name(), &job.0.id);
-    Ok(CowVal::owned(job.clone()))
-}
-
-fn processed<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let history = receiver("processed", &arguments)?;
-    let Some(processed) = history.0.summary.processed() else {
-        let message = format!(
-            "no success of scan {} has been processed yet",
-            history.name()
-        );
-        return Ok(CowVal::owned(Absent::new(&message)));
-    };
-    history.note_processed();
-    let artifact = |digest: &str| map(std::iter::once(("checksum", text(digest))));
-    let artifacts = processed.artifacts.iter();
-    let artifacts = artifacts.map(|(name, digest)| (name.as_str(), artifact(digest)));
-    Ok(map([
-        ("id", text(&processed.id)),
-        ("artifacts", map(artifacts)),
-    ]
-    .into_iter()))
-}
-
-fn has_failed<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let history = receiver("has_failed", &arguments)?;
-    Ok(CowVal::owned(CelBool::from(history.0.summary.failed)))
-}
-
-fn size<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    Ok(CowVal::owned(receiver("size", &arguments)?.size()))
-}
-
-impl Val for Scans {
-    fn get_type(&self) -> &Type {
-        &SCANS_TYPE
-    }
-
-    fn cel_type() -> &'static Type {
-        &SCANS_TYPE
-    }
-
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
+cel_value!(Scans, SCANS_TYPE {
     fn as_container(&self) -> Option<&dyn traits::Container> {
         Some(self)
     }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Scans {}
-
-impl Indexer for Scans {
-    fn get<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        let name = name_of(index, "scan")?;
-        let history = self
-            .find(name)
-            .ok_or_else(|| ExecutionError::no_such_key(&format!("scans.{name}")))?;
-        history.0.recorder.scan(name);
-        Ok(CowVal::Borrowed(history))
-    }
-
-    fn steal<'v>(self: Box<Self>, index: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        Ok(self.get(index)?.into_owned())
-    }
-}
+});
 
 impl traits::Container for Scans {
     fn contains(&self, value: &dyn Val) -> Result<bool, ExecutionError> {
@@ -297,22 +175,7 @@ impl traits::Container for Scans {
     }
 }
 
-impl Val for History {
-    fn get_type(&self) -> &Type {
-        &HISTORY_TYPE
-    }
-
-    fn cel_type() -> &'static Type {
-        &HISTORY_TYPE
-    }
-
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
+cel_value!(History, HISTORY_TYPE {
     fn as_iterable<'b, 'v>(&'b self) -> Option<&'b (dyn Iterable + 'v)>
     where
         Self: 'v,
@@ -329,80 +192,11 @@ impl Val for History {
             .downcast_ref::<Self>()
             .is_some_and(|other| self.name() == other.name())
     }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for History {}
+});
 
 impl Sizer for History {
     fn size(&self) -> CelInt {
         CelInt::from(i64::try_from(self.0.summary.size).unwrap_or(i64::MAX))
-    }
-}
-
-impl Indexer for History {
-    /// Positions count all retained jobs; only the newest can be read.
-    fn get<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        let position = index
-            .downcast_ref::<CelInt>()
-            .map(|position| *position.inner())
-            .ok_or_else(|| {
-                ExecutionError::function_error(
-                    self.name(),
-                    format!(
-                        "a job is read by its position, not by {}",
-                        index.get_type().name()
-                    ),
-                )
-            })?;
-        let size = self.0.summary.size;
-        let beyond = || {
-            let there = match size {
-                0 => "there is no job".to_owned(),
-                1 => "there is 1 job".to_owned(),
-                more => format!("there are {more} jobs"),
-            };
-            format!("scans.{}[{position}]: {there}", self.name())
-        };
-        let at = u64::try_from(position)
-            .map_err(|_| ExecutionError::function_error(self.name(), beyond()))?;
-        if at >= size {
-            return Err(ExecutionError::function_error(self.name(), beyond()));
-        }
-        usize::try_from(at)
-            .ok()
-            .filter(|at| *at < HISTORY_JOBS)
-            .and_then(|at| self.jobs().get(at))
-            .map_or_else(
-                || {
-                    let message = format!(
-                        "scans.{}[{position}]: only the newest {HISTORY_JOBS} jobs can be read",
-                        self.name()
-                    );
-                    Err(ExecutionError::function_error(self.name(), message))
-                },
-                |job| {
-                    self.0.recorder.job(self.name(), &job.0.id);
-                    Ok(CowVal::Borrowed(job))
-                },
-            )
-    }
-
-    fn steal<'v>(self: Box<Self>, index: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        Ok(self.get(index)?.into_owned())
     }
 }
 
@@ -426,73 +220,18 @@ struct Jobs<'b> {
 impl<'b, 'v> traits::Iterator<'b, 'v> for Jobs<'b> {
     fn next(&mut self) -> Option<&'b (dyn Val + 'v)> {
         let job = self.rest.next()?;
-        let history = self.history;
-        history.0.recorder.job(history.name(), &job.0.id);
+        self.history.note_job(job);
         Some(job)
     }
 }
 
-impl Val for Job {
-    fn get_type(&self) -> &Type {
-        &JOB_TYPE
-    }
-
-    fn cel_type() -> &'static Type {
-        &JOB_TYPE
-    }
-
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
-    fn into_indexer<'v>(self: Box<Self>) -> Option<Box<dyn Indexer + 'v>>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
+cel_value!(Job, JOB_TYPE {
     fn equals(&self, other: &dyn Val) -> bool {
         other
             .downcast_ref::<Self>()
             .is_some_and(|other| self.0.id == other.0.id)
     }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Job {}
-
-impl Indexer for Job {
-    fn get<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        let name = name_of(index, "member of a job")?;
-        let value: CowVal<'b, 'v> = match self.member(name) {
-            Some(CowVal::Owned(value)) => CowVal::Owned(value),
-            Some(CowVal::Borrowed(value)) => CowVal::Borrowed(value),
-            None => return Err(ExecutionError::no_such_key(name)),
-        };
-        Ok(value)
-    }
-
-    fn steal<'v>(self: Box<Self>, index: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        Ok(self.get(index)?.into_owned())
-    }
-}
+});
 
 /// The text of an index.
 pub(super) fn name_of<'a>(index: &'a dyn Val, what: &str) -> Result<&'a str, ExecutionError> {

@@ -2,8 +2,9 @@
 //! `has_failed`, `has_news`, `processed` and `size` read no job; `last_success` reads one; `scans.X[3]` reads the four newest;
 //! everything else may read all.
 
-use cel_interpreter::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
+use super::compile::children;
 use super::references::{Reach, References};
 
 /// Methods that read a scan's summary and no jobs.
@@ -25,8 +26,6 @@ pub(super) fn note(node: &IdedExpr, references: &mut References) {
         return references.reach(scan, Reach::All);
     }
     match &node.expr {
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => {}
-        Expr::Select(select) => note(&select.operand, references),
         Expr::Call(call) => {
             let name = call.func_name.as_str();
             let arguments = call.target.iter().map(AsRef::as_ref).chain(&call.args);
@@ -49,39 +48,9 @@ pub(super) fn note(node: &IdedExpr, references: &mut References) {
                     .for_each(|argument| note(argument, references)),
             }
         }
-        Expr::Comprehension(comprehension) => {
-            for part in [
-                &comprehension.iter_range,
-                &comprehension.accu_init,
-                &comprehension.loop_cond,
-                &comprehension.loop_step,
-                &comprehension.result,
-            ] {
-                note(part, references);
-            }
-        }
-        Expr::List(list) => list
-            .elements
-            .iter()
-            .for_each(|element| note(element, references)),
-        Expr::Map(map) => map
-            .entries
-            .iter()
-            .for_each(|entry| entry_of(&entry.expr, references)),
-        Expr::Struct(object) => object
-            .entries
-            .iter()
-            .for_each(|entry| entry_of(&entry.expr, references)),
-    }
-}
-
-fn entry_of(entry: &EntryExpr, references: &mut References) {
-    match entry {
-        EntryExpr::MapEntry(entry) => {
-            note(&entry.key, references);
-            note(&entry.value, references);
-        }
-        EntryExpr::StructField(field) => note(&field.value, references),
+        expr => children(expr)
+            .into_iter()
+            .for_each(|part| note(part, references)),
     }
 }
 

@@ -11,7 +11,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 
 use super::absent::Absent;
 use super::history::{History, Job};
-use crate::context::JobSummary;
+use super::kind::JOB_MEMBERS;
 
 /// What an expression yields.
 #[derive(Debug, Clone, PartialEq)]
@@ -151,16 +151,10 @@ impl Value {
             return Ok(Self::Map(values));
         }
         if let Some(history) = value.downcast_ref::<History>() {
-            return Ok(Self::List(
-                history
-                    .jobs()
-                    .iter()
-                    .map(|job| job_value(job.summary()))
-                    .collect(),
-            ));
+            return Ok(Self::List(history.jobs().iter().map(job_value).collect()));
         }
         if let Some(job) = value.downcast_ref::<Job>() {
-            return Ok(job_value(job.summary()));
+            return Ok(job_value(job));
         }
         Err(value.get_type().name().to_owned())
     }
@@ -171,33 +165,14 @@ fn key_text(key: &cel_interpreter::common::types::CelMapKey<'_>) -> Result<Strin
     value.to_text().ok_or_else(|| value.label().to_owned())
 }
 
-fn job_value(job: &JobSummary) -> Value {
-    let text = |text: &str| Value::Text(text.to_owned());
-    let time = |time: Option<DateTime<Utc>>| time.map_or(Value::Null, Value::Timestamp);
-    let artifacts = job.artifacts.iter().map(|(name, artifact)| {
-        let size = i64::try_from(artifact.size).unwrap_or(i64::MAX);
-        let members = [
-            ("checksum".to_owned(), text(&artifact.checksum)),
-            ("size".to_owned(), Value::Int(size)),
-        ];
-        (name.clone(), Value::Map(members.into()))
+/// A job without its outputs, which the context has only if the expression reads them.
+fn job_value(job: &Job) -> Value {
+    let members = JOB_MEMBERS.iter().filter(|name| **name != "outputs");
+    let members = members.filter_map(|name| {
+        let value = Value::from_cel(job.member(name)?.as_ref()).ok()?;
+        Some(((*name).to_owned(), value))
     });
-    let members = [
-        ("id", text(&job.id)),
-        ("state", text(&job.state)),
-        ("trigger", text(&job.trigger)),
-        ("revision", text(&job.revision)),
-        ("created_at", Value::Timestamp(job.created_at)),
-        ("started_at", time(job.started_at)),
-        ("finished_at", time(job.finished_at)),
-        ("artifacts", Value::Map(artifacts.collect())),
-    ];
-    Value::Map(
-        members
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect(),
-    )
+    Value::Map(members.collect())
 }
 
 /// Seconds with their fraction, as CEL writes durations: `90s`, `0.5s`.

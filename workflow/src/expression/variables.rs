@@ -1,17 +1,17 @@
 //! A context as the variables of CEL.
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use cel_interpreter::ExecutionError;
-use cel_interpreter::common::traits::{Container, Indexer};
+use cel_interpreter::common::traits::Container;
 use cel_interpreter::common::types::{CelBool, CelDouble, CelInt, CelString, Type};
-use cel_interpreter::common::value::{CowVal, StaticVal, Val};
+use cel_interpreter::common::value::{CowVal, Val};
 use cel_interpreter::context::VariableResolver;
 
+use super::cel_value::cel_value;
+use super::explain::{Reads, Recorder};
 use super::history::{self, Scans, name_of};
-use super::reads::{Reads, Recorder};
 use crate::context::{Context, StepSummary};
 use crate::dispatch::InputValue;
 use crate::number::Number;
@@ -146,6 +146,20 @@ impl Table {
         let at = self.entries.binary_search_by(by_name).ok()?;
         self.entries.get(at).map(|(_, entry)| entry)
     }
+
+    fn at<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError> {
+        let name = name_of(index, self.label)?;
+        match self.find(name) {
+            Some(Entry::Text(text)) => Ok(CowVal::Borrowed(text)),
+            Some(Entry::Bool(value)) => Ok(CowVal::Borrowed(value)),
+            Some(Entry::Whole(value)) => Ok(CowVal::Borrowed(value)),
+            Some(Entry::Fraction(value)) => Ok(CowVal::Borrowed(value)),
+            None => {
+                let key = format!("{}.{name}", self.label);
+                Err(ExecutionError::no_such_key(&key))
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -166,62 +180,11 @@ impl Entry {
     }
 }
 
-impl Val for Table {
-    fn get_type(&self) -> &Type {
-        &TABLE_TYPE
-    }
-
-    fn cel_type() -> &'static Type {
-        &TABLE_TYPE
-    }
-
-    fn as_indexer<'b, 'v>(&'b self) -> Option<&'b (dyn Indexer + 'v)>
-    where
-        Self: 'v,
-    {
-        Some(self)
-    }
-
+cel_value!(Table, TABLE_TYPE {
     fn as_container(&self) -> Option<&dyn Container> {
         Some(self)
     }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Table {}
-
-impl Indexer for Table {
-    fn get<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        let name = name_of(index, self.label)?;
-        match self.find(name) {
-            Some(Entry::Text(text)) => Ok(CowVal::Borrowed(text)),
-            Some(Entry::Bool(value)) => Ok(CowVal::Borrowed(value)),
-            Some(Entry::Whole(value)) => Ok(CowVal::Borrowed(value)),
-            Some(Entry::Fraction(value)) => Ok(CowVal::Borrowed(value)),
-            None => Err(ExecutionError::no_such_key(&format!(
-                "{}.{name}",
-                self.label
-            ))),
-        }
-    }
-
-    fn steal<'v>(self: Box<Self>, index: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        Ok(self.get(index)?.into_owned())
-    }
-}
+});
 
 impl Container for Table {
     fn contains(&self, value: &dyn Val) -> Result<bool, ExecutionError> {

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Reader;
-use super::keys;
-use super::object::Object;
+use super::object::{Object, keys};
 use crate::definition::{Artifact, NotifyOn, Step, UploadOn};
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
@@ -12,17 +11,6 @@ use crate::limits::{ARTIFACTS, PATH_PATTERN_BYTES};
 use crate::names::check_artifact_name;
 use crate::path_pattern::PathPattern;
 use crate::yaml::{Content, Entry, Node};
-
-const UPLOAD_ON: [(&str, UploadOn); 3] = [
-    ("success", UploadOn::Success),
-    ("failure", UploadOn::Failure),
-    ("always", UploadOn::Always),
-];
-const NOTIFY_ON: [(&str, NotifyOn); 3] = [
-    ("diff", NotifyOn::Diff),
-    ("always", NotifyOn::Always),
-    ("never", NotifyOn::Never),
-];
 
 impl Reader<'_> {
     /// The artifacts of a scan. `steps` make them; absent if some step could not be read.
@@ -91,7 +79,7 @@ impl Reader<'_> {
             .and_then(|entry| self.duration(entry, "`expires_in`", None));
         let upload_on = object
             .get("upload_on")
-            .and_then(|entry| self.choice(entry, "`upload_on`", &UPLOAD_ON))
+            .and_then(|entry| self.choice(entry, "`upload_on`", UploadOn::ALL, UploadOn::name))
             .unwrap_or_default();
         let strict = object
             .get("strict")
@@ -113,7 +101,7 @@ impl Reader<'_> {
     }
 
     fn notify_on(&mut self, entry: &Entry) -> Option<NotifyOn> {
-        let notify_on = self.choice(entry, "`notify_on`", &NOTIFY_ON)?;
+        let notify_on = self.choice(entry, "`notify_on`", NotifyOn::ALL, NotifyOn::name)?;
         match notify_on {
             NotifyOn::Never => {}
             NotifyOn::Diff | NotifyOn::Always => {

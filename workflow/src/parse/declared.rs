@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::keys;
-use super::triggers::INPUT_KINDS;
+use super::object::keys;
 use crate::dispatch::InputKind;
 use crate::yaml::{Content, Entry, Node};
 
@@ -100,10 +99,8 @@ fn kind(input: &Node) -> Option<InputKind> {
         None => Some(InputKind::Text),
         Some(given) => {
             let given = text(given)?;
-            let mut kinds = INPUT_KINDS.iter();
-            kinds
-                .find(|(name, _)| *name == given)
-                .map(|(_, kind)| *kind)
+            let mut kinds = InputKind::ALL.iter().copied();
+            kinds.find(|kind| kind.name() == given)
         }
     }
 }

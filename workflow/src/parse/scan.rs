@@ -5,8 +5,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 
 use super::Reader;
-use super::keys;
-use super::object::Object;
+use super::object::{Object, keys};
 use super::triggers::ReadTriggers;
 use super::variables::Inherited;
 use crate::definition::{Overlap, Retry, Scan};
@@ -15,12 +14,6 @@ use crate::expression::{Names, Site};
 use crate::limits::{JOB_TIMEOUT, LABELS, RETRY_ATTEMPTS, RETRY_BACKOFF, RETRY_PAUSE};
 use crate::names::{ScanName, check_environment_name};
 use crate::yaml::Entry;
-
-const OVERLAPS: [(&str, Overlap); 3] = [
-    ("skip", Overlap::Skip),
-    ("queue", Overlap::Queue),
-    ("replace", Overlap::Replace),
-];
 
 impl Reader<'_> {
     /// `triggers` was read before, because it declares names that other parts use.
@@ -113,7 +106,7 @@ impl Reader<'_> {
             .unwrap_or_default();
         let overlap = object
             .get("overlap")
-            .and_then(|entry| self.choice(entry, "`overlap`", &OVERLAPS))
+            .and_then(|entry| self.choice(entry, "`overlap`", Overlap::ALL, Overlap::name))
             .unwrap_or_default();
         let pass_env = object
             .get("pass_env")

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Reader;
-use super::keys;
-use super::object::Object;
+use super::object::{Object, keys};
 use crate::definition::Step;
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};

@@ -1,5 +1,6 @@
 mod positions;
 mod relations;
+mod warnings;
 
 use super::{TemplatePolicy, parse};
 use crate::definition::Scan;

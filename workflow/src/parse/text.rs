@@ -115,15 +115,13 @@ impl Reader<'_> {
         &mut self,
         entry: &Entry,
         what: &str,
-        choices: &[(&str, T)],
+        choices: &[T],
+        name: fn(T) -> &'static str,
     ) -> Option<T> {
         let text = self.text(&entry.value, what)?;
-        let found = choices
-            .iter()
-            .find(|(name, _)| *name == text)
-            .map(|(_, value)| *value);
+        let found = choices.iter().copied().find(|choice| name(*choice) == text);
         if found.is_none() {
-            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = choices.iter().copied().map(name).collect();
             let message = format!("{what} must be one of {}", listed(&names));
             self.report
                 .error(entry.value.span, Code::InvalidValue, message)

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use chrono_tz::Tz;
 
 use super::Reader;
-use super::keys;
-use super::object::Object;
+use super::object::{Object, keys};
 use crate::cron::Cron;
 use crate::definition::{CatchUp, Triggers};
 use crate::diagnostic::Code;
@@ -20,18 +19,6 @@ use crate::number::Number;
 use crate::suggestion::did_you_mean;
 use crate::timezone::parse_timezone;
 use crate::yaml::{Content, Entry, Meaning};
-
-const CATCH_UPS: [(&str, CatchUp); 3] = [
-    ("latest", CatchUp::Latest),
-    ("none", CatchUp::None),
-    ("all", CatchUp::All),
-];
-pub(super) const INPUT_KINDS: [(&str, InputKind); 4] = [
-    ("string", InputKind::Text),
-    ("bool", InputKind::Bool),
-    ("number", InputKind::Number),
-    ("choice", InputKind::Choice),
-];
 
 /// The `on` of a scan.
 pub(super) struct ReadTriggers {
@@ -143,7 +130,7 @@ impl Reader<'_> {
             .and_then(|entry| self.timezone(entry));
         let catch_up = object
             .get("catch_up")
-            .and_then(|entry| self.choice(entry, "`catch_up`", &CATCH_UPS));
+            .and_then(|entry| self.choice(entry, "`catch_up`", CatchUp::ALL, CatchUp::name));
         for key in ["timezone", "catch_up"] {
             if let Some(entry) = object.get(key).filter(|_| cron_entry.is_none()) {
                 self.report
@@ -248,7 +235,7 @@ impl Reader<'_> {
         let object = Object::of(&entry.value, &what, "{ type: string }", &mut self.report)?;
         object.check_keys(&keys::INPUT, &mut self.report);
         let kind = match object.get("type") {
-            Some(entry) => self.choice(entry, "`type`", &INPUT_KINDS),
+            Some(entry) => self.choice(entry, "`type`", InputKind::ALL, InputKind::name),
             None => Some(InputKind::Text),
         };
         let required = match object.get("required") {

@@ -1,13 +1,16 @@
 //! Compares the schema with the parser: the same keys, and the same result for every workflow file of the repository,
 //! except for what a schema cannot check.
 
+#[path = "../../tests/fixtures/cases.rs"]
+mod cases;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
 
 use super::*;
-use crate::parse::keys;
+use crate::parse::object::keys;
 use crate::report::Report;
 use crate::yaml::{self, Content, Meaning, Node};
 use crate::{Code, Severity, TemplatePolicy, parse};
@@ -197,15 +200,17 @@ fn shown(page: &Path) -> Vec<Sample> {
 
 fn samples() -> Vec<Sample> {
     let root = root();
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut samples: Vec<Sample> = files(&root.join("examples"), ".yaml")
         .into_iter()
-        .chain(files(&fixtures, ".yaml"))
         .map(|path| Sample {
             place: path.display().to_string(),
             text: String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned(),
         })
         .collect();
+    for file in cases::files(&["invalid", "valid"]) {
+        let cases = cases::cases(&file).into_iter();
+        samples.extend(cases.map(|(place, text, _)| Sample { place, text }));
+    }
     let pages = files(&root.join("docs"), ".md");
     let pages = pages
         .into_iter()

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use serde_yaml::granit_parser::{self, Event, Options, Parser, ScalarStyle, ScanError};
+use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError};
 
 use super::{Content, Entry, Node, Scalar, Style, Weight, syntax};
 use crate::diagnostic::Code;

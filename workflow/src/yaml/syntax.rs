@@ -1,6 +1,6 @@
 //! Turns the YAML parser's errors into messages and hints for people.
 
-use serde_yaml::granit_parser::{ErrorKind, ScanError};
+use granit_parser::{ErrorKind, ScanError};
 
 use crate::diagnostic::Code;
 use crate::limits::YAML_DEPTH;

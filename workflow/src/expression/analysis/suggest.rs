@@ -4,8 +4,18 @@ use cel_interpreter::common::ast::{Expr, IdedExpr};
 
 use super::Analysis;
 use crate::diagnostic::Code;
-use crate::expression::kind::Kind;
+use crate::expression::kind::{JOB_MEMBERS, Kind};
 use crate::suggestion::closest;
+
+const SCAN_FUNCTIONS: [&str; 7] = [
+    "is_available",
+    "has_diff",
+    "has_failed",
+    "has_news",
+    "last_success",
+    "processed",
+    "size",
+];
 
 impl Analysis<'_> {
     /// A suggestion for a bare name.
@@ -38,6 +48,25 @@ impl Analysis<'_> {
         let members = || kind.members().iter().copied();
         self.did_you_mean(name, members())
             .or_else(|| Some(format!("it has {}", listed(members()))))
+    }
+
+    /// A suggestion for a member of a scan. A scan has functions and no members: either the parentheses are missing, or the
+    /// newest job is meant.
+    pub(super) fn suggested_for_scan(&self, name: &str) -> Option<String> {
+        if SCAN_FUNCTIONS.contains(&name) {
+            return Some(format!("write `{name}()`"));
+        }
+        let of_job = |member: &str| Some(format!("the newest job's is `[0].{member}`"));
+        if JOB_MEMBERS.contains(&name) {
+            return of_job(name);
+        }
+        if self.names.is_terse {
+            return None;
+        }
+        match closest(name, SCAN_FUNCTIONS) {
+            Some(function) => Some(format!("did you mean `{function}()`?")),
+            None => of_job(closest(name, JOB_MEMBERS)?),
+        }
     }
 
     /// A word without quotes that is compared with a string is probably a string.

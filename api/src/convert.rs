@@ -3,7 +3,7 @@
 use model::blob::LinkUse;
 use model::{
     Artifact, EndState, Inputs, Job, JobId, JobState, LeftOut, LeftOutFile, ProjectId, Projects,
-    Reason, RevisionRecord, RevisionRef, Runner, Seen, Slots, Step, StepOutcome, StepStatus,
+    Reason, RevisionRecord, RevisionRef, Runner, Scope, Seen, Slots, Step, StepOutcome, StepStatus,
     SuspendedPart, Suspension, Timestamp, Token, Trigger, WorkflowRecord, WorkflowRef,
     WorkflowStatus,
 };
@@ -225,6 +225,26 @@ pub(crate) const fn trigger(trigger: Trigger) -> wire::Trigger {
         Trigger::Dispatch => wire::Trigger::Dispatch,
         Trigger::Cron => wire::Trigger::Cron,
         Trigger::Expr => wire::Trigger::Expr,
+    }
+}
+
+pub(crate) const fn scope(scope: Scope) -> wire::Scope {
+    match scope {
+        Scope::ProjectRead => wire::Scope::ProjectRead,
+        Scope::ProjectWrite => wire::Scope::ProjectWrite,
+        Scope::WorkflowRead => wire::Scope::WorkflowRead,
+        Scope::WorkflowWrite => wire::Scope::WorkflowWrite,
+        Scope::JobRead => wire::Scope::JobRead,
+        Scope::JobWrite => wire::Scope::JobWrite,
+        Scope::Dispatch => wire::Scope::Dispatch,
+        Scope::BlobRead => wire::Scope::BlobRead,
+        Scope::BlobWrite => wire::Scope::BlobWrite,
+        Scope::SecretWrite => wire::Scope::SecretWrite,
+        Scope::RunnerRead => wire::Scope::RunnerRead,
+        Scope::RunnerWrite => wire::Scope::RunnerWrite,
+        Scope::TokenWrite => wire::Scope::TokenWrite,
+        Scope::Metrics => wire::Scope::Metrics,
+        Scope::Admin => wire::Scope::Admin,
     }
 }
 
@@ -568,5 +588,17 @@ pub(crate) fn blob_link(link: &model::BlobLink) -> wire::BlobLink {
         },
         created_at: link.created_at,
         expires_at: link.expires_at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_have_the_same_names_and_order_on_the_wire() {
+        let named = Scope::ALL.iter().map(|it| (scope(*it), it.name()));
+        let expected = wire::Scope::ALL.iter().map(|it| (*it, it.as_str()));
+        assert!(named.eq(expected));
     }
 }

@@ -11,7 +11,7 @@ use ui::pages::{JobFilter, Jobs, jobs};
 use ui::shell::{Counts, Theme, Viewer, Visit};
 use uuid::Uuid;
 use wire::{
-    Job, JobReason, JobState, LogSummary, Page, RevisionRef, RunnerRef, Trigger, WorkflowRef,
+    Job, JobReason, JobState, LogSummary, Page, RevisionRef, RunnerRef, Scope, Trigger, WorkflowRef,
 };
 
 const ROWS: u128 = 200;
@@ -21,7 +21,7 @@ fn main() {
     let visit = Visit {
         viewer: Some(Viewer {
             name: "ada".to_owned(),
-            scopes: vec!["admin".to_owned()],
+            scopes: vec![Scope::Admin],
         }),
         version: "0.1.0".to_owned(),
         theme: Theme::System,

@@ -2,27 +2,23 @@
 //!
 //! A chart with links is a `group`: the parts of an `img` are not visible to those who hear a page.
 
-mod icons;
+mod gauges;
 mod lanes;
 mod outcomes;
-mod percentile;
-mod progress;
-mod slots;
-mod text;
 mod window;
 
-use chrono::{DateTime, FixedOffset, Utc};
+use chrono::{DateTime, FixedOffset, TimeDelta, Utc};
 use maud::{Markup, html};
 use uuid::Uuid;
 use wire::{Job, JobLine, JobState};
 
-pub use icons::{icon, trigger_icon};
+pub use gauges::{progress, slots};
 pub use lanes::{Cause, Lane, causes, lanes};
-pub use outcomes::{mini_bars, outcomes};
-pub use percentile::{percentile, usual_seconds};
-pub use progress::progress;
-pub use slots::slots;
+pub use outcomes::{mini_bars, outcomes, usual_seconds};
 pub use window::Window;
+
+use crate::links;
+use crate::words::duration;
 
 /// When a page is made, and the offset in which its times are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,21 +70,12 @@ impl Bar {
         self.has_run.then_some(millis.max(0))
     }
 
-    /// How many whole seconds it ran.
-    pub fn seconds(&self) -> Option<i64> {
-        self.millis().map(|millis| millis / 1_000)
-    }
-
-    fn href(&self) -> String {
-        format!("/jobs/{}", self.job)
-    }
-
     /// The job in words, for those who do not see its bar.
     fn label(&self, clock: Clock) -> String {
         let state = self.state.as_str();
-        let at = text::day_and_time(self.start, clock.offset);
+        let at = window::day_and_time(self.start, clock.offset);
         match self.millis() {
-            Some(millis) => format!("{state}, {}, {at}", text::length(millis)),
+            Some(millis) => format!("{state}, {}, {at}", length(millis)),
             None => format!("{state}, made {at}"),
         }
     }
@@ -97,19 +84,19 @@ impl Bar {
 /// A link to the page of a job around the shape that stands for it.
 fn job_link(bar: &Bar, label: &str, shape: &Markup) -> Markup {
     html! {
-        a href=(bar.href()) aria-label=(label) {
+        a href=(links::job(bar.job)) aria-label=(label) {
             title { (label) }
             (shape)
         }
     }
 }
 
-/// A number with its unit, for example `1 job` or `2 jobs`.
-fn count(number: usize, of: &str) -> String {
-    match number {
-        1 => format!("1 {of}"),
-        _ => format!("{number} {of}s"),
-    }
+fn length(millis: i64) -> String {
+    duration(TimeDelta::milliseconds(millis))
+}
+
+fn count(number: usize, noun: &str) -> String {
+    crate::words::count(number as u64, noun, &format!("{noun}s"))
 }
 
 /// A length in pixels; longer than any drawing if it does not fit.

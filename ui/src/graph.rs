@@ -3,19 +3,20 @@
 //! The list of scans on the same page is the equivalent for those who do not see the graph.
 
 mod draw;
-mod label;
 mod layout;
 mod order;
 mod place;
 mod rank;
 mod route;
+mod shape;
 
 use std::collections::BTreeMap;
 
-use wire::{How, JobState, Scan, Trigger};
+use wire::{How, JobState, Reading, Scan, Trigger};
 
 pub use draw::draw;
-pub use layout::{Area, Layout, Link, Point, Route, Shape, Size, layout};
+pub use layout::layout;
+pub use shape::{Area, Layout, Link, Point, Route, Shape, Size};
 
 use crate::chart::Bar;
 
@@ -54,18 +55,39 @@ pub fn edges(scans: &[Scan]) -> Vec<Edge> {
     for scan in scans {
         for reading in &scan.reads {
             let is_start_too =
-                |other: &wire::Reading| other.scan == reading.scan && other.how == How::Starts;
+                |other: &Reading| other.scan == reading.scan && other.how == How::Starts;
             if reading.how == How::Starts || !scan.reads.iter().any(is_start_too) {
                 edges.push(Edge {
                     from: reading.scan.clone(),
                     to: scan.name.clone(),
                     how: reading.how,
-                    asks: label::asked(scan, reading),
+                    asks: asked(scan, reading),
                 });
             }
         }
     }
     edges
+}
+
+/// The first function that the expression of a scan calls on another scan.
+fn asked(scan: &Scan, reading: &Reading) -> Option<String> {
+    if reading.how != How::Starts {
+        return None;
+    }
+    let expression = scan.expr.as_deref()?;
+    let name = &reading.scan;
+    let ways = [
+        format!("scans.{name}."),
+        format!("scans[\"{name}\"]."),
+        format!("scans['{name}']."),
+    ];
+    let called = |way: &String| {
+        let (_, after) = expression.split_once(way.as_str())?;
+        let (function, _) = after.split_once('(')?;
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        (!function.is_empty() && function.chars().all(is_name)).then(|| function.to_owned())
+    };
+    ways.iter().find_map(called)
 }
 
 /// Whether a scan starts or reads another one, or another one it.
@@ -103,4 +125,50 @@ fn links<'a>(nodes: &[Node], edges: &'a [Edge]) -> (Vec<Link>, Vec<&'a Edge>) {
             Some((Link { from, to }, edge))
         })
         .unzip()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(expr: &str) -> Scan {
+        Scan {
+            name: "b".to_owned(),
+            cron: None,
+            timezone: None,
+            expr: Some(expr.to_owned()),
+            inputs: None,
+            artifacts: Vec::new(),
+            reads: Vec::new(),
+            steps: 1,
+            runs_on: Vec::new(),
+            checkout: None,
+            retry: None,
+        }
+    }
+
+    #[test]
+    fn an_edge_is_named_by_the_function_that_its_expression_calls() {
+        let reading = |how| Reading {
+            scan: "a".to_owned(),
+            how,
+        };
+        for (expr, expected) in [
+            ("scans.a.has_diff('x')", Some("has_diff")),
+            (
+                "scans.c.has_diff() && scans['a'].is_available()",
+                Some("is_available"),
+            ),
+            ("scans[\"a\"].size() > 2", Some("size")),
+            ("scans.a[0].id == ''", None),
+            ("scans.aa.has_diff()", None),
+        ] {
+            let asks = asked(&scan(expr), &reading(How::Starts));
+            assert_eq!(asks.as_deref(), expected, "{expr}");
+        }
+        assert_eq!(
+            asked(&scan("scans.a.size() > 2"), &reading(How::Reads)),
+            None
+        );
+    }
 }

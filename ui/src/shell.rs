@@ -1,5 +1,5 @@
-//! What is around every page: head, menu, breadcrumb, the finder, the bar that says the daemon is away, and one polite
-//! region for changes of state.
+//! The frame of every page: head, menu, breadcrumb, finder, the notice of a lost connection, and the live region that
+//! announces changes of state.
 
 mod dialogs;
 mod problem;
@@ -7,6 +7,7 @@ mod problem;
 use chrono::{DateTime, Utc};
 use maud::{DOCTYPE, Markup, html};
 use uuid::Uuid;
+use wire::Scope;
 
 pub use problem::problem_page;
 
@@ -14,46 +15,45 @@ use crate::sprite::sprite;
 use crate::words::icon;
 use crate::{assets, form, links};
 
-/// Who looks at a page, when, and at which daemon.
+/// Who requests a page, when, and from which daemon.
 #[derive(Debug, Clone)]
 pub struct Visit {
-    /// None before the sign-in.
+    /// `None` before sign-in.
     pub viewer: Option<Viewer>,
     /// The daemon's version.
     pub version: String,
     pub theme: Theme,
     pub now: DateTime<Utc>,
-    /// What the menu counts.
     pub counts: Counts,
-    /// A fresh random id. The idempotency keys of the page's forms are made from it.
+    /// A new random id, from which the idempotency keys of the page's forms are made.
     pub form_key: Uuid,
 }
 
 impl Visit {
-    /// Whether the viewer may do what asks for this scope. Actions and pages that are not allowed are not shown.
-    pub fn may(&self, scope: &str) -> bool {
+    /// True if the viewer has this scope. Pages hide links and actions that the viewer may not use.
+    pub fn may(&self, scope: Scope) -> bool {
         self.viewer.as_ref().is_some_and(|viewer| viewer.may(scope))
     }
 
-    /// The idempotency key of one form of the page. It begins with the key of the page, so that two pages can be compared
+    /// The idempotency key of one form. It starts with the page's key, so two renderings of a page can be compared
     /// without their keys.
     pub(crate) fn key_of(&self, form: &str) -> String {
         format!("{}-{}", self.form_key.simple(), name_of(form))
     }
 }
 
-/// What the menu counts, as far as the viewer may see it. A zero is not shown.
+/// The numbers in the menu, counting only what the viewer may see. A zero is not shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Those that are active.
+    /// Active workflows.
     pub workflows: usize,
-    /// Those that are not over.
+    /// Unfinished jobs.
     pub jobs: usize,
-    /// Those that are connected.
+    /// Connected runners.
     pub runners: usize,
 }
 
-/// A short name for a form, made of a longer one. It is the same whenever the page is made.
+/// A short, deterministic hash of a form's name.
 pub(crate) fn name_of(form: &str) -> String {
     let mut name = Uuid::new_v5(&Uuid::NAMESPACE_URL, form.as_bytes())
         .simple()
@@ -62,22 +62,26 @@ pub(crate) fn name_of(form: &str) -> String {
     name
 }
 
-/// The token behind the session.
+/// The token of the session.
 #[derive(Debug, Clone)]
 pub struct Viewer {
     pub name: String,
-    pub scopes: Vec<String>,
+    pub scopes: Vec<Scope>,
 }
 
 impl Viewer {
-    pub fn may(&self, scope: &str) -> bool {
-        self.scopes.iter().any(|has| has == scope || has == "admin")
+    pub fn may(&self, scope: Scope) -> bool {
+        self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
+    }
+
+    fn scope_names(&self) -> Vec<&'static str> {
+        self.scopes.iter().map(|scope| scope.as_str()).collect()
     }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// As the system says.
+    /// The setting of the operating system.
     #[default]
     System,
     Light,
@@ -96,7 +100,6 @@ impl Theme {
     }
 }
 
-/// An entry of the menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Menu {
     Overview,
@@ -113,27 +116,18 @@ pub enum Menu {
     About,
 }
 
-/// The menu in its groups.
-const GROUPS: &[(&str, &[Menu])] = &[
-    (
-        "",
-        &[
-            Menu::Overview,
-            Menu::Workflows,
-            Menu::Jobs,
-            Menu::Runners,
-            Menu::Sources,
-        ],
-    ),
-    ("Data", &[Menu::Artifacts, Menu::Blobs, Menu::Variables]),
-    (
-        "You",
-        &[Menu::Tokens, Menu::Audit, Menu::Settings, Menu::About],
-    ),
-];
+/// The groups of the menu: their titles and entries.
+const GROUPS: &[(&str, &[Menu])] = {
+    use Menu::*;
+    &[
+        ("", &[Overview, Workflows, Jobs, Runners, Sources]),
+        ("Data", &[Artifacts, Blobs, Variables]),
+        ("You", &[Tokens, Audit, Settings, About]),
+    ]
+};
 
 impl Menu {
-    /// The keys that lead there, one after the other.
+    /// The keys of its shortcut, one after the other.
     const fn keys(self) -> Option<&'static str> {
         match self {
             Self::Overview => Some("go"),
@@ -141,71 +135,46 @@ impl Menu {
             Self::Jobs => Some("gj"),
             Self::Runners => Some("gr"),
             Self::Sources => Some("gs"),
-            Self::Artifacts
-            | Self::Blobs
-            | Self::Variables
-            | Self::Tokens
-            | Self::Audit
-            | Self::Settings
-            | Self::About => None,
+            _ => None,
         }
     }
 
-    /// Its count, and what is counted.
+    /// The number beside its label, and what it counts.
     const fn count(self, counts: Counts) -> Option<(usize, &'static str)> {
         match self {
             Self::Workflows => Some((counts.workflows, "active")),
-            Self::Jobs => Some((counts.jobs, "not over")),
+            Self::Jobs => Some((counts.jobs, "unfinished")),
             Self::Runners => Some((counts.runners, "connected")),
-            Self::Overview
-            | Self::Sources
-            | Self::Artifacts
-            | Self::Blobs
-            | Self::Variables
-            | Self::Tokens
-            | Self::Audit
-            | Self::Settings
-            | Self::About => None,
+            _ => None,
         }
     }
 
-    /// Label, icon, address and the scope that its page asks for.
-    const fn entry(
-        self,
-    ) -> (
-        &'static str,
-        &'static str,
-        &'static str,
-        Option<&'static str>,
-    ) {
+    /// Label, icon, address, and the scope that its page needs.
+    const fn entry(self) -> (&'static str, &'static str, &'static str, Option<Scope>) {
+        use Scope::{Admin, BlobRead, JobRead, ProjectRead, RunnerRead, TokenWrite, WorkflowRead};
         match self {
             Self::Overview => ("Overview", "home", links::OVERVIEW, None),
-            Self::Workflows => ("Workflows", "flow", links::WORKFLOWS, Some("workflow:read")),
-            Self::Jobs => ("Jobs", "jobs", links::JOBS, Some("job:read")),
-            Self::Runners => ("Runners", "runner", links::RUNNERS, Some("runner:read")),
-            Self::Sources => ("Sources", "source", links::SOURCES, Some("project:read")),
-            Self::Artifacts => (
-                "Artifacts",
-                "sheet",
-                links::ARTIFACTS,
-                Some("workflow:read"),
-            ),
-            Self::Blobs => ("Blobs", "box", links::BLOBS, Some("blob:read")),
+            Self::Workflows => ("Workflows", "flow", links::WORKFLOWS, Some(WorkflowRead)),
+            Self::Jobs => ("Jobs", "jobs", links::JOBS, Some(JobRead)),
+            Self::Runners => ("Runners", "runner", links::RUNNERS, Some(RunnerRead)),
+            Self::Sources => ("Sources", "source", links::SOURCES, Some(ProjectRead)),
+            Self::Artifacts => ("Artifacts", "sheet", links::ARTIFACTS, Some(WorkflowRead)),
+            Self::Blobs => ("Blobs", "box", links::BLOBS, Some(BlobRead)),
             Self::Variables => (
                 "Vars and secrets",
                 "vars",
                 links::PROJECTS,
-                Some("project:read"),
+                Some(ProjectRead),
             ),
-            Self::Tokens => ("Tokens", "key", links::TOKENS, Some("token:write")),
-            Self::Audit => ("Audit", "list", links::AUDIT, Some("admin")),
+            Self::Tokens => ("Tokens", "key", links::TOKENS, Some(TokenWrite)),
+            Self::Audit => ("Audit", "list", links::AUDIT, Some(Admin)),
             Self::Settings => ("Settings", "gear", links::SETTINGS, None),
             Self::About => ("About", "info", links::ABOUT, None),
         }
     }
 }
 
-/// One page above the present one.
+/// A link to a page above the current one.
 #[derive(Debug, Clone)]
 pub struct Crumb {
     pub label: String,
@@ -221,17 +190,17 @@ impl Crumb {
     }
 }
 
-/// A page without its content.
+/// A page without its main content.
 #[derive(Debug, Clone)]
 pub struct Shell<'a> {
     pub visit: &'a Visit,
     pub title: &'a str,
-    /// The last part of the breadcrumb, if it is not the title.
+    /// The last part of the breadcrumb, if it differs from the title.
     pub here: Option<&'a str>,
-    /// The pages above this one, from the outermost.
+    /// The pages above this one, outermost first.
     pub breadcrumb: Vec<Crumb>,
     pub active: Option<Menu>,
-    /// Whether the page fills the window, so that its log scrolls and not the page.
+    /// True if the page fills the window, so that the log scrolls instead of the page.
     pub fills_window: bool,
 }
 
@@ -253,7 +222,6 @@ impl<'a> Shell<'a> {
         self
     }
 
-    /// The whole page.
     pub fn page(&self, content: &Markup) -> Markup {
         let signed_in = self.visit.viewer.is_some();
         html! {
@@ -266,7 +234,7 @@ impl<'a> Shell<'a> {
                     title { (self.title) " · Everscan" }
                     link rel="icon" href=(assets::link("icon.svg")) type="image/svg+xml";
                     link rel="stylesheet" href=(assets::link("everscan.css"));
-                    // Runs before the page is drawn, so that the page never appears in the wrong theme first.
+                    // Runs before the first paint, so that the page never appears in the wrong theme.
                     script src=(assets::link("theme.js")) {}
                     script type="module" src=(assets::link("main.js")) {}
                 }
@@ -304,7 +272,7 @@ impl<'a> Shell<'a> {
                         a.item href=(link) data-key=[entry.keys()] aria-current=[(self.active == Some(*entry)).then_some("page")] {
                             (icon(drawing)) span.label { (label) }
                             @if let Some((number, what)) = entry.count(self.visit.counts) {
-                                // Renewed whenever another part of the page is.
+                                // Updated together with any other region.
                                 span.count id={ "count-" (drawing) } data-live="" title=(what) {
                                     @if number > 0 { (number) span.visually-hidden { " " (what) } }
                                 }
@@ -314,7 +282,7 @@ impl<'a> Shell<'a> {
                 }
                 div.foot {
                     @if let Some(viewer) = &self.visit.viewer {
-                        p title={ "Scopes: " (viewer.scopes.join(", ")) } { (viewer.name) }
+                        p title={ "Scopes: " (viewer.scope_names().join(", ")) } { (viewer.name) }
                     }
                     (form::post(self.visit, "sign out", links::LOGOUT, &html! {
                         button.plain type="submit" { "Sign out" }
@@ -336,7 +304,7 @@ impl<'a> Shell<'a> {
                         li { span aria-current="page" { (self.here.unwrap_or(self.title)) } }
                     }
                 }
-                // Without a script it leads to the list of jobs, which can be searched.
+                // Without scripts this is a link to the list of jobs, which has a search.
                 a.find href=(links::JOBS) data-opens="finder" {
                     (icon("search")) span { "Go to scan, job, runner…" } kbd { "Ctrl K" }
                 }
@@ -345,15 +313,15 @@ impl<'a> Shell<'a> {
     }
 }
 
-/// A part of a page that is renewed when one of the topics changes. One without content is there, too: what comes while
-/// the page is open has a place.
+/// A part of a page that is updated when one of the topics changes. An empty region stays in the page, hidden, so that
+/// later content has a place.
 pub fn region(id: &str, topics: &[&str], content: &Markup) -> Markup {
     html! {
         div.region id=(id) data-live=(topics.join(" ")) hidden[content.0.is_empty()] { (content) }
     }
 }
 
-/// The head of a page: its only first-level heading, what stands beside it, and the actions.
+/// The only first-level heading of a page, with labels beside it and the page's actions.
 pub(crate) fn heading(title: &str, beside: &Markup, actions: &Markup) -> Markup {
     html! {
         div.head {

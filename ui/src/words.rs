@@ -6,7 +6,7 @@ mod times;
 
 use maud::{Markup, html};
 use uuid::Uuid;
-use wire::{Explanation, JobState, StepStatus, Trigger};
+use wire::{Explanation, JobState, Trigger};
 
 pub use amounts::{bytes, count, grouped, hits, percent_of};
 pub use sentences::{
@@ -14,7 +14,7 @@ pub use sentences::{
     short_commit, stopped_by, waits_for_its_time, waits_since, what_it_waits_for,
 };
 pub use times::{
-    ago, ago_text, at, between, date, duration, in_future, millis, running_for, seconds, usual,
+    ago, ago_text, at, between, date, duration, in_future, running_for, seconds, usual,
 };
 
 use crate::links;
@@ -26,7 +26,12 @@ pub fn icon(name: &str) -> Markup {
 
 /// A state in text: shape, colour and word.
 pub fn state(state: JobState) -> Markup {
-    named_state(state.as_str(), state.as_str())
+    condition(state.as_str(), state.as_str())
+}
+
+/// A good, bad or unknown condition: its own word, in the shape and colour of `state`.
+pub fn condition(state: &str, word: &str) -> Markup {
+    html! { span.state.(state) { (icon(state)) span { (word) } } }
 }
 
 /// A state as a label.
@@ -37,10 +42,6 @@ pub fn badge(state: JobState) -> Markup {
 /// A state whose word only a screen reader needs, as it is clear from what stands around.
 pub fn state_icon(state: &str) -> Markup {
     html! { span.state.(state) { (icon(state)) span.visually-hidden { (state) } } }
-}
-
-pub fn step_state(status: StepStatus) -> Markup {
-    state_icon(status.as_str())
 }
 
 /// A message as a sentence: with a full stop, and a capital letter unless it begins with an address.
@@ -90,15 +91,6 @@ fn linked(text: &str, jobs: &[Uuid]) -> Markup {
         }
         None => linked(text, others),
     }
-}
-
-/// A good, bad or unknown condition with a word of its own, in the shapes of states.
-pub fn condition(state: &'static str, word: &str) -> Markup {
-    named_state(state, word)
-}
-
-fn named_state(state: &str, word: &str) -> Markup {
-    html! { span.state.(state) { (icon(state)) span { (word) } } }
 }
 
 /// What makes jobs of a scan.

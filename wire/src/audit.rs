@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::is_zero;
+
 /// What somebody did with a token, or tried to do without a valid one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRecord {
@@ -32,11 +34,6 @@ pub struct AuditRecord {
     /// Actions beyond these.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_actions: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// One thing that was made, changed or removed. It has the members that its kind needs. Values are never shown.

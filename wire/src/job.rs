@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{ArtifactProgress, Explanation, is_zero};
+use crate::{Artifact, ArtifactProgress, is_zero};
 
 /// One invocation of a scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -116,22 +116,22 @@ pub struct RunnerRef {
     pub name: String,
 }
 
-/// The state of a job. It never goes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum JobState {
-    /// Waits for a runner.
-    Scheduled,
-    /// Claimed by a runner.
-    Running,
-    /// Ended, and no step failed it.
-    Succeeded,
-    /// Ended: a step, an artifact or the runner failed.
-    Failed,
-    /// Ended by a person or a deadline.
-    Cancelled,
-    /// Never ran: its expression was no longer true when a runner claimed it.
-    Skipped,
+names! {
+    /// The state of a job. It never goes back.
+    pub enum JobState {
+        /// Waits for a runner.
+        Scheduled = "scheduled",
+        /// Claimed by a runner.
+        Running = "running",
+        /// Ended, and no step failed it.
+        Succeeded = "succeeded",
+        /// Ended: a step, an artifact or the runner failed.
+        Failed = "failed",
+        /// Ended by a person or a deadline.
+        Cancelled = "cancelled",
+        /// Never ran: its expression was no longer true when a runner claimed it.
+        Skipped = "skipped",
+    }
 }
 
 impl JobState {
@@ -142,42 +142,21 @@ impl JobState {
             Self::Succeeded | Self::Failed | Self::Cancelled | Self::Skipped => true,
         }
     }
+}
 
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Scheduled => "scheduled",
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Skipped => "skipped",
-        }
+names! {
+    /// What made a job.
+    pub enum Trigger {
+        /// A person or program asked for it.
+        Dispatch = "dispatch",
+        /// A cron slot came due.
+        Cron = "cron",
+        /// An expression over other scans' results became true.
+        Expr = "expr",
     }
 }
 
-/// What made a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Trigger {
-    /// A person or program asked for it.
-    Dispatch,
-    /// A cron slot came due.
-    Cron,
-    /// An expression over other scans' results became true.
-    Expr,
-}
-
-impl Trigger {
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Dispatch => "dispatch",
-            Self::Cron => "cron",
-            Self::Expr => "expr",
-        }
-    }
-}
+impl Trigger {}
 
 /// Why a job is in its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -188,6 +167,18 @@ pub struct JobReason {
     pub message: String,
     /// Who caused it: a token's name, a runner's name or `everscand`.
     pub actor: String,
+}
+
+/// A reason that names no actor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// Stable name.
+    pub code: String,
+    /// The same for a person.
+    pub message: String,
+    /// The jobs that the message names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<Uuid>,
 }
 
 /// An input's value: a bare string, number or boolean.
@@ -237,34 +228,23 @@ pub struct Step {
     pub finished_at: Option<DateTime<Utc>>,
 }
 
-/// What happened to a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StepStatus {
-    /// Its script runs.
-    Running,
-    /// Its script ended with exit code 0.
-    Succeeded,
-    /// Its script failed or could not be started.
-    Failed,
-    /// The runner stopped it.
-    Cancelled,
-    /// Its condition was false.
-    Skipped,
-}
-
-impl StepStatus {
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Skipped => "skipped",
-        }
+names! {
+    /// What happened to a step.
+    pub enum StepStatus {
+        /// Its script runs.
+        Running = "running",
+        /// Its script ended with exit code 0.
+        Succeeded = "succeeded",
+        /// Its script failed or could not be started.
+        Failed = "failed",
+        /// The runner stopped it.
+        Cancelled = "cancelled",
+        /// Its condition was false.
+        Skipped = "skipped",
     }
 }
+
+impl StepStatus {}
 
 /// What a step means for its job. It differs from the status only with `allow_failure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -278,62 +258,6 @@ pub enum StepOutcome {
     Cancelled,
     /// The step did not run.
     Skipped,
-}
-
-/// A stored artifact.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Artifact {
-    /// UUID v5 of job and name.
-    pub id: Uuid,
-    /// Unique within the scan.
-    pub name: String,
-    /// Bytes of the zip.
-    pub size: u64,
-    /// SHA-256 of the zip, hexadecimal.
-    pub sha256: String,
-    /// Digest over entry names and contents, which `has_diff` compares.
-    pub content_digest: String,
-    pub created_at: DateTime<Utc>,
-    /// After this it can no longer be downloaded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<DateTime<Utc>>,
-    /// Present once the file is gone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub removed: Option<Removed>,
-    /// Files that could not be packed, once the job has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left_out: Option<LeftOut>,
-}
-
-/// Files that are not in an artifact, or not all of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LeftOut {
-    /// At most 20 for all artifacts of a job.
-    pub files: Vec<LeftOutFile>,
-    /// How many more there are.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub more: u64,
-}
-
-/// A file that could not be packed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LeftOutFile {
-    /// Relative to the job's folder. What is not UTF-8 in it is replaced.
-    pub name: String,
-    /// Why, such as `is a link to nothing`.
-    pub reason: String,
-}
-
-/// Why the file of an artifact is gone. Its record stays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Removed {
-    pub at: DateTime<Utc>,
-    /// Stable name: `expired`, `deleted_by_user` or `pruned`.
-    pub code: String,
-    /// The same for a person.
-    pub message: String,
-    /// Who caused it: a token's name or `everscand`.
-    pub actor: String,
 }
 
 /// The length of a job's log.
@@ -382,3 +306,15 @@ pub struct RerunJob {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelJob {}
+
+/// The values that the expressions of a job read, frozen when a runner claimed it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JobContext {
+    /// When they were frozen.
+    pub frozen_at: DateTime<Utc>,
+    /// The values: `job`, `project`, `workflow`, `revision`, `vars`, `inputs` and `scans`, in the form that `everscan expr
+    /// eval --context` takes.
+    pub context: serde_json::Value,
+    /// The secrets that they name, with their versions at that time. Nobody can read their values.
+    pub secrets: BTreeMap<String, u64>,
+}

@@ -1,6 +1,6 @@
-//! Log records.
+//! Log records, and the text form of a log with times.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,28 +65,19 @@ impl RecordHead {
     }
 }
 
-/// The origin of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Stream {
-    /// Standard output of a step.
-    Stdout,
-    /// Standard error of a step.
-    Stderr,
-    /// The runner itself.
-    Runner,
-}
-
-impl Stream {
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Stdout => "stdout",
-            Self::Stderr => "stderr",
-            Self::Runner => "runner",
-        }
+names! {
+    /// The origin of a log line.
+    pub enum Stream {
+        /// Standard output of a step.
+        Stdout = "stdout",
+        /// Standard error of a step.
+        Stderr = "stderr",
+        /// The runner itself.
+        Runner = "runner",
     }
 }
+
+impl Stream {}
 
 /// The records of a log that contain a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +105,45 @@ pub struct LogReceipt {
     pub full: bool,
 }
 
+/// Writes records as text for people: each line with its time, and with a mark unless it is standard output, and if it was
+/// overwritten. A heading stands before the first line of each step.
+#[derive(Debug, Clone, Default)]
+pub struct LogText {
+    /// The step of the last heading.
+    step: Option<u32>,
+}
+
+impl LogText {
+    /// Appends the lines of the next record, each with its line end.
+    pub fn write(&mut self, record: &NewLogRecord, text: &mut String) {
+        if let Some(step) = record.step
+            && self.step.replace(step) != Some(step)
+        {
+            // People count from 1.
+            text.push_str(&format!("--- step {} ---\n", u64::from(step) + 1));
+        }
+        let at = record.at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        let mark = match record.stream {
+            Stream::Stdout => "",
+            Stream::Stderr => "[stderr] ",
+            Stream::Runner => "[runner] ",
+        };
+        let (line, is_overwritten) = match record.text.strip_suffix(OVERWRITTEN) {
+            Some(line) => (line, true),
+            None => (&*record.text, false),
+        };
+        // A text with line ends must not look like several records.
+        for line in line.split('\n') {
+            text.push_str(&at);
+            text.push(' ');
+            text.push_str(mark);
+            text.push_str(if is_overwritten { "[overwritten] " } else { "" });
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,5 +165,42 @@ mod tests {
                 assert_eq!(json, serde_json::to_vec(&whole).unwrap());
             }
         }
+    }
+
+    #[test]
+    fn lines_have_times_marks_and_headings() {
+        let mut written = LogText::default();
+        let mut text = String::new();
+        for (second, step, stream, line) in [
+            (0, None, Stream::Runner, "begins"),
+            (1, Some(0), Stream::Stdout, "one"),
+            (2, Some(0), Stream::Stderr, "two\nlines"),
+            (3, None, Stream::Runner, "a word"),
+            (4, Some(0), Stream::Stdout, ""),
+            (4, Some(0), Stream::Stderr, "10%\r"),
+            (5, Some(2), Stream::Runner, "failed"),
+        ] {
+            let record = NewLogRecord {
+                at: DateTime::from_timestamp_micros(1_790_000_000_123_456 + second * 1_000_000)
+                    .unwrap(),
+                step,
+                stream,
+                text: line.to_owned(),
+            };
+            written.write(&record, &mut text);
+        }
+        assert_eq!(
+            text,
+            "2026-09-21T14:13:20.123Z [runner] begins\n\
+             --- step 1 ---\n\
+             2026-09-21T14:13:21.123Z one\n\
+             2026-09-21T14:13:22.123Z [stderr] two\n\
+             2026-09-21T14:13:22.123Z [stderr] lines\n\
+             2026-09-21T14:13:23.123Z [runner] a word\n\
+             2026-09-21T14:13:24.123Z \n\
+             2026-09-21T14:13:24.123Z [stderr] [overwritten] 10%\n\
+             --- step 3 ---\n\
+             2026-09-21T14:13:25.123Z [runner] failed\n"
+        );
     }
 }

@@ -1,7 +1,5 @@
 //! Projects: their vars and secrets.
 
-use std::fmt;
-
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,13 +48,6 @@ pub struct ScanName {
 pub struct SetValue {
     /// At most 64 KiB.
     pub value: String,
-}
-
-/// Hides the value, which may be a secret.
-impl fmt::Debug for SetValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SetValue").finish_non_exhaustive()
-    }
 }
 
 /// A var or secret without its value.
@@ -139,3 +130,5 @@ pub enum NotMasked {
     #[serde(other)]
     Other,
 }
+
+redacted!(SetValue {});

@@ -150,16 +150,6 @@ pub struct RunnerJob {
     pub started_at: Option<DateTime<Utc>>,
 }
 
-macro_rules! redacted {
-    ($($kind:ident { $($shown:ident),* }),*) => {$(
-        impl std::fmt::Debug for $kind {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.debug_struct(stringify!($kind))$(.field(stringify!($shown), &self.$shown))*.finish_non_exhaustive()
-            }
-        }
-    )*};
-}
-
 redacted!(
     Registration { expires_at },
     RegisterRunner {

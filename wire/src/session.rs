@@ -1,6 +1,5 @@
 //! Sessions of browsers.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
@@ -16,12 +15,6 @@ pub struct CreateSession {
     pub token: String,
 }
 
-impl fmt::Debug for CreateSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CreateSession").finish_non_exhaustive()
-    }
-}
-
 /// The empty body of a request for a link that signs one browser in.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -33,14 +26,6 @@ pub struct SignInLink {
     /// What comes behind the address of the daemon. It is shown once, and good once for anybody who has it.
     pub url_path: String,
     pub expires_at: DateTime<Utc>,
-}
-
-impl fmt::Debug for SignInLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SignInLink")
-            .field("expires_at", &self.expires_at)
-            .finish_non_exhaustive()
-    }
 }
 
 /// A browser that is signed in.
@@ -60,3 +45,5 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub current: bool,
 }
+
+redacted!(CreateSession {}, SignInLink { expires_at });

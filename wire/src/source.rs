@@ -96,13 +96,8 @@ pub struct Tip {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<String>,
     /// Whether there are more than are listed.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more_passed_over: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// A statement about a source that is true, false or unknown.

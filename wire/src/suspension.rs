@@ -18,24 +18,16 @@ pub struct Suspension {
     pub reason: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SuspendedPart {
-    /// The whole workflow.
-    Workflow,
-    /// The scan alone.
-    Scan,
-}
-
-impl SuspendedPart {
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Workflow => "workflow",
-            Self::Scan => "scan",
-        }
+names! {
+    pub enum SuspendedPart {
+        /// The whole workflow.
+        Workflow = "workflow",
+        /// The scan alone.
+        Scan = "scan",
     }
 }
+
+impl SuspendedPart {}
 
 /// The end of the latest suspension.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

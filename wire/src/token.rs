@@ -1,7 +1,5 @@
 //! Personal access tokens.
 
-use std::fmt;
-
 use chrono::{DateTime, NaiveDate, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,10 +68,4 @@ pub struct CreatedToken {
     pub secret: String,
 }
 
-impl fmt::Debug for CreatedToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CreatedToken")
-            .field("token", &self.token)
-            .finish_non_exhaustive()
-    }
-}
+redacted!(CreatedToken { token });

@@ -1,14 +1,12 @@
 //! Messages between a runner's worker and the daemon about one job.
 
-use std::collections::BTreeMap;
-use std::fmt;
-
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use crate::{JobState, LeftOut, Step};
+use crate::{ArtifactProgress, JobState, LeftOut, Step};
 
 /// The answer to a claim: everything needed to execute the job.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,15 +45,6 @@ pub struct Assignment {
     pub deadline: Option<DateTime<Utc>>,
     /// The number of the next log record. It is not 0 if the claim is repeated.
     pub next_log_record: u64,
-}
-
-impl fmt::Debug for Assignment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Assignment")
-            .field("job_id", &self.job_id)
-            .field("scan", &self.scan)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The files of the repository that a job gets from `GET /jobs/{id}/source`.
@@ -142,36 +131,6 @@ pub struct Timeline {
     pub artifact: Option<ArtifactProgress>,
 }
 
-/// How far an artifact is that a running job stores.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ArtifactProgress {
-    pub name: String,
-    pub phase: ArtifactPhase,
-    /// Bytes of the files that are packed, or of the zip that was sent.
-    pub bytes: u64,
-    /// All bytes of the phase.
-    pub of: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ArtifactPhase {
-    /// Its files are put into a zip.
-    Packing,
-    /// The zip is sent to the daemon.
-    Uploading,
-}
-
-impl ArtifactPhase {
-    /// The name in JSON and for people.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Packing => "packing",
-            Self::Uploading => "uploading",
-        }
-    }
-}
-
 /// The end of a job as the runner reports it. The daemon derives success from the steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -215,3 +174,5 @@ pub struct Completed {
     /// How the job ended. A repeat gets the same answer.
     pub state: JobState,
 }
+
+redacted!(Assignment { job_id, scan });

@@ -18,6 +18,7 @@ use warp::Reply;
 use warp::reply::Response;
 
 use super::typed::Typed;
+use crate::convert;
 use crate::failure::Failure;
 use crate::reply;
 use crate::request::Request;
@@ -220,11 +221,7 @@ pub(super) fn visit(token: Option<&Token>, now: Timestamp) -> Visit {
     Visit {
         viewer: token.map(|token| Viewer {
             name: token.name.clone(),
-            scopes: token
-                .scopes
-                .iter()
-                .map(|scope| scope.name().to_owned())
-                .collect(),
+            scopes: token.scopes.iter().map(convert::scope).collect(),
         }),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         theme: Theme::System,

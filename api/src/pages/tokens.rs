@@ -2,7 +2,6 @@
 
 use http::StatusCode;
 use maud::Markup;
-use model::Scope;
 use ui::form::Refused;
 use ui::{links, pages};
 use warp::reply::Response;
@@ -27,11 +26,9 @@ fn page(
     refused: &Refused,
 ) -> Result<Markup, Failure> {
     let request = frame.request.asking(&[], &[("cursor", cursor)]);
-    let scopes: Vec<&str> = Scope::ALL.iter().map(|scope| scope.name()).collect();
     let page = pages::Tokens {
         tokens: &tokens::load_list(frame.me, &request)?,
         created,
-        scopes: &scopes,
         refused,
     };
     Ok(pages::tokens(&frame.visit, &page))

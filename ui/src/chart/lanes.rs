@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use uuid::Uuid;
 use wire::{JobState, LedgerCause, LedgerOutcome, LedgerRecord};
 
-use super::window::{Tick, Window};
-use super::{Bar, Clock, count, job_link, pixels, share, text};
+use super::window::{Tick, Window, day_and_time};
+use super::{Bar, Clock, count, job_link, pixels, share};
 
 const WIDTH: i64 = 1_200;
 /// For the names of the lanes, which are cut after so many characters.
@@ -234,7 +234,7 @@ fn row(lane: &Lane, shown: &Shown, y: i64, window: Window, clock: Clock) -> Mark
         }
         @for slot in lane.empty_slots.iter().filter(|slot| window.contains(**slot)) {
             circle.slot cx=(x(window, *slot)) cy=(top + BAR_HEIGHT / 2) r="4" {
-                title { (lane.name) ", slot without a job, " (text::day_and_time(*slot, clock.offset)) }
+                title { (lane.name) ", slot without a job, " (day_and_time(*slot, clock.offset)) }
             }
         }
     }
@@ -248,7 +248,7 @@ fn count_box(lane: &Lane, count: &Count, top: i64, window: Window, clock: Clock)
         g.count {
             title {
                 (lane.name) ", " (super::count(count.jobs, "older job")) ", " (count.failed) " failed, from "
-                (text::day_and_time(from, clock.offset))
+                (day_and_time(from, clock.offset))
             }
             rect.failed[count.failed > 0] x=(x + 1) y=(top) width=((width - 2).max(1)) height=(BAR_HEIGHT) rx="3" {}
             @if width >= NUMBERED {
@@ -273,8 +273,8 @@ fn label(shown: &[Shown], window: Window, offset: FixedOffset) -> String {
     let failed: usize = shown.iter().map(Shown::failed).sum();
     format!(
         "Timeline from {} to {}: {} in {}, {failed} failed",
-        text::day_and_time(window.from, offset),
-        text::day_and_time(window.until, offset),
+        day_and_time(window.from, offset),
+        day_and_time(window.until, offset),
         count(jobs, "job"),
         count(shown.len(), "lane"),
     )

@@ -1,8 +1,6 @@
-//! The part of time that a chart shows, and its ticks.
+//! The period that a chart shows, its ticks, and times in the offset of the reader.
 
 use chrono::{DateTime, FixedOffset, TimeDelta, Utc};
-
-use super::text;
 
 const HOUR: i64 = 3_600_000;
 /// The distances between ticks that are easy to read.
@@ -71,8 +69,8 @@ impl Window {
                 let at = self.from.timestamp_millis() + distance;
                 let at = DateTime::from_timestamp_millis(at)?;
                 let (label, clock) = match step < DAY {
-                    true => (text::time(at, offset), Some(at)),
-                    false => (text::day(at, offset), None),
+                    true => (formatted(at, offset, "%H:%M"), Some(at)),
+                    false => (formatted(at, offset, "%a %-d %b"), None),
                 };
                 Some(Tick {
                     distance,
@@ -92,6 +90,20 @@ pub(super) struct Tick {
     pub(super) label: String,
     /// The time of a label that is a time, which a script shows as the reader's.
     pub(super) clock: Option<DateTime<Utc>>,
+}
+
+/// For example `24 Nov 06:00`.
+pub(super) fn day_and_time(at: DateTime<Utc>, offset: FixedOffset) -> String {
+    formatted(at, offset, "%-d %b %H:%M")
+}
+
+/// The offset is added by hand, because a date at the end of the calendar has no local time.
+fn formatted(at: DateTime<Utc>, offset: FixedOffset, format: &str) -> String {
+    let local = at.timestamp() + i64::from(offset.local_minus_utc());
+    match DateTime::from_timestamp(local, 0) {
+        Some(local) => local.format(format).to_string(),
+        None => "unknown".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -155,5 +167,13 @@ mod tests {
             until: DateTime::<Utc>::MIN_UTC,
         };
         assert!(labels(nothing, 0).is_empty());
+    }
+
+    #[test]
+    fn times_are_local_to_the_offset() {
+        let at = DateTime::from_timestamp(1_764_021_600, 0).unwrap();
+        let india = FixedOffset::east_opt(19_800).unwrap();
+        assert_eq!(day_and_time(at, india), "25 Nov 03:30");
+        assert_eq!(day_and_time(DateTime::<Utc>::MAX_UTC, india), "unknown");
     }
 }

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use maud::{Markup, html};
 use wire::{How, JobState};
 
-use super::label::Label;
-use super::layout::{Area, Layout, Point, Route, Shape, Size, layout};
+use super::layout::layout;
+use super::shape::{Area, Layout, Point, Route, Shape, Size};
 use super::{Edge, Node, links};
-use crate::chart::{icon, mini_bars, trigger_icon};
+use crate::chart::mini_bars;
+use crate::words::count;
 
 const NARROWEST: usize = 228;
 const WIDEST: usize = 340;
@@ -25,6 +26,12 @@ const LINE_LETTER: usize = 7;
 const BESIDE_NAME: usize = 72;
 const MOST_BARS: usize = 9;
 const ARROW: i64 = 7;
+/// Longer names are cut.
+const LABEL_LETTERS: usize = 14;
+/// Of the font of code.
+const LABEL_LETTER: i64 = 7;
+const BESIDE_LABEL: i64 = 12;
+const LABEL_HEIGHT: i64 = 18;
 
 /// Up to this width a graph shrinks to its frame and can still be read.
 const MOST_TO_FIT: i64 = 1_450;
@@ -53,6 +60,44 @@ pub fn draw(nodes: &[Node], edges: &[Edge]) -> Markup {
     }
 }
 
+/// A label with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Label {
+    text: String,
+    middle: Point,
+    width: i64,
+}
+
+impl Label {
+    /// On the last way between two columns, so that it is near the scan that asks.
+    fn on(route: &Route, asks: &str) -> Option<Self> {
+        let (from, to) = match (route.shape, route.points.as_slice()) {
+            (Shape::Loop, _) => return None,
+            (Shape::Forward | Shape::Back, [.., from, to]) => (from, to),
+            (Shape::Forward | Shape::Back, _) => return None,
+        };
+        let text: String = asks.chars().take(LABEL_LETTERS).collect();
+        let letters = i64::try_from(text.chars().count()).unwrap_or(0);
+        Some(Self {
+            text,
+            middle: Point {
+                x: i64::midpoint(from.x, to.x),
+                y: i64::midpoint(from.y, to.y),
+            },
+            width: letters * LABEL_LETTER + BESIDE_LABEL,
+        })
+    }
+
+    /// Whether one would hide a part of the other.
+    fn touches(&self, other: &Self) -> bool {
+        let (across, down) = (
+            (self.middle.x - other.middle.x).abs(),
+            (self.middle.y - other.middle.y).abs(),
+        );
+        across * 2 < self.width + other.width && down < LABEL_HEIGHT
+    }
+}
+
 /// The labels of edges. One that would hide another is left out; the title of its edge has it, too.
 fn labels(layout: &Layout, edges: &[&Edge]) -> Vec<Label> {
     let mut labels: Vec<Label> = Vec::new();
@@ -71,7 +116,7 @@ fn drawn(label: &Label) -> Markup {
     let Point { x, y } = label.middle;
     html! {
         g aria-hidden="true" {
-            rect.box x=(x - label.width / 2) y=(y - Label::HEIGHT / 2) width=(label.width) height=(Label::HEIGHT) rx="9" {}
+            rect.box x=(x - label.width / 2) y=(y - LABEL_HEIGHT / 2) width=(label.width) height=(LABEL_HEIGHT) rx="9" {}
             text.sub text-anchor="middle" x=(x) y=(y + 4) { (label.text) }
         }
     }
@@ -80,16 +125,9 @@ fn drawn(label: &Label) -> Markup {
 fn label(nodes: &[Node], edges: usize) -> String {
     format!(
         "Graph of scans, who starts whom: {} and {}. The list of scans has the same.",
-        count(nodes.len(), "scan"),
-        count(edges, "edge")
+        count(nodes.len() as u64, "scan", "scans"),
+        count(edges as u64, "edge", "edges")
     )
-}
-
-fn count(number: usize, of: &str) -> String {
-    match number {
-        1 => format!("1 {of}"),
-        _ => format!("{number} {of}s"),
-    }
 }
 
 fn size(node: &Node) -> Size {
@@ -131,11 +169,11 @@ fn node(node: &Node, area: Area) -> Markup {
             g class={ "node " (state) (suspended) } aria-hidden="true" transform={ "translate(" (area.x) " " (area.y) ")" } {
                 rect.box width=(area.width) height=(area.height) rx="9" {}
                 @if let Some(state) = node.state {
-                    g class={ "state " (state.as_str()) } transform="translate(12 12)" { (icon(state)) }
+                    g class={ "state " (state.as_str()) } transform="translate(12 12)" { (icon(state.as_str())) }
                 }
                 text.name x="36" y="25" { (name) }
                 @if let Some(trigger) = node.trigger {
-                    g.glyph transform={ "translate(" (area.width - 28) " 12)" } { (trigger_icon(trigger)) }
+                    g.glyph transform={ "translate(" (area.width - 28) " 12)" } { (icon(trigger.as_str())) }
                 }
                 @for (index, line) in lines(node).take(MOST_LINES).enumerate() {
                     @let taken = if index == 0 { bars_width + 8 } else { 0 };
@@ -239,4 +277,26 @@ fn head(route: &Route) -> Option<String> {
         Shape::Back => format!("M{x} {y}l7-4v8z"),
         Shape::Loop => format!("M{x} {y}l-4-7h8z"),
     })
+}
+
+/// A drawing of the page's sprite, with a size: within a drawing the style sheet gives it none.
+fn icon(name: &str) -> Markup {
+    html! { svg.icon width="16" height="16" aria-hidden="true" { use href={ "#i-" (name) } {} } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_that_would_hide_each_other_are_known() {
+        let at = |x, y| Label {
+            text: "has_diff".to_owned(),
+            middle: Point { x, y },
+            width: 68,
+        };
+        assert!(at(0, 0).touches(&at(60, 17)));
+        assert!(!at(0, 0).touches(&at(60, 18)));
+        assert!(!at(0, 0).touches(&at(68, 0)));
+    }
 }

@@ -1,6 +1,6 @@
 //! The order of nodes and bends within their columns, with few crossings.
 
-use super::layout::Layers;
+use super::shape::Layers;
 
 /// More sweeps hardly remove another crossing.
 const SWEEPS: usize = 16;

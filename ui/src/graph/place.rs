@@ -1,6 +1,6 @@
 //! How high each node and bend stands, near to what it is linked with.
 
-use super::layout::Layers;
+use super::shape::Layers;
 
 /// Between two nodes of a column; half of it beside a bend.
 const ROW_GAP: i64 = 24;

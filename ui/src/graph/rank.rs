@@ -1,6 +1,6 @@
 //! Which edges run against the flow, and the column of each node.
 
-use super::layout::Link;
+use super::shape::Link;
 
 /// Marks the edges to turn round so that no cycle is left. An edge of a node to itself is not marked.
 pub(super) fn back_edges(nodes: usize, links: &[Link]) -> Vec<bool> {

@@ -1,6 +1,6 @@
 //! Where edges leave and enter nodes, and the points between.
 
-use super::layout::{Area, Link, Point};
+use super::shape::{Area, Link, Point};
 
 /// Between two edges that enter a node, if its side is long enough.
 const PORT_GAP: i64 = 14;
@@ -113,7 +113,7 @@ pub(super) fn loop_points(node: Area) -> Vec<Point> {
         },
         Point {
             x: end_x,
-            y: node.y - super::layout::MARGIN * 2,
+            y: node.y - super::shape::MARGIN * 2,
         },
         Point {
             x: end_x,

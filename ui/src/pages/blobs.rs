@@ -1,7 +1,7 @@
 //! The blobs of a project, folder by folder.
 
 use maud::{Markup, html};
-use wire::{Blob, BlobList, Project};
+use wire::{Blob, BlobList, Project, Scope};
 
 use crate::form::{Field, Refused};
 use crate::list::{card, empty, more, table};
@@ -87,7 +87,7 @@ fn folder(visit: &Visit, page: &Blobs<'_>, project: &str) -> Markup {
             }
         }))
         (more(links::BLOBS, &[("project", project), ("prefix", page.prefix)], list.next_cursor.as_deref()))
-        @if visit.may("blob:write") { (upload(page, project)) }
+        @if visit.may(Scope::BlobWrite) { (upload(page, project)) }
     }
 }
 
@@ -112,7 +112,7 @@ fn blob_row(visit: &Visit, page: &Blobs<'_>, project: &str, blob: &Blob) -> Mark
             td { @if let Some(expires) = blob.expires_at { (in_future(expires, visit.now)) } }
             td { code.cut title=(blob.sha256) { (blob.sha256) } }
             td.end {
-                @if visit.may("blob:write") {
+                @if visit.may(Scope::BlobWrite) {
                     (form::guarded(visit, &links::delete_blob(project, &blob.path), "Delete", &format!("{name} is gone then.")))
                 }
             }

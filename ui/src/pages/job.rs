@@ -5,7 +5,7 @@ mod cards;
 use chrono::TimeDelta;
 use maud::{Markup, html};
 use uuid::Uuid;
-use wire::{Job, JobLine, JobState, LedgerRecord};
+use wire::{Job, JobLine, JobState, LedgerRecord, Scope};
 
 use crate::list::facts;
 use crate::pages::job_log::virtual_log;
@@ -69,7 +69,7 @@ pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
                     @if !job.outputs.is_empty() { (cards::outputs(job)) }
                 }))
                 (cards::inputs(job))
-                @if visit.may("job:write") {
+                @if visit.may(Scope::JobWrite) {
                     (region("removal", &[&topic], &html! { @if job.state.is_terminal() { (remove(visit, job)) } }))
                 }
             }
@@ -150,7 +150,7 @@ fn head_facts(visit: &Visit, page: &JobPage<'_>) -> Vec<(&'static str, Markup)> 
         facts.push((
             "runner",
             html! {
-                @if visit.may("runner:read") { a href=(links::runner(runner.id)) { (runner.name) } }
+                @if visit.may(Scope::RunnerRead) { a href=(links::runner(runner.id)) { (runner.name) } }
                 @else { (runner.name) }
             },
         ));
@@ -175,7 +175,7 @@ fn actions(visit: &Visit, page: &JobPage<'_>) -> Markup {
         &[("job", &job.id.to_string())],
     );
     html! {
-        @if visit.may("dispatch") {
+        @if visit.may(Scope::Dispatch) {
             @if page.is_suspended {
                 a.tag href=(links::scan(&workflow, &job.scan)) { "suspended" }
             } @else if job.state.is_terminal() && page.pending_retry.is_none() {
@@ -184,7 +184,7 @@ fn actions(visit: &Visit, page: &JobPage<'_>) -> Markup {
             }
             a.button href=(again) data-key="d" { "Run with changes" }
         }
-        @if visit.may("job:write") && !job.state.is_terminal() {
+        @if visit.may(Scope::JobWrite) && !job.state.is_terminal() {
             (form::guarded(visit, &links::cancel_job(job.id), "Cancel", if job.state == JobState::Scheduled {
                 "It will not run, and neither will a retry of it."
             } else {

@@ -1,7 +1,7 @@
 //! The list of jobs.
 
 use maud::{Markup, html};
-use wire::{Job, JobState, Page, Problem, Trigger};
+use wire::{Job, JobState, Page, Problem, Scope, Trigger};
 
 use crate::form::{Field, Refused};
 use crate::list::{damaged, empty, more, table};
@@ -208,7 +208,7 @@ fn row(visit: &Visit, job: &Job) -> Markup {
             td.wide { (reason(job)) }
             td.long {
                 @if let Some(runner) = &job.runner {
-                    @if visit.may("runner:read") { a.quiet href=(links::runner(runner.id)) { (runner.name) } }
+                    @if visit.may(Scope::RunnerRead) { a.quiet href=(links::runner(runner.id)) { (runner.name) } }
                     @else { (runner.name) }
                 }
             }

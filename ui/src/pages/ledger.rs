@@ -1,11 +1,12 @@
-//! The ledger of a scan: what was evaluated, and what came of it.
+//! The ledger of a scan, and the expressions in it: a tree of parts, each with its value and the jobs that it read.
 
 use maud::{Markup, html};
-use wire::{LedgerCause, LedgerOutcome, LedgerRecord, Scan};
+use serde_json::Value;
+use uuid::Uuid;
+use wire::{Clause, Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Scan};
 
-use super::clause::{evaluation, what_decided};
 use crate::list::{empty, table};
-use crate::words::{at, cause, condition, outcome_of};
+use crate::words::{at, cause, condition, count, job_link, outcome_of, with_code};
 
 pub(super) fn ledger(scan: &Scan, records: &[LedgerRecord]) -> Markup {
     html! {
@@ -50,5 +51,141 @@ fn row(record: &LedgerRecord) -> Markup {
             }
             td.wide { (outcome_of(record)) }
         }
+    }
+}
+
+/// The deepest part that is shown. The language allows fewer, so this only keeps a page finite.
+const DEEPEST: usize = 64;
+
+pub(super) fn evaluation(evaluation: &Evaluation) -> Markup {
+    part(&evaluation.clause, 0)
+}
+
+/// The parts that are named in one line.
+const NAMED: usize = 2;
+
+/// Which parts made an expression true or false, in one line.
+pub(super) fn what_decided(evaluation: &Evaluation) -> Markup {
+    let mut parts = Vec::new();
+    decisive(&evaluation.clause, 0, &mut parts);
+    html! {
+        @for (place, part) in parts.iter().take(NAMED).enumerate() {
+            @if place > 0 { ", " }
+            (value(part)) " " code { (part.text) }
+        }
+        @if parts.len() > NAMED { " and " (count((parts.len() - NAMED) as u64, "more part", "more parts")) }
+    }
+}
+
+/// Finds the parts without parts of their own that made a clause what it is.
+fn decisive<'c>(clause: &'c Clause, depth: usize, found: &mut Vec<&'c Clause>) {
+    let is_evaluated = |part: &&Clause| part.value.is_some() || part.error.is_some();
+    let has_decided = |part: &&Clause| match clause.text.as_str() {
+        // The others could have had any value.
+        "&&" | "||" if clause.error.is_none() => part.value == clause.value,
+        _ if clause.error.is_some() => part.error.is_some(),
+        _ => true,
+    };
+    let parts = clause.parts.iter().filter(is_evaluated);
+    let mut parts = parts.filter(has_decided).peekable();
+    if depth == DEEPEST || parts.peek().is_none() {
+        return found.push(clause);
+    }
+    for part in parts {
+        decisive(part, depth + 1, found);
+    }
+}
+
+fn part(clause: &Clause, depth: usize) -> Markup {
+    html! {
+        div.clause {
+            p { (value(clause)) " " code { (clause.text) } }
+            @if let Some(error) = &clause.error { p.note { (with_code(error)) } }
+            @if !clause.jobs.is_empty() {
+                p.read {
+                    "read "
+                    @for (scan, jobs) in &clause.jobs {
+                        code { (scan) } ": "
+                        @for (place, job) in jobs.iter().enumerate() {
+                            @if place > 0 { ", " }
+                            (linked(job))
+                        }
+                        " "
+                    }
+                    @if clause.more_jobs > 0 { "and " (count(clause.more_jobs, "more job", "more jobs")) }
+                }
+            }
+            @if depth < DEEPEST { @for inner in &clause.parts { (part(inner, depth + 1)) } }
+        }
+    }
+}
+
+/// The ids in expressions are text.
+fn linked(id: &str) -> Markup {
+    match Uuid::parse_str(id) {
+        Ok(id) => job_link(id),
+        Err(_) => html! { code { (id) } },
+    }
+}
+
+fn value(clause: &Clause) -> Markup {
+    match (&clause.value, &clause.error) {
+        (_, Some(_)) => html! { span.value.error { "error" } },
+        (Some(Value::Bool(value)), None) => {
+            let class = if *value { "true" } else { "false" };
+            html! { span.value.(class) { (value) } }
+        }
+        (Some(other), None) => html! { span.value { (other) } },
+        (None, None) => {
+            html! { span.value title="The other parts had decided" { "not evaluated" } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clause(text: &str, value: Option<bool>, parts: Vec<Clause>) -> Clause {
+        Clause {
+            text: text.to_owned(),
+            value: value.map(Value::Bool),
+            error: None,
+            jobs: std::collections::BTreeMap::new(),
+            more_jobs: 0,
+            parts,
+        }
+    }
+
+    fn decided(whole: &Clause) -> Vec<&str> {
+        let mut found = Vec::new();
+        decisive(whole, 0, &mut found);
+        found.iter().map(|part| part.text.as_str()).collect()
+    }
+
+    #[test]
+    fn only_the_parts_that_decided_are_named() {
+        let leaf = |text, value| clause(text, Some(value), Vec::new());
+        let both = |symbol, value, parts| clause(symbol, Some(value), parts);
+        let unread = || clause("c", None, Vec::new());
+        let yes = both("&&", true, vec![leaf("a", true), leaf("b", true)]);
+        assert_eq!(decided(&yes), ["a", "b"]);
+        let no = both("&&", false, vec![leaf("a", true), leaf("b", false)]);
+        assert_eq!(decided(&no), ["b"]);
+        let early = both("||", true, vec![leaf("a", true), unread()]);
+        assert_eq!(decided(&early), ["a"]);
+        let inner = both("!", false, vec![leaf("b", true)]);
+        let nested = both("&&", false, vec![leaf("a", true), inner]);
+        assert_eq!(decided(&nested), ["b"]);
+        assert_eq!(decided(&leaf("a", false)), ["a"]);
+        let failed = Clause {
+            error: Some("no such key".to_owned()),
+            ..clause("d", None, Vec::new())
+        };
+        let broken = Clause {
+            error: failed.error.clone(),
+            ..clause("&&", None, vec![leaf("a", true), failed])
+        };
+        assert_eq!(decided(&broken), ["d"]);
     }
 }

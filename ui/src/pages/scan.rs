@@ -2,11 +2,10 @@
 
 use maud::{Markup, html};
 use wire::{
-    JobLine, LedgerRecord, Page, Scan, ScanStatus, Slot, SuspendedPart, UnfinishedJob, Why,
+    JobLine, LedgerRecord, Page, Scan, ScanStatus, Scope, Slot, SuspendedPart, UnfinishedJob, Why,
 };
 
-use super::clause::evaluation;
-use super::ledger::ledger;
+use super::ledger::{evaluation, ledger};
 use super::suspension::{banner, resumed, toggle};
 use super::workflow::starts;
 use crate::list::{card, damaged, empty, more, table};
@@ -40,7 +39,7 @@ pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
     let suspended = page.status.suspended.as_ref();
     let is_itself = suspended.is_some_and(|it| it.part == SuspendedPart::Scan);
     let actions = html! {
-        @if visit.may("dispatch") && page.why.state == "active" {
+        @if visit.may(Scope::Dispatch) && page.why.state == "active" {
             // The page of a suspended scan asks for nothing: a dispatch would be refused.
             a.button.first[suspended.is_none()] href=(links::dispatch(&name, &scan.name)) data-key="d" { "Dispatch" }
         }
@@ -56,7 +55,7 @@ pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
             p.lead { "Starts: " (starts(scan)) ". " (finished(page.status)) (resumed(page.status.resumed.as_ref())) }
             (banner(suspended, Some(&name)))
         }))
-        @if visit.may("job:read") { (region("past", &[&topic], &past(visit, page))) }
+        @if visit.may(Scope::JobRead) { (region("past", &[&topic], &past(visit, page))) }
         div.two {
             (region("now", &[&topic], &now(visit, page)))
             (region("schedule", &[&topic], &schedule(visit, page)))

@@ -36,7 +36,7 @@ fn you(visit: &Visit) -> Markup {
     let Some(viewer) = &visit.viewer else {
         return html! {};
     };
-    let scopes = html! { @for scope in &viewer.scopes { span.tag { (scope) } " " } };
+    let scopes = html! { @for scope in &viewer.scopes { span.tag { (scope.as_str()) } " " } };
     card(
         "you",
         "You",

@@ -1,7 +1,7 @@
 //! Suspending and resuming, on the pages of workflows and scans.
 
 use maud::{Markup, html};
-use wire::{Resumption, SuspendedPart, Suspension};
+use wire::{Resumption, Scope, SuspendedPart, Suspension};
 
 use crate::form::{self, Field, Refused};
 use crate::links;
@@ -73,7 +73,7 @@ pub(super) fn toggle(visit: &Visit, address: &str, is_suspended: bool) -> Markup
     let refused = Refused::default();
     let text = |field: &Field<'_>| field.input("text", "", &refused);
     html! {
-        @if !visit.may("workflow:write") {
+        @if !visit.may(Scope::WorkflowWrite) {
         } @else if is_suspended {
             (form::asked(visit, &links::resume(address), "Resume",
                 "Its schedules catch up as the file says, and its expressions are evaluated once for what was passed over.",

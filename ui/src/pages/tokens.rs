@@ -1,7 +1,7 @@
 //! Access tokens.
 
 use maud::{Markup, html};
-use wire::{CreatedToken, Page, Token};
+use wire::{CreatedToken, Page, Scope, Token};
 
 use crate::form::{Field, Refused};
 use crate::list::{card, empty, more, table};
@@ -13,8 +13,6 @@ pub struct Tokens<'a> {
     pub tokens: &'a Page<Token>,
     /// A new token. Only the answer to the form that made it has it.
     pub created: Option<&'a CreatedToken>,
-    /// The scopes that a token can have.
-    pub scopes: &'a [&'a str],
     pub refused: &'a Refused,
 }
 
@@ -111,9 +109,9 @@ fn create(visit: &Visit, page: &Tokens<'_>) -> Markup {
                         .input("text", "", page.refused))
                     fieldset aria-invalid=[wrong.map(|_| "true")] aria-describedby=[wrong.map(|_| "scopes-error")] {
                         legend { "Scopes" }
-                        @for scope in page.scopes {
+                        @for scope in Scope::ALL.iter().map(|scope| scope.as_str()) {
                             label.check {
-                                input type="checkbox" name="scopes" value=(scope) checked[chosen.contains(scope)];
+                                input type="checkbox" name="scopes" value=(scope) checked[chosen.contains(&scope)];
                                 " " code { (scope) }
                             }
                         }

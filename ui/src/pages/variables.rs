@@ -1,13 +1,37 @@
-//! The vars and secrets of a project.
+//! The projects, and the vars and secrets of one.
 
 use maud::{Markup, html};
-use wire::{KeyState, MissingName, Named, Project, ScanName, Secret, Var};
+use wire::{KeyState, MissingName, Named, Page, Project, ScanName, Scope, Secret, Var};
 
 use crate::form::{Field, Most, Refused};
-use crate::list::{card, empty, table};
+use crate::list::{card, empty, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
-use crate::words::{ago, condition};
+use crate::words::{ago, condition, count};
 use crate::{form, links};
+
+pub fn projects(visit: &Visit, page: &Page<Project>) -> Markup {
+    let content = html! {
+        (heading("Vars and secrets", &html! {}, &html! {}))
+        @if page.items.is_empty() {
+            (empty(&html! { p { "There is no project yet. Each source is one: its workflows share vars and secrets." } }))
+        } @else {
+            (card("projects", "Projects", &html! { (count(page.items.len() as u64, "project", "projects")) }, &html! {
+                (table("Projects", &["project", "vars", "secrets", "source"], &html! {
+                    @for project in &page.items {
+                        tr {
+                            td { a href=(links::project(&project.name)) { (project.name) } }
+                            td.num { (project.vars) }
+                            td.num { (project.secrets) }
+                            td { @if project.configured { "followed" } @else { span.muted { "no longer configured" } } }
+                        }
+                    }
+                }))
+            }))
+        }
+        (more(links::PROJECTS, &[], page.next_cursor.as_deref()))
+    };
+    Shell::new(visit, "Vars and secrets", Some(Menu::Variables)).page(&content)
+}
 
 pub struct Variables<'a> {
     pub project: &'a Project,
@@ -59,7 +83,7 @@ fn used_by(scans: &[ScanName]) -> Markup {
 
 fn vars(visit: &Visit, page: &Variables<'_>) -> Markup {
     let project = &page.project.name;
-    let may = visit.may("project:write");
+    let may = visit.may(Scope::ProjectWrite);
     card(
         "vars",
         "Vars",
@@ -107,7 +131,7 @@ fn changed(visit: &Visit, named: &Named) -> Markup {
 
 fn secrets(visit: &Visit, page: &Variables<'_>) -> Markup {
     let project = &page.project.name;
-    let may = visit.may("secret:write");
+    let may = visit.may(Scope::SecretWrite);
     card(
         "secrets",
         "Secrets",

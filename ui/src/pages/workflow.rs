@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
-use wire::{JobState, Revision, Scan, ScanStatus, StaleFile, Trigger, Workflow};
+use wire::{JobState, Revision, Scan, ScanStatus, Scope, StaleFile, Trigger, Workflow};
 
 use super::feed::{Past, feed};
 use super::suspension::{banner, resumed, toggle};
@@ -240,7 +240,7 @@ fn scan_row(visit: &Visit, status: &ScanStatus, past: Option<&ScanPast>, name: &
                 // A dispatch would be refused.
                 @if let Some(suspension) = &status.suspended {
                     a.tag href=(links::scan(name, &scan.name)) title={ "by " (suspension.by) ": " (suspension.reason) } { "suspended" }
-                } @else if visit.may("dispatch") {
+                } @else if visit.may(Scope::Dispatch) {
                     a.button.small href=(links::dispatch(name, &scan.name)) { "Dispatch" }
                 }
             }

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-/// All shortcuts, by where they hold.
-pub(crate) const SHORTCUTS: &[(&str, &[(&str, &str)])] = &[
+/// The shortcuts, by the place where they work.
+const SHORTCUTS: &[(&str, &[(&str, &str)])] = &[
     (
         "Everywhere",
         &[
@@ -40,8 +40,8 @@ pub(crate) const SHORTCUTS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// A script fills the list: with pages, workflows, scans, runners and sources, or with the jobs whose ids begin or end
-/// with what was typed.
+/// A script fills the list with pages, workflows, scans, runners and sources, or with the jobs whose ids begin or end
+/// with the typed text.
 pub(super) fn finder() -> Markup {
     html! {
         dialog #finder aria-labelledby="finder-title" {
@@ -59,21 +59,15 @@ pub(super) fn shortcuts() -> Markup {
     html! {
         dialog #shortcuts aria-labelledby="shortcuts-title" {
             h2 #shortcuts-title { "Keyboard shortcuts" }
-            (shortcut_lists())
-            form method="dialog" { button.button type="submit" { "Close" } }
-        }
-    }
-}
-
-pub(crate) fn shortcut_lists() -> Markup {
-    html! {
-        @for (place, shortcuts) in SHORTCUTS {
-            h3 { (place) }
-            dl.keys {
-                @for (keys, action) in *shortcuts {
-                    div { dt { kbd { (keys) } } dd { (action) } }
+            @for (place, shortcuts) in SHORTCUTS {
+                h3 { (place) }
+                dl.keys {
+                    @for (keys, action) in *shortcuts {
+                        div { dt { kbd { (keys) } } dd { (action) } }
+                    }
                 }
             }
+            form method="dialog" { button.button type="submit" { "Close" } }
         }
     }
 }

@@ -63,7 +63,7 @@ pub fn between(from: DateTime<Utc>, to: DateTime<Utc>) -> String {
 pub fn duration(length: TimeDelta) -> String {
     let millis = length.num_milliseconds().max(0);
     if millis < 1_000 {
-        return self::millis(millis);
+        return format!("{millis} ms");
     }
     let seconds = millis / 1_000;
     match seconds {
@@ -73,10 +73,6 @@ pub fn duration(length: TimeDelta) -> String {
         3_600..86_400 => two(seconds / 3_600, "h", seconds % 3_600 / 60, "min"),
         _ => two(seconds / 86_400, "d", seconds % 86_400 / 3_600, "h"),
     }
-}
-
-pub fn millis(millis: i64) -> String {
-    format!("{millis} ms")
 }
 
 /// A number of seconds as a length of time.

@@ -1,16 +1,16 @@
-//! Every page, with much on it and with nothing.
+//! Every page. Here are those with much on them.
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
 use ui::form::Refused;
 use ui::pages::{
-    self, Audit, Blobs, Declared, DeclaredStep, Dispatch, JobFilter, JobPage, Jobs, Lanes, LogPage,
-    Login, Overview, Past, RunnerPage, Runners, ScanPage, ScanPast, SignInLink, Unfinished,
-    Variables, WorkflowPage,
+    self, Declared, DeclaredStep, Dispatch, JobPage, Lanes, LogPage, Login, Past, ScanPast,
+    SignInLink, WorkflowPage,
 };
 use ui::shell::{Crumb, Visit, problem_page};
 use wire::*;
 
+use crate::empty;
 use crate::lists::{details, drawing, lists};
 use crate::more_values::*;
 use crate::values::*;
@@ -19,7 +19,7 @@ use crate::workflow_values::*;
 /// The names of all pages, and the pages.
 pub(crate) fn all(texts: Texts) -> Vec<(&'static str, String)> {
     let mut all = full(texts);
-    all.extend(empty(texts));
+    all.extend(empty::empty(texts));
     all.into_iter()
         .map(|(name, page)| (name, page.into_string()))
         .collect()
@@ -133,7 +133,7 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
     built
 }
 
-fn job_page(
+pub(crate) fn job_page(
     texts: Texts,
     visit: &Visit,
     job: &Job,
@@ -369,206 +369,4 @@ fn dispatch_waits(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup)> {
         (name, pages::dispatch(visit, &dispatch))
     })
     .to_vec()
-}
-
-fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
-    let visit = &reader(texts);
-    let none = &Refused::default();
-    let filter = &JobFilter::default();
-    let other = id(5);
-    let busy = Explanation {
-        code: "runners_busy".to_owned(),
-        message: texts.text(&format!("the only runner is busy with job {other}")),
-        jobs: vec![other],
-    };
-    let bare_job = Job {
-        waiting: Some(busy),
-        inputs: std::collections::BTreeMap::new(),
-        trigger: Trigger::Dispatch,
-        ..job(texts, 9, JobState::Scheduled)
-    };
-    let why = Why {
-        removed_by: None,
-        renamed_from: None,
-        renamed_to: None,
-        suspended: None,
-        resumed: None,
-        cron: None,
-        expr: None,
-        unfinished: Vec::new(),
-        newest: None,
-        circle: None,
-        cut_job: None,
-        ..why(texts)
-    };
-    let by_hand = ScanStatus {
-        scan: Scan {
-            cron: None,
-            expr: None,
-            ..scan(texts)
-        },
-        suspended: None,
-        finished: FinishedJobs::default(),
-        ..scan_status(texts, None)
-    };
-    let (no_jobs, no_records) = (page(Vec::new()), page(Vec::new()));
-    let never = ScanPage {
-        status: &by_hand,
-        why: &why,
-        history: &no_jobs,
-        ledger: &no_records,
-        slots: &[],
-        bars: html! {},
-        has_neighbours: false,
-    };
-    let runner = runner(texts, true);
-    let idle = RunnerPage {
-        runner: &runner,
-        past: &[],
-        has_more: true,
-        slots: drawing(),
-        lanes: html! {},
-        lanes_cut: None,
-    };
-    let without_jobs = &with(texts, &["workflow:read", "runner:read"]);
-    let no_blobs = BlobList {
-        items: Vec::new(),
-        folders: Vec::new(),
-        next_cursor: None,
-    };
-    let bare_project = Project {
-        configured: true,
-        missing_vars: Vec::new(),
-        missing_secrets: Vec::new(),
-        ..project(texts)
-    };
-    let health = Health {
-        status: HealthStatus::Ok,
-        reason: None,
-    };
-    vec![
-        (
-            "login-first",
-            pages::login(
-                &stranger(texts),
-                &Login {
-                    next: "",
-                    first_token: None,
-                    refused: none,
-                },
-            ),
-        ),
-        (
-            "jobs-none",
-            pages::jobs(
-                visit,
-                &Jobs {
-                    filter,
-                    jobs: &page(Vec::new()),
-                    is_later: false,
-                    refused: none,
-                },
-            ),
-        ),
-        (
-            "job-scheduled",
-            job_page(texts, visit, &bare_job, None, &[], None),
-        ),
-        (
-            "workflows-none",
-            pages::workflows(visit, &[], "", &[], None),
-        ),
-        (
-            "runners-none",
-            pages::runners(
-                visit,
-                &Runners {
-                    runners: &page(Vec::new()),
-                    slots: Vec::new(),
-                    registration: None,
-                    server: "",
-                },
-            ),
-        ),
-        ("runner-none", pages::runner(visit, &idle)),
-        ("scan-without-jobs", pages::scan(without_jobs, &never)),
-        ("runner-without-jobs", pages::runner(without_jobs, &idle)),
-        ("sources-none", pages::sources(visit, &page(Vec::new()))),
-        ("artifacts-none", pages::artifacts(visit, &page(Vec::new()))),
-        ("projects-none", pages::projects(visit, &page(Vec::new()))),
-        (
-            "audit-none",
-            pages::audit(
-                visit,
-                &Audit {
-                    records: &page(Vec::new()),
-                    actor: "",
-                    kind: "",
-                    kinds: &["job_dispatched", "token_created"],
-                },
-            ),
-        ),
-        ("scan-never", pages::scan(visit, &never)),
-        (
-            "blobs-none",
-            pages::blobs(
-                visit,
-                &Blobs {
-                    projects: &[],
-                    project: Some("infra"),
-                    prefix: "",
-                    blobs: &no_blobs,
-                },
-            ),
-        ),
-        (
-            "blobs-no-project",
-            pages::blobs(
-                visit,
-                &Blobs {
-                    projects: &[],
-                    project: None,
-                    prefix: "",
-                    blobs: &no_blobs,
-                },
-            ),
-        ),
-        (
-            "variables-none",
-            pages::variables(
-                visit,
-                &Variables {
-                    project: &bare_project,
-                    vars: &[],
-                    secrets: &[],
-                    refused_var: none,
-                    refused_secret: none,
-                },
-            ),
-        ),
-        (
-            "overview-first",
-            pages::overview(
-                &crate::values::visit(texts),
-                &Overview {
-                    server: "https://everscan.example.org",
-                    health: &health,
-                    sources: &[],
-                    runners: &[],
-                    scans: &[],
-                    circles: &[],
-                    failing: &[],
-                    unreadable: &[],
-                    is_cut: false,
-                    unfinished: &[],
-                    counts: Unfinished::default(),
-                    progress: Vec::new(),
-                    slots: &[],
-                    projects: &[],
-                    lanes: html! {},
-                    lanes_cut: None,
-                },
-            ),
-        ),
-    ]
 }

@@ -192,7 +192,6 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                 &Tokens {
                     tokens: &page(vec![token(texts)]),
                     created: Some(&created),
-                    scopes: &["job:read", "admin"],
                     refused: &refused(texts, &["name", "scopes"]),
                 },
             ),

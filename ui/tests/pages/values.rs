@@ -34,7 +34,7 @@ pub(crate) fn visit(texts: Texts) -> Visit {
     Visit {
         viewer: Some(Viewer {
             name: texts.text("ada"),
-            scopes: vec!["admin".to_owned(), texts.text("job:read")],
+            scopes: vec![Scope::Admin, Scope::JobRead],
         }),
         version: texts.text("0.1.0"),
         theme: Theme::System,
@@ -57,15 +57,18 @@ pub(crate) fn stranger(texts: Texts) -> Visit {
 
 /// Somebody who may only look.
 pub(crate) fn reader(texts: Texts) -> Visit {
-    with(texts, &["workflow:read", "job:read", "project:read"])
+    with(
+        texts,
+        &[Scope::WorkflowRead, Scope::JobRead, Scope::ProjectRead],
+    )
 }
 
 /// Somebody whose token has these scopes.
-pub(crate) fn with(texts: Texts, scopes: &[&str]) -> Visit {
+pub(crate) fn with(texts: Texts, scopes: &[Scope]) -> Visit {
     Visit {
         viewer: Some(Viewer {
             name: "reader".to_owned(),
-            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            scopes: scopes.to_vec(),
         }),
         ..visit(texts)
     }

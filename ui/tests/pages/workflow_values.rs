@@ -170,3 +170,178 @@ pub(crate) fn scan_status(texts: Texts, state: Option<JobState>) -> ScanStatus {
         last_job: state.map(|state| job_line(texts, 8, state)),
     }
 }
+
+fn unfinished(job: &Job) -> UnfinishedJob {
+    UnfinishedJob {
+        id: job.id,
+        state: job.state,
+        trigger: Trigger::Expr,
+        created_at: ago(260),
+        waiting: job.waiting.clone(),
+        not_before: job.not_before,
+        attempt: job.attempt,
+        attempts: job.attempts,
+        log_cut: None,
+    }
+}
+
+pub(crate) fn circle(texts: Texts) -> Circle {
+    Circle {
+        scans: vec![texts.text("probe"), texts.text("report")],
+        laps: 101,
+        job: id(3),
+    }
+}
+
+pub(crate) fn why(texts: Texts) -> Why {
+    Why {
+        workflow: texts.text("infra/net/recon"),
+        scan: texts.text("probe"),
+        state: "active".to_owned(),
+        removed_by: Some(revision_ref(texts, 13)),
+        renamed_from: Some(texts.text("former")),
+        renamed_to: Some(texts.text("heir")),
+        suspended: Some(suspension(texts, SuspendedPart::Scan)),
+        resumed: Some(resumption(texts)),
+        cron: Some(Schedule {
+            schedule: texts.text("0 */6 * * *"),
+            description: texts.text("every 6 hours"),
+            timezone: texts.text("Europe/Berlin"),
+            next: Some(now()),
+            ahead: Some(now() + TimeDelta::hours(3)),
+        }),
+        expr: Some(Watching {
+            expression: texts.text("scans.hosts.has_diff()"),
+            now: Some(Evaluation {
+                clause: clause(texts),
+                scans: BTreeMap::new(),
+            }),
+            after_successes: vec![texts.text("hosts")],
+            after_failures: vec![texts.text("backup"), texts.text("probe")],
+        }),
+        dispatch: true,
+        unfinished: vec![
+            unfinished(&job(texts, 10, JobState::Scheduled)),
+            unfinished(&crate::all::pending_retry(texts)),
+            unfinished(&Job {
+                attempt: Some(2),
+                attempts: Some(4),
+                ..job(texts, 3, JobState::Running)
+            }),
+        ],
+        newest: Some(CausedJob {
+            id: id(3),
+            created_at: ago(260),
+            causes: vec![id(2), id(1)],
+        }),
+        circle: Some(circle(texts)),
+        cut_job: Some(CutJob {
+            id: id(2),
+            log_cut: LogCut {
+                record: 9,
+                limit: 10,
+            },
+        }),
+        records: Vec::new(),
+        damaged: Vec::new(),
+    }
+}
+
+pub(crate) fn revision_text(texts: Texts) -> RevisionText {
+    RevisionText {
+        revision: revision(texts, 12),
+        file: texts.text("workflows/net/recon.yaml"),
+        text: format!("scans:\n  probe: # {}\n    steps: []\n", texts.0),
+        valid: false,
+        scans: vec![scan(texts)],
+        diagnostics: vec![diagnostic(texts, Severity::Error)],
+    }
+}
+
+pub(crate) fn revision_diff(texts: Texts) -> RevisionDiff {
+    let change = |part, edit| Change {
+        part,
+        member: Some(texts.text("run")),
+        edit,
+        read_by: vec![texts.text("report")],
+    };
+    let rewritten = Edit::Rewritten {
+        removed: 1,
+        added: 1,
+        lines: vec![
+            format!("-{}", texts.text("old")),
+            format!("+{}", texts.text("new")),
+        ],
+    };
+    let (from, to) = (texts.text("1h"), texts.text("2h"));
+    let name = texts.text("MODE");
+    let difference = |fate, changes| ScanDifference {
+        scan: texts.text("probe"),
+        fate,
+        changes,
+    };
+    RevisionDiff {
+        from: revision_ref(texts, 11),
+        to: revision_ref(texts, 12),
+        difference: Difference {
+            workflow: vec![change(Part::Env { name }, Edit::Added { to: to.clone() })],
+            scans: vec![
+                difference(
+                    Fate::Changed,
+                    vec![
+                        change(Part::Step { position: 2 }, rewritten),
+                        change(
+                            Part::Itself,
+                            Edit::Changed {
+                                from: from.clone(),
+                                to,
+                            },
+                        ),
+                    ],
+                ),
+                difference(
+                    Fate::Renamed {
+                        from,
+                        goes_on: false,
+                    },
+                    Vec::new(),
+                ),
+                difference(Fate::Added, Vec::new()),
+            ],
+        },
+        lines: Vec::new(),
+        untouched: vec![texts.text("hosts"), texts.text("report")],
+        next_slots: vec![
+            SlotDifference {
+                scan: texts.text("probe"),
+                from: vec![now().fixed_offset()],
+                to: vec![
+                    (now() + TimeDelta::hours(1)).fixed_offset(),
+                    (now() + TimeDelta::hours(2)).fixed_offset(),
+                ],
+            },
+            SlotDifference {
+                scan: texts.text("report"),
+                from: Vec::new(),
+                to: vec![now().fixed_offset()],
+            },
+        ],
+        text: TextDifference {
+            hunks: vec![hunk(texts, 1, 1), hunk(texts, 41, 42)],
+            cut: true,
+        },
+    }
+}
+
+fn hunk(texts: Texts, from_line: u64, to_line: u64) -> Hunk {
+    Hunk {
+        from_line,
+        to_line,
+        lines: vec![
+            format!(" {}", texts.text("steps:")),
+            format!("-{}", texts.text("  - run: old")),
+            format!("+{}", texts.text("  - run: new")),
+            " ".to_owned(),
+        ],
+    }
+}

@@ -2,14 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
-use wire::{Artifact, Input, Job, JobState, Step};
+use wire::{Artifact, Input, Job, JobState, Scope, Step};
 
 use super::{Declared, JobPage};
 use crate::list::{card, empty};
-use crate::pages::clause::evaluation;
+use crate::pages::ledger::evaluation;
 use crate::shell::Visit;
 use crate::words::{
-    at, between, bytes, cause, causes, count, icon, in_future, job_link, running_for, step_state,
+    at, between, bytes, cause, causes, count, icon, in_future, job_link, running_for, state_icon,
     with_code,
 };
 use crate::{form, links};
@@ -62,7 +62,7 @@ fn step_row(visit: &Visit, job: &Job, step: &Step, script: Option<&str>) -> Mark
     html! {
         li {
             a href=(link) data-step=(index) {
-                (step_state(step.status))
+                (state_icon(step.status.as_str()))
                 @let title = format!("Step {}", u64::from(step.index) + 1);
                 @match (&step.name, script) {
                     (Some(name), _) => { span title=(title) { b { (name) } } }
@@ -228,7 +228,7 @@ fn artifact_row(visit: &Visit, page: &JobPage<'_>, artifact: &Artifact) -> Marku
             }
             @if artifact.removed.is_none() { (compared(page, artifact)) }
             p.small.muted { "Digest " code.cut title=(artifact.content_digest) { (artifact.content_digest) } }
-            @if artifact.removed.is_none() && visit.may("job:write") {
+            @if artifact.removed.is_none() && visit.may(Scope::JobWrite) {
                 (form::guarded(visit, &links::delete_artifact(job.id, &artifact.name), "Delete",
                     "The file is gone then. Its record and digest stay."))
             }

@@ -1,0 +1,23 @@
+//! The scopes of access tokens.
+
+names! {
+    /// What a token may do. Pages and clients ask for it before they offer an action.
+    pub enum Scope {
+        ProjectRead = "project:read",
+        ProjectWrite = "project:write",
+        WorkflowRead = "workflow:read",
+        WorkflowWrite = "workflow:write",
+        JobRead = "job:read",
+        JobWrite = "job:write",
+        Dispatch = "dispatch",
+        BlobRead = "blob:read",
+        BlobWrite = "blob:write",
+        SecretWrite = "secret:write",
+        RunnerRead = "runner:read",
+        RunnerWrite = "runner:write",
+        TokenWrite = "token:write",
+        Metrics = "metrics",
+        /// Includes all others.
+        Admin = "admin",
+    }
+}

@@ -159,7 +159,7 @@ fn user(
         Some(cookie) => {
             let (token, session) = of_cookie(handle, &cookie)?;
             session::check_origin(&head.arrival.method, &head.headers, peer)?;
-            handle.note_session(token.id, &session);
+            handle.note_session(&session);
             (token, session.made_with, Some(session.id))
         }
     };
@@ -205,13 +205,13 @@ fn of_bearer(handle: &Handle, headers: &HeaderMap) -> Result<(Arc<Token>, TokenH
 fn of_cookie(
     handle: &Handle,
     cookie: &SessionCookie,
-) -> Result<(Arc<Token>, BrowserSession), Failure> {
+) -> Result<(Arc<Token>, Arc<BrowserSession>), Failure> {
     let hash = cookie.secret.hash();
     let found = handle.state().read(|world| {
-        let token = world.token(cookie.token)?;
-        let mut sessions = token.valid_sessions(handle.time(world));
-        let session = sessions.find(|session| session.hash == hash)?.clone();
-        Some((token.clone(), session))
+        let session = world.session(cookie.session)?;
+        let is_valid = session.hash == hash && world.is_signed_in(session, handle.time(world));
+        let token = world.token(session.token).filter(|_| is_valid)?;
+        Some((token.clone(), session.clone()))
     });
     found.ok_or_else(unauthorized)
 }

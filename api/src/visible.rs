@@ -11,9 +11,9 @@ use std::sync::Arc;
 use model::limits::ID_PART_DIGITS;
 use model::retention::Position;
 use model::{
-    Actor, BlobLinkId, Job, JobId, JobIdPart, NoJobIdPart, ProjectId, Reason, RevisionRecord,
-    RevisionRef, Runner, RunnerId, ScanKey, Seen, SessionId, Source, Timestamp, TipRecord, Token,
-    TokenHash, Viewer, WorkflowId, WorkflowRef, waiting,
+    Actor, BlobLinkId, BrowserSession, Job, JobId, JobIdPart, NoJobIdPart, ProjectId, Reason,
+    RevisionRecord, RevisionRef, Runner, RunnerId, ScanKey, Seen, SessionId, Source, Timestamp,
+    TipRecord, Token, TokenHash, Viewer, WorkflowId, WorkflowRef, World, waiting,
 };
 use reconciler::{ArtifactProgress, Handle, Why};
 use state::Seq;
@@ -122,19 +122,21 @@ impl Visible {
         self.session
     }
 
-    /// The caller's token as it is now.
-    pub(crate) fn own_token(&self) -> Option<Arc<Token>> {
-        let state = self.handle.state();
-        state.read(|world| world.token(self.token.id).cloned())
+    /// The browsers that are signed in with the caller's token, the oldest session first.
+    pub(crate) fn signed_in(&self) -> Vec<Arc<BrowserSession>> {
+        self.handle.state().read(|world| {
+            let sessions = world.signed_in(self.token.id, self.handle.time(world));
+            sessions.into_iter().cloned().collect()
+        })
     }
 
     /// Whether `token`, which is the caller's, still lets the caller in.
-    fn is_let_in(&self, token: &Token, now: Timestamp) -> bool {
-        let mut sessions = token.valid_sessions(now);
-        token.accepts(&self.secret, now)
-            && self
-                .session
-                .is_none_or(|session| sessions.any(|it| it.id == session))
+    fn is_let_in(&self, world: &World, token: &Token, now: Timestamp) -> bool {
+        let is_open = |session| {
+            let session = world.session(session);
+            session.is_some_and(|session| session.is_valid(now))
+        };
+        token.accepts(&self.secret, now) && self.session.is_none_or(is_open)
     }
 
     /// The actor of what the caller changes.
@@ -166,7 +168,7 @@ impl Visible {
             let life = self.handle.state().read(|world| {
                 let now = self.handle.time(world);
                 let token = world.token(self.token.id)?;
-                self.is_let_in(token, now).then(|| {
+                self.is_let_in(world, token, now).then(|| {
                     let former = token.former.as_ref().filter(|it| it.hash == self.secret);
                     let ends = token
                         .expires_at

@@ -8,7 +8,7 @@ use chrono::{NaiveDate, SecondsFormat};
 use cli::Table;
 use model::limits::CYCLE_PAUSE;
 use model::restored::{Credential, Ending, endings, sorted};
-use model::{Entropy as _, PlainToken, Scope, Timestamp, Token, TokenKind};
+use model::{Entropy as _, PlainToken, Scope, Timestamp, Token, TokenKind, World};
 use serde::Serialize;
 use state::{LaterAudit, Options, State};
 
@@ -105,7 +105,7 @@ pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
         let valid = sorted(world)
             .into_iter()
             .filter(|token| token.is_valid(now));
-        valid.map(|token| CameBack::of(token, now)).collect()
+        valid.map(|token| CameBack::of(world, token, now)).collect()
     });
     let is_admin_new = state.read(|world| {
         let mut tokens = world.tokens();
@@ -207,8 +207,9 @@ fn shown(at: Timestamp) -> String {
 }
 
 impl CameBack {
-    fn of(token: &Token, now: Timestamp) -> Self {
-        let sessions = token.valid_sessions(now).map(|session| Session {
+    fn of(world: &World, token: &Token, now: Timestamp) -> Self {
+        let sessions = world.signed_in(token.id, now).into_iter();
+        let sessions = sessions.map(|session| Session {
             id: session.id.uuid().to_string(),
             device: session.device.clone(),
             seen_at: session.seen_at,

@@ -16,7 +16,7 @@ use crate::source::{Removal, Source};
 use crate::suspension::Suspension;
 use crate::token::Token;
 use crate::world::World;
-use crate::{JobId, ProjectId, Reason, Scopes, SessionId, SourceName, Timestamp};
+use crate::{JobId, ProjectId, Reason, Scopes, SourceName, Timestamp};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal),* $(,)?) => {
@@ -206,13 +206,20 @@ fn cut(text: &str) -> String {
 /// is in its time. What the daemon only keeps for itself is no action: what has expired is removed beside a new record, and
 /// counters and histories follow from jobs.
 pub fn actions(world: &World, now: Timestamp, changes: &[Change]) -> Vec<AuditAction> {
+    let is_removed = |token| {
+        let mut changes = changes.iter();
+        changes.any(|change| matches!(change, Change::TokenRemoved(id) if *id == token))
+    };
+    // The sessions of a token end with it, which is one action.
+    let counts =
+        |change: &&Change| !matches!(change, Change::SessionRemoved(it) if is_removed(it.token));
     let of_change = |change| of_change(world, now, change);
-    changes.iter().flat_map(of_change).collect()
+    changes.iter().filter(counts).flat_map(of_change).collect()
 }
 
 fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction> {
     let action = match change {
-        Change::Token(token) => return of_token(world, now, token),
+        Change::Token(token) => of_token(world, token),
         Change::Vars(vars) => return of_vars(world, vars),
         Change::Secrets(secrets) => return of_secrets(world, secrets),
         Change::TokenRemoved(id) => {
@@ -222,6 +229,13 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
                 None => action,
             })
         }
+        Change::Session(session) => {
+            let is_new = world.session(session.id).is_none();
+            is_new.then(|| AuditAction::new(AuditKind::SignedIn).id(session.id.uuid()))
+        }
+        Change::SessionRemoved(session) => world
+            .is_signed_in(session, now)
+            .then(|| AuditAction::new(AuditKind::SignedOut).id(session.id.uuid())),
         Change::Registration(registration) => Some(AuditAction {
             expires_at: Some(registration.expires_at),
             ..AuditAction::new(AuditKind::RegistrationCreated).id(registration.id.uuid())
@@ -309,30 +323,19 @@ fn of_source(world: &World, source: &Source) -> Option<AuditAction> {
     Some(action.because(Some(&tip.commit)))
 }
 
-fn of_token(world: &World, now: Timestamp, token: &Token) -> Vec<AuditAction> {
+fn of_token(world: &World, token: &Token) -> Option<AuditAction> {
     let named = |kind| AuditAction {
         expires_at: token.expires_at,
         ..AuditAction::new(kind).id(token.id.uuid()).name(&token.name)
     };
-    let Some(before) = world.token(token.id) else {
-        return vec![AuditAction {
+    match world.token(token.id) {
+        None => Some(AuditAction {
             scopes: Some(token.scopes.clone()),
             ..named(AuditKind::TokenCreated)
-        }];
-    };
-    if before.hash != token.hash {
-        return vec![named(AuditKind::TokenRegenerated)];
+        }),
+        Some(before) if before.hash != token.hash => Some(named(AuditKind::TokenRegenerated)),
+        Some(_) => None,
     }
-    let session = |kind, id: SessionId| AuditAction::new(kind).id(id.uuid());
-    let has = |token: &Token, id| token.sessions.iter().any(|session| session.id == id);
-    let ended = before
-        .valid_sessions(now)
-        .filter(|it| !has(token, it.id))
-        .map(|it| session(AuditKind::SignedOut, it.id));
-    let begun = token.sessions.iter().filter(|it| !has(before, it.id));
-    ended
-        .chain(begun.map(|it| session(AuditKind::SignedIn, it.id)))
-        .collect()
 }
 
 fn of_vars(world: &World, after: &ProjectVars) -> Vec<AuditAction> {

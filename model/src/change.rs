@@ -16,6 +16,7 @@ use crate::retention::{Expiry, Retention};
 use crate::revision::{Revision, WorkflowRecord};
 use crate::runner::{Registration, Runner};
 use crate::scan_head::{Digests, ScanHead};
+use crate::session::BrowserSession;
 use crate::source::{Source, TipRecord};
 use crate::suspension::Suspension;
 use crate::token::Token;
@@ -71,6 +72,9 @@ pub enum Change {
     /// The new record of a token.
     Token(Arc<Token>),
     TokenRemoved(TokenId),
+    /// The new record of a browser's session.
+    Session(Arc<BrowserSession>),
+    SessionRemoved(Arc<BrowserSession>),
     /// A new registration token.
     Registration(Arc<Registration>),
     /// A registration token was used or has expired.

@@ -9,7 +9,7 @@ use workflow::ScanName;
 
 use crate::limits::{CIRCLE_LAPS, CYCLE_PAUSE_LEAST, QUICK_LAP};
 use crate::revision::WorkflowRef;
-use crate::viewer::Seen;
+use crate::seen::Seen;
 use crate::{JobId, Timestamp, is_zero};
 
 /// The place of a job in its chain of causes, counted since the last slot of a schedule, dispatch or cause from outside

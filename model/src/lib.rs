@@ -32,6 +32,7 @@ mod matching;
 mod moment;
 mod named_values;
 pub mod plan;
+mod principal;
 mod project;
 mod read_set;
 mod reason;
@@ -40,12 +41,14 @@ pub mod restored;
 pub mod retention;
 mod retry;
 mod revision;
+mod rights;
 mod runner;
 mod scan_head;
 mod schedule;
 mod scope;
 mod sealing;
 mod sealing_keys;
+mod seen;
 mod session;
 mod source;
 mod suspension;
@@ -54,7 +57,6 @@ mod testing;
 mod token;
 mod uses;
 mod view;
-mod viewer;
 mod waiting;
 mod world;
 
@@ -87,6 +89,7 @@ pub use masker::{EncodingCheck, MaskStream, Masker, MaskerError, Missed, check_e
 pub use matching::{Turns, next_job};
 pub use moment::{Clock, Entropy, Moment, Order};
 pub use named_values::NamedValues;
+pub use principal::Principal;
 pub use project::{Edit, ProjectSecrets, ProjectVars, StoredSecret, Var};
 pub use reason::Reason;
 pub use recent::Recent;
@@ -95,12 +98,14 @@ pub use revision::{
     ActiveWorkflow, HeldCommit, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord,
     WorkflowRef, WorkflowStatus,
 };
+pub use rights::{Rights, Rights as Viewer};
 pub use runner::{Registration, Runner, Session};
 pub use scan_head::{Digests, Processed, ScanHead, Success, Tail, Totals, digests_of};
 pub use schedule::{Upcoming, upcoming};
-pub use scope::{ParseScopeError, Scope, Scopes};
+pub use scope::{ParseScopeError, Projects, Scope, Scopes};
 pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey, SecretValue};
 pub use sealing_keys::{KeyState, SealingKeys};
+pub use seen::Seen;
 pub use session::{BrowserSession, SessionCookie};
 pub use source::{
     Condition, ConditionKind, FileOutcome, FileVerdict, Removal, Source, StaleFile, Status,
@@ -109,7 +114,6 @@ pub use source::{
 pub use suspension::{Resumption, SuspendedPart, Suspension};
 pub use token::{FormerSecret, ParseTokenError, PlainToken, Token, TokenHash, TokenKind};
 pub use uses::{NamedBy, Uses};
-pub use viewer::{Projects, Seen, Viewer};
 pub use waiting::{Slots, waiting};
 pub use world::World;
 

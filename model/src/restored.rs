@@ -60,10 +60,10 @@ pub fn endings(world: &World, later: &[Later], revoke_tokens: bool) -> Vec<Endin
             if Some(token.id) != initial {
                 add(Credential::Token(token.id), &token.name, None);
             }
-            for session in &token.sessions {
-                let credential = Credential::Session(token.id, session.id);
-                add(credential, &session.device, None);
-            }
+        }
+        for session in world.sessions() {
+            let credential = Credential::Session(session.token, session.id);
+            add(credential, &session.device, None);
         }
     }
     found.retain(|ending| match ending.credential {
@@ -97,12 +97,11 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
             let token = world.token(TokenId::from_uuid(id))?;
             Some((Credential::Token(token.id), token.name.clone()))
         }
-        Kind::SignedOut => world.tokens().find_map(|token| {
-            let mut sessions = token.sessions.iter();
-            let session = sessions.find(|session| session.id.uuid() == id)?;
-            let credential = Credential::Session(token.id, session.id);
+        Kind::SignedOut => {
+            let session = world.session(SessionId::from_uuid(id))?;
+            let credential = Credential::Session(session.token, session.id);
             Some((credential, session.device.clone()))
-        }),
+        }
         Kind::BlobLinkRevoked => {
             let link = world.blob_link(BlobLinkId::from_uuid(id))?;
             Some((Credential::Link(link.id), link.path.to_string()))
@@ -147,7 +146,7 @@ mod tests {
         RevokeToken, SignIn, SignOut,
     };
     use crate::testing::{House, source};
-    use crate::{Change, ProjectId, Projects, Scopes, TokenHash, Viewer, actions};
+    use crate::{Change, ProjectId, Projects, Rights, Scopes, TokenHash, actions};
 
     fn token(house: &mut House, name: &str, scope: Scope) -> NewToken {
         let made = house.run(CreateToken {
@@ -155,7 +154,7 @@ mod tests {
             scopes: Scopes::from_iter([scope]),
             life: None,
             projects: Projects::All,
-            granted_by: Viewer::admin(),
+            granted_by: Rights::admin(),
         });
         house.now += TimeDelta::seconds(1);
         made.unwrap()
@@ -196,7 +195,7 @@ mod tests {
                 hash: TokenHash::of("x"),
             })
             .unwrap();
-        let by = Viewer::admin();
+        let by = Rights::admin();
         let revoked = token(&mut house, "revoked", Scope::JobRead);
         let renewed = token(&mut house, "renewed", Scope::JobRead);
         let kept = token(&mut house, "kept", Scope::BlobRead);

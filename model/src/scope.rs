@@ -1,4 +1,4 @@
-//! What a personal access token may do.
+//! What a personal access token may do, and in which projects.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use crate::ProjectId;
 
 macro_rules! scopes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
@@ -29,7 +31,7 @@ macro_rules! scopes {
 scopes! {
     /// See sources and projects.
     ProjectRead = "project:read",
-    /// Make a source look now, and change vars.
+    /// Sync sources, and change vars.
     ProjectWrite = "project:write",
     /// See workflows, revisions and scans.
     WorkflowRead = "workflow:read",
@@ -37,7 +39,7 @@ scopes! {
     WorkflowWrite = "workflow:write",
     /// See jobs, their logs and artifacts.
     JobRead = "job:read",
-    /// Cancel jobs, and remove what is over.
+    /// Cancel jobs, and remove finished ones.
     JobWrite = "job:write",
     /// Start jobs.
     Dispatch = "dispatch",
@@ -45,7 +47,7 @@ scopes! {
     BlobRead = "blob:read",
     /// Store, move and remove blobs.
     BlobWrite = "blob:write",
-    /// Set and delete secrets, whose values nobody can read.
+    /// Set and delete secrets. Nobody can read their values.
     SecretWrite = "secret:write",
     /// See runners.
     RunnerRead = "runner:read",
@@ -60,7 +62,7 @@ scopes! {
 }
 
 impl Scope {
-    /// Whether it is about the whole installation, so that it cannot be limited to some projects.
+    /// Whether it concerns the whole installation, so that it cannot be limited to some projects.
     pub const fn is_of_installation(self) -> bool {
         match self {
             Self::RunnerWrite | Self::Metrics | Self::Admin => true,
@@ -80,7 +82,7 @@ impl Scope {
     }
 }
 
-/// Names that stand for several scopes.
+/// Names for several scopes.
 const ALIASES: &[(&str, &[Scope])] = &[("blob", &[Scope::BlobRead, Scope::BlobWrite])];
 
 impl fmt::Display for Scope {
@@ -115,17 +117,15 @@ impl FromStr for Scope {
 pub struct Scopes(BTreeSet<Scope>);
 
 impl Scopes {
-    /// Everything.
     pub fn admin() -> Self {
         Self::from_iter([Scope::Admin])
     }
 
-    /// Whether `scope` is allowed.
     pub fn allow(&self, scope: Scope) -> bool {
         self.0.contains(&Scope::Admin) || self.0.contains(&scope)
     }
 
-    /// Whether these scopes allow everything that `other` allows. A token cannot make a stronger one.
+    /// Whether these scopes allow everything that `other` allows.
     pub fn cover(&self, other: &Self) -> bool {
         other.0.iter().all(|scope| self.allow(*scope))
     }
@@ -153,7 +153,6 @@ impl Scopes {
         self.0.iter().copied()
     }
 
-    /// Whether nothing is allowed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -162,6 +161,38 @@ impl Scopes {
 impl FromIterator<Scope> for Scopes {
     fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
         Self(scopes.into_iter().collect())
+    }
+}
+
+/// The projects that a token is for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Projects {
+    Only(BTreeSet<ProjectId>),
+    /// All, also those that come later.
+    #[default]
+    All,
+}
+
+impl Projects {
+    pub fn is_all(&self) -> bool {
+        *self == Self::All
+    }
+
+    pub fn contain(&self, project: ProjectId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(projects) => projects.contains(&project),
+        }
+    }
+
+    /// Whether all of `other` are among these.
+    pub fn cover(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::All, _) => true,
+            (Self::Only(_), Self::All) => false,
+            (Self::Only(these), Self::Only(others)) => others.is_subset(these),
+        }
     }
 }
 

@@ -1,22 +1,23 @@
-//! Sessions of browsers. A session is made with a token and can do less: the cookie that carries it is taken by few routes.
+//! Sessions of browsers. A session is made with a token and can do less: few routes take its cookie.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use crate::limits::{SESSION_IDLE, SESSION_LIFE};
 use crate::token::{ParseTokenError, PlainToken, TokenHash};
 use crate::{SessionId, Timestamp, TokenId};
 
-/// A browser that is signed in, in the record of its token.
+/// A browser that is signed in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrowserSession {
     pub id: SessionId,
+    /// The token with which it was made. The session ends with it.
+    pub token: TokenId,
     /// Hash of the secret in the cookie.
     pub hash: TokenHash,
-    /// Hash of the token's secret with which it was made. The session ends with that secret.
+    /// Hash of the token's secret at that time. The session ends with that secret, too.
     pub made_with: TokenHash,
     /// What the browser says it is.
     pub device: String,
@@ -33,16 +34,16 @@ impl BrowserSession {
         (self.seen_at + SESSION_IDLE).min(self.created_at + SESSION_LIFE)
     }
 
-    /// Whether it is let in at `now`, as far as the session alone says. Its token must accept `made_with`, too.
+    /// Whether it is valid at `now`, if its token still accepts `made_with`.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         now < self.expires_at()
     }
 }
 
-/// The value of a session's cookie: the id of its token, by which it is found, and its secret.
+/// The value of a session's cookie.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionCookie {
-    pub token: TokenId,
+    pub session: SessionId,
     pub secret: PlainToken,
 }
 
@@ -50,36 +51,38 @@ impl SessionCookie {
     /// # Errors
     /// If the text cannot be a cookie of ours. Only its form is checked.
     pub fn parse(text: &str) -> Result<Self, ParseTokenError> {
-        let (token, secret) = text.split_once('.').ok_or(ParseTokenError)?;
+        let (session, secret) = text.split_once('.').ok_or(ParseTokenError)?;
         Ok(Self {
-            token: TokenId::from_uuid(Uuid::try_parse(token).map_err(|_| ParseTokenError)?),
+            session: session.parse().map_err(|_| ParseTokenError)?,
             secret: PlainToken::parse_browser(secret)?,
         })
     }
 
     /// The text for the browser.
     pub fn reveal(&self) -> String {
-        format!("{}.{}", self.token, self.secret.reveal())
+        format!("{}.{}", self.session, self.secret.reveal())
     }
 }
 
 impl fmt::Debug for SessionCookie {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionCookie")
-            .field("token", &self.token)
+            .field("session", &self.session)
             .finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
     use crate::moment::SeededEntropy;
 
     #[test]
     fn a_cookie_reads_back_and_is_not_printed() {
         let cookie = SessionCookie {
-            token: TokenId::from_uuid(Uuid::from_u128(7)),
+            session: SessionId::from_uuid(Uuid::from_u128(7)),
             secret: PlainToken::browser(&mut SeededEntropy::new(1)),
         };
         assert_eq!(SessionCookie::parse(&cookie.reveal()), Ok(cookie.clone()));

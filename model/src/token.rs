@@ -15,9 +15,7 @@ use workflow::{hex, unhex};
 
 use crate::limits::TOKEN_EXPIRES_SOON;
 use crate::moment::Entropy;
-use crate::scope::Scopes;
-use crate::session::BrowserSession;
-use crate::viewer::Projects;
+use crate::scope::{Projects, Scopes};
 use crate::{Timestamp, TokenId};
 
 /// A personal access token's record.
@@ -43,9 +41,6 @@ pub struct Token {
     /// The last day on which it was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used: Option<NaiveDate>,
-    /// The browsers that are signed in with it, the oldest first. Some of them may have ended.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sessions: Vec<BrowserSession>,
 }
 
 /// A secret that was replaced, and is accepted until then.
@@ -67,18 +62,10 @@ impl Token {
             .is_some_and(|end| end - now < TOKEN_EXPIRES_SOON)
     }
 
-    /// Whether a caller with that secret is let in at `now`.
+    /// Whether it is valid at `now` for a caller with that secret.
     pub fn accepts(&self, secret: &TokenHash, now: Timestamp) -> bool {
         let is_former = |former: &FormerSecret| former.hash == *secret && now < former.expires_at;
         self.is_valid(now) && (self.hash == *secret || self.former.as_ref().is_some_and(is_former))
-    }
-
-    /// The browsers that are signed in at `now`.
-    pub fn valid_sessions(&self, now: Timestamp) -> impl Iterator<Item = &BrowserSession> {
-        let is_valid = move |session: &&BrowserSession| {
-            session.is_valid(now) && self.accepts(&session.made_with, now)
-        };
-        self.sessions.iter().filter(is_valid)
     }
 
     /// The secrets by which it is found.
@@ -277,6 +264,18 @@ mod tests {
             PlainToken::parse_session("0198c5f2-7c1e-7000-8000-000000000000").is_err(),
             "version 7"
         );
+    }
+
+    /// Sessions were in the records of their tokens before they had their own.
+    #[test]
+    fn a_record_with_sessions_reads_without_them() {
+        let hash = TokenHash::of("x");
+        let record = serde_json::json!({
+            "id": Uuid::nil(), "name": "ci", "hash": hash, "scopes": ["job:read"], "created_at": Timestamp::UNIX_EPOCH,
+            "sessions": [{"id": Uuid::nil(), "hash": hash}],
+        });
+        let token: Token = serde_json::from_value(record).unwrap();
+        assert_eq!(token.hash, hash);
     }
 
     #[test]

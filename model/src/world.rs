@@ -31,12 +31,13 @@ use crate::retention::{Retention, Stock};
 use crate::revision::{Revision, WorkflowRecord};
 use crate::runner::{Registration, Runner};
 use crate::scan_head::ScanHead;
+use crate::session::BrowserSession;
 use crate::source::Source;
 use crate::suspension::Suspensions;
 use crate::token::{Token, TokenHash};
 use crate::{
-    JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName, Timestamp,
-    TokenId, WorkflowId,
+    JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SessionId, SourceName,
+    Timestamp, TokenId, WorkflowId,
 };
 
 /// Everything that is live.
@@ -58,6 +59,7 @@ pub struct World {
     runners: BTreeMap<RunnerId, Arc<Runner>>,
     tokens: BTreeMap<TokenId, Arc<Token>>,
     token_hashes: HashMap<TokenHash, TokenId>,
+    sessions: BTreeMap<SessionId, Arc<BrowserSession>>,
     registrations: BTreeMap<RegistrationId, Arc<Registration>>,
     vars: BTreeMap<ProjectId, Arc<ProjectVars>>,
     secrets: BTreeMap<ProjectId, Arc<ProjectSecrets>>,
@@ -129,6 +131,12 @@ impl World {
                 self.tokens.insert(token.id, token.clone());
             }
             Change::TokenRemoved(id) => self.forget_token(*id),
+            Change::Session(session) => {
+                self.sessions.insert(session.id, session.clone());
+            }
+            Change::SessionRemoved(session) => {
+                self.sessions.remove(&session.id);
+            }
             Change::Registration(registration) => {
                 self.registrations
                     .insert(registration.id, registration.clone());

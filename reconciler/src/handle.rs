@@ -312,7 +312,7 @@ impl Handle {
     }
 
     /// Notes that a session was used, if that was not noted within the hour. Nobody waits for it.
-    pub fn note_session(&self, token: TokenId, session: &BrowserSession) {
+    pub fn note_session(&self, session: &BrowserSession) {
         let now = self.state().read(|world| self.time(world));
         if now - session.seen_at < SESSION_SEEN {
             return;
@@ -323,7 +323,7 @@ impl Handle {
         let session = session.id;
         let state = self.state().clone();
         tokio::spawn(async move {
-            if let Err(error) = state.submit(SeeSession { token, session }).await {
+            if let Err(error) = state.submit(SeeSession { session }).await {
                 tracing::debug!(%error, "the use of a session is not noted");
             }
         });

@@ -205,6 +205,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         ["runners", _] => "the runner has to register again",
         ["registrations", _] => "the registration token is void; make another one",
         ["tokens", _] => "the token is void; make another one",
+        ["sessions", _] => "the browser is signed out; sign in again",
         ["clock.json"] => "expiry times that were set before a jump of the clock may be off by it",
         ["idempotency", _, _] => "a repeat of the request is carried out again",
         _ => return None,

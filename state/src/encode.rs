@@ -106,6 +106,8 @@ impl Encoding<'_> {
             Change::RunnerRemoved(id) => self.delete(Layout::runner(*id)),
             Change::Token(token) => self.record(&**token),
             Change::TokenRemoved(id) => self.delete(Layout::token(*id)),
+            Change::Session(session) => self.record(&**session),
+            Change::SessionRemoved(session) => self.delete(Layout::session(session.id)),
             Change::Registration(registration) => self.record(&**registration),
             Change::RegistrationRemoved(id) => self.delete(Layout::registration(*id)),
             Change::Vars(vars) => self.record(&**vars),

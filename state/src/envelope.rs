@@ -12,7 +12,7 @@ use crate::pretty::{compact, pretty};
 use crate::record::{self, Kind, Record, Typed};
 
 /// The format of records this program writes.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// What a commit writes into the envelopes of its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

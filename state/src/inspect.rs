@@ -7,7 +7,9 @@ mod story;
 
 use std::path::Path;
 
-use model::{JobId, ProjectId, RegistrationId, RunnerId, SourceName, TokenId, WorkflowId};
+use model::{
+    JobId, ProjectId, RegistrationId, RunnerId, SessionId, SourceName, TokenId, WorkflowId,
+};
 use serde::Serialize;
 use serde_json::Value;
 use store::file::OpenError;
@@ -81,6 +83,7 @@ fn places(look: &Look, name: &str) -> Result<Vec<Key>, DiskError> {
     places.extend(name.parse::<WorkflowId>().ok().map(Layout::workflow));
     places.extend(name.parse::<RunnerId>().ok().map(Layout::runner));
     places.extend(name.parse::<TokenId>().ok().map(Layout::token));
+    places.extend(name.parse::<SessionId>().ok().map(Layout::session));
     places.extend(
         name.parse::<RegistrationId>()
             .ok()

@@ -9,7 +9,7 @@ use chrono::{Datelike, NaiveDate, Timelike};
 use model::retention::Expiry;
 use model::{
     BlobLinkId, BlobPath, JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey,
-    SourceName, Timestamp, TokenId, WorkflowId,
+    SessionId, SourceName, Timestamp, TokenId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use store::{Key, KeyError, Prefix};
@@ -122,6 +122,8 @@ keys! {
         "idempotency/{shard}/{digest}.json"
         { shard: encoded(&digest.chars().take(2).collect::<String>()), digest: encoded(digest) };
     token(token: TokenId) "tokens/{token}.json";
+    /// The session of a browser.
+    session(session: SessionId) "sessions/{session}.json";
     /// A jump of the clock that stored expiry times have not followed.
     clock() "clock.json";
     /// What people changed on a day.

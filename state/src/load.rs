@@ -40,7 +40,7 @@ pub(crate) struct Loading {
     changes: Vec<Change>,
     /// What belongs to heads.
     beside: HashMap<ScanKey, Beside>,
-    /// Tokens, runners, registrations and links, with the keys of their records.
+    /// Tokens, sessions, runners, registrations and links, with the keys of their records.
     credentials: Vec<(Key, Change)>,
     needed: Vec<(WorkflowId, RevisionRef)>,
     damaged: Vec<Damaged>,
@@ -55,6 +55,7 @@ impl Loading {
         match self.decode(key, bytes) {
             Ok(Some(
                 change @ (Change::Token(_)
+                | Change::Session(_)
                 | Change::Runner(_)
                 | Change::Registration(_)
                 | Change::BlobLink(_)),

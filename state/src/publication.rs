@@ -43,7 +43,7 @@ pub(crate) struct Publication {
     feed: Arc<Feed>,
     /// Those who wait for a job.
     jobs: Watchers<JobId>,
-    /// Those whose right rests on a token.
+    /// Those whose rights depend on a token.
     tokens: Watchers<TokenId>,
     ended_jobs: EndedJobs,
     page_index: Arc<PageIndex>,
@@ -125,6 +125,7 @@ impl Publication {
                 Change::History(entry) => self.page_index.added(entry),
                 Change::Token(token) => self.tokens.wake(&token.id),
                 Change::TokenRemoved(id) => self.tokens.wake(id),
+                Change::SessionRemoved(session) => self.tokens.wake(&session.token),
                 _ => {}
             }
         }

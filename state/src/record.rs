@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use model::retention::{Expiry, Retention};
 use model::{
-    Blob, BlobLink, BlobUsage, Change, Clocks, Digests, Idempotency, Job, ProjectSecrets,
-    ProjectVars, Registration, Repeats, RevisionRecord, Runner, ScanHead, ScanKey, Source,
-    Suspension, TipRecord, Token, WorkflowRecord,
+    Blob, BlobLink, BlobUsage, BrowserSession, Change, Clocks, Digests, Idempotency, Job,
+    ProjectSecrets, ProjectVars, Registration, Repeats, RevisionRecord, Runner, ScanHead, ScanKey,
+    Source, Suspension, TipRecord, Token, WorkflowRecord,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -208,6 +208,12 @@ records! {
         id: it.id,
         live: always,
         change: shared(Change::Token),
+    }
+    Session(BrowserSession): |it| {
+        place: Layout::session(it.id),
+        id: it.id,
+        live: always,
+        change: shared(Change::Session),
     }
     Vars(ProjectVars): |it| {
         place: Layout::vars(it.project),

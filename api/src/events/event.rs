@@ -127,6 +127,8 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::Recent(..)
         | Change::Token(_)
         | Change::TokenRemoved(_)
+        | Change::Session(_)
+        | Change::SessionRemoved(_)
         | Change::Registration(_)
         | Change::RegistrationRemoved(_)
         | Change::Idempotency(_)

@@ -154,16 +154,9 @@ pub(super) fn list(me: &Visible) -> Response {
 }
 
 pub(crate) fn load_list(me: &Visible) -> Vec<wire::Session> {
-    let now = me.steady();
-    let of = |token: &Token| {
-        let sessions = token.valid_sessions(now);
-        sessions
-            .map(|session| shown(session, me.session() == Some(session.id)))
-            .collect()
-    };
-    let mut sessions: Vec<wire::Session> = me.own_token().as_deref().map(of).unwrap_or_default();
-    sessions.reverse();
-    sessions
+    let sessions = me.signed_in().into_iter().rev();
+    let shown = sessions.map(|session| shown(&session, me.session() == Some(session.id)));
+    shown.collect()
 }
 
 /// Signs a browser out.

@@ -68,7 +68,7 @@ fn is_new(service: &Service) -> bool {
     let state = service.handle.state();
     state.read(|world| {
         let has_first = world.tokens().any(|it| it.name == InitialToken::NAME);
-        has_first && world.tokens().all(|it| it.sessions.is_empty())
+        has_first && world.sessions().next().is_none()
     })
 }
 

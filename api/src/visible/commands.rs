@@ -29,7 +29,8 @@ impl Visible {
         let is_valid = self.handle.state().read(|world| {
             let (token, now) = (world.token(self.token.id), self.handle.time(world));
             let is_open = |link| world.blob_link(link).is_some_and(|link| !link.is_over(now));
-            token.is_some_and(|token| self.is_let_in(token, now)) && self.link.is_none_or(is_open)
+            token.is_some_and(|token| self.is_let_in(world, token, now))
+                && self.link.is_none_or(is_open)
         });
         match self.link {
             _ if is_valid => Ok(&self.handle),

@@ -360,8 +360,8 @@ impl Service {
         let id = token.parse().unwrap();
         let is_seen = |world: &World| {
             let now = self.handle.time(world);
-            let mut sessions = world.token(id).unwrap().valid_sessions(now);
-            sessions.all(|session| session.seen_at == now)
+            let sessions = world.signed_in(id, now);
+            sessions.iter().all(|session| session.seen_at == now)
         };
         while !self.handle.state().read(is_seen) {
             changed.changed().await.unwrap();

@@ -59,6 +59,7 @@ async fn a_browser_signs_in_and_out() {
     assert_eq!(made["device"], json!("Browser/1"));
     assert_eq!(made["expires_at"], json!("2026-11-27T12:00:00Z"));
     let cookie = cookie.split(';').next().unwrap().to_owned();
+    service.clock.advance(TimeDelta::seconds(1));
     let other = signed_in(&service, &secret).await;
 
     let all = list(&service, &cookie).await.expect(200);

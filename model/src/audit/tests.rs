@@ -16,7 +16,7 @@ use crate::moment::SeededEntropy;
 use crate::plan::{HeldRemoval, Standing};
 use crate::testing::{House, NIGHTLY, complete, source};
 use crate::{
-    Actor, ProjectId, Projects, Reason, Scope, SealingKey, SecretValue, TokenHash, TokenId, Viewer,
+    Actor, ProjectId, Projects, Reason, Rights, Scope, SealingKey, SecretValue, TokenHash, TokenId,
 };
 
 /// Decides and applies. Tells what the audit log says.
@@ -43,7 +43,7 @@ fn create_token() -> CreateToken {
         scopes: [Scope::JobRead, Scope::Dispatch].into_iter().collect(),
         projects: Projects::All,
         life: Some(TimeDelta::days(400)),
-        granted_by: Viewer::admin(),
+        granted_by: Rights::admin(),
     }
 }
 
@@ -90,7 +90,7 @@ fn tokens_and_sessions_are_named_and_their_secrets_are_not() {
         token: id,
         overlap: TimeDelta::zero(),
         life: None,
-        by: Viewer::admin(),
+        by: Rights::admin(),
     };
     assert_eq!(
         of(&mut house, regenerate),
@@ -98,7 +98,7 @@ fn tokens_and_sessions_are_named_and_their_secrets_are_not() {
     );
     let revoke = RevokeToken {
         token: id,
-        by: Viewer::admin(),
+        by: Rights::admin(),
     };
     assert_eq!(
         of(&mut house, revoke),

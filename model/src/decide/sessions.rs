@@ -1,4 +1,4 @@
-//! Sessions of browsers: signed in, seen, signed out. They are in the record of their token, and end with it.
+//! Sessions of browsers: signed in, seen, signed out. They end with their token.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use crate::change::Change;
 use crate::limits::{SESSION_DEVICE_CHARS, SESSION_SEEN, SESSIONS};
 use crate::moment::Moment;
 use crate::session::{BrowserSession, SessionCookie};
-use crate::token::{PlainToken, Token, TokenHash};
+use crate::token::{PlainToken, TokenHash};
 use crate::world::World;
-use crate::{SessionId, Timestamp, TokenId};
+use crate::{SessionId, TokenId};
 
 /// Sign a browser in with a token.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct SignIn {
 /// A new session with its cookie.
 #[derive(Debug, Clone)]
 pub struct SignedIn {
-    pub session: BrowserSession,
+    pub session: Arc<BrowserSession>,
     /// Sent once.
     pub cookie: SessionCookie,
 }
@@ -35,7 +35,7 @@ impl Command for SignIn {
     type Answer = SignedIn;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// The oldest sessions give way when there are too many.
+    /// The oldest sessions of the token are removed if there are too many, and some sessions that have ended.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<SignedIn>, Refusal> {
         let now = moment.steady;
         let token = world
@@ -43,34 +43,36 @@ impl Command for SignIn {
             .filter(|token| token.accepts(&self.secret, now))
             .ok_or(Refusal::NoSuchToken)?;
         let secret = PlainToken::browser(moment.entropy);
-        let session = BrowserSession {
+        let session = Arc::new(BrowserSession {
             id: SessionId::random(moment.entropy),
+            token: token.id,
             hash: secret.hash(),
             made_with: self.secret,
             device: self.device.chars().take(SESSION_DEVICE_CHARS).collect(),
             address: self.address,
             created_at: now,
             seen_at: now,
-        };
-        let mut token = with_valid_sessions(token, now);
-        let too_many = (token.sessions.len() + 1).saturating_sub(SESSIONS);
-        token.sessions.drain(..too_many);
-        token.sessions.push(session.clone());
+        });
         let cookie = SessionCookie {
-            token: token.id,
+            session: session.id,
             secret,
         };
+        let over = world.sessions().filter(|it| !world.is_signed_in(it, now));
+        let valid = world.signed_in(token.id, now);
+        let too_many = (valid.len() + 1).saturating_sub(SESSIONS);
+        let removed = over.take(SESSIONS).chain(valid.into_iter().take(too_many));
+        let mut changes: Vec<Change> = removed.cloned().map(Change::SessionRemoved).collect();
+        changes.push(Change::Session(session.clone()));
         Ok(Decision {
-            changes: vec![Change::Token(Arc::new(token))],
+            changes,
             answer: SignedIn { session, cookie },
         })
     }
 }
 
-/// Note that a session was used.
+/// Record that a session was used.
 #[derive(Debug, Clone)]
 pub struct SeeSession {
-    pub token: TokenId,
     pub session: SessionId,
 }
 
@@ -80,20 +82,20 @@ impl Command for SeeSession {
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let now = moment.steady;
-        let Some(token) = world.token(self.token) else {
-            return Ok(unchanged());
+        let is_due = |session: &&Arc<BrowserSession>| {
+            now - session.seen_at >= SESSION_SEEN && world.is_signed_in(session, now)
         };
-        let mut token = with_valid_sessions(token, now);
-        let session = token.sessions.iter_mut().find(|it| it.id == self.session);
-        let Some(session) = session.filter(|session| now - session.seen_at >= SESSION_SEEN) else {
-            return Ok(unchanged());
-        };
-        session.seen_at = now;
-        Ok(changed(token))
+        let session = world.session(self.session).filter(is_due);
+        let seen = session.map(|session| BrowserSession {
+            seen_at: now,
+            ..BrowserSession::clone(session)
+        });
+        let change = seen.map(|session| Change::Session(Arc::new(session)));
+        Ok(changed(change.into_iter()))
     }
 }
 
-/// End a session.
+/// End a session of a token.
 #[derive(Debug, Clone)]
 pub struct SignOut {
     pub token: TokenId,
@@ -105,13 +107,10 @@ impl Command for SignOut {
     const URGENCY: Urgency = Urgency::Finishing;
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        let token = world.token(self.token).ok_or(Refusal::NoSuchSession)?;
-        if !token.sessions.iter().any(|it| it.id == self.session) {
-            return Err(Refusal::NoSuchSession);
-        }
-        let mut token = Token::clone(token);
-        token.sessions.retain(|it| it.id != self.session);
-        Ok(changed(token))
+        let session = world.session(self.session);
+        let session = session.filter(|session| session.token == self.token);
+        let session = session.ok_or(Refusal::NoSuchSession)?.clone();
+        Ok(changed([Change::SessionRemoved(session)].into_iter()))
     }
 }
 
@@ -126,35 +125,19 @@ impl Command for SignOutEverywhere {
     const URGENCY: Urgency = Urgency::Finishing;
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        match world.token(self.token) {
-            Some(token) if !token.sessions.is_empty() => Ok(changed(Token {
-                sessions: Vec::new(),
-                ..Token::clone(token)
-            })),
-            Some(_) | None => Ok(unchanged()),
-        }
+        Ok(changed(sessions_removed(world, self.token)))
     }
 }
 
-/// The token without the sessions that have ended.
-fn with_valid_sessions(token: &Token, now: Timestamp) -> Token {
-    let sessions = token.valid_sessions(now).cloned().collect();
-    Token {
-        sessions,
-        ..token.clone()
-    }
+/// The changes that end all sessions of a token.
+pub(super) fn sessions_removed(world: &World, token: TokenId) -> impl Iterator<Item = Change> {
+    let sessions = world.sessions().filter(move |it| it.token == token);
+    sessions.cloned().map(Change::SessionRemoved)
 }
 
-fn changed(token: Token) -> Decision<()> {
+fn changed(changes: impl Iterator<Item = Change>) -> Decision<()> {
     Decision {
-        changes: vec![Change::Token(Arc::new(token))],
-        answer: (),
-    }
-}
-
-fn unchanged() -> Decision<()> {
-    Decision {
-        changes: Vec::new(),
+        changes: changes.collect(),
         answer: (),
     }
 }

@@ -5,35 +5,32 @@ use std::sync::Arc;
 use chrono::{NaiveDate, TimeDelta};
 
 use super::runners::check_name;
+use super::sessions::sessions_removed;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::limits::{TOKEN_OVERLAP, TOKENS};
 use crate::moment::Moment;
-use crate::scope::{Scope, Scopes};
+use crate::rights::Rights;
+use crate::scope::{Projects, Scope, Scopes};
 use crate::token::{FormerSecret, PlainToken, Token, TokenHash, TokenKind};
-use crate::viewer::{Projects, Viewer};
 use crate::world::World;
 use crate::{Timestamp, TokenId};
 
 /// Make a token.
 #[derive(Debug, Clone)]
 pub struct CreateToken {
-    /// What a person calls it.
     pub name: String,
-    /// What it may do.
     pub scopes: Scopes,
-    /// Where it may do that.
     pub projects: Projects,
-    /// How long it is valid. Absent for no limit.
+    /// How long it is valid. None: it does not expire.
     pub life: Option<TimeDelta>,
-    /// Who asks.
-    pub granted_by: Viewer,
+    /// The rights of the caller. The token may do no more.
+    pub granted_by: Rights,
 }
 
-/// A token with its new secret.
+/// A token with a new secret.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// The record.
     pub token: Arc<Token>,
     /// Shown once.
     pub secret: PlainToken,
@@ -46,7 +43,7 @@ impl Command for CreateToken {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<NewToken>, Refusal> {
         check_name("name", &self.name)?;
         check_reach(&self.scopes, &self.projects)?;
-        let Viewer { scopes, projects } = &self.granted_by;
+        let Rights { scopes, projects } = &self.granted_by;
         if !scopes.cover(&self.scopes) || !projects.cover(&self.projects) {
             return Err(Refusal::TooStrong);
         }
@@ -66,7 +63,6 @@ impl Command for CreateToken {
             expires_at,
             former: None,
             last_used: None,
-            sessions: Vec::new(),
         };
         Ok(changed(token, secret))
     }
@@ -115,22 +111,22 @@ fn end_of(life: TimeDelta, moment: &Moment<'_>) -> Result<Timestamp, Refusal> {
     end.ok_or_else(|| refused("is too far in the future"))
 }
 
-/// A token that the viewer may manage: one that may do no more than the viewer.
-fn managed<'w>(world: &'w World, id: TokenId, by: &Viewer) -> Result<&'w Arc<Token>, Refusal> {
-    let token = world.token(id).filter(|token| by.covers(token));
+/// A token that the caller may manage: one that may do no more than the caller.
+fn managed<'w>(world: &'w World, id: TokenId, by: &Rights) -> Result<&'w Arc<Token>, Refusal> {
+    let token = world.token(id).filter(|token| by.cover(token));
     token.ok_or(Refusal::NoSuchToken)
 }
 
-/// Give a token a new secret, which has the same form.
+/// Give a token a new secret of the same form.
 #[derive(Debug, Clone)]
 pub struct RegenerateToken {
     pub token: TokenId,
-    /// How long the present secret is still accepted.
+    /// How long the old secret is still accepted.
     pub overlap: TimeDelta,
-    /// A new life. Absent if the token ends as before.
+    /// How long the token is valid from now on. None: its end stays.
     pub life: Option<TimeDelta>,
-    /// Who asks.
-    pub by: Viewer,
+    /// The rights of the caller.
+    pub by: Rights,
 }
 
 impl Command for RegenerateToken {
@@ -167,12 +163,12 @@ impl Command for RegenerateToken {
     }
 }
 
-/// Remove a token. Whoever holds it is no longer let in.
+/// Remove a token. It is void from then on.
 #[derive(Debug, Clone)]
 pub struct RevokeToken {
     pub token: TokenId,
-    /// Who asks.
-    pub by: Viewer,
+    /// The rights of the caller.
+    pub by: Rights,
 }
 
 impl Command for RevokeToken {
@@ -188,14 +184,21 @@ impl Command for RevokeToken {
         if is_admin(token) && world.tokens().find(stays).is_none() {
             return Err(Refusal::LastAdmin);
         }
-        Ok(Decision {
-            changes: vec![Change::TokenRemoved(token.id)],
-            answer: (),
-        })
+        Ok(removed(world, token.id))
     }
 }
 
-/// End a token that a restored backup has brought back, also the last admin token.
+/// The sessions of a token end with it.
+fn removed(world: &World, token: TokenId) -> Decision<()> {
+    Decision {
+        changes: sessions_removed(world, token)
+            .chain([Change::TokenRemoved(token)])
+            .collect(),
+        answer: (),
+    }
+}
+
+/// Remove a token that a restored backup brought back, also the last admin token.
 #[derive(Debug, Clone, Copy)]
 pub struct EndToken {
     pub token: TokenId,
@@ -207,14 +210,11 @@ impl Command for EndToken {
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let token = world.token(self.token).ok_or(Refusal::NoSuchToken)?;
-        Ok(Decision {
-            changes: vec![Change::TokenRemoved(token.id)],
-            answer: (),
-        })
+        Ok(removed(world, token.id))
     }
 }
 
-/// Note the day on which a token was used.
+/// Record the day on which a token was used.
 #[derive(Debug, Clone)]
 pub struct NoteUse {
     pub token: TokenId,
@@ -241,16 +241,14 @@ impl Command for NoteUse {
     }
 }
 
-/// Make the first admin token, unless somebody is admin. Its text is written to a file before, and no change contains
-/// it, because the journal must not hold it.
+/// Make the first admin token, unless there is a valid one. Its text is already in a file. No change contains the text,
+/// because the journal must not.
 #[derive(Debug, Clone)]
 pub struct InitialToken {
-    /// Hash of the secret.
     pub hash: TokenHash,
 }
 
 impl InitialToken {
-    /// The name of the first token.
     pub const NAME: &str = "initial admin";
 }
 
@@ -274,7 +272,6 @@ impl Command for InitialToken {
             expires_at: None,
             former: None,
             last_used: None,
-            sessions: Vec::new(),
         };
         Ok(Decision {
             changes: vec![Change::Token(Arc::new(token))],

@@ -314,6 +314,8 @@ fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
         | Change::Recent(..)
         | Change::RunnerRemoved(_)
         | Change::TokenRemoved(_)
+        | Change::Session(_)
+        | Change::SessionRemoved(_)
         | Change::RegistrationRemoved(_)
         | Change::IdempotencyRemoved(_)
         | Change::Vars(_)

@@ -15,11 +15,13 @@ use crate::recent::Recent;
 use crate::retention::{Retention, Stock};
 use crate::runner::{Registration, Runner};
 use crate::scan_head::{ScanHead, Totals};
+use crate::session::BrowserSession;
 use crate::source::Source;
 use crate::suspension::Suspension;
 use crate::token::{Token, TokenHash};
 use crate::{
-    JobId, Order, ProjectId, RunnerId, ScanKey, SourceName, Timestamp, TokenId, WorkflowId,
+    JobId, Order, ProjectId, RunnerId, ScanKey, SessionId, SourceName, Timestamp, TokenId,
+    WorkflowId,
 };
 
 impl World {
@@ -296,6 +298,29 @@ impl World {
     /// The token with that secret, which may be its former one.
     pub fn token_of(&self, secret: &TokenHash) -> Option<&Arc<Token>> {
         self.token(*self.token_hashes.get(secret)?)
+    }
+
+    /// The sessions of all browsers, also those that have ended.
+    pub fn sessions(&self) -> impl Iterator<Item = &Arc<BrowserSession>> {
+        self.sessions.values()
+    }
+
+    pub fn session(&self, id: SessionId) -> Option<&Arc<BrowserSession>> {
+        self.sessions.get(&id)
+    }
+
+    /// Whether a session is valid at `now`, and its token, too.
+    pub fn is_signed_in(&self, session: &BrowserSession, now: Timestamp) -> bool {
+        let token = self.token(session.token);
+        session.is_valid(now) && token.is_some_and(|token| token.accepts(&session.made_with, now))
+    }
+
+    /// The browsers that are signed in with a token at `now`, the oldest session first.
+    pub fn signed_in(&self, token: TokenId, now: Timestamp) -> Vec<&Arc<BrowserSession>> {
+        let sessions = self.sessions().filter(|it| it.token == token);
+        let mut valid: Vec<_> = sessions.filter(|it| self.is_signed_in(it, now)).collect();
+        valid.sort_by_key(|session| (session.created_at, session.id));
+        valid
     }
 
     /// The stored request with this key.

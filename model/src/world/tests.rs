@@ -48,7 +48,7 @@ fn a_token_is_not_found_by_a_hash_it_had_before() {
         scopes: crate::Scopes::admin(),
         life: None,
         projects: crate::Projects::All,
-        granted_by: crate::Viewer::admin(),
+        granted_by: crate::Rights::admin(),
     };
     let made = house.run(create).unwrap();
     let changed = Token {

@@ -89,7 +89,8 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
         match (&entry.role, entry.name.as_str()) {
             (Role::Folder, "jobs" | "workflows" | "sources" | "projects" | "expiries")
             | (Role::Folder, "blobs" | "blob-records" | "blob-links")
-            | (Role::Folder, "idempotency" | "runners" | "registrations" | "tokens") => {
+            | (Role::Folder, "idempotency" | "runners" | "registrations" | "tokens" | "sessions") =>
+            {
                 check.facts.folders.push(entry.name);
             }
             // Nothing refers to the audit log, and its lines stand alone.

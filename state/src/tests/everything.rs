@@ -1,7 +1,9 @@
 //! A state with one of everything in it.
 
 use model::blob::LinkUse;
-use model::decide::{CreateBlobLink, CreateRegistration, Dispatch, NoteClocks, RecordTip, Suspend};
+use model::decide::{
+    CreateBlobLink, CreateRegistration, Dispatch, NoteClocks, RecordTip, SignIn, Suspend,
+};
 use model::plan::Standing;
 use model::{Actor, AuditAction, IdempotencyKey, TokenId};
 use uuid::Uuid;
@@ -14,6 +16,17 @@ use crate::{AuditActor, AuditEntry};
 pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
     let state = &opened.state;
     opened.make_first_token().await;
+    let (token, secret) = state.read(|world| {
+        let first = world.tokens().next().unwrap();
+        (first.id, first.hash)
+    });
+    let sign_in = SignIn {
+        token,
+        secret,
+        device: "a browser".to_owned(),
+        address: "192.0.2.1".parse().unwrap(),
+    };
+    state.submit(sign_in).await.unwrap();
     state.submit(CreateRegistration).await.unwrap();
     opened.set_values().await;
     let entry = AuditEntry {

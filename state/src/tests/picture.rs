@@ -42,6 +42,9 @@ pub(crate) fn picture(world: &World) -> BTreeMap<String, Value> {
     for token in world.tokens() {
         add("token", &token.id, to_value(&**token));
     }
+    for session in world.sessions() {
+        add("session", &session.id, to_value(&**session));
+    }
     for registration in world.registrations() {
         add("registration", &registration.id, to_value(&**registration));
     }

@@ -45,7 +45,7 @@ fn create_token() -> CreateToken {
         scopes: std::iter::once(Scope::JobRead).collect(),
         life: Some(LIFE),
         projects: crate::Projects::All,
-        granted_by: crate::Viewer::admin(),
+        granted_by: crate::Rights::admin(),
     }
 }
 

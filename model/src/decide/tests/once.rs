@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use crate::decide::{CreateRegistration, CreateToken, Once, Refusal, RegenerateToken};
 use crate::limits::IDEMPOTENCY;
 use crate::testing::House;
-use crate::{IdempotencyKey, Made, Projects, Scopes, TokenId, Viewer};
+use crate::{IdempotencyKey, Made, Projects, Rights, Scopes, TokenId};
 
 fn once<C>(command: C, key: &str, body: &str) -> Once<C> {
     let caller = TokenId::from_uuid(uuid::Uuid::nil());
@@ -21,7 +21,7 @@ fn create() -> CreateToken {
         scopes: Scopes::admin(),
         life: None,
         projects: Projects::All,
-        granted_by: Viewer::admin(),
+        granted_by: Rights::admin(),
     }
 }
 
@@ -57,7 +57,7 @@ fn a_repeated_regeneration_does_not_end_the_overlap_of_the_first() {
             token: before.id,
             overlap: TimeDelta::minutes(1),
             life: None,
-            by: Viewer::admin(),
+            by: Rights::admin(),
         },
         "k",
         "{}",

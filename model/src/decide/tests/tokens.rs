@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 
-use crate::decide::{CreateToken, InitialToken, Refusal};
-use crate::limits::TOKENS;
+use crate::decide::{
+    CreateToken, InitialToken, NewToken, Refusal, RegenerateToken, RevokeToken, SignIn,
+};
+use crate::limits::{SESSIONS, TOKENS};
 use crate::testing::House;
-use crate::{Change, Projects, Scope, Scopes, Token, TokenHash, TokenId, Viewer};
+use crate::{Change, Projects, Rights, Scope, Scopes, Token, TokenHash, TokenId};
 
 fn create(scopes: &[Scope]) -> CreateToken {
     CreateToken {
@@ -15,7 +17,7 @@ fn create(scopes: &[Scope]) -> CreateToken {
         scopes: scopes.iter().copied().collect(),
         life: Some(TimeDelta::days(1)),
         projects: Projects::All,
-        granted_by: Viewer::admin(),
+        granted_by: Rights::admin(),
     }
 }
 
@@ -36,7 +38,7 @@ fn a_token_is_found_by_its_hash_until_it_ends() {
 fn no_token_makes_a_stronger_one() {
     let mut house = House::new();
     let by = |scopes: &[Scope]| CreateToken {
-        granted_by: Viewer {
+        granted_by: Rights {
             scopes: [Scope::TokenWrite, Scope::JobRead].into_iter().collect(),
             projects: Projects::All,
         },
@@ -107,4 +109,41 @@ fn the_number_of_tokens_is_bounded() {
     house.run(create(&[Scope::JobRead])).unwrap();
     let refusal = house.run(create(&[Scope::JobRead])).unwrap_err();
     assert_eq!(refusal, Refusal::TooManyTokens { tokens: TOKENS });
+}
+
+#[test]
+fn sessions_are_bounded_and_end_with_their_token() {
+    let mut house = House::new();
+    let made = house.run(create(&[Scope::JobRead])).unwrap();
+    let other = house.run(create(&[Scope::JobRead])).unwrap();
+    let sign_in = |house: &mut House, of: &NewToken| {
+        house.pass(TimeDelta::seconds(1));
+        let signed_in = house.run(SignIn {
+            token: of.token.id,
+            secret: of.secret.hash(),
+            device: "a browser".to_owned(),
+            address: "192.0.2.1".parse().unwrap(),
+        });
+        signed_in.unwrap().session
+    };
+    let of_other = sign_in(&mut house, &other);
+    let all: Vec<_> = (0..=SESSIONS).map(|_| sign_in(&mut house, &made)).collect();
+    let now = house.steady();
+    let valid = house.world.signed_in(made.token.id, now);
+    assert!(valid.into_iter().eq(&all[1..]), "the oldest is gone");
+
+    let regenerate = RegenerateToken {
+        token: made.token.id,
+        overlap: TimeDelta::zero(),
+        life: None,
+        by: Rights::admin(),
+    };
+    house.run(regenerate).unwrap();
+    assert!(house.world.signed_in(made.token.id, now).is_empty());
+    let revoke = RevokeToken {
+        token: made.token.id,
+        by: Rights::admin(),
+    };
+    house.run(revoke).unwrap();
+    assert!(house.world.sessions().eq([&of_other]), "no record is left");
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::decide::{Complete, Evaluate, Precondition, SetVar};
 use crate::limits::CAUSES;
 use crate::testing::{source, step};
-use crate::{Circle, Job, ProjectId, StepOutcome, StepStatus, TokenHash, Viewer};
+use crate::{Circle, Job, ProjectId, Rights, StepOutcome, StepStatus, TokenHash};
 
 /// `a` and `b` wake each other, `c` follows, and `outside` wakes `a` from without.
 const PAIR: &str = "
@@ -228,7 +228,7 @@ fn people_are_told_of_a_group_that_goes_in_a_circle() {
     let mut scene = Scene::new(PAIR);
     scene.house.cycle_pause = TimeDelta::seconds(1);
     let circles =
-        |scene: &Scene| -> Vec<Circle> { scene.house.world.seen_by(&Viewer::admin()).circles() };
+        |scene: &Scene| -> Vec<Circle> { scene.house.world.seen_by(&Rights::admin()).circles() };
     scene.dispatch("a");
     // The first lap takes no time, the others two seconds each.
     scene.run_for(TimeDelta::seconds(2 * 99 + 1));

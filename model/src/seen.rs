@@ -1,12 +1,11 @@
-//! What a caller may see and do: the scopes and the projects of a credential, and the world as far as they reach.
+//! The world as far as a caller may see it.
 //!
-//! [`Seen`] is the only way in which the handlers of users read the world. What the viewer may not see does not exist
-//! in it, so a list, a look-up and an event agree without a check of their own.
+//! The handlers of users read the world only through [`Seen`]. What the caller may not see does not exist in it, so a
+//! list, a look-up and an event agree without a check of their own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
 use crate::blob::BlobLink;
@@ -15,10 +14,10 @@ use crate::job::Job;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::reason::Reason;
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
+use crate::rights::Rights;
 use crate::runner::Runner;
 use crate::scan_head::{ScanHead, Totals};
 use crate::schedule::Upcoming;
-use crate::scope::Scopes;
 use crate::source::{Source, StaleFile};
 use crate::suspension::Suspension;
 use crate::token::Token;
@@ -26,86 +25,18 @@ use crate::waiting::Slots;
 use crate::world::World;
 use crate::{BlobLinkId, JobId, ProjectId, RunnerId, ScanKey, SourceName, Timestamp, WorkflowId};
 
-/// The projects that a credential is for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Projects {
-    /// These alone.
-    Only(BTreeSet<ProjectId>),
-    /// All, also those that come later.
-    #[default]
-    All,
-}
-
-impl Projects {
-    pub fn is_all(&self) -> bool {
-        *self == Self::All
-    }
-
-    pub fn contain(&self, project: ProjectId) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(projects) => projects.contains(&project),
-        }
-    }
-
-    /// Whether all of `other` are among these.
-    pub fn cover(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::All, _) => true,
-            (Self::Only(_), Self::All) => false,
-            (Self::Only(these), Self::Only(others)) => others.is_subset(these),
-        }
-    }
-}
-
-/// Who asks, as far as it decides what they may see and do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Viewer {
-    pub scopes: Scopes,
-    pub projects: Projects,
-}
-
-impl Viewer {
-    /// Everything of the installation.
-    pub fn admin() -> Self {
-        Self {
-            scopes: Scopes::admin(),
-            projects: Projects::All,
-        }
-    }
-
-    pub fn sees(&self, project: ProjectId) -> bool {
-        self.projects.contain(project)
-    }
-
-    /// Whether the token may do nothing that this viewer may not. Others do not exist for the viewer.
-    pub fn covers(&self, token: &Token) -> bool {
-        self.scopes.cover(&token.scopes) && self.projects.cover(&token.projects)
-    }
-}
-
-impl From<&Token> for Viewer {
-    fn from(token: &Token) -> Self {
-        Self {
-            scopes: token.scopes.clone(),
-            projects: token.projects.clone(),
-        }
-    }
-}
-
-/// The world as far as a viewer sees it.
+/// The world as far as some rights reach.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'w> {
     world: &'w World,
-    viewer: &'w Viewer,
+    rights: &'w Rights,
 }
 
 impl World {
-    pub fn seen_by<'w>(&'w self, viewer: &'w Viewer) -> Seen<'w> {
+    pub fn seen_by<'w>(&'w self, rights: &'w Rights) -> Seen<'w> {
         Seen {
             world: self,
-            viewer,
+            rights,
         }
     }
 
@@ -116,62 +47,60 @@ impl World {
 }
 
 impl<'w> Seen<'w> {
-    /// The sources, also those that are no longer configured, by name.
+    /// All sources by name, also those that are no longer configured.
     pub fn sources(self) -> impl Iterator<Item = &'w Arc<Source>> {
-        let sees = move |source: &&Arc<Source>| self.viewer.sees(source.project);
+        let sees = move |source: &&Arc<Source>| self.rights.sees(source.project);
         self.world.sources().filter(sees)
     }
 
     pub fn source(self, name: &SourceName) -> Option<&'w Arc<Source>> {
         let source = self.world.source(name)?;
-        self.viewer.sees(source.project).then_some(source)
+        self.rights.sees(source.project).then_some(source)
     }
 
-    /// The source of a project.
     pub fn source_of(self, project: ProjectId) -> Option<&'w Arc<Source>> {
         self.sources().find(|source| source.project == project)
     }
 
     pub fn vars(self, project: ProjectId) -> Option<&'w Arc<ProjectVars>> {
         let vars = self.world.vars(project);
-        vars.filter(|_| self.viewer.sees(project))
+        vars.filter(|_| self.rights.sees(project))
     }
 
     pub fn secrets(self, project: ProjectId) -> Option<&'w Arc<ProjectSecrets>> {
         let secrets = self.world.secrets(project);
-        secrets.filter(|_| self.viewer.sees(project))
+        secrets.filter(|_| self.rights.sees(project))
     }
 
-    /// The links to blobs of a project, also those whose time is over.
+    /// The links to blobs of a project, also expired ones.
     pub fn blob_links(self, project: ProjectId) -> impl Iterator<Item = &'w Arc<BlobLink>> {
-        let sees = self.viewer.sees(project);
+        let sees = self.rights.sees(project);
         let links = self.world.blob_links();
         links.filter(move |link| sees && link.project == project)
     }
 
     pub fn blob_link(self, id: BlobLinkId) -> Option<&'w Arc<BlobLink>> {
         let link = self.world.blob_link(id)?;
-        self.viewer.sees(link.project).then_some(link)
+        self.rights.sees(link.project).then_some(link)
     }
 
-    /// The records of all workflows, also of retired ones.
+    /// The records of all workflows, also retired ones.
     pub fn workflow_records(self) -> impl Iterator<Item = &'w Arc<WorkflowRecord>> {
-        let sees = move |record: &&Arc<WorkflowRecord>| self.viewer.sees(record.project);
+        let sees = move |record: &&Arc<WorkflowRecord>| self.rights.sees(record.project);
         self.world.all_workflow_records().filter(sees)
     }
 
     pub fn workflow_record(self, id: WorkflowId) -> Option<&'w Arc<WorkflowRecord>> {
         let record = self.world.workflow_record(id)?;
-        self.viewer.sees(record.project).then_some(record)
+        self.rights.sees(record.project).then_some(record)
     }
 
-    /// The workflows that are active, with their revisions.
+    /// The active workflows with their revisions.
     pub fn workflows(self) -> impl Iterator<Item = ActiveWorkflow> + 'w {
-        let sees = move |workflow: &ActiveWorkflow| self.viewer.sees(workflow.record.project);
+        let sees = move |workflow: &ActiveWorkflow| self.rights.sees(workflow.record.project);
         self.world.workflows().filter(sees)
     }
 
-    /// The active workflows of a project, with their revisions.
     pub fn workflows_of(self, project: ProjectId) -> Vec<ActiveWorkflow> {
         let is_its = |workflow: &ActiveWorkflow| {
             let record = &workflow.record;
@@ -188,7 +117,7 @@ impl<'w> Seen<'w> {
     /// The workflow with its newest revision.
     ///
     /// # Errors
-    /// If there is no such workflow, or its revision cannot be read.
+    /// If there is no such workflow, or its revision is unreadable.
     pub fn readable_workflow(self, id: WorkflowId) -> Result<ActiveWorkflow, Refusal> {
         if self.workflow_record(id).is_none() {
             let workflow = id.to_string();
@@ -197,7 +126,7 @@ impl<'w> Seen<'w> {
         readable_workflow(self.world, id)
     }
 
-    /// The newest revision of a workflow, if it could be read.
+    /// The newest revision of a workflow, if it is readable.
     pub fn revision(self, record: &WorkflowRecord) -> Option<&'w Arc<Revision>> {
         self.world.revision(record.revision.id)
     }
@@ -207,7 +136,7 @@ impl<'w> Seen<'w> {
         self.world.retirement(record)
     }
 
-    /// What is wrong with the newest file of a workflow, if it is invalid.
+    /// The problems of the newest file of a workflow, if it is invalid.
     pub fn stale_file(self, record: &WorkflowRecord) -> Option<&'w StaleFile> {
         self.world.stale_file(record)
     }
@@ -227,7 +156,7 @@ impl<'w> Seen<'w> {
         self.world.latest_suspension(workflow, scan)
     }
 
-    /// Why nothing of a scan starts now, if it or its workflow is suspended.
+    /// The suspension of a scan or of its workflow, if one is in force.
     pub fn suspension(self, scan: &ScanKey) -> Option<&'w Arc<Suspension>> {
         self.workflow_record(scan.workflow)?;
         self.world.suspension(scan)
@@ -243,7 +172,7 @@ impl<'w> Seen<'w> {
         self.sees_workflow(head.workflow).then_some(head)
     }
 
-    /// The scan that has taken over what was known of a scan, which is gone.
+    /// The scan that replaced a removed scan under a new name.
     pub fn heir(self, scan: &ScanKey) -> Option<ScanKey> {
         self.workflow_record(scan.workflow)?;
         self.world.heir(scan)
@@ -262,7 +191,7 @@ impl<'w> Seen<'w> {
         self.world.next_slot_of(scan).filter(|_| is_seen)
     }
 
-    /// The next slot of every schedule that may start a job, in their order: what is suspended has none.
+    /// The next slot of every schedule that is not suspended, in order of time.
     pub fn next_slots(self) -> impl Iterator<Item = Upcoming> + 'w {
         let slots = self.world.next_slots();
         let may_start =
@@ -276,25 +205,25 @@ impl<'w> Seen<'w> {
         })
     }
 
-    /// An unfinished job.
+    /// A job, if it is unfinished.
     pub fn job(self, id: JobId) -> Option<&'w Arc<Job>> {
         let job = self.world.job(id)?;
-        self.viewer.sees(job.project).then_some(job)
+        self.rights.sees(job.project).then_some(job)
     }
 
     /// The unfinished jobs, oldest first.
     pub fn jobs(self) -> impl DoubleEndedIterator<Item = &'w Arc<Job>> {
-        let sees = move |job: &&Arc<Job>| self.viewer.sees(job.project);
+        let sees = move |job: &&Arc<Job>| self.rights.sees(job.project);
         self.world.jobs().filter(sees)
     }
 
     /// The unfinished jobs of a scan, oldest first.
     pub fn jobs_of(self, scan: &ScanKey) -> impl DoubleEndedIterator<Item = &'w Arc<Job>> {
-        let sees = move |job: &&Arc<Job>| self.viewer.sees(job.project);
+        let sees = move |job: &&Arc<Job>| self.rights.sees(job.project);
         self.world.jobs_of(scan).filter(sees)
     }
 
-    /// The runners. They serve all projects.
+    /// All runners: they serve all projects.
     pub fn runners(self) -> impl Iterator<Item = &'w Arc<Runner>> {
         self.world.runners()
     }
@@ -305,22 +234,23 @@ impl<'w> Seen<'w> {
 
     /// The jobs that a runner executes, oldest first.
     pub fn running_on(self, runner: RunnerId) -> impl Iterator<Item = &'w Arc<Job>> {
-        let sees = move |job: &&Arc<Job>| self.viewer.sees(job.project);
+        let sees = move |job: &&Arc<Job>| self.rights.sees(job.project);
         self.world.running_on(runner).filter(sees)
     }
 
-    /// What takes the slots of a runner, which serves all projects: jobs of others are among them.
+    /// The jobs that take the slots of a runner, also jobs of projects that the caller does not see.
     pub fn slots(self, runner: RunnerId, holding: Option<&BTreeSet<JobId>>) -> Slots {
         Slots::of(self.world, runner, holding)
     }
 
-    /// The tokens that may do no more than the viewer.
+    /// The tokens that may do no more than the caller.
     pub fn tokens(self) -> impl Iterator<Item = &'w Arc<Token>> {
-        let covers = move |token: &&Arc<Token>| self.viewer.covers(token);
-        self.world.tokens().filter(covers)
+        let cover = move |token: &&Arc<Token>| self.rights.cover(token);
+        self.world.tokens().filter(cover)
     }
 
-    /// Why a job waits, without the jobs of others. Whether those that are over may be seen is not known.
+    /// The reason why a job waits, without the jobs that the caller does not see. It may still name finished jobs of other
+    /// projects: their project is not known here.
     pub fn reason_of_waiting(self, reason: Reason) -> Reason {
         match reason {
             Reason::RunnersBusy {
@@ -329,7 +259,7 @@ impl<'w> Seen<'w> {
                 more,
                 over,
                 ahead,
-            } if !self.viewer.projects.is_all() => {
+            } if !self.rights.projects.is_all() => {
                 let all = jobs.len();
                 let jobs: Vec<JobId> = jobs
                     .into_iter()
@@ -352,6 +282,6 @@ impl<'w> Seen<'w> {
 
     fn sees_workflow(self, workflow: WorkflowId) -> bool {
         let project = self.world.project_of(workflow);
-        project.is_some_and(|project| self.viewer.sees(project))
+        project.is_some_and(|project| self.rights.sees(project))
     }
 }

@@ -1,0 +1,54 @@
+//! What a caller may see and do.
+
+use std::collections::BTreeSet;
+
+use crate::ProjectId;
+use crate::scope::{Projects, Scope, Scopes};
+use crate::token::Token;
+
+/// What a caller may do, and in which projects. Today these are the scopes and projects of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rights {
+    pub scopes: Scopes,
+    pub projects: Projects,
+}
+
+impl Rights {
+    /// Everything of the installation.
+    pub fn admin() -> Self {
+        Self {
+            scopes: Scopes::admin(),
+            projects: Projects::All,
+        }
+    }
+
+    /// Nothing.
+    pub fn none() -> Self {
+        Self {
+            scopes: Scopes::from_iter([]),
+            projects: Projects::Only(BTreeSet::new()),
+        }
+    }
+
+    pub fn may(&self, scope: Scope, project: ProjectId) -> bool {
+        self.scopes.allow(scope) && self.sees(project)
+    }
+
+    pub fn sees(&self, project: ProjectId) -> bool {
+        self.projects.contain(project)
+    }
+
+    /// Whether the token may do nothing else. Other tokens do not exist for the caller.
+    pub fn cover(&self, token: &Token) -> bool {
+        self.scopes.cover(&token.scopes) && self.projects.cover(&token.projects)
+    }
+}
+
+impl From<&Token> for Rights {
+    fn from(token: &Token) -> Self {
+        Self {
+            scopes: token.scopes.clone(),
+            projects: token.projects.clone(),
+        }
+    }
+}

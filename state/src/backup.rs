@@ -5,7 +5,7 @@ use std::path::Path;
 use store::Key;
 use store::backup::{Copied, CopyError, Copying};
 
-use crate::layout::{Layout, is_mirror};
+use crate::layout::{Layout, RecordPlace, is_mirror};
 
 /// Copies the state folder `root` to the empty folder `to`. Mirrors of repositories are not copied: the next look
 /// fetches them again.
@@ -33,7 +33,7 @@ fn copying(is_stopped: &dyn Fn() -> bool) -> Copying<'_> {
 
 /// The log that a job's record counts the lines of.
 fn log_of_record(key: &Key) -> Option<Key> {
-    let job = key.segments().rev().nth(1)?.parse().ok()?;
+    let job = RecordPlace::Job.word(key, "job")?;
     (Layout::job(job) == *key).then(|| Layout::log(job))
 }
 

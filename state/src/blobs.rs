@@ -8,7 +8,7 @@ mod list;
 use model::decide::{Command, MoveBlob, Refusal, StoreBlob};
 use model::limits::BLOB_FOLDER_ENTRIES;
 use model::{Blob, BlobPath, BlobUsage, ProjectId, blob};
-use store::{Key, Object, Staged};
+use store::{Object, Staged};
 use workflow::unhex;
 
 pub use self::list::{BlobEntry, BlobPage, BlobQuery, split_prefix};
@@ -40,12 +40,6 @@ pub(crate) async fn counted(
         }
     }
     Ok(usage)
-}
-
-/// The key of the record that belongs to a content.
-pub(crate) fn record_of(content: &Key) -> Option<Key> {
-    let place = content.as_str().strip_prefix("blobs/")?;
-    Key::new(format!("blob-records/{place}{}", list::RECORD)).ok()
 }
 
 impl State {

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::{Change, ProjectId, ProjectSecrets, ProjectVars, WorkflowId, World};
+use model::{Change, ProjectSecrets, ProjectVars, WorkflowId, World};
 use store::{Batch, Engine, Key, Seq};
 
 use crate::blobs;
 use crate::envelope::EnvelopeError;
 use crate::error::{OpenError, ReadError};
-use crate::layout::Layout;
+use crate::layout::{Layout, RecordPlace};
 use crate::limits::ROUND_COMMANDS;
 use crate::reader::StoreReader;
 use crate::rebuilt;
@@ -56,27 +56,37 @@ impl Damaged {
         world: &World,
         last: Seq,
     ) -> Result<(), ReadError> {
-        let segments: Vec<&str> = self.key.segments().collect();
-        self.replacement = match segments.as_slice() {
-            ["workflows", id, "workflow.json"] => {
-                let restored = id.parse::<WorkflowId>().ok();
-                let restored = restored.and_then(|id| world.workflow_record(id).cloned());
+        let Some(place) = RecordPlace::parse(&self.key) else {
+            return Ok(());
+        };
+        let project = || place.word(&self.key, "project");
+        self.replacement = match place {
+            RecordPlace::Workflow => {
+                let id: Option<WorkflowId> = place.word(&self.key, "workflow");
+                let restored = id.and_then(|id| world.workflow_record(id).cloned());
                 restored.map(Change::Workflow)
             }
-            ["projects", id, file @ ("vars.json" | "secrets.json")] => {
-                id.parse().ok().map(|id| nothing_of(id, file, last))
-            }
-            ["projects", id, "blobs.json"] => match id.parse() {
-                Ok(project) => {
-                    let usage = blobs::counted(reader, project).await?;
+            RecordPlace::Vars => project().map(|id| {
+                Change::Vars(Arc::new(ProjectVars {
+                    latest_version: version_after(last),
+                    ..ProjectVars::none(id)
+                }))
+            }),
+            RecordPlace::Secrets => project().map(|id| {
+                Change::Secrets(Arc::new(ProjectSecrets {
+                    latest_version: version_after(last),
+                    ..ProjectSecrets::none(id)
+                }))
+            }),
+            RecordPlace::BlobUsage => match project() {
+                Some(id) => {
+                    let usage = blobs::counted(reader, id).await?;
                     Some(Change::BlobUsage(Arc::new(usage)))
                 }
-                Err(_) => None,
+                None => None,
             },
-            ["workflows", _, "scans", _, "head.json"] => {
-                self.head_of_history(reader, world).await?
-            }
-            ["workflows", _, "scans", _, "retention.json"] => {
+            RecordPlace::Head => self.head_of_history(reader, world).await?,
+            RecordPlace::Retention => {
                 let rebuilt = self.retention_of_history(reader, world).await;
                 rebuilt.unwrap_or_else(|error| {
                     tracing::error!(key = %self.key, %error, "a scan's history cannot be read");
@@ -159,56 +169,52 @@ impl Damaged {
     }
 }
 
-/// A project without values. Its next version is one that no lost value can have had, since a commit gives at most one
-/// version for each of its commands.
-fn nothing_of(project: ProjectId, file: &str, last: Seq) -> Change {
-    let latest_version = last.0.saturating_mul(ROUND_COMMANDS as u64);
-    if file == "vars.json" {
-        let none = ProjectVars::none(project);
-        Change::Vars(Arc::new(ProjectVars {
-            latest_version,
-            ..none
-        }))
-    } else {
-        let none = ProjectSecrets::none(project);
-        Change::Secrets(Arc::new(ProjectSecrets {
-            latest_version,
-            ..none
-        }))
-    }
+/// A version that no lost value can have had: a commit gives at most one version for each of its commands.
+fn version_after(last: Seq) -> u64 {
+    last.0.saturating_mul(ROUND_COMMANDS as u64)
 }
 
-/// What the loss of a live record means, and what to do about it. None if no live record of ours can have this key.
+/// What the loss of a live record means, and what to do about it. None if no live record can have this key.
 pub(crate) fn loss(key: &Key) -> Option<&'static str> {
-    let segments: Vec<&str> = key.segments().collect();
-    let loss = match segments.as_slice() {
-        ["sources", _, "source.json"] => "the next look treats every file of the source as new",
-        ["projects", _, "vars.json"] => "the vars of the project are gone; set them again",
-        ["projects", _, "secrets.json"] => "the secrets of the project are gone; set them again",
-        ["projects", _, "blobs.json"] => "the blobs of the project are counted anew",
-        ["blob-links", _] => "the link is void; make another one",
-        ["blob-records", _, _, ..] => "the blob is gone; store it again",
-        ["workflows", _, "suspension.json"] => {
+    Some(match RecordPlace::parse(key)? {
+        RecordPlace::Source => "the next look treats every file of the source as new",
+        RecordPlace::Vars => "the vars of the project are gone; set them again",
+        RecordPlace::Secrets => "the secrets of the project are gone; set them again",
+        RecordPlace::BlobUsage => "the blobs of the project are counted again",
+        RecordPlace::BlobLink => "the link is void; make another one",
+        RecordPlace::BlobRecord => "the blob is gone; store it again",
+        RecordPlace::WorkflowSuspension => {
             "the workflow is not suspended any more; suspend it again"
         }
-        ["workflows", _, "workflow.json"] => "it is rebuilt from the newest revision",
-        ["workflows", _, "scans", _, file] => match *file {
-            "head.json" | "retention.json" => "it is rebuilt from the history of the scan",
-            "digests.json" => {
-                "what the scan has processed of others is not known any more; the rest is rebuilt from the jobs of the scan"
-            }
-            "suspension.json" => "the scan is not suspended any more; suspend it again",
-            "repeats.json" => "the newest equal evaluations are missing in the ledger of the scan",
-            _ => return None,
-        },
-        ["jobs", _, _, _, _, "job.json"] => "the job is gone, and its runner stops it",
-        ["runners", _] => "the runner has to register again",
-        ["registrations", _] => "the registration token is void; make another one",
-        ["tokens", _] => "the token is void; make another one",
-        ["sessions", _] => "the browser is signed out; sign in again",
-        ["clock.json"] => "expiry times that were set before a jump of the clock may be off by it",
-        ["idempotency", _, _] => "a repeat of the request is carried out again",
-        _ => return None,
-    };
-    key.is_record().then_some(loss)
+        RecordPlace::Workflow => "it is rebuilt from the newest revision",
+        RecordPlace::Head | RecordPlace::Retention => "it is rebuilt from the history of the scan",
+        RecordPlace::Digests => {
+            "what the scan has processed of others is not known any more; the rest is rebuilt from the jobs of the scan"
+        }
+        RecordPlace::ScanSuspension => "the scan is not suspended any more; suspend it again",
+        RecordPlace::Repeats => {
+            "the newest equal evaluations are missing in the ledger of the scan"
+        }
+        RecordPlace::Job => "the job is gone, and its runner stops it",
+        RecordPlace::Runner => "the runner has to register again",
+        RecordPlace::Registration => "the registration token is void; make another one",
+        RecordPlace::Token => "the token is void; make another one",
+        RecordPlace::Session => "the browser is signed out; sign in again",
+        RecordPlace::Clock => {
+            "expiry times that were set before a jump of the clock may be off by it"
+        }
+        RecordPlace::Idempotency => "a repeat of the request is carried out again",
+        RecordPlace::InitialAdminToken
+        | RecordPlace::Tip
+        | RecordPlace::Blob
+        | RecordPlace::Revision
+        | RecordPlace::RevisionText
+        | RecordPlace::History
+        | RecordPlace::Ledger
+        | RecordPlace::Inputs
+        | RecordPlace::Log
+        | RecordPlace::Artifact
+        | RecordPlace::Expiry
+        | RecordPlace::Audit => return None,
+    })
 }

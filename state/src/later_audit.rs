@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::audit::AuditRecord;
 use crate::fsck::each_line;
-use crate::layout::Layout;
+use crate::layout::{Layout, RecordPlace};
 
 /// What the log says that the backup's does not.
 #[derive(Debug, Default)]
@@ -150,7 +150,6 @@ fn each_record(
 
 /// Whether the log of a day has this place.
 fn is_day(key: &Key) -> bool {
-    let day = key.name().strip_suffix(".jsonl");
-    let day = day.and_then(|day| day.parse().ok());
+    let day = RecordPlace::Audit.word(key, "day");
     day.is_some_and(|day| Layout::audit(day) == *key)
 }

@@ -4,6 +4,7 @@
 //! percent-encoded and cut, so that no word of a user can leave its folder.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use chrono::{Datelike, NaiveDate, Timelike};
 use model::retention::Expiry;
@@ -23,11 +24,12 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.'
 /// Makes the keys of every file in the state folder.
 pub(crate) struct Layout;
 
-/// Makes a function for each key. What its pattern needs besides the arguments follows in braces.
+/// Makes for each key a function and its [`RecordPlace`]. What a pattern needs besides the arguments follows in braces.
 macro_rules! keys {
     ($(
         $(#[$doc:meta])*
-        $name:ident($($argument:ident: $type:ty),*) $pattern:literal $({ $($word:ident: $value:expr),* })?;
+        $place:ident: $name:ident($($argument:ident: $type:ty),*) $pattern:literal
+            $({ $($word:ident: $value:expr),* })?;
     )*) => {
         impl Layout {
             $(
@@ -36,98 +38,146 @@ macro_rules! keys {
                     key(format!($pattern $($(, $word = $value)*)?))
                 }
             )*
+        }
 
-            #[cfg(test)]
-            const PATTERNS: &[&str] = &[$($pattern),*];
+        /// What a key is the place of: a variant for each function of [`Layout`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum RecordPlace {
+            $($place,)*
+        }
+
+        impl RecordPlace {
+            const ALL: &[Self] = &[$(Self::$place),*];
+
+            const fn pattern(self) -> &'static str {
+                match self {
+                    $(Self::$place => $pattern,)*
+                }
+            }
         }
     };
 }
 
+impl RecordPlace {
+    /// The place at a key. None for a key that [`Layout`] does not make.
+    pub(crate) fn parse(key: &Key) -> Option<Self> {
+        let fits = |place: &Self| words(place.pattern(), key.as_str()).is_some();
+        Self::ALL.iter().copied().find(fits)
+    }
+
+    /// The word of a key at `{name}` of the pattern, if it can be read back. A long name is cut in its key.
+    pub(crate) fn word<T: FromStr>(self, key: &Key, name: &str) -> Option<T> {
+        let words = words(self.pattern(), key.as_str())?;
+        let (_, word) = words.into_iter().find(|(known, _)| *known == name)?;
+        word.parse().ok()
+    }
+}
+
+/// The words in a text that has the form of a pattern, by their names. Only a `{path}` has slashes.
+fn words<'t>(pattern: &'static str, text: &'t str) -> Option<Vec<(&'static str, &'t str)>> {
+    let Some((before, rest)) = pattern.split_once('{') else {
+        return (pattern == text).then(Vec::new);
+    };
+    let text = text.strip_prefix(before)?;
+    let (word, rest) = rest.split_once('}')?;
+    let name = word.split(':').next().unwrap_or(word);
+    let longest = match name {
+        "path" => text.len(),
+        _ => text.find('/').unwrap_or(text.len()),
+    };
+    (1..=longest).find_map(|end| {
+        let (word, text) = text.split_at_checked(end)?;
+        let mut words = words(rest, text)?;
+        words.insert(0, (name, word));
+        Some(words)
+    })
+}
+
 keys! {
     /// The first admin token, until it is regenerated.
-    initial_admin_token() "initial-admin-token";
-    source(source: &SourceName) "sources/{source}/source.json";
-    tip(source: &SourceName, number: u64, commit: &str)
+    InitialAdminToken: initial_admin_token() "initial-admin-token";
+    Source: source(source: &SourceName) "sources/{source}/source.json";
+    Tip: tip(source: &SourceName, number: u64, commit: &str)
         "sources/{source}/tips/{thousand:04}/{number:07}-{commit}.json"
         { thousand: number / TIPS_PER_FOLDER, commit: short(commit) };
-    vars(project: ProjectId) "projects/{project}/vars.json";
-    secrets(project: ProjectId) "projects/{project}/secrets.json";
+    Vars: vars(project: ProjectId) "projects/{project}/vars.json";
+    Secrets: secrets(project: ProjectId) "projects/{project}/secrets.json";
     /// How much the blobs of a project are.
-    blob_usage(project: ProjectId) "projects/{project}/blobs.json";
+    BlobUsage: blob_usage(project: ProjectId) "projects/{project}/blobs.json";
     /// A link to a blob.
-    blob_link(link: BlobLinkId) "blob-links/{link}.json";
+    BlobLink: blob_link(link: BlobLinkId) "blob-links/{link}.json";
     /// The content of a blob, in the folders of its path.
-    blob(project: ProjectId, path: &BlobPath)
+    Blob: blob(project: ProjectId, path: &BlobPath)
         "blobs/{project}/{path}" { path: blob_place(path.names()) };
     /// What is recorded of a blob, in folders of the same names.
-    blob_record(project: ProjectId, path: &BlobPath)
+    BlobRecord: blob_record(project: ProjectId, path: &BlobPath)
         "blob-records/{project}/{path}~.json" { path: blob_place(path.names()) };
-    workflow(workflow: WorkflowId) "workflows/{workflow}/workflow.json";
+    Workflow: workflow(workflow: WorkflowId) "workflows/{workflow}/workflow.json";
     /// The latest suspension of a workflow itself.
-    workflow_suspension(workflow: WorkflowId) "workflows/{workflow}/suspension.json";
+    WorkflowSuspension: workflow_suspension(workflow: WorkflowId) "workflows/{workflow}/suspension.json";
     /// The latest suspension of a scan.
-    scan_suspension(workflow: WorkflowId, scan: &ScanName)
+    ScanSuspension: scan_suspension(workflow: WorkflowId, scan: &ScanName)
         "workflows/{workflow}/scans/{scan}/suspension.json"
         { scan: encoded(scan.as_str()) };
-    revision(workflow: WorkflowId, revision: &RevisionRef)
+    Revision: revision(workflow: WorkflowId, revision: &RevisionRef)
         "workflows/{workflow}/revisions/{number}-{commit}/revision.json"
         { number: revision.number, commit: short(&revision.commit) };
-    revision_text(workflow: WorkflowId, revision: &RevisionRef)
+    RevisionText: revision_text(workflow: WorkflowId, revision: &RevisionRef)
         "workflows/{workflow}/revisions/{number}-{commit}/workflow.yaml"
         { number: revision.number, commit: short(&revision.commit) };
-    head(scan: &ScanKey)
+    Head: head(scan: &ScanKey)
         "workflows/{workflow}/scans/{scan}/head.json"
         { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
     /// The digests of a scan's newest successes.
-    digests(scan: &ScanKey)
+    Digests: digests(scan: &ScanKey)
         "workflows/{workflow}/scans/{scan}/digests.json"
         { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
     /// The run of equal looks at a scan's triggers.
-    repeats(scan: &ScanKey)
+    Repeats: repeats(scan: &ScanKey)
         "workflows/{workflow}/scans/{scan}/repeats.json"
         { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
     /// What is remembered of the jobs removed from a scan.
-    retention(scan: &ScanKey)
+    Retention: retention(scan: &ScanKey)
         "workflows/{workflow}/scans/{scan}/retention.json"
         { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
-    history(scan: &ScanKey, page: u64)
+    History: history(scan: &ScanKey, page: u64)
         "workflows/{workflow}/scans/{scan}/history/{page}.jsonl"
         { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
-    ledger(scan: &ScanKey, page: u64)
+    Ledger: ledger(scan: &ScanKey, page: u64)
         "workflows/{workflow}/scans/{scan}/ledger/{page}.jsonl"
         { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
-    job(job: JobId)
+    Job: job(job: JobId)
         "jobs/{day}/{hour:02}/{shard}/{job}/job.json"
         { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job) };
     /// A job's inputs, when they are too large for its record. No record itself, so not named like one.
-    inputs(job: JobId)
+    Inputs: inputs(job: JobId)
         "jobs/{day}/{hour:02}/{shard}/{job}/inputs.object"
         { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job) };
-    log(job: JobId)
+    Log: log(job: JobId)
         "jobs/{day}/{hour:02}/{shard}/{job}/log.jsonl"
         { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job) };
     /// A job's artifact. A name that ends in `.zip` gets a second one: `a` and `a.zip` are two artifacts.
-    artifact(job: JobId, name: &str)
+    Artifact: artifact(job: JobId, name: &str)
         "jobs/{day}/{hour:02}/{shard}/{job}/artifacts/{name}.zip"
         { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job), name: encoded(name) };
     /// That artifacts of a job run out in a certain hour.
-    expiry(expiry: &Expiry)
+    Expiry: expiry(expiry: &Expiry)
         "expiries/{day}/{hour:02}/{shard}/{job}.json"
         { day: day(expiry.at), hour: expiry.at.hour(), shard: shard(expiry.job), job: expiry.job };
-    runner(runner: RunnerId) "runners/{runner}.json";
+    Runner: runner(runner: RunnerId) "runners/{runner}.json";
     /// A waiting registration.
-    registration(registration: RegistrationId) "registrations/{registration}.json";
+    Registration: registration(registration: RegistrationId) "registrations/{registration}.json";
     /// A request that is remembered, by the digest that is its key.
-    idempotency(digest: &str)
+    Idempotency: idempotency(digest: &str)
         "idempotency/{shard}/{digest}.json"
         { shard: encoded(&digest.chars().take(2).collect::<String>()), digest: encoded(digest) };
-    token(token: TokenId) "tokens/{token}.json";
+    Token: token(token: TokenId) "tokens/{token}.json";
     /// The session of a browser.
-    session(session: SessionId) "sessions/{session}.json";
+    Session: session(session: SessionId) "sessions/{session}.json";
     /// A jump of the clock that stored expiry times have not followed.
-    clock() "clock.json";
+    Clock: clock() "clock.json";
     /// What people changed on a day.
-    audit(day: NaiveDate) "audit/{day}.jsonl";
+    Audit: audit(day: NaiveDate) "audit/{day}.jsonl";
 }
 
 impl Layout {
@@ -137,6 +187,14 @@ impl Layout {
             None => Self::workflow_suspension(workflow),
             Some(scan) => Self::scan_suspension(workflow, scan),
         }
+    }
+
+    /// The record of the blob with this content.
+    pub(crate) fn record_of_blob(content: &Key) -> Option<Key> {
+        let place = RecordPlace::Blob;
+        let project: ProjectId = place.word(content, "project")?;
+        let path: String = place.word(content, "path")?;
+        Some(key(format!("blob-records/{project}/{path}~.json")))
     }
 
     /// The record of a blob, by its name in a folder.

@@ -3,29 +3,20 @@
 //! Most paths hold the name of their scan. A long name is cut there. Then the names in the texts of the workflow's revisions
 //! are tried.
 
-use model::{RevisionRef, ScanKey, WorkflowId};
+use model::{RevisionRef, ScanKey};
 use store::Key;
 use workflow::{ScanName, TemplatePolicy};
 
 use crate::blocking::blocking;
 use crate::error::ReadError;
-use crate::layout::Layout;
+use crate::layout::{Layout, RecordPlace};
 use crate::limits::REVISIONS_LOOKED_AT;
 use crate::lost_workflows::revisions_of;
 use crate::reader::StoreReader;
 
-/// Whether a scan's head stands at this key.
-pub(crate) fn is_head(key: &Key) -> bool {
-    let segments: Vec<&str> = key.segments().collect();
-    matches!(
-        segments.as_slice(),
-        ["workflows", _, "scans", _, "head.json"]
-    )
-}
-
-/// The key of the head beside the digests at this path.
-pub(crate) fn head_beside(digests: &str) -> Option<Key> {
-    let folder = digests.strip_suffix("/digests.json")?;
+/// The key of the head beside the digests at this key.
+pub(crate) fn head_beside(digests: &Key) -> Option<Key> {
+    let folder = digests.as_str().strip_suffix("/digests.json")?;
     Key::new(format!("{folder}/head.json")).ok()
 }
 
@@ -36,9 +27,11 @@ pub(crate) async fn scan_at(
     key: &Key,
     place: fn(&ScanKey) -> Key,
 ) -> Result<Option<ScanKey>, ReadError> {
-    let mut segments = key.segments();
-    let (workflow, name) = (segments.nth(1), segments.nth(1));
-    let (Some(Ok(workflow)), Some(name)) = (workflow.map(str::parse::<WorkflowId>), name) else {
+    let Some(at) = RecordPlace::parse(key) else {
+        return Ok(None);
+    };
+    let (workflow, name) = (at.word(key, "workflow"), at.word::<String>(key, "scan"));
+    let (Some(workflow), Some(name)) = (workflow, name) else {
         return Ok(None);
     };
     let belongs = |scan: ScanName| {

@@ -5,7 +5,6 @@ use store::look::Role;
 
 use super::check::{Check, Checked, Expected, join};
 use super::finding::Code;
-use crate::blobs::record_of;
 use crate::layout::Layout;
 use crate::record::Typed;
 
@@ -42,7 +41,7 @@ pub(crate) fn check_contents(check: &mut Check<'_>, folder: &str) {
         match entry.role {
             Role::Folder => check.facts.folders.push(path),
             Role::File(key) => {
-                let record = record_of(&key).map(|record| check.look.length(&record));
+                let record = Layout::record_of_blob(&key).map(|record| check.look.length(&record));
                 if let None | Some(Ok(None)) = record {
                     check.find(Code::Orphan, key, "no record of a blob names it");
                 }

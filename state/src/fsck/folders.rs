@@ -8,7 +8,7 @@ use store::look::{Part, Role};
 use super::check::{Check, join};
 use super::finding::Code;
 use super::jobs::check_expiry_record;
-use crate::layout::{Layout, is_mirror};
+use crate::layout::{RecordPlace, is_mirror};
 use crate::record::Typed;
 
 /// Checks a folder of records, with the folders in it.
@@ -95,8 +95,11 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
             }
             // Nothing refers to the audit log, and its lines stand alone.
             (Role::Folder, "audit") => check_audit(check),
-            (Role::File(key), _) if *key == Layout::initial_admin_token() => {}
-            (Role::File(key), _) if *key == Layout::clock() => drop(check.record(key)),
+            (Role::File(key), name) => match RecordPlace::parse(key) {
+                Some(RecordPlace::InitialAdminToken) => {}
+                Some(RecordPlace::Clock) => drop(check.record(key)),
+                Some(_) | None => check.unknown(name),
+            },
             (_, name) => check.unknown(name),
         }
     }
@@ -105,10 +108,8 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
 /// Checks that the audit log has a file for each day and nothing else.
 fn check_audit(check: &mut Check<'_>) {
     for entry in check.entries("audit") {
-        let day = entry.name.strip_suffix(".jsonl");
-        let is_day = day.is_some_and(|day| day.parse::<NaiveDate>().is_ok());
         match entry.role {
-            Role::File(_) if is_day => {}
+            Role::File(key) if RecordPlace::Audit.word::<NaiveDate>(&key, "day").is_some() => {}
             _ => check.unknown(&join("audit", &entry.name)),
         }
     }

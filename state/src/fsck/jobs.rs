@@ -12,13 +12,10 @@ use super::damaged_lines::DamagedLines;
 use super::finding::Code;
 use super::lines::each_line;
 use crate::envelope;
-use crate::layout::Layout;
+use crate::layout::{Layout, RecordPlace};
 use crate::log::LogRecord;
 use crate::record::Typed;
 
-const RECORD: &str = "job.json";
-const LOG: &str = "log.jsonl";
-const INPUTS: &str = "inputs.object";
 const ARTIFACTS: &str = "artifacts";
 
 /// Checks the folder of a job.
@@ -26,18 +23,22 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     let mut record = None;
     let mut others = Vec::new();
     for entry in check.entries(folder) {
-        match (entry.role, entry.name.as_str()) {
-            (Role::File(key), RECORD) => record = Some(key),
-            (Role::File(key), LOG | INPUTS) => others.push(key),
-            (Role::Folder, ARTIFACTS) => {
-                for entry in check.entries(&join(folder, ARTIFACTS)) {
+        let path = join(folder, &entry.name);
+        match entry.role {
+            Role::File(key) => match RecordPlace::parse(&key) {
+                Some(RecordPlace::Job) => record = Some(key),
+                Some(RecordPlace::Log | RecordPlace::Inputs) => others.push(key),
+                Some(_) | None => check.unknown(&path),
+            },
+            Role::Folder if entry.name == ARTIFACTS => {
+                for entry in check.entries(&path) {
                     match entry.role {
                         Role::File(key) => others.push(key),
-                        _ => check.unknown(&join(&join(folder, ARTIFACTS), &entry.name)),
+                        _ => check.unknown(&join(&path, &entry.name)),
                     }
                 }
             }
-            (_, name) => check.unknown(&join(folder, name)),
+            _ => check.unknown(&path),
         }
     }
     let Some(key) = record else {
@@ -51,8 +52,8 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
         sequence,
     }) = check.record(&key)
     else {
-        let name = folder.rsplit('/').next().and_then(|name| name.parse().ok());
-        let line = name.and_then(|id| check.known.learned.ended(id));
+        let job = RecordPlace::Job.word(&key, "job");
+        let line = job.and_then(|id| check.known.learned.ended(id));
         let scan = line.map(|line| line.scan.as_ref().clone());
         check.facts.learned.doubtful.extend(scan);
         return;

@@ -17,10 +17,10 @@ use super::finding::{Code, Finding, Remedy};
 use super::{Checked, Event, Miscounted, fsck};
 use crate::envelope;
 use crate::error::ReadError;
-use crate::layout::Layout;
+use crate::layout::{Layout, RecordPlace};
 use crate::reader::StoreReader;
 use crate::rebuilt;
-use crate::scan_places::{head_beside, is_head, scan_at};
+use crate::scan_places::{head_beside, scan_at};
 use crate::written::{Keys, Written};
 
 /// Something that was repaired. Paths are below the state folder.
@@ -136,15 +136,17 @@ fn mend_files(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<BTreeSet<Key>,
             return tell(event);
         };
         tell(Event::Found(finding.clone()));
-        if let Ok(key) = Key::new(&finding.path)
-            && is_head(&key)
-            && is_about_a_head(finding.code)
-        {
-            heads.insert(key);
-        }
-        // The head says what the lost record held.
-        if finding.code == Code::RecordMissing {
-            heads.extend(head_beside(&finding.path));
+        if let Ok(key) = Key::new(&finding.path) {
+            match RecordPlace::parse(&key) {
+                Some(RecordPlace::Head) if is_about_a_head(finding.code) => {
+                    heads.insert(key);
+                }
+                // The head says what the lost record held.
+                Some(RecordPlace::Digests) if finding.code == Code::RecordMissing => {
+                    heads.extend(head_beside(&key));
+                }
+                Some(_) | None => {}
+            }
         }
         match mend(&mending, &finding) {
             Ok(done) => done.into_iter().for_each(|done| tell(Event::Done(done))),

@@ -11,7 +11,7 @@ use super::finding::Code;
 use super::history;
 use super::pages::{PageCodes, Pages, each_record, pages};
 use crate::heads::PROCESSED_LOST;
-use crate::layout::Layout;
+use crate::layout::{Layout, RecordPlace};
 use crate::record::Typed;
 
 const LEDGER: PageCodes = PageCodes {
@@ -27,12 +27,15 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
     for entry in check.entries(folder) {
         let path = join(folder, &entry.name);
         match (entry.role, entry.name.as_str()) {
-            (Role::File(key), "head.json") => head = Some(key),
-            (Role::File(key), "digests.json" | "repeats.json" | "retention.json") => {
-                beside.push(key)
-            }
-            // A scan can be suspended that has no past.
-            (Role::File(key), "suspension.json") => drop(check.record(&key)),
+            (Role::File(key), _) => match RecordPlace::parse(&key) {
+                Some(RecordPlace::Head) => head = Some(key),
+                Some(RecordPlace::Digests | RecordPlace::Repeats | RecordPlace::Retention) => {
+                    beside.push(key);
+                }
+                // A scan without a past can be suspended.
+                Some(RecordPlace::ScanSuspension) => drop(check.record(&key)),
+                Some(_) | None => check.unknown(&path),
+            },
             (Role::Folder, "history") => history = pages(check, &path),
             (Role::Folder, "ledger") => ledger = pages(check, &path),
             _ => check.unknown(&path),

@@ -8,7 +8,7 @@ use workflow::{TemplatePolicy, sha256};
 use super::check::{Check, join};
 use super::finding::Code;
 use super::scans;
-use crate::layout::Layout;
+use crate::layout::{Layout, RecordPlace};
 use crate::record::Typed;
 
 /// Checks the folder of a workflow.
@@ -19,8 +19,11 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     for entry in check.entries(folder) {
         let path = join(folder, &entry.name);
         match (entry.role, entry.name.as_str()) {
-            (Role::File(key), "workflow.json") => record = Some(key),
-            (Role::File(key), "suspension.json") => drop(check.record(&key)),
+            (Role::File(key), _) => match RecordPlace::parse(&key) {
+                Some(RecordPlace::Workflow) => record = Some(key),
+                Some(RecordPlace::WorkflowSuspension) => drop(check.record(&key)),
+                Some(_) | None => check.unknown(&path),
+            },
             (Role::Folder, "revisions") => revisions = check.only_folders(&path),
             (Role::Folder, "scans") => scans = check.only_folders(&path),
             _ => check.unknown(&path),
@@ -79,10 +82,14 @@ fn check_newest(check: &mut Check<'_>, workflow: &WorkflowRecord, newest: u64) {
 fn check_revision(check: &mut Check<'_>, folder: &str) -> Option<u64> {
     let (mut record, mut text) = (None, None);
     for entry in check.entries(folder) {
-        match (entry.role, entry.name.as_str()) {
-            (Role::File(key), "revision.json") => record = Some(key),
-            (Role::File(key), "workflow.yaml") => text = Some(key),
-            (_, name) => check.unknown(&join(folder, name)),
+        let path = join(folder, &entry.name);
+        match entry.role {
+            Role::File(key) => match RecordPlace::parse(&key) {
+                Some(RecordPlace::Revision) => record = Some(key),
+                Some(RecordPlace::RevisionText) => text = Some(key),
+                Some(_) | None => check.unknown(&path),
+            },
+            _ => check.unknown(&path),
         }
     }
     let Some(key) = record else {

@@ -68,14 +68,14 @@ fn segment_fits(pattern: &str, text: &str) -> bool {
 #[test]
 fn the_page_names_what_the_code_makes_and_nothing_else() {
     // `{word:..}` of a pattern is `<word>` on the page.
-    let plain = |pattern: &&str| {
+    let plain = |pattern: &str| {
         let unpadded = pattern
             .replace(":02", "")
             .replace(":04", "")
             .replace(":07", "");
         unpadded.replace('{', "<").replace('}', ">")
     };
-    let ours = Layout::PATTERNS.iter().map(plain);
+    let ours = RecordPlace::ALL.iter().map(|place| plain(place.pattern()));
     let made: BTreeSet<String> = ours.chain(ENGINE.map(str::to_owned)).collect();
     let page: BTreeSet<String> = paths_of_page().into_iter().map(str::to_owned).collect();
     assert_eq!(page, made);
@@ -153,6 +153,13 @@ fn keys_fit_their_patterns() {
     check(
         Layout::history(&scan, 3),
         &format!("workflows/{workflow}/scans/build/history/3.jsonl"),
+    );
+    let history = Layout::history(&scan, 3);
+    assert_eq!(RecordPlace::parse(&history), Some(RecordPlace::History));
+    assert_eq!(RecordPlace::History.word(&history, "page"), Some(3_u64));
+    assert_eq!(
+        RecordPlace::History.word(&history, "workflow"),
+        Some(workflow)
     );
     check(
         Layout::job(job),

@@ -1,4 +1,4 @@
-//! Request bodies. A body is read only on demand, with a bound on its bytes and its time.
+//! Request bodies. A handler reads a body on demand, with a bound on its bytes and its time.
 
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
@@ -16,12 +16,11 @@ use wire::ErrorCode;
 use crate::failure::Failure;
 use crate::limits::{BODIES_KIB, BODY_EXPECTED, BODY_PIECE, BODY_RATE, BODY_WAIT, SMALL_BODY};
 
-/// What all bodies may take.
+/// The memory for all bodies, in KiB.
 static ROOM: Semaphore = Semaphore::const_new(BODIES_KIB);
 
 type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>;
 
-/// A body that is not read yet.
 pub(crate) struct Body {
     /// Never locked. Only one reader can have the stream; the mutex lets threads share the request by reference.
     pieces: Mutex<Pieces>,
@@ -30,7 +29,7 @@ pub(crate) struct Body {
     expected: usize,
     read: u64,
     waited: Duration,
-    /// Of what all bodies may take.
+    /// Its share of [`ROOM`].
     room: Option<SemaphorePermit<'static>>,
 }
 
@@ -59,7 +58,6 @@ impl Body {
         })
     }
 
-    /// A body that is here already.
     pub(crate) fn of(bytes: Bytes) -> Self {
         let read = bytes.len() as u64;
         let pieces = futures_util::stream::once(async move { Ok(bytes) });
@@ -106,7 +104,7 @@ impl Body {
         }
     }
 
-    /// The next piece, with room for it beside all that came before.
+    /// The next piece, with room for the whole body so far.
     async fn next_kept(&mut self) -> Result<Option<Bytes>, Failure> {
         let piece = self.next().await?;
         let taken = self.room.as_ref().map_or(0, SemaphorePermit::num_permits);
@@ -128,7 +126,6 @@ impl Body {
         Ok(piece)
     }
 
-    /// The whole body.
     pub(crate) async fn bytes(&mut self) -> Result<Bytes, Failure> {
         let Some(first) = self.next_kept().await? else {
             return Ok(Bytes::new());
@@ -158,7 +155,6 @@ impl Body {
         parse(&bytes)
     }
 
-    /// Reads the body as JSON.
     pub(crate) async fn json<T: DeserializeOwned>(
         &mut self,
         headers: &HeaderMap,
@@ -168,7 +164,7 @@ impl Body {
     }
 }
 
-/// Reads a JSON object. Otherwise `serde` would take a list of the members, too, in an order that no document tells.
+/// Reads a JSON object. `serde` alone would also take a list of the members, in an order that is not documented.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     if is_list(bytes) {
         return Err(Failure::invalid("body", "must be an object"));
@@ -176,17 +172,15 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     parse_any(bytes)
 }
 
-/// Whether JSON begins as a list.
 pub(crate) fn is_list(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().first() == Some(&b'[')
 }
 
-/// Reads JSON of any kind.
+/// Reads an object or a list.
 pub(crate) fn parse_any<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     serde_json::from_slice(bytes).map_err(|error| Failure::invalid("body", error.to_string()))
 }
 
-/// Refuses any media type but JSON.
 pub(crate) fn is_json(headers: &HeaderMap) -> Result<(), Failure> {
     let kind = headers
         .get(CONTENT_TYPE)
@@ -203,8 +197,7 @@ pub(crate) fn is_json(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// How long to wait for the next piece. `read` bytes have arrived so far, and `waited` is the time spent waiting for
-/// them.
+/// How long to wait for the next piece, after `read` bytes for which the reader has waited `waited`.
 fn patience(read: u64, waited: Duration) -> Duration {
     let owed = BODY_PIECE + Duration::from_secs(read / BODY_RATE);
     owed.saturating_sub(waited).min(BODY_PIECE)
@@ -224,12 +217,12 @@ mod tests {
 
     use super::*;
 
-    /// Tests of large bodies follow each other, as all share one room.
-    static ALONE: Mutex<()> = Mutex::const_new(());
+    /// Tests of large bodies run one after the other, because they share one room.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
     /// Reads a body whose pieces arrive with this pause between them.
     async fn arrives(pieces: usize, bytes: usize, pause: Duration) -> Result<usize, ErrorCode> {
-        let _alone = ALONE.lock().await;
+        let _turn = ONE_AT_A_TIME.lock().await;
         let pieces = stream::iter(0..pieces).then(move |_| async move {
             tokio::time::sleep(pause).await;
             Ok::<_, warp::Error>(Bytes::from(vec![b'x'; bytes]))
@@ -265,7 +258,7 @@ mod tests {
 
     #[tokio::test]
     async fn large_bodies_share_their_room() {
-        let _alone = ALONE.lock().await;
+        let _turn = ONE_AT_A_TIME.lock().await;
         let body = || {
             let piece = Bytes::from(vec![b'x'; 100 * 1024]);
             let pieces = stream::iter([Ok::<_, warp::Error>(piece)]);

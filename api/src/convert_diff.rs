@@ -1,4 +1,4 @@
-//! How two workflows differ: from the language to the wire.
+//! Converts the differences between two workflows.
 
 use workflow::{Change, Difference, Edit, Fate, Hunk, LineDifference, Part, ScanDifference};
 

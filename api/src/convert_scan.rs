@@ -1,11 +1,11 @@
-//! Scans, their past and their slots: from the domain to the wire.
+//! Converts scans, their finished jobs and their slots.
 
 use model::{ActiveWorkflow, HistoryLine, Job, JobId, ScanKey, Seen, Totals, Upcoming};
 use workflow::Scan;
 
-use crate::convert;
+use crate::convert::{self, Convert};
 
-/// Where a scan stands, without its last job if that is over.
+/// The status of a scan. If its last job is over, it is added later.
 pub(crate) fn status(seen: Seen<'_>, workflow: &ActiveWorkflow, scan: &Scan) -> wire::ScanStatus {
     let key = ScanKey {
         workflow: workflow.record.id,
@@ -37,7 +37,7 @@ const fn finished_jobs(totals: Totals) -> wire::FinishedJobs {
     }
 }
 
-/// A job in short. A finished one has the line of its history.
+/// A job in short: a finished job as in the history.
 pub(crate) fn job_line(job: &Job) -> wire::JobLine {
     if let Some(line) = HistoryLine::of(job) {
         return history_line(line);
@@ -46,7 +46,7 @@ pub(crate) fn job_line(job: &Job) -> wire::JobLine {
     wire::JobLine {
         id: job.id.uuid(),
         state: convert::state(&job.state),
-        trigger: convert::trigger(job.trigger),
+        trigger: job.trigger.converted(),
         revision: job.revision.id.uuid(),
         reason: Some(job.reason().code().to_owned()),
         runner: run.map(|run| run.runner.name.clone()),
@@ -71,8 +71,8 @@ pub(crate) fn history_line(line: HistoryLine) -> wire::JobLine {
     });
     wire::JobLine {
         id: line.id.uuid(),
-        state: convert::end_state(line.state),
-        trigger: convert::trigger(line.trigger),
+        state: line.state.converted(),
+        trigger: line.trigger.converted(),
         revision: line.revision.uuid(),
         reason: line.reason,
         runner: line.runner,
@@ -86,7 +86,7 @@ pub(crate) fn history_line(line: HistoryLine) -> wire::JobLine {
     }
 }
 
-/// A slot; none if its scan has no schedule any more.
+/// A slot, if its scan still has a schedule.
 pub(crate) fn slot(slot: &Upcoming) -> Option<wire::Slot> {
     let on = &slot.workflow.scan(&slot.scan)?.on;
     Some(wire::Slot {

@@ -1,34 +1,32 @@
-//! Sources and projects: their state, and the names that expressions read.
+//! Converts sources and projects, with the vars and secrets that expressions read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Condition, Edit, EncodingCheck, KeyState, Missed, NamedBy, Seen, Source, StaleFile,
-    StoredSecret, Timestamp, TipRef, Var, WorkflowStatus,
+    Condition, Edit, EncodingCheck, KeyState, NamedBy, Seen, Source, StaleFile, StoredSecret,
+    Timestamp, TipRef, Var, WorkflowStatus,
 };
 use reconciler::{Access, TokenSource};
 
-use crate::convert::{diagnostic, revision_ref};
+use crate::convert::{Convert, diagnostic, revision_ref};
 
-/// What only the process knows of a source, as opposed to its state.
+/// What the process knows of a source beyond its record.
 pub(crate) struct LookedAt<'a> {
-    /// Absent for a source that is no longer configured.
+    /// None if the source is no longer configured.
     pub(crate) access: Option<&'a Access>,
     /// When the repository was last read.
     pub(crate) checked_at: Option<Timestamp>,
 }
 
 fn access(access: &Access) -> wire::SourceAccess {
-    let token = access.login.as_ref().map(|login| &login.token);
+    let (token_file, token_command) = match access.login.as_ref().map(|login| &login.token) {
+        Some(TokenSource::File(path)) => (Some(path.display().to_string()), None),
+        Some(TokenSource::Command { program, .. }) => (None, Some(program.clone())),
+        None => (None, None),
+    };
     wire::SourceAccess {
-        token_file: token.and_then(|token| match token {
-            TokenSource::File(path) => Some(path.display().to_string()),
-            TokenSource::Command { .. } => None,
-        }),
-        token_command: token.and_then(|token| match token {
-            TokenSource::File(_) => None,
-            TokenSource::Command { program, .. } => Some(program.clone()),
-        }),
+        token_file,
+        token_command,
         username: access
             .login
             .as_ref()
@@ -109,11 +107,7 @@ pub(crate) fn secret(
     wire::Secret {
         named: named(source, name, &secret.edit, uses),
         key: secret.sealed.key.to_string(),
-        key_state: match key_state {
-            KeyState::Present => wire::KeyState::Present,
-            KeyState::Old => wire::KeyState::Old,
-            KeyState::Missing => wire::KeyState::Missing,
-        },
+        key_state: key_state.converted(),
     }
 }
 
@@ -121,10 +115,7 @@ pub(crate) fn masking(name: &str, checks: Vec<EncodingCheck>) -> wire::Masking {
     let encoding = |check: EncodingCheck| wire::EncodingMasking {
         encoding: check.encoding.to_owned(),
         masked: check.missed.is_none(),
-        reason: check.missed.map(|missed| match missed {
-            Missed::TooShort => wire::NotMasked::TooShort,
-            Missed::NotRecognised => wire::NotMasked::NotRecognised,
-        }),
+        reason: check.missed.map(Convert::converted),
     };
     wire::Masking {
         name: name.to_owned(),
@@ -132,7 +123,7 @@ pub(crate) fn masking(name: &str, checks: Vec<EncodingCheck>) -> wire::Masking {
     }
 }
 
-/// The names that scans of a project use and that are not set.
+/// The names that scans of a project use although they are not set.
 pub(crate) fn missing(
     project: &str,
     uses: &UsedBy,

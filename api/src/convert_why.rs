@@ -1,4 +1,4 @@
-//! Why a scan ran or did not: from the domain to the wire.
+//! Converts the answer to the question why a scan ran or did not.
 
 use model::{
     ActiveWorkflow, Cause, Circle, Clause, Evaluation, Job, LedgerRecord, Outcome, RevisionRef,
@@ -7,9 +7,8 @@ use model::{
 use reconciler::Why;
 use workflow::{Scan, ScanName};
 
-use crate::convert;
+use crate::convert::{self, Convert};
 
-/// For a scan that the workflow has.
 pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, mut why: Why) -> wire::Why {
     let state = match workflow.record.status {
         WorkflowStatus::Active => "active",
@@ -58,7 +57,7 @@ pub(crate) fn of_removed(
     }
 }
 
-/// The part that is known of any scan: its jobs and its ledger.
+/// The part that every scan has: its jobs and its ledger.
 fn past(workflow: &ActiveWorkflow, scan: &ScanName, state: &str, why: Why) -> wire::Why {
     wire::Why {
         workflow: format!("{}/{}", workflow.record.source, workflow.record.name),
@@ -105,12 +104,12 @@ fn cut_job(job: &Job) -> Option<wire::CutJob> {
     })
 }
 
-/// What is not in its record is added later.
+/// What is not in the job's record is added later.
 fn unfinished(job: &Job) -> wire::UnfinishedJob {
     wire::UnfinishedJob {
         id: job.id.uuid(),
         state: convert::state(&job.state),
-        trigger: convert::trigger(job.trigger),
+        trigger: job.trigger.converted(),
         created_at: job.created_at,
         waiting: None,
         not_before: job.not_before,

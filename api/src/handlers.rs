@@ -43,8 +43,8 @@ use crate::routes::{LocalRoute, PublicRoute, RunnerRoute, SessionRoute, UserRout
 use crate::service::Service;
 use crate::visible::Visible;
 
-/// A handler under way. On the heap, each with the room that it needs: one future with room for any of them is many
-/// kilobytes, which each held read and poll would keep.
+/// A running handler, on the heap with its own size. One future for all handlers would have the size of the largest, many
+/// kilobytes, and each held read and poll would keep them.
 pub(crate) type Answering<'a> =
     Pin<Box<dyn Future<Output = Result<Response, Failure>> + Send + 'a>>;
 

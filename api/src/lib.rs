@@ -1,10 +1,10 @@
 //! The HTTP API under `/v0`.
 //!
-//! One table names every route with its access and its body limit. A request is matched, authenticated and bounded
-//! before its body is read. Then an exhaustive match calls its handler. Handlers are plain async functions over domain
+//! One table has everything about each route but its handler. A request is matched, authenticated and bounded before its
+//! body is read. Then an exhaustive match calls its handler. Handlers are plain async functions over domain
 //! types. This package does not know how the state is stored.
 //!
-//! The pages of the web UI are routes of the same table. They load what `/v0` answers, and the package `ui` makes pages of it.
+//! The pages of the web UI are routes of the same table. They load what `/v0` answers, and the package `ui` renders it.
 
 mod access;
 mod body;
@@ -31,7 +31,6 @@ mod routes;
 mod serve;
 mod service;
 mod session;
-mod tls;
 mod turns;
 mod visible;
 
@@ -45,5 +44,4 @@ pub use routes::{
     Access, ActionRoute, LocalRoute, PageRoute, PublicRoute, ROUTES, Route, RunnerRoute,
     SessionRoute, UserRoute, WorkerRoute,
 };
-pub use serve::{Front, Stop, serve};
-pub use tls::ServerTls;
+pub use serve::{Front, serve};

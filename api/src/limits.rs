@@ -11,32 +11,21 @@ pub(crate) const CONNECTIONS: usize = 12_000;
 /// Open connections of one address of another machine: some hundred runners behind one router.
 pub(crate) const ADDRESS_CONNECTIONS: usize = 2_000;
 
-/// Time for a TLS handshake: some round trips on a slow link.
-pub(crate) const HANDSHAKE: Duration = Duration::from_secs(10);
-
-/// Refused credentials of one address: a program with an old token that tries again and again is told to slow down. No
-/// token can be guessed at this rate, nor at any other.
+/// Refused credentials of one network: a program that repeats an old token must slow down. No token can be guessed at this
+/// rate, nor at any other.
 pub(crate) const REFUSALS: Rate = Rate {
     per_second: NonZeroU32::new(20).unwrap(),
     burst: NonZeroU32::new(100).unwrap(),
 };
 
-/// Characters of a path that the audit log has: every path of an ordinary request.
+/// Characters of a path in the audit log: every ordinary path fits.
 pub(crate) const AUDITED_CHARS: usize = 1_000;
 
-/// Callers whose requests are counted at one time, in about a megabyte.
+/// Callers with a token bucket at one time, in about a megabyte.
 pub(crate) const COUNTED_CALLERS: usize = 10_000;
-
-/// Pause after a failed accept for lack of descriptors or memory: long enough not to spin, short enough not to be
-/// noticed.
-pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Time from the end of one request to the end of the next one's head. Idle connections are kept this long.
 pub(crate) const HEAD: Duration = Duration::from_secs(60);
-
-/// Bytes of a head, and of a body read ahead: a hundred times an ordinary head. All connections together stay below a
-/// gigabyte.
-pub(crate) const HEAD_BYTES: usize = 64 * 1024;
 
 /// Characters of a caller's text that a problem repeats.
 pub(crate) const ECHO_CHARS: usize = 100;
@@ -45,11 +34,11 @@ pub(crate) const ECHO_CHARS: usize = 100;
 /// cannot take much memory.
 pub(crate) const BODY_EXPECTED: u64 = 1024 * 1024;
 
-/// Bytes of all bodies together that are in memory beyond [`SMALL_BODY`] each, in units of 1 KiB: a quarter of a gigabyte.
-/// Whoever comes when it is taken is told to come again.
+/// Memory for all bodies together, without the first [`SMALL_BODY`] of each, in units of 1 KiB: a quarter of a gigabyte. A
+/// body that does not fit is refused with a time to wait.
 pub(crate) const BODIES_KIB: usize = 256 * 1024;
 
-/// How long whoever found no room for a body should wait: about as long as a large body takes on a fast link.
+/// How long a caller without room for its body should wait: about as long as a large body takes on a fast link.
 pub(crate) const BODY_WAIT: Duration = Duration::from_secs(1);
 
 /// Time from one piece of a body to the next, and how far a whole body may fall behind [`BODY_RATE`].
@@ -59,8 +48,8 @@ pub(crate) const BODY_PIECE: Duration = Duration::from_secs(30);
 /// keep a connection.
 pub(crate) const BODY_RATE: u64 = 1024;
 
-/// How long a reader may leave a piece of an artifact or a log unread. Then the answer ends; the reader can continue
-/// from where it was.
+/// How long a reader may leave a piece of an artifact or a log unread. Then the answer ends, and the reader can continue
+/// with another request.
 pub(crate) const READER_PAUSE: Duration = Duration::from_secs(120);
 
 /// How long running requests may go on after a stop signal.
@@ -69,7 +58,7 @@ pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 /// How long a waiting read (`wait=true`) is held: shorter than the idle time-outs of common proxies.
 pub(crate) const WAIT: Duration = Duration::from_secs(50);
 
-/// How long a stream or held read relies on its token at most before it looks at it again.
+/// Time after which a stream or held read checks its token again.
 pub(crate) const TOKEN_LOOK: Duration = Duration::from_secs(60);
 
 /// Time between two comments on a quiet event stream, so that proxies keep it.
@@ -78,36 +67,35 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Listeners to events: some browsers, and a program for each of the jobs that run.
 pub(crate) const LISTENERS: usize = 4_000;
 
-/// Listeners that hear of one project alone: whoever works on it leaves room for the others.
+/// Listeners to one project alone. They leave room for the others.
 pub(crate) const PROJECT_LISTENERS: usize = LISTENERS / 2;
 
-/// Listeners of one token: whoever opens more and more streams leaves room for everybody else.
+/// Listeners of one token: a program that opens more and more streams leaves room for the others.
 pub(crate) const TOKEN_LISTENERS: usize = LISTENERS / 4;
 
-/// How long a listener that found no room should wait: streams end when tabs are closed, which takes a while.
+/// How long a refused listener should wait: streams end when tabs are closed, which takes a while.
 pub(crate) const LISTENER_WAIT: Duration = Duration::from_secs(10);
 
-/// Commits with events that wait for one listener: what a page that is busy for some seconds misses at most.
+/// Commits with events that wait for one listener: a page that is busy for some seconds misses none.
 pub(crate) const LISTENER_COMMITS: usize = 1_024;
 
-/// Time between two events of a page's stream. A page is fetched again four times a second at most, so more would be heard
-/// in vain.
+/// Time between two events of a page's stream. A page is fetched four times a second at most, so more would be useless.
 pub(crate) const TOPICS_PAUSE: Duration = Duration::from_millis(250);
 
-/// Topics that one event of a page's stream names. If more have changed, it says that anything may have.
+/// Topics that one event of a page's stream names. If more have changed, the event says that anything may have changed.
 pub(crate) const TOLD_TOPICS: usize = 1_000;
 
-/// How long a page that many readers fetch again rests before it is made anew, at least: as long as one of them waits.
+/// Shortest age at which a page with many readers is rendered again: as long as one reader waits.
 pub(crate) const RENEWAL_PAUSE: Duration = Duration::from_millis(250);
 
-/// The same at most.
+/// Longest age at which such a page is rendered again.
 pub(crate) const LONGEST_RENEWAL_PAUSE: Duration = Duration::from_secs(1);
 
-/// Between these bounds a page rests this many times as long as its making took: all of its readers together take a
+/// Between these bounds a page is kept this many times as long as it took to render: all its readers together use a
 /// fiftieth of a processor.
 pub(crate) const RENEWAL_SHARE: u32 = 50;
 
-/// Pages that are fetched again by many readers and made once for them.
+/// Pages that are rendered once for many readers.
 pub(crate) const RENEWALS: usize = 200;
 
 /// Body of an ordinary request.
@@ -153,38 +141,38 @@ pub(crate) const DEFAULT_PAGE: usize = 50;
 /// Lines of one page of a scan's history: enough for a chart of some weeks, and about a quarter of a megabyte.
 pub(crate) const HISTORY_PAGE: usize = 1_000;
 
-/// Newest finished jobs among which a part of an id is looked for: some pages of a list. Their lines are read for it, not
+/// Newest finished jobs among which a part of an id is searched: some pages of a list. The search reads their lines, not
 /// their records.
 pub(crate) const NAMED_JOBS: usize = 1_000;
 
-/// Jobs that are named to whoever gives a part of an id that several have.
+/// Jobs that an answer lists when several ids have the given part.
 pub(crate) const CANDIDATES: usize = 10;
 
-/// Files of one page of an artifact: each page reads the directory of the zip again, so a program that wants all takes
-/// many at once.
+/// Files of one page of an artifact. Each page reads the directory of the zip again, so a program that wants all needs large
+/// pages.
 pub(crate) const ENTRIES_PAGE: usize = 10_000;
 
-/// Matches of one page of a search in a log, at most: each page reads the whole log again for its count, so a program that
-/// wants all takes many at once.
+/// Matches of one page of a search in a log. Each page reads the whole log again for its count, so a program that wants all
+/// needs large pages.
 pub(crate) const SEARCH_PAGE: usize = 10_000;
 
-/// Logs that are searched at once. Each takes a thread, and together they must leave some for everybody else's reads.
+/// Logs that are searched at once. Each search takes a thread, and the other reads need some, too.
 pub(crate) const SEARCHED_AT_ONCE: usize = 4;
 
-/// The same of one token.
+/// Logs that one token searches at once.
 pub(crate) const SEARCHED_OF_TOKEN: usize = 2;
 
-/// Directories of zips that are read at once. What is compared of two takes up to fifty megabytes.
+/// Directories of zips that are read at once. A comparison of two takes up to fifty megabytes.
 pub(crate) const ZIPS_AT_ONCE: usize = 4;
 
-/// The same of one token.
+/// Directories of zips that one token reads at once.
 pub(crate) const ZIPS_OF_TOKEN: usize = 2;
 
-/// Lists of finished jobs that are made at once. Two hundred large records take some megabytes, and a list of jobs of a rare kind
-/// reads some tens more.
+/// Lists of finished jobs that are made at once. Two hundred large records take some megabytes, and a list of rare jobs reads
+/// some tens more.
 pub(crate) const LISTS_AT_ONCE: usize = 8;
 
-/// The same of one token: more would not be faster.
+/// Lists of finished jobs that one token makes at once: more would not be faster.
 pub(crate) const LISTS_OF_TOKEN: usize = 4;
 
 /// Longest text to search for in a log: a long line that somebody copied.

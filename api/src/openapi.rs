@@ -1,8 +1,6 @@
 //! The API as a document: OpenAPI 3.1, made from the table of routes and the types of the wire.
 
 mod bounds;
-mod headers;
-mod operations;
 mod page;
 
 use std::collections::BTreeMap;
@@ -12,11 +10,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use self::headers::Header;
-use self::operations::{Answer, Operation, Other, RequestBody, operation, parameter};
-use crate::routes::{Access, ROUTES, Route};
-
 pub(crate) use self::page::page;
+use crate::routes::{Access, Answer, Header, Operation, ROUTES, RequestBody, Route, headers};
 
 const DESCRIPTION: &str = "Everscan runs workflows from Git. Times are RFC 3339 in UTC, ids are UUIDs, names are in \
 snake_case. Errors are `application/problem+json` with a stable `code`. Readers ignore members that they do not know.";
@@ -30,8 +25,8 @@ fn document() -> Value {
     let mut schemas = settings.into_generator();
     let problem = schemas.subschema_for::<wire::Problem>();
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
-    for route in described_routes() {
-        let described = described(route, &mut schemas, &problem);
+    for (route, operation) in operations() {
+        let described = described(route, operation, &mut schemas, &problem);
         // A rest of a path is one parameter here.
         let path = paths.entry(route.path.replace("{*", "{")).or_default();
         path.insert(route.method.as_str().to_lowercase(), described);
@@ -84,49 +79,47 @@ fn document() -> Value {
     })
 }
 
-/// Pages are for browsers, and may change with every release.
-fn described_routes() -> impl Iterator<Item = &'static Route> {
+fn operations() -> impl Iterator<Item = (&'static Route, &'static Operation)> {
     ROUTES
         .iter()
-        .filter(|route| !route.access.is_for_browsers())
+        .filter_map(|route| Some((route, route.operation.as_ref()?)))
 }
 
-fn described(route: &Route, schemas: &mut SchemaGenerator, problem: &Schema) -> Value {
-    let Operation {
-        summary,
-        body,
-        headers: request_headers,
-        statuses,
-        answer,
-        answer_headers,
-        others,
-    } = operation(route.access, schemas);
+fn described(
+    route: &Route,
+    operation: &Operation,
+    schemas: &mut SchemaGenerator,
+    problem: &Schema,
+) -> Value {
     let in_path = route.path.split('/').filter_map(|segment| {
         let name = segment.strip_prefix('{')?.strip_suffix('}')?;
         let name = name.trim_start_matches('*');
-        Some(("path", name, true))
+        Some(json!({
+            "name": name,
+            "in": "path",
+            "required": true,
+            "description": in_path(route.access, name),
+            "schema": { "type": "string", "minLength": 1 },
+        }))
     });
-    let in_query = route.query.iter().map(|name| {
-        let is_needed = operations::is_needed(route.access, name);
-        ("query", *name, is_needed)
-    });
-    let parameters: Vec<Value> = in_path
-        .chain(in_query)
-        .map(|(place, name, is_needed)| {
-            let (description, schema) = parameter(route.access, place, name);
-            json!({
-                "name": name,
-                "in": place,
-                "required": is_needed,
-                "description": description,
-                "schema": schema,
-            })
+    let in_query = route.parameters.iter().map(|parameter| {
+        json!({
+            "name": parameter.name,
+            "in": "query",
+            "required": parameter.is_required,
+            "description": parameter.description,
+            "schema": (parameter.schema)(),
         })
-        .chain(request_headers.iter().map(Header::parameter))
-        .collect();
+    });
+    let in_head = operation.reads.iter().map(Header::parameter);
+    let parameters: Vec<Value> = in_path.chain(in_query).chain(in_head).collect();
+    let name = match route.access {
+        Access::Link(_) => format!("{}LinkedBlob", route.name),
+        _ => route.name.to_owned(),
+    };
     let mut described = json!({
-        "operationId": operations::name(route.access),
-        "summary": summary,
+        "operationId": name,
+        "summary": operation.summary,
         "tags": [tag(route)],
         "parameters": parameters,
         "security": security(route.access),
@@ -145,50 +138,60 @@ fn described(route: &Route, schemas: &mut SchemaGenerator, problem: &Schema) -> 
             },
         },
     });
-    let mut succeeded = succeeded(answer);
-    succeeded["headers"] = members(&[headers::REQUEST_ID]);
-    for header in answer_headers {
-        let (name, header) = header.member();
-        succeeded["headers"][name] = header;
+    let responses = &mut described["responses"];
+    let mut success = json!({ "description": "It succeeded." });
+    success["headers"] = members(&[&[headers::REQUEST_ID], operation.sets].concat());
+    if operation.is_cached {
+        let mut unchanged = success.clone();
+        unchanged["description"] = json!("The caller has this version already.");
+        responses["304"] = unchanged;
     }
-    for status in statuses {
-        described["responses"][status.to_string()] = succeeded.clone();
+    match content(operation.answer, schemas) {
+        Value::Null => success["description"] = json!("It is done."),
+        content => success["content"] = content,
     }
-    for other in others {
-        let (status, answer) = instead(*other, &succeeded);
-        described["responses"][status.to_string()] = answer;
+    for status in operation.statuses {
+        responses[status.to_string()] = success.clone();
+    }
+    if operation.has_parts {
+        success["description"] = json!("The part that the request wants.");
+        let (name, header) = headers::CONTENT_RANGE.member();
+        success["headers"][name] = header;
+        responses["206"] = success;
     }
     if let Access::User(_, scope) | Access::Local(_, scope) = route.access {
         described["description"] = json!(format!("Needs the scope `{scope}`."));
     }
     let json = |schema| json!({ "application/json": { "schema": schema } });
-    let (is_needed, content) = match body {
+    let (is_required, content) = match operation.body {
         RequestBody::None => return described,
-        RequestBody::Json(schema) => (true, json(schema)),
-        RequestBody::Optional(schema) => (false, json(schema)),
+        RequestBody::Json(schema) => (true, json(schema(schemas))),
+        RequestBody::Optional(schema) => (false, json(schema(schemas))),
         RequestBody::Bytes => (true, json!({ "application/octet-stream": {} })),
     };
-    described["requestBody"] = json!({ "required": is_needed, "content": content });
+    described["requestBody"] = json!({ "required": is_required, "content": content });
     described
 }
 
-/// The status and the answer that may come in place of the whole.
-fn instead(other: Other, whole: &Value) -> (u16, Value) {
-    let mut answer = whole.clone();
-    match other {
-        Other::Part => {
-            answer["description"] = json!("The part that the request wants.");
-            let (name, header) = headers::CONTENT_RANGE.member();
-            answer["headers"][name] = header;
-            (206, answer)
+/// What a parameter of a path means.
+fn in_path(access: Access, name: &str) -> &'static str {
+    match (name, access) {
+        ("job", Access::User(..)) => {
+            "The job: its id, or at least four of its first or last digits."
         }
-        Other::Unchanged => {
-            answer["description"] = json!("The caller has this version already.");
-            if let Value::Object(members) = &mut answer {
-                members.remove("content");
-            }
-            (304, answer)
-        }
+        ("job", _) => "The id of the job.",
+        ("workflow", _) => "The workflow: its name, SOURCE/NAME, or id.",
+        ("scan", _) => "The name of the scan.",
+        ("revision", _) => "The number of the revision.",
+        ("project", _) => "The project: its name or id.",
+        ("source", _) => "The name of the source.",
+        ("secret", Access::Link(_)) => "The secret of the link.",
+        ("artifact", _) => "The artifact: its id or name.",
+        ("token" | "runner", _) => "Its id, or a name that only one has.",
+        ("path", _) => "The path of the blob. Its slashes stay as they are.",
+        ("link", _) => "The id of the link.",
+        ("session", _) => "The id of the session.",
+        (_, _) => "Its name.",
     }
 }
 
@@ -196,13 +199,14 @@ fn members(headers: &[Header]) -> Value {
     Value::Object(headers.iter().map(Header::member).collect())
 }
 
-fn succeeded(answer: Answer) -> Value {
-    let content = match answer {
-        Answer::Nothing => return json!({ "description": "It is done." }),
-        Answer::Json(schema) => json!({ "application/json": { "schema": schema } }),
+/// The content of a success; null if there is none.
+fn content(answer: Answer, schemas: &mut SchemaGenerator) -> Value {
+    match answer {
+        Answer::Nothing => Value::Null,
+        Answer::Json(schema) => json!({ "application/json": { "schema": schema(schemas) } }),
         Answer::Text(kinds) => {
             let of_kind = |kind: &&str| {
-                // What is in the events of a stream is no text to readers of the document.
+                // The document does not describe the data of events.
                 let content = match *kind {
                     "text/event-stream" => json!({}),
                     _ => json!({ "schema": { "type": "string" } }),
@@ -212,8 +216,7 @@ fn succeeded(answer: Answer) -> Value {
             Value::Object(kinds.iter().map(of_kind).collect())
         }
         Answer::Bytes(kind) => json!({ kind: {} }),
-    };
-    json!({ "description": "It succeeded.", "content": content })
+    }
 }
 
 /// The first segment below the version, which is what the operation is about.
@@ -256,7 +259,7 @@ mod tests {
     fn every_route_is_described_once_by_a_name_of_its_own() {
         let paths = DOCUMENT["paths"].as_object().unwrap();
         let mut names = BTreeSet::new();
-        for route in described_routes() {
+        for (route, _) in operations() {
             let method = route.method.as_str().to_lowercase();
             let described = &paths[&route.path.replace("{*", "{")][&method];
             let name = described["operationId"].as_str().unwrap();
@@ -268,7 +271,7 @@ mod tests {
             assert!(!has_body || route.body > 0, "{name} takes no body");
         }
         let described: usize = paths.values().map(|it| it.as_object().unwrap().len()).sum();
-        assert_eq!(described, described_routes().count());
+        assert_eq!(described, operations().count());
     }
 
     #[test]

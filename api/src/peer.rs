@@ -1,36 +1,29 @@
 //! Where a request comes from: the connection, and what a trusted proxy says of the machine behind it.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use http::HeaderMap;
 use http::header::{FORWARDED, HeaderName, VIA};
+use listen::{Connection, network};
 
 static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 static X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// The connection that a request came on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Connection {
-    /// The address at its other end: the caller's, or a proxy's.
-    pub(crate) address: IpAddr,
-    pub(crate) is_tls: bool,
-}
-
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// The caller's address, as far as it is known.
+    /// The caller's address, or that of the last proxy that is not trusted.
     pub(crate) address: IpAddr,
     /// Whether the caller used TLS, with the daemon or with a trusted proxy.
     pub(crate) is_https: bool,
-    /// Whether the request was made on this machine. One that says that it was forwarded was not.
+    /// Whether the request was made on this machine. A forwarded request was not.
     pub(crate) is_local: bool,
 }
 
 impl Peer {
-    /// Who made a request. Headers are believed if a trusted proxy sent them, and then the last address that is not a
-    /// trusted proxy's: a caller can write whatever it wants before it.
+    /// Headers are believed only from a trusted proxy. The caller is the last address that is not a trusted proxy's: a caller
+    /// can write whatever it wants before it.
     pub(crate) fn of(connection: Connection, headers: &HeaderMap, trusted: &[IpAddr]) -> Self {
         let direct = connection.address.to_canonical();
         let is_forwarded = [&X_FORWARDED_FOR, &X_REAL_IP, &FORWARDED, &VIA]
@@ -53,7 +46,7 @@ impl Peer {
                     .parse()
                     .map(|address: IpAddr| address.to_canonical())
             });
-        // What cannot be read ends the search: nothing before it is known to be true.
+        // An unreadable address ends the search, because nothing before it can be trusted.
         let behind = named
             .map_while(Result::ok)
             .find(|address| !trusted.contains(address));
@@ -68,17 +61,9 @@ impl Peer {
         }
     }
 
-    /// What the limits of an address count: a home or a data centre has a whole IPv6 network of 64 bits.
+    /// Limits count by network.
     pub(crate) fn network(&self) -> IpAddr {
         network(self.address)
-    }
-}
-
-/// The address, or the IPv6 network of 64 bits that it is in.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
 }
 
@@ -100,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_count_only_from_a_trusted_proxy() {
+    fn headers_are_believed_only_from_a_trusted_proxy() {
         let forged = [(&X_FORWARDED_FOR, "203.0.113.9")];
         assert_eq!(
             peer("198.51.100.7", &forged, &[]).address.to_string(),
@@ -115,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_address_that_is_no_proxy_counts() {
+    fn the_caller_is_the_last_address_that_is_not_a_trusted_proxy() {
         let headers = [
             (&X_FORWARDED_FOR, "127.0.0.1, 203.0.113.9"),
             (&X_FORWARDED_FOR, "10.0.0.2"),

@@ -1,4 +1,4 @@
-//! How many requests one caller may make in a time.
+//! How many requests one caller may make: a token bucket for each.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,53 +8,50 @@ use std::time::{Duration, Instant};
 
 use crate::limits::COUNTED_CALLERS;
 
-/// So many a second for ever, and so many at once after a pause.
+/// A token bucket: `per_second` tokens are added, at most `burst` are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     pub per_second: NonZeroU32,
     pub burst: NonZeroU32,
 }
 
-/// The callers of late, each with the moment from which its whole burst is available again.
+/// Recent callers, each with the time when its bucket is full again.
 pub(crate) struct Rates<K> {
     rate: Rate,
-    whole_again: Mutex<HashMap<K, Instant>>,
+    full_at: Mutex<HashMap<K, Instant>>,
 }
 
 impl<K: Eq + Hash> Rates<K> {
     pub(crate) fn new(rate: Rate) -> Self {
         Self {
             rate,
-            whole_again: Mutex::default(),
+            full_at: Mutex::default(),
         }
     }
 
-    /// Counts one. After too many the error says how long to wait, and this one does not count.
+    /// Takes one token. If there is none, the error is the time to wait.
     pub(crate) fn take(&self, caller: K, now: Instant) -> Result<(), Duration> {
-        let mut callers = self
-            .whole_again
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut callers = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
         if callers.len() >= COUNTED_CALLERS {
-            callers.retain(|_, whole_again| *whole_again > now);
+            callers.retain(|_, full_at| *full_at > now);
             if callers.len() > COUNTED_CALLERS / 2 {
                 tracing::warn!(
                     callers = callers.len(),
-                    "too many callers to count the requests of each; the counts begin anew"
+                    "too many callers to count the requests of each; all counts are reset"
                 );
                 callers.clear();
             }
         }
-        let whole_again = callers.entry(caller).or_insert(now);
-        *whole_again = taken(self.rate, *whole_again, now)?;
+        let full_at = callers.entry(caller).or_insert(now);
+        *full_at = taken(self.rate, *full_at, now)?;
         Ok(())
     }
 }
 
-/// When the burst is whole again after one more at `now`, or how long to wait for one more.
-fn taken(rate: Rate, whole_again: Instant, now: Instant) -> Result<Instant, Duration> {
+/// When the bucket is full again after one more token is taken at `now`, or how long to wait for a token.
+fn taken(rate: Rate, full_at: Instant, now: Instant) -> Result<Instant, Duration> {
     let one = Duration::from_secs(1) / rate.per_second.get();
-    let after = whole_again.max(now) + one;
+    let after = full_at.max(now) + one;
     match (after - now).checked_sub(one * rate.burst.get()) {
         None | Some(Duration::ZERO) => Ok(after),
         Some(wait) => Err(wait),
@@ -71,7 +68,7 @@ mod tests {
     };
 
     #[test]
-    fn after_a_burst_the_rate_is_kept() {
+    fn after_a_burst_the_rate_applies() {
         let rates = Rates::new(RATE);
         let start = Instant::now();
         for _ in 0..3 {
@@ -91,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_that_rest_are_forgotten_and_their_number_is_bounded() {
+    fn idle_callers_are_forgotten_and_the_number_of_callers_is_bounded() {
         let rates = Rates::new(RATE);
         let start = Instant::now();
         for caller in 0..COUNTED_CALLERS {
@@ -100,10 +97,10 @@ mod tests {
         rates
             .take(usize::MAX, start + Duration::from_secs(1))
             .unwrap();
-        assert_eq!(rates.whole_again.lock().unwrap().len(), 1);
+        assert_eq!(rates.full_at.lock().unwrap().len(), 1);
         for caller in 0..3 * COUNTED_CALLERS {
             rates.take(caller, start + Duration::from_secs(1)).unwrap();
         }
-        assert!(rates.whole_again.lock().unwrap().len() <= COUNTED_CALLERS);
+        assert!(rates.full_at.lock().unwrap().len() <= COUNTED_CALLERS);
     }
 }

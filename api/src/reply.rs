@@ -18,10 +18,9 @@ use crate::failure::Failure;
 use crate::limits::{READER_PAUSE, STREAM_PIECES};
 use crate::precondition::etag;
 
-/// Most documents are shorter, and are written without being moved.
+/// Most documents fit, and are written without a reallocation.
 const ORDINARY_BYTES: usize = 1000;
 
-/// A JSON document.
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
     let mut bytes = Vec::with_capacity(ORDINARY_BYTES);
     match serde_json::to_writer(&mut bytes, body) {
@@ -39,31 +38,27 @@ pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
     }
 }
 
-/// A JSON document with status 200.
 pub(crate) fn ok<T: Serialize>(body: &T) -> Response {
     json(StatusCode::OK, body)
 }
 
-/// A JSON document that people edit, with the tag of its version.
+/// A JSON document with the ETag of its version.
 pub(crate) fn versioned<T: Serialize>(body: &T, version: u64) -> Response {
     let mut response = ok(body);
     set(&mut response, ETAG, &etag(version));
     response
 }
 
-/// A response without a body.
 pub(crate) fn empty() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// The caller already has the current version.
 pub(crate) fn not_modified(etag: &str) -> Response {
     let mut response = StatusCode::NOT_MODIFIED.into_response();
     set(&mut response, ETAG, etag);
     response
 }
 
-/// The response to a failed request.
 pub(crate) fn problem(failure: Failure, request_id: &str) -> Response {
     if let Some(inward) = failure.inward() {
         tracing::error!(request_id, error = inward, "a request failed");
@@ -88,7 +83,7 @@ pub(crate) fn set(response: &mut Response, name: HeaderName, value: &str) {
     }
 }
 
-/// Sets a header to a value that is known beforehand, without a copy of it.
+/// Sets a header to a static value, without a copy.
 pub(crate) fn set_static(response: &mut Response, name: HeaderName, value: &'static str) {
     let value = HeaderValue::from_static(value);
     response.headers_mut().insert(name, value);
@@ -98,7 +93,7 @@ pub(crate) fn set_static(response: &mut Response, name: HeaderName, value: &'sta
 #[derive(Clone)]
 pub(crate) struct Pieces {
     sender: mpsc::Sender<Bytes>,
-    /// Owned by the response, and dropped with it.
+    /// The response owns it.
     waiting: Weak<Mutex<Waiting>>,
 }
 
@@ -108,7 +103,7 @@ struct Waiting {
     is_cut_off: bool,
 }
 
-/// The reader is gone, or did not read for so long that the response was ended.
+/// The reader is gone, or has paused for so long that the response was ended.
 #[derive(Debug)]
 pub(crate) struct Unread;
 
@@ -128,17 +123,15 @@ impl Pieces {
         }
     }
 
-    /// Ends an incomplete response: the reader sees its connection break, and cannot take the part for the whole.
+    /// Ends an incomplete response: the connection breaks, so the reader cannot take the part for the whole.
     pub(crate) fn cut_off(&self) {
         self.with_waiting(|waiting| waiting.is_cut_off = true);
     }
 
-    /// Whether the reader is gone.
     pub(crate) fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }
 
-    /// Waits until the reader is gone.
     pub(crate) async fn closed(&self) {
         self.sender.closed().await;
     }
@@ -161,7 +154,7 @@ impl Waiting {
     }
 }
 
-/// A response whose pieces are made while it is read, never more than a few ahead of the reader.
+/// A response that is produced while it is read, never more than a few pieces ahead of the reader.
 pub(crate) fn streamed<F>(kind: &str, produce: impl FnOnce(Pieces) -> F) -> Response
 where
     F: Future<Output = ()> + Send + 'static,
@@ -200,7 +193,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_stream_whose_maker_panics_does_not_end_as_if_it_were_whole() {
+    async fn a_stream_breaks_off_if_its_producer_panics() {
         let piece = || Bytes::from_static(b"a line\n");
         let whole = streamed("text/plain", async move |pieces: Pieces| {
             pieces.send(piece()).await.unwrap();
@@ -215,21 +208,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_that_does_not_read_is_disconnected_and_nothing_is_kept_for_it() {
-        let (tell, over) = tokio::sync::oneshot::channel();
+    async fn a_reader_that_pauses_too_long_is_disconnected_and_loses_the_pieces() {
+        let (report, over) = tokio::sync::oneshot::channel();
         let answer = streamed("text/plain", async move |pieces: Pieces| {
             let mut sent = 0;
             while pieces.send(Bytes::from_static(b"a line\n")).await.is_ok() {
                 sent += 1;
             }
-            tell.send(sent).unwrap();
+            report.send(sent).unwrap();
         });
         assert_eq!(over.await.unwrap(), STREAM_PIECES);
         let mut body = answer.into_body();
         let first = body.frame().await.unwrap();
         assert!(
             first.is_err(),
-            "no piece is kept, and none is taken for the whole"
+            "no piece is kept, and the response does not seem complete"
         );
     }
 }

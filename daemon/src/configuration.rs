@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use api::Rate;
 use chrono::TimeDelta;
+use listen::TlsFiles;
 use model::limits::{BLOB_VERSIONS, CYCLE_PAUSE};
 use model::retention::RetentionSettings;
 use model::{BlobPath, KeptVersions, SealingKeys, SourceName};
@@ -22,7 +23,6 @@ use crate::limits::{LONGEST_CYCLE_PAUSE, REQUESTS, SHORTEST_INTERVAL};
 use crate::logging::LogForm;
 use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
-use crate::tls::TlsFiles;
 
 mod access;
 

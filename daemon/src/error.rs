@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use listen::TlsError;
 use state::CopyError;
 use store::OpenErrorKind;
 use thiserror::Error;
@@ -14,7 +15,6 @@ use crate::exit;
 use crate::limits::LEAST_OPEN_FILES;
 use crate::logging::LogFilterError;
 use crate::stop_signal::StopSignal;
-use crate::tls::TlsError;
 use crate::up::UpError;
 
 #[derive(Debug, Error)]

@@ -30,7 +30,6 @@ mod run;
 mod secret_key;
 mod stop_signal;
 mod system;
-mod tls;
 mod up;
 
 use std::ffi::{OsStr, OsString};

@@ -39,12 +39,6 @@ pub(crate) const KEY_FILE_BYTES: u64 = 4 * 1024;
 /// still being written is left alone. A person feels the delay as immediate.
 pub(crate) const FOLDER_LOOK: Duration = Duration::from_millis(150);
 
-/// Time between two looks at the certificate and key: a new pair is in use within ten seconds.
-pub(crate) const TLS_LOOK: Duration = Duration::from_secs(4);
-
-/// Longest certificate or key file. A long chain has a few kilobytes, and a wrong path must not fill memory.
-pub(crate) const TLS_FILE_BYTES: u64 = 1024 * 1024;
-
 /// Requests of one token from other machines, unless the configuration says otherwise: more than a person or a program
 /// that waits for its answers makes, and few enough that one client in a loop leaves room for the others.
 pub(crate) const REQUESTS: Rate = Rate {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use api::Front;
 use chrono::TimeDelta;
+use listen::Tls;
 use model::SealingKeys;
 use model::retention::RetentionSettings;
 use reconciler::{BlobSettings, Handle, Reconciler, SourceConfig, Start};
@@ -22,7 +23,6 @@ use crate::logging;
 use crate::open_files;
 use crate::stop_signal::StopSignals;
 use crate::system::{SystemClock, SystemEntropy};
-use crate::tls::Tls;
 
 /// The parts of a daemon.
 pub(crate) struct Site {

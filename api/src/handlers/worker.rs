@@ -5,13 +5,11 @@ use model::decide::Failure as JobFailure;
 use reconciler::{Handle, Piece, Resolved, Worker, WorkerError};
 use state::{EncodedRecord, NewLogRecord};
 use warp::reply::Response;
-use wire::{
-    Assignment, CompleteJob, Completed, LogReceipt, ScanArtifact, ScanStep, Stream, Timeline,
-};
+use wire::{Assignment, CompleteJob, Completed, LogReceipt, ScanArtifact, ScanStep, Timeline};
 use workflow::{Context, Scan, Step, Variable};
 
 use crate::body;
-use crate::convert;
+use crate::convert::{self, Convert};
 use crate::failure::Failure;
 use crate::reply;
 use crate::request::Request;
@@ -163,7 +161,7 @@ pub(super) async fn timeline(
         .into_iter()
         .map(convert::reported_step)
         .collect();
-    let artifact = report.artifact.map(convert::told_progress);
+    let artifact = report.artifact.map(convert::reported_progress);
     handle.report_steps(worker, steps, artifact).await?;
     Ok(reply::empty())
 }
@@ -200,11 +198,7 @@ pub(super) fn record(record: wire::NewLogRecord) -> NewLogRecord {
     NewLogRecord {
         at: record.at,
         step: record.step,
-        stream: match record.stream {
-            Stream::Stdout => state::Stream::Stdout,
-            Stream::Stderr => state::Stream::Stderr,
-            Stream::Runner => state::Stream::Runner,
-        },
+        stream: record.stream.converted(),
         text: record.text,
     }
 }

@@ -1,4 +1,4 @@
-//! The bounds of values, which the types of the wire do not know.
+//! Bounds of values that the types of `wire` do not express.
 
 use model::limits::{
     NAME_CHARS, RUNNER_CAPACITY, RUNNER_LABELS, SUSPENSION_REASON_CHARS, TOKEN_OVERLAP,
@@ -7,14 +7,7 @@ use model::{AuditKind, Scopes};
 use serde_json::{Map, Value, json};
 
 use crate::limits::VALIDATED_FILE_CHARS;
-
-/// A duration as in `1h30m`. Zero and more than the value allows are refused, too.
-const DURATION: &str = "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$";
-
-/// The schema of a duration.
-pub(super) fn duration() -> Value {
-    json!({ "type": "string", "minLength": 2, "pattern": DURATION })
-}
+use crate::routes::DURATION;
 
 /// A path of a blob: names between slashes.
 const BLOB_PATH: &str = r"^/?[^/\u0000-\u001F\u007F-\u009F]+(/[^/\u0000-\u001F\u007F-\u009F]+)*$";
@@ -25,7 +18,6 @@ const LINE: &str = r"^[^\u0000-\u001F\u007F-\u009F]*$";
 /// One line of text with a word in it.
 const WORDS: &str = r"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F][^\u0000-\u001F\u007F-\u009F]*$";
 
-/// Adds the bounds to the schemas of the types.
 pub(super) fn add(schemas: &mut Map<String, Value>) {
     schemas.values_mut().for_each(bound_integers);
     for (name, member, bounds) in of_members() {
@@ -102,7 +94,7 @@ fn of_members() -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// The formats of integers are known to few readers, so their largest values are written out.
+/// Few readers know the formats of integers, so the schemas also have the smallest and largest values.
 fn bound_integers(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -128,7 +120,7 @@ mod tests {
     use crate::openapi::DOCUMENT;
 
     #[test]
-    fn every_bound_is_of_a_member_that_there_is() {
+    fn every_bound_is_of_an_existing_member() {
         for (name, member, bounds) in of_members() {
             let place = format!("/components/schemas/{name}/properties/{member}");
             let schema = DOCUMENT.pointer(&place).expect(&place);

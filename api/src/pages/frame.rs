@@ -18,7 +18,7 @@ use warp::Reply;
 use warp::reply::Response;
 
 use super::typed::Typed;
-use crate::convert;
+use crate::convert::Convert;
 use crate::failure::Failure;
 use crate::reply;
 use crate::request::Request;
@@ -221,7 +221,7 @@ pub(super) fn visit(token: Option<&Token>, now: Timestamp) -> Visit {
     Visit {
         viewer: token.map(|token| Viewer {
             name: token.name.clone(),
-            scopes: token.scopes.iter().map(convert::scope).collect(),
+            scopes: token.scopes.iter().map(Convert::converted).collect(),
         }),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         theme: Theme::System,

@@ -186,7 +186,7 @@ async fn every_route_lets_in_whom_the_table_says_and_nobody_else() {
         let token = service.personal([*scope], None).await;
         tokens.push((Kind::Personal(*scope), Some(token)));
     }
-    for route in ROUTES {
+    for route in ROUTES.iter() {
         let path = path(route, &executed, &waiting);
         for (kind, token) in &tokens {
             let mut call = Call::new(route.method.clone(), &path);
@@ -346,12 +346,12 @@ fn only_these_routes_are_open_to_anyone() {
             PublicRoute::WorkflowSchema,
             PublicRoute::OpenApi,
             PublicRoute::Docs,
+            PublicRoute::Asset,
             PublicRoute::RegisterRunner,
             PublicRoute::CreateSession,
             PublicRoute::LoginPage,
             PublicRoute::LinkPage,
             PublicRoute::Login,
-            PublicRoute::Asset,
         ]
     );
 }

@@ -234,7 +234,7 @@ async fn what_is_of_another_project_does_not_exist() {
         service.limited(scopes, &["other"]).await,
     );
     let mut walked = 0;
-    for route in ROUTES {
+    for route in ROUTES.iter() {
         let Access::User(_, scope) = route.access else {
             continue;
         };

@@ -1,24 +1,25 @@
-//! The headers that operations read and answer.
+//! The headers that operations read and set.
 
 use serde_json::{Value, json};
 
-/// A header, for readers of the document.
-pub(super) struct Header {
+/// A header, for readers of the OpenAPI document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Header {
     name: &'static str,
     description: &'static str,
-    /// What it looks like; absent where any text is taken.
+    /// None if any text is allowed.
     pattern: Option<&'static str>,
     /// Whether a request without it is refused.
-    is_needed: bool,
+    is_required: bool,
 }
 
 macro_rules! headers {
     ($($id:ident $name:expr, $description:literal $(, $pattern:literal)?;)*) => {
-        $(pub(super) const $id: Header = Header {
+        $(pub(crate) const $id: Header = Header {
             name: $name,
             description: $description,
             pattern: headers!(@pattern $($pattern)?),
-            is_needed: false,
+            is_required: false,
         };)*
     };
     (@pattern) => { None };
@@ -34,7 +35,7 @@ headers! {
     IF_RANGE "If-Range", "The ETag of which the range is wanted.";
     CONTENT_DIGEST wire::CONTENT_DIGEST_HEADER, "The digest of the content. An upload with another content is refused.",
         "^sha256:[0-9a-f]{64}$";
-    ENTRIES_DIGEST wire::CONTENT_DIGEST_HEADER, "The digest over the artifact's entries.", "^sha256:[0-9a-f]{64}$";
+    OPTIONAL_ENTRIES_DIGEST wire::CONTENT_DIGEST_HEADER, "The digest over the artifact's entries.", "^sha256:[0-9a-f]{64}$";
     CONTENT_RANGE "Content-Range", "Which bytes of how many; with 416 how many there are.",
         "^bytes ([0-9]+-[0-9]+|[*])/[0-9]+$";
     IDEMPOTENCY_KEY "Idempotency-Key", "Repeats with the same key have no further effect.",
@@ -50,28 +51,25 @@ headers! {
     WWW_AUTHENTICATE "WWW-Authenticate", "With 401: `Bearer`.";
 }
 
+pub(super) const ENTRIES_DIGEST: Header = Header {
+    is_required: true,
+    ..OPTIONAL_ENTRIES_DIGEST
+};
+
 impl Header {
     /// As a parameter of a request.
-    pub(super) fn parameter(&self) -> Value {
+    pub(crate) fn parameter(&self) -> Value {
         json!({
             "name": self.name,
             "in": "header",
-            "required": self.is_needed,
+            "required": self.is_required,
             "description": self.description,
             "schema": self.schema(),
         })
     }
 
-    /// As one that must be there.
-    pub(super) const fn needed(self) -> Self {
-        Self {
-            is_needed: true,
-            ..self
-        }
-    }
-
     /// As a member of an answer's `headers`.
-    pub(super) fn member(&self) -> (String, Value) {
+    pub(crate) fn member(&self) -> (String, Value) {
         let header = json!({ "description": self.description, "schema": self.schema() });
         (self.name.to_owned(), header)
     }

@@ -1,29 +1,31 @@
-//! The certificate and key of the daemon's own TLS. They are read at the start and again whenever they have changed.
+//! TLS of a listener. Its certificate and key are read at the start and again whenever their files have changed.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use api::ServerTls;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
+use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
-use crate::limits::{TLS_FILE_BYTES, TLS_LOOK};
+use crate::limits::{TLS_CHECK, TLS_FILE_BYTES};
 
 /// Where the certificate and the key are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TlsFiles {
-    /// The certificate and those that lead to its authority, in PEM form.
-    pub(crate) certificate: PathBuf,
+pub struct TlsFiles {
+    /// The certificate and its chain, in PEM form.
+    pub certificate: PathBuf,
     /// The private key, in PEM form.
-    pub(crate) key: PathBuf,
+    pub key: PathBuf,
 }
 
 #[derive(Debug, Error)]
-pub(crate) enum TlsError {
+pub enum TlsError {
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{} is longer than a certificate or key can be", path.display())]
@@ -42,23 +44,33 @@ pub(crate) enum TlsError {
     },
 }
 
-/// The content of both files.
 #[derive(PartialEq, Eq)]
 struct Contents {
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
-/// A certificate in use, and its files.
-pub(crate) struct Tls {
+/// The certificate and key in use, for a listener. A new connection takes the newest; open ones keep theirs.
+#[derive(Debug, Clone)]
+pub struct ServerTls(watch::Receiver<Arc<ServerConfig>>);
+
+impl ServerTls {
+    pub(crate) async fn shake_hands(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        let settings = self.0.borrow().clone();
+        TlsAcceptor::from(settings).accept(stream).await
+    }
+}
+
+/// The certificate in use, and its files.
+pub struct Tls {
     files: TlsFiles,
-    /// What was last found in the files, whether or not it can be used.
+    /// The latest contents of the files, usable or not.
     found: Contents,
     current: watch::Sender<Arc<ServerConfig>>,
 }
 
 impl Tls {
-    pub(crate) fn load(files: TlsFiles) -> Result<Self, TlsError> {
+    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
         let found = files.read()?;
         let settings = files.settings(&found)?;
         Ok(Self {
@@ -68,16 +80,15 @@ impl Tls {
         })
     }
 
-    /// For the listener.
-    pub(crate) fn server(&self) -> ServerTls {
-        ServerTls::new(self.current.subscribe())
+    pub fn server(&self) -> ServerTls {
+        ServerTls(self.current.subscribe())
     }
 
-    /// Uses what the files hold whenever they have changed. Files that cannot be used change nothing, and a half-written
-    /// pair is tried again with the next change.
-    pub(crate) async fn follow(mut self) {
+    /// Loads the files whenever they have changed. Unusable files change nothing, and a half-written pair is loaded with the
+    /// next change.
+    pub async fn follow(mut self) {
         loop {
-            tokio::time::sleep(TLS_LOOK).await;
+            tokio::time::sleep(TLS_CHECK).await;
             let files = self.files.clone();
             let Ok(read) = tokio::task::spawn_blocking(move || files.read()).await else {
                 return;
@@ -92,13 +103,13 @@ impl Tls {
                             tracing::info!(%certificate, "a new certificate is in use");
                         }
                         Err(error) => {
-                            tracing::error!(%error, "the new certificate is not used, and the last one still is");
+                            tracing::error!(%error, "the new certificate cannot be used; the last one stays in use");
                         }
                     }
                     self.found = found;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the certificate cannot be looked at");
+                    tracing::warn!(%error, "the certificate cannot be read");
                 }
             }
         }

@@ -1,0 +1,169 @@
+//! A refused command as a failure of its request.
+
+use http::header::ETAG;
+use model::decide::{Refusal, Remedy};
+use model::{Made, SuspendedPart};
+use wire::{ErrorCode, FieldError};
+
+use super::{Failure, RESTORE, shorten};
+use crate::precondition::etag;
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let text = refusal.to_string();
+        match refusal {
+            Refusal::NoSuchWorkflow { .. } => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan workflow list` shows what there is"),
+            Refusal::NoSuchScan { .. }
+            | Refusal::NoSuchRunner
+            | Refusal::NoSuchSession
+            | Refusal::NoSuchSource { .. }
+            | Refusal::NoSuchProject { .. }
+            | Refusal::NoSuchVar { .. }
+            | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
+            Refusal::NoSuchBlob { .. } => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan blob ls` shows what there is; `everscan blob sync` fetches a folder"),
+            Refusal::NoSuchBlobLink => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan blob links` shows what there is"),
+            Refusal::TooManyBlobLinks { .. } => Self::new(ErrorCode::Unavailable, text)
+                .hint("revoke some with `everscan blob unlink`; each ends after 7 days"),
+            Refusal::BlobChanged { .. } => Self::new(ErrorCode::PreconditionFailed, text)
+                .hint("look at the blob again and repeat the change for that version, or without a condition (`--no-replace` is one)"),
+            Refusal::BlobIsFolder { .. } => Self::new(ErrorCode::PathConflict, text)
+                .hint("give the blob another name, or one in that folder"),
+            Refusal::BlobIsNoFolder { .. } => Self::new(ErrorCode::PathConflict, text)
+                .hint("choose another folder, or move that blob away"),
+            Refusal::BlobFolderFull { .. } => Self::new(ErrorCode::FolderFull, text)
+                .hint("make folders in it, by date or by the first letters of a name for example"),
+            Refusal::QuotaExceeded { .. } => Self::new(ErrorCode::QuotaExceeded, text)
+                .hint("remove blobs that are not needed with `everscan blob rm`; the operator sets `blob_quota`"),
+            Refusal::PreconditionFailed { present, .. } => {
+                let failure = Self::new(ErrorCode::PreconditionFailed, text);
+                match present {
+                    Some(version) => failure
+                        .hint(format!(
+                            "somebody changed it: look at version {version}, then repeat the edit for that version"
+                        ))
+                        .header(ETAG, etag(version)),
+                    None => failure.hint("repeat the edit without a version, which makes it"),
+                }
+            }
+            Refusal::NotTheTip { source_name, .. } => Self::new(ErrorCode::NotTheTip, text).hint(
+                format!("look at the newest one with `everscan source show {source_name}`, and approve that"),
+            ),
+            Refusal::NoSuchToken => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan token list` shows those that you may manage"),
+            Refusal::LastAdmin => Self::new(ErrorCode::LastAdmin, text)
+                .hint("`everscan token create --scope admin` makes one"),
+            Refusal::Retired { .. } => Self::new(ErrorCode::Retired, text)
+                .hint("push the file again to bring the workflow back"),
+            Refusal::SourceDropped { .. } => Self::new(ErrorCode::Retired, text)
+                .hint("name the source in the daemon's configuration again and restart the daemon"),
+            Refusal::Suspended { part, workflow, scan, .. } => {
+                Self::new(ErrorCode::Suspended, text).hint(match part {
+                    SuspendedPart::Workflow => {
+                        format!("`everscan workflow resume {}` lets it start jobs again", shorten(&workflow))
+                    }
+                    SuspendedPart::Scan => format!(
+                        "`everscan scan resume {} {}` lets it start jobs again",
+                        shorten(&workflow),
+                        shorten(&scan)
+                    ),
+                })
+            }
+            Refusal::JobHeld { .. } => Self::new(ErrorCode::OfferLapsed, text),
+            Refusal::WorkflowUnreadable { remedy, .. } => {
+                Self::new(ErrorCode::WorkflowUnreadable, text).hint(match remedy {
+                    Remedy::ValidFile { source_name } => format!(
+                        "`everscan source show {source_name}` says what is wrong with its file; a valid one makes the next revision"
+                    ),
+                    Remedy::File => format!("push its file again, which makes the next revision; or: {RESTORE}"),
+                    Remedy::Source => format!(
+                        "name its source in the daemon's configuration again, which makes the next revision; or: {RESTORE}"
+                    ),
+                    Remedy::Backup => RESTORE.to_owned(),
+                })
+            }
+            Refusal::RevisionChanged { .. } => {
+                Self::new(ErrorCode::Unavailable, text).hint("try again")
+            }
+            Refusal::InvalidInputs { errors, .. } => {
+                let mut failure = Self::new(ErrorCode::InvalidInputs, text);
+                failure.more.errors = errors
+                    .into_iter()
+                    .map(|error| FieldError {
+                        field: format!("inputs.{}", error.input),
+                        message: error.problem.to_string(),
+                    })
+                    .collect();
+                failure
+            }
+            Refusal::IdempotencyMismatch => Self::new(ErrorCode::IdempotencyMismatch, text)
+                .hint("use a fresh key for a new request"),
+            Refusal::AlreadyDone { made } => {
+                let mut failure = Self::new(ErrorCode::AlreadyDone, text).hint(match made {
+                    Made::Job(_) => "use a fresh key for a new request".to_owned(),
+                    Made::Token(id) => format!(
+                        "if that answer is lost, `everscan token regenerate {id}` gives it another secret, and \
+                         `everscan token revoke {id}` removes it"
+                    ),
+                    Made::Registration(_) => {
+                        "if that answer is lost, make another one with a fresh key; this one ends by itself"
+                            .to_owned()
+                    }
+                    Made::BlobLink(_) => {
+                        "if that answer is lost, make another one with a fresh key; DELETE ends this one".to_owned()
+                    }
+                });
+                failure.more.made = Some(made.uuid());
+                failure
+            }
+            Refusal::JobOver { .. } => Self::new(ErrorCode::JobOver, text),
+            Refusal::IllegalTransition(_) => Self::new(ErrorCode::IllegalTransition, text),
+            Refusal::JobNotOver { .. } => {
+                Self::new(ErrorCode::IllegalTransition, text).hint("`everscan job cancel` ends it")
+            }
+            Refusal::RerunNotOver { .. } => Self::new(ErrorCode::IllegalTransition, text)
+                .hint("`everscan job wait` waits for its end; `everscan scan dispatch` starts another one beside it"),
+            Refusal::RetryNotOver { retry, .. } => {
+                Self::new(ErrorCode::IllegalTransition, text).hint(format!(
+                    "`everscan job wait {retry}` waits for its end; `everscan job cancel {retry}` ends it"
+                ))
+            }
+            Refusal::ScanRetired { renamed_to, .. } => {
+                let hint = match renamed_to {
+                    Some(heir) => format!("its name is `{heir}` now; `everscan scan dispatch` starts that"),
+                    None => "push a file that has the scan to bring it back".to_owned(),
+                };
+                Self::new(ErrorCode::Retired, text).hint(hint)
+            }
+            Refusal::JobNotSilent { .. } => {
+                Self::new(ErrorCode::IllegalTransition, text).hint("try again after that")
+            }
+            Refusal::NotYourJob { .. } => Self::new(ErrorCode::OfferLapsed, text),
+            Refusal::BadReport { .. } | Refusal::UndeclaredArtifact { .. } => {
+                Self::new(ErrorCode::InvalidRequest, text)
+            }
+            Refusal::ArtifactMismatch { .. } => Self::new(ErrorCode::ArtifactMismatch, text),
+            Refusal::BadRegistration => Self::new(ErrorCode::Unauthorized, text)
+                .hint("make a new one with `everscan runner register-token`"),
+            Refusal::TooManyRegistrations { .. } => {
+                Self::new(ErrorCode::Unavailable, text).hint("they run out after 15 minutes")
+            }
+            Refusal::HistoryUnreadable { .. } => Self::new(ErrorCode::Internal, text)
+                .hint("the daemon's log says why; it is tried again with the next request"),
+            Refusal::RevisionUnreadable { .. } => {
+                Self::new(ErrorCode::Internal, text).hint(RESTORE)
+            }
+            Refusal::TooManyJobs { .. } => Self::new(ErrorCode::TooManyJobs, text)
+                .hint("try again when some have ended, or cancel what is not needed"),
+            Refusal::TooManyTokens { .. } => Self::new(ErrorCode::TooManyTokens, text)
+                .hint("use one token for many calls instead of one for each"),
+            Refusal::Unwritable { .. } => Self::internal(&refusal),
+            Refusal::NameTaken { .. } => Self::new(ErrorCode::NameTaken, text)
+                .hint("give another name, or replace that runner with `--replace`"),
+            Refusal::InvalidField { field, problem } => Self::invalid(field, problem),
+            Refusal::TooStrong => Self::new(ErrorCode::Forbidden, text),
+        }
+    }
+}

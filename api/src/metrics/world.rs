@@ -1,0 +1,109 @@
+//! What the metrics say of the world. It is counted when somebody reads.
+
+use model::Viewer;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use reconciler::Handle;
+use state::{DiskBytes, Room};
+
+use super::{Labels, add};
+
+pub(super) struct WorldMetrics {
+    jobs: Family<Labels<1>, Gauge>,
+    runners: Family<Labels<1>, Gauge>,
+    runner_slots: Gauge,
+    polls: Gauge,
+    source_conditions: Family<Labels<3>, Gauge>,
+    disk: Family<Labels<1>, Gauge>,
+    disk_bytes: Family<Labels<1>, Gauge>,
+    tokens: Gauge,
+    circles: Gauge,
+    masked_errors: Counter,
+}
+
+impl WorldMetrics {
+    #[rustfmt::skip]
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        Self {
+            jobs: add(registry, "jobs", "Unfinished jobs by state"),
+            runners: add(registry, "runners", "Registered runners, by whether they have been heard of lately"),
+            runner_slots: add(registry, "runner_slots", "Jobs that the connected runners can run at once"),
+            polls: add(registry, "waiting_polls", "Requests for work that wait for a job"),
+            source_conditions: add(registry, "source_condition", "1 for the present status of each condition of each source"),
+            disk: add(registry, "disk", "1 for the mark that the disk of the state has reached: enough, low or full"),
+            disk_bytes: add(registry, "disk_bytes", "The disk of the state: total, and free for the daemon"),
+            tokens: add(registry, "tokens", "Access tokens"),
+            circles: add(registry, "circles", "Groups of scans that wake each other, after more than 100 laps of under a minute each"),
+            masked_errors: add(registry, "masked_errors", "Errors told by runners in which the daemon had to hide a secret"),
+        }
+    }
+
+    pub(super) fn update(&self, handle: &Handle, room: Room, disk: Option<DiskBytes>) {
+        self.source_conditions.clear();
+        handle.state().read(|world| {
+            let of = |state: &str| {
+                self.jobs
+                    .get_or_create_owned(&[("state", state.to_owned())])
+            };
+            let running = world.running().count();
+            set(&of("running"), running);
+            set(&of("scheduled"), world.unfinished_jobs() - running);
+            let (mut connected, mut gone, mut slots) = (0, 0, 0);
+            for runner in world.runners() {
+                if handle.is_connected(runner.id) {
+                    connected += 1;
+                    slots += runner.capacity as usize;
+                } else {
+                    gone += 1;
+                }
+            }
+            let of = |connected: &str| {
+                let labels = [("connected", connected.to_owned())];
+                self.runners.get_or_create_owned(&labels)
+            };
+            set(&of("true"), connected);
+            set(&of("false"), gone);
+            set(&self.runner_slots, slots);
+            set(&self.tokens, world.tokens().count());
+            set(
+                &self.circles,
+                world.seen_by(&Viewer::admin()).circles().len(),
+            );
+            for source in world.sources() {
+                for condition in &source.conditions {
+                    let labels = [
+                        ("source", source.name.to_string()),
+                        ("condition", condition.kind.name().to_owned()),
+                        ("status", condition.status.name().to_owned()),
+                    ];
+                    self.source_conditions.get_or_create(&labels).set(1);
+                }
+            }
+        });
+        set(&self.polls, handle.waiting_polls());
+        let masked = handle.masked_errors();
+        let counted = self.masked_errors.get();
+        self.masked_errors.inc_by(masked.saturating_sub(counted));
+        for (mark, at) in [
+            ("enough", Room::Enough),
+            ("low", Room::Low),
+            ("full", Room::Full),
+        ] {
+            let labels = [("mark", mark.to_owned())];
+            self.disk.get_or_create(&labels).set(i64::from(room == at));
+        }
+        if let Some(disk) = disk {
+            for (of, bytes) in [("total", disk.total), ("free", disk.free)] {
+                let labels = [("of", of.to_owned())];
+                let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+                self.disk_bytes.get_or_create(&labels).set(bytes);
+            }
+        }
+    }
+}
+
+fn set(gauge: &Gauge, count: usize) {
+    gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+}

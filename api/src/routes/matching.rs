@@ -1,0 +1,200 @@
+//! Finds the route of a request.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use http::Method;
+
+use super::{ROUTES, Route};
+
+/// The result of a lookup.
+#[derive(Debug)]
+pub(crate) enum Matched {
+    /// A route, with its percent-decoded parameters in order.
+    Route(&'static Route, Vec<String>),
+    /// The path exists, with other methods.
+    OtherMethods(Vec<&'static Method>),
+    /// The path does not exist.
+    Nothing,
+}
+
+pub(crate) fn find(method: &Method, path: &str) -> Matched {
+    let segments: Vec<&str> = path.split('/').collect();
+    let mut others = Vec::new();
+    // Makes the lifetime of the keys that of the path.
+    let areas: &Areas<'_> = &AREAS;
+    for route in areas.get(&area(&segments)).into_iter().flatten() {
+        if let Some(parameters) = parameters(route.path, &segments) {
+            if route.method == *method {
+                return Matched::Route(route, parameters);
+            }
+            others.push(&route.method);
+        }
+    }
+    // The answer to GET without its body, which the server leaves out.
+    if *method == Method::HEAD && others.contains(&&Method::GET) {
+        return find(&Method::GET, path);
+    }
+    if others.is_empty() {
+        Matched::Nothing
+    } else {
+        Matched::OtherMethods(others)
+    }
+}
+
+type Areas<'a> = HashMap<Area<'a>, Vec<&'static Route>>;
+
+/// Whether a path is below `/v0`, and the segment that follows. No route has a parameter there, so a path is compared only
+/// with the few routes of its area.
+type Area<'a> = (bool, &'a str);
+
+static AREAS: LazyLock<Areas<'static>> = LazyLock::new(|| {
+    let mut areas = Areas::new();
+    for route in ROUTES.iter() {
+        let segments: Vec<&str> = route.path.split('/').collect();
+        areas.entry(area(&segments)).or_default().push(route);
+    }
+    areas
+});
+
+fn area<'a>(segments: &[&'a str]) -> Area<'a> {
+    match segments {
+        ["", "v0", area, ..] => (true, area),
+        ["", area, ..] => (false, area),
+        [..] => (false, ""),
+    }
+}
+
+/// The parameters of a path, if it fits `pattern`. No two patterns of the table with one method differ only in the names of
+/// parameters; a test checks this.
+fn parameters(pattern: &str, path: &[&str]) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    let mut rest = path.iter().copied();
+    for wanted in pattern.split('/') {
+        let segment = rest.next()?;
+        if wanted.starts_with("{*") {
+            found.push(segment);
+            found.extend(rest.by_ref());
+        } else if wanted.starts_with('{') && !segment.is_empty() {
+            found.push(segment);
+        } else if wanted != segment {
+            return None;
+        }
+    }
+    if rest.next().is_some() {
+        return None;
+    }
+    let decode = |segment: &str| {
+        let decoded = percent_encoding::percent_decode_str(segment);
+        Some(decoded.decode_utf8().ok()?.into_owned())
+    };
+    found.into_iter().map(decode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::routes::{Access, LocalRoute, NAMED, PublicRoute, UserRoute};
+
+    #[test]
+    fn paths_are_matched_whole_and_decoded() {
+        let Matched::Route(route, parameters) = find(
+            &Method::POST,
+            "/v0/workflows/src%2Fdeep%2Fa/scans/b/dispatch",
+        ) else {
+            panic!("no route")
+        };
+        assert!(matches!(route.access, Access::User(UserRoute::Dispatch, _)));
+        assert_eq!(parameters, ["src/deep/a", "b"]);
+        assert!(matches!(
+            find(&Method::GET, "/v0/jobs/x/y/z"),
+            Matched::Nothing
+        ));
+        assert!(matches!(find(&Method::GET, "/v0/jobs/"), Matched::Nothing));
+        assert!(
+            matches!(find(&Method::PUT, "/v0/jobs"), Matched::OtherMethods(methods) if methods == [&Method::GET])
+        );
+    }
+
+    #[test]
+    fn the_area_of_a_route_is_a_literal() {
+        for route in ROUTES.iter() {
+            let segments: Vec<&str> = route.path.split('/').collect();
+            assert!(!area(&segments).1.starts_with('{'), "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_path_is_decoded_segment_by_segment() {
+        let names = |path: &str| match find(&Method::GET, path) {
+            Matched::Route(_, parameters) => parameters,
+            other => panic!("{path}: {other:?}"),
+        };
+        assert_eq!(names("/v0/blobs/a%20b/c%2Fd"), ["a b", "c/d"]);
+        assert_eq!(names("/v0/blobs//a/"), ["", "a", ""]);
+        assert_eq!(names("/v0/blobs"), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn all_is_below_v0_and_a_jobs_path_has_its_id_alone() {
+        for route in ROUTES.iter() {
+            let is_probe = matches!(
+                route.access,
+                Access::Public(PublicRoute::Healthz | PublicRoute::Readyz)
+                    | Access::Local(LocalRoute::Metrics, _)
+            );
+            let is_of_api = !is_probe && !route.access.is_for_browsers();
+            assert_eq!(route.path.starts_with("/v0/"), is_of_api, "{}", route.path);
+            if route.path.contains("{job}") || route.path.contains("{artifact}") {
+                let after = route
+                    .path
+                    .trim_start_matches("/v0")
+                    .strip_prefix("/jobs/{job}")
+                    .unwrap_or_else(|| {
+                        panic!("{} names a job by more than its id", route.path);
+                    });
+                let other = after.replace("{artifact}", "");
+                assert!(!other.contains('{'), "{}", route.path);
+            }
+        }
+    }
+
+    #[test]
+    fn every_name_is_of_one_route_and_programs_find_theirs_in_the_document() {
+        let names: HashSet<String> = ROUTES
+            .iter()
+            .map(|route| format!("{:?}", route.access))
+            .collect();
+        assert_eq!(names.len(), ROUTES.len());
+        assert_eq!(ROUTES.len(), NAMED);
+        for route in ROUTES.iter() {
+            let is_described = route.operation.is_some();
+            assert_ne!(
+                is_described,
+                route.access.is_for_browsers(),
+                "{}",
+                route.path
+            );
+        }
+    }
+
+    #[test]
+    fn no_two_routes_answer_one_request() {
+        let mut seen = HashSet::new();
+        for route in ROUTES.iter() {
+            let shape: Vec<&str> = route
+                .path
+                .split('/')
+                .map(|part| if part.starts_with('{') { "{}" } else { part })
+                .collect();
+            assert!(
+                seen.insert((route.method.clone(), shape)),
+                "{} {} stands twice",
+                route.method,
+                route.path
+            );
+        }
+    }
+}

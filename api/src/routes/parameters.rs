@@ -1,0 +1,129 @@
+//! The query parameters of routes.
+
+use model::limits::ID_PART_DIGITS;
+use model::{AuditKind, Reason, StateKind};
+use serde_json::{Value, json};
+
+use crate::limits::{ENTRIES_PAGE, HISTORY_PAGE, PAGE, SEARCH_PAGE, SEARCHED_CHARS};
+
+/// A duration as in `1h30m`. Zero is refused, too, and so is more than the value allows.
+pub(crate) const DURATION: &str = "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$";
+
+/// A query parameter, for readers of the OpenAPI document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) schema: fn() -> Value,
+    /// Whether a request without it is refused.
+    pub(crate) is_required: bool,
+}
+
+macro_rules! parameters {
+    ($($id:ident $name:literal, $description:literal, $schema:expr;)*) => {
+        $(pub(super) const $id: Parameter = Parameter {
+            name: $name,
+            description: $description,
+            schema: || $schema,
+            is_required: false,
+        };)*
+    };
+}
+
+parameters! {
+    LIMIT "limit", "Items of a page.", count(PAGE);
+    JOBS "limit", "Items of a page.", count(HISTORY_PAGE);
+    ENTRIES "limit", "Items of a page.", count(ENTRIES_PAGE);
+    MATCHES "limit", "At most so many matches.", count(SEARCH_PAGE);
+    RECORDS "limit", "At most so many records.", positive();
+    CURSOR "cursor", "Where the page begins: `next_cursor` of the page before.", text();
+    SINCE "since", "At this time or later; with `at`, at this time.", time();
+    AT "at", "At this time or later; with `at`, at this time.", time();
+    UNTIL "until", "Before this time.", time();
+
+    ID "id", "Only jobs whose id begins or ends with these digits, of those that are not over and the newest that are. It takes no other filter beside it.",
+        json!({ "type": "string", "minLength": ID_PART_DIGITS });
+    PROJECT "project", "Only what is of this one, by name or id.", word();
+    WORKFLOW "workflow", "Only what is of this one, by name or id.", word();
+    SCAN "scan", "Only what is of this one, by name or id.", word();
+    JOB "job", "Only what is of this one, by name or id.", word();
+    RUNNER "runner", "Only what is of this one, by name or id.", word();
+    WORKFLOW_STATE "state", "The active workflows, or all.", one_of(&["active", "all"]);
+    JOB_STATE "state", "Only jobs in this state.", one_of(&StateKind::ALL.map(StateKind::name));
+    TRIGGER "trigger", "Only jobs of this trigger.", one_of(&["dispatch", "cron", "expr"]);
+    REASON "reason", "Only jobs with this code of a reason.", one_of(Reason::OF_JOBS);
+    ACTOR "actor", "Only what was done with the token of this name or id.", text();
+    KIND "kind", "Only lines with an action of this kind.", one_of(AuditKind::NAMES);
+
+    WAIT_FOR_END "wait", "Whether to hold the answer until the job is over, up to 50 s.", flag();
+    WAIT_FOR_LOOK "wait", "Whether to answer after the look.", flag();
+    TOKENS "tokens", "Whether to revoke the token, too.", flag();
+    FROM_REVISION "from", "The revision to compare with; the one before, if absent.", number();
+    AGAINST_REVISION "against", "The revision to compare with; the one before, if absent.", number();
+    OTHER_JOB "against", "The other job.", word();
+    LIKE_JOB "job", "The job whose inputs fill the form.", word();
+
+    FROM_RECORD "from", "The number of the first record.", number();
+    TAIL "tail", "The last so many records. Not together with `from`.", positive();
+    STEP "step", "Only records of this step, from 0.", json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX });
+    STREAM "stream", "Only records of this stream.", one_of(&["stdout", "stderr", "runner"]);
+    TIMESTAMPS "timestamps", "`true` or `false`; without a value `true`.", flag();
+    FOLLOW "follow", "`true` or `false`; without a value `true`.", flag();
+    CASE "case", "`true` or `false`; without a value `true`.", flag();
+    SEARCHED "q", "The text to find.", json!({ "type": "string", "minLength": 1, "maxLength": SEARCHED_CHARS });
+
+    PREFIX "prefix", "Only paths that begin with this.", text();
+    DELIMITER "delimiter", "`/` lists one folder; what is deeper is one prefix.", one_of(&["/"]);
+    PATH "path", "The path of the blob.", word();
+    EXPIRES_IN "expires_in", "How long the blob is kept, as in 7d.",
+        json!({ "type": "string", "minLength": 2, "pattern": DURATION });
+
+    FOCUS "focus", "The scan whose neighbours the graph shows.", word();
+    LANES "lanes", "The span of the lanes: `week`, or a day.", word();
+    NEXT "next", "The page to show after the sign-in.", text();
+}
+
+pub(super) const AGAINST_JOB: Parameter = OTHER_JOB.required();
+pub(super) const NEXT_RECORD: Parameter = FROM_RECORD.required();
+pub(super) const TEXT: Parameter = SEARCHED.required();
+
+impl Parameter {
+    const fn required(self) -> Self {
+        Self {
+            is_required: true,
+            ..self
+        }
+    }
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn word() -> Value {
+    json!({ "type": "string", "minLength": 1 })
+}
+
+fn flag() -> Value {
+    json!({ "type": "boolean" })
+}
+
+fn time() -> Value {
+    json!({ "type": "string", "format": "date-time" })
+}
+
+fn number() -> Value {
+    json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX })
+}
+
+fn positive() -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": u64::MAX })
+}
+
+fn count(most: usize) -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": most })
+}
+
+fn one_of(words: &[&str]) -> Value {
+    json!({ "type": "string", "enum": words })
+}

@@ -1,0 +1,34 @@
+//! Runners: what people and what their processes ask for.
+
+use super::headers::{IDEMPOTENCY_KEY, REFRESH};
+use super::operation::{answers, does, lists, takes, takes_only};
+use crate::limits::{POLL_BODY, SMALL_BODY};
+
+routes! {
+    Public RegisterRunner POST "/v0/runners/register"; [], SMALL_BODY,
+        takes::<wire::RegisterRunner, wire::RegisteredRunner>("Register a runner").statuses(&[201]);
+
+    User ListRunners GET "/v0/runners", RunnerRead; [LIMIT, CURSOR], 0,
+        lists::<wire::Runner>("List the runners");
+    User ShowRunner GET "/v0/runners/{runner}", RunnerRead; [], 0,
+        answers::<wire::Runner>("Show a runner with its jobs");
+    User DeleteRunner DELETE "/v0/runners/{runner}", RunnerWrite; [], 0,
+        does("Remove a runner");
+    User CreateRegistration POST "/v0/runner-registrations", RunnerWrite; [], SMALL_BODY,
+        answers::<wire::Registration>("Make a token that registers one runner")
+            .statuses(&[201])
+            .reads(&[IDEMPOTENCY_KEY]);
+
+    Runner Hello POST "/v0/runners/hello"; [], SMALL_BODY,
+        takes_only::<wire::Hello>("A runner's process begins");
+    Runner Goodbye POST "/v0/runners/goodbye"; [], SMALL_BODY,
+        takes_only::<wire::Hello>("A runner's process ends");
+    Runner Messages POST "/v0/messages"; [], POLL_BODY,
+        takes::<wire::Poll, Vec<wire::Message>>("A runner asks for work").sets(&[REFRESH]);
+
+    Page Runners GET "/runners", RunnerRead; [CURSOR], 0;
+    Page Runner GET "/runners/{runner}", RunnerRead; [], 0;
+
+    Action CreateRegistration POST "/runners/registrations", RunnerWrite; [], SMALL_BODY;
+    Action RemoveRunner POST "/runners/{runner}/remove", RunnerWrite; [], SMALL_BODY;
+}

@@ -40,13 +40,13 @@ fn a_chain_goes_on_over_a_rename_and_news_stay_news() {
     std::fs::write(world.path("silent.yaml"), &silent).unwrap();
     let before = "repository/workflows/net.yaml";
     let warned = world.everscan(&["workflow", "diff", before, "silent.yaml"]);
-    let starts_anew = "starts anew unless it has `renamed_from: resolve`";
+    let starts_anew = "starts without its results unless it has `renamed_from: resolve`";
     assert!(warned.contains(starts_anew), "{warned}");
     let renamed = silent.replace("  lookup:\n", "  lookup:\n    renamed_from: resolve\n");
     world.push(&[("net.yaml", Some(&renamed))]);
     world.sync();
     let told = world.everscan(&["workflow", "diff", "net"]);
-    assert!(told.contains("goes on with its results"), "{told}");
+    assert!(told.contains("keeps its results"), "{told}");
     // What was taken over is on disk.
     world.kill_daemon();
     world.start_daemon();

@@ -5,10 +5,8 @@ use crate::limits::CHECKOUT_PATH_BYTES;
 /// The files of the repository that a job gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checkout {
-    /// All of them.
     All,
-    /// Files, and folders with everything in them. At least one; each is as [`source_path`] gives it, and none is there
-    /// twice.
+    /// Files, and folders with everything in them: at least one, no duplicates, each as [`source_path`] returns it.
     Paths(Vec<String>),
 }
 
@@ -56,13 +54,13 @@ pub(crate) fn source_path(text: &str) -> Result<&str, (String, String)> {
     }
     if text.contains(['*', '?']) {
         return problem(
-            "a path of `checkout` is no pattern",
+            "a path of `checkout` cannot be a pattern",
             "name the folder; a job gets everything in it",
         );
     }
     if text.contains("${{") {
         return problem(
-            "a path of `checkout` is taken as it stands, and has no `${{ }}`",
+            "a path of `checkout` is not a template",
             "name the folder that has all of the files",
         );
     }

@@ -14,7 +14,7 @@ use crate::expression::{Reach, References};
 use crate::limits::HISTORY_SUCCESSES;
 use crate::outputs::Outputs;
 
-/// The state of a job that ended well.
+/// The state of a successful job.
 pub(crate) const SUCCEEDED: &str = "succeeded";
 
 /// The values behind an expression's names.
@@ -52,7 +52,7 @@ pub struct Context {
 /// A step of the same job: `steps.NAME`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepSummary {
-    /// What it has said.
+    /// The values that it has set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: Outputs,
 }
@@ -60,7 +60,6 @@ pub struct StepSummary {
 /// The job an expression belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobIdentity {
-    /// Its id.
     pub id: String,
     /// The name of its scan.
     pub name: String,
@@ -86,7 +85,7 @@ pub struct ScanHistory {
     /// The ids of these successes, in the same order, for explanations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub newest_success_ids: Vec<String>,
-    /// What the scan that asks has processed of this one. Only there if it asks by `has_news()` or `processed()`.
+    /// What the asking scan has processed of this one. Present only if its expression calls `has_news()` or `processed()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub news: Option<News>,
 }
@@ -114,26 +113,18 @@ pub struct Processed {
 /// A job of a scan's history: `scans.X[i]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSummary {
-    /// Its id.
     pub id: String,
-    /// The name of its state.
     pub state: String,
-    /// The name of its trigger.
     pub trigger: String,
-    /// The id of its revision.
     pub revision: String,
-    /// When it was scheduled.
     pub created_at: DateTime<Utc>,
-    /// When it was claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<DateTime<Utc>>,
-    /// Its artifacts by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, ArtifactSummary>,
-    /// What its steps have said.
+    /// What its steps have set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: Outputs,
 }
@@ -141,7 +132,6 @@ pub struct JobSummary {
 /// An artifact of a job of a scan's history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArtifactSummary {
-    /// The content digest.
     pub checksum: String,
     /// Bytes of the zip.
     pub size: u64,
@@ -182,8 +172,8 @@ impl ScanHistory {
     }
 
     /// The result of `has_news()`, or of `has_news('name')` for one artifact: an artifact of the newest success has
-    /// other content than the processed one. An artifact that the newest success lacks is no news. If nothing was
-    /// processed, the success itself is.
+    /// other content than the processed one. An artifact that the newest success lacks is not news. If nothing was
+    /// processed, the success is news.
     pub fn has_news(&self, artifact: Option<&str>) -> bool {
         let Some(newest) = self.newest_successes.first() else {
             return false;
@@ -197,7 +187,7 @@ impl ScanHistory {
         asked.any(|(name, digest)| processed.artifacts.get(name) != Some(digest))
     }
 
-    /// What the scan that asks has processed of this one.
+    /// What the asking scan has processed of this one.
     pub fn processed(&self) -> Option<&Processed> {
         self.news.as_ref()?.processed.as_ref()
     }
@@ -336,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_success_is_a_difference_and_none_is_not() {
+    fn the_first_success_is_a_difference() {
         assert!(!history(0, &[]).has_diff(None));
         assert!(history(1, &[&[]]).has_diff(None));
         assert!(history(1, &[&[("a", "1")]]).has_diff(Some("b")));

@@ -1,5 +1,5 @@
-//! Five-field cron schedules: minute, hour, day of month, month, day of week. Every [`Cron`] has a next time. It does
-//! not know the clock, nor what happens at a slot.
+//! Five-field cron schedules: minute, hour, day of month, month, day of week. Every [`Cron`] has a next time. It knows
+//! neither the clock nor what happens at a slot.
 
 mod describe;
 mod field;
@@ -15,7 +15,6 @@ use thiserror::Error;
 
 use field::{Bits, Field};
 
-/// A schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
     source: String,
@@ -47,12 +46,10 @@ enum DayRule {
 pub struct CronError {
     /// The offending bytes of the text.
     pub range: Range<usize>,
-    /// What is wrong.
     #[source]
     pub problem: CronProblem,
 }
 
-/// What is wrong with a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CronProblem {
     #[error(
@@ -88,7 +85,7 @@ pub enum CronProblem {
         step: String,
         max: u8,
     },
-    #[error("the schedule never fires: none of its months has such a day")]
+    #[error("the schedule never fires: its months have no such day")]
     NeverFires,
 }
 
@@ -111,15 +108,15 @@ impl CronProblem {
                 Some(format!("write `{fields}`"))
             }
             Self::FieldCount { found: 6 } => {
-                Some("there is no field for seconds or years; leave it out".to_owned())
+                Some("a schedule has no field for seconds or years; remove it".to_owned())
             }
             Self::FieldCount { found: 7 } => {
-                Some("there are no fields for seconds and years; leave them out".to_owned())
+                Some("a schedule has no fields for seconds and years; remove them".to_owned())
             }
             Self::FieldCount { .. } => Some("every day at 03:30 is `30 3 * * *`".to_owned()),
             Self::Malformed { field, text } => foreign::hint(field, text).map(str::to_owned),
             Self::EmptyEntry { .. } => {
-                Some("leave the comma out, or write what is missing beside it".to_owned())
+                Some("remove the comma, or write the missing entry".to_owned())
             }
             Self::Misplaced { .. }
             | Self::OutOfRange { .. }

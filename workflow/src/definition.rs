@@ -18,9 +18,7 @@ use crate::template::Template;
 /// A collection of scans, described in one file.
 #[derive(Debug, Clone)]
 pub struct Workflow {
-    /// A title for people.
     pub name: Option<String>,
-    /// A text for people.
     pub description: Option<String>,
     /// Environment of every step of every scan; a scan's own `env` wins.
     pub env: Arc<[Variable]>,
@@ -66,7 +64,6 @@ impl Workflow {
         self.scans.iter()
     }
 
-    /// The scan of that name.
     pub fn scan(&self, name: &str) -> Option<&Scan> {
         self.scans.get(*self.index.get(name)?)
     }
@@ -83,11 +80,9 @@ impl Workflow {
 pub struct Scan {
     /// Unique in the workflow.
     pub name: ScanName,
-    /// What starts it.
     pub on: Triggers,
     /// Files stored when the steps are done.
     pub artifacts: Vec<Artifact>,
-    /// Environment of every step.
     pub env: Vec<Variable>,
     /// The workflow's `env`; the scan's own `env` overrides it.
     pub inherited_env: Arc<[Variable]>,
@@ -97,7 +92,6 @@ pub struct Scan {
     pub timeout: Option<TimeDelta>,
     /// The longest log of a job, in bytes. The daemon has a limit, too; the lower one counts.
     pub log_limit: Option<u64>,
-    /// What follows a failed job.
     pub retry: Option<Retry>,
     /// Labels a runner must have.
     pub runs_on: Vec<String>,
@@ -107,7 +101,7 @@ pub struct Scan {
     pub pass_env: Vec<String>,
     /// The files of the repository that a job gets.
     pub checkout: Option<Checkout>,
-    /// The name that it had before. It goes on with what was known under that name.
+    /// Its former name. The scan keeps the results of that name.
     pub renamed_from: Option<ScanName>,
 }
 
@@ -175,7 +169,6 @@ impl Scan {
 /// What starts a scan: at least one of `cron`, `expr` and `dispatch`. They work independently.
 #[derive(Debug, Clone)]
 pub struct Triggers {
-    /// A schedule.
     pub cron: Option<Cron>,
     /// The zone in which `cron` is read.
     pub timezone: Tz,
@@ -188,7 +181,7 @@ pub struct Triggers {
 }
 
 impl Scan {
-    /// Bytes that its schedule and its expression take in the record that says since when they count, at most.
+    /// The most bytes that its schedule and expression take in the record of active triggers.
     pub fn trigger_bytes(&self) -> usize {
         self.on.bytes_for(&self.name)
     }
@@ -197,7 +190,7 @@ impl Scan {
 impl Triggers {
     /// [`Scan::trigger_bytes`] of a scan with this name.
     pub(crate) fn bytes_for(&self, name: &ScanName) -> usize {
-        // Names of members, times, brackets and indentation, with each member on a line of its own.
+        // Names of members, times, brackets and indentation; each member has its own line.
         const SCAN: usize = 21;
         const CRON: usize = 133;
         const EXPR: usize = 97;
@@ -206,8 +199,8 @@ impl Triggers {
             CRON + json_bytes(cron.source()) + json_bytes(self.timezone.name())
         });
         let expr = self.expr.as_ref().map_or(0, |expr| {
-            let asks_for_news = !expr.references().news.is_empty();
-            EXPR + json_bytes(expr.source()) + if asks_for_news { LOOK } else { 0 }
+            let reads_news = !expr.references().news.is_empty();
+            EXPR + json_bytes(expr.source()) + if reads_news { LOOK } else { 0 }
         });
         match cron + expr {
             0 => 0,
@@ -303,7 +296,6 @@ words! {
     }
 }
 
-/// What follows a failed job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
     /// Further jobs, 1 to 10.
@@ -312,21 +304,16 @@ pub struct Retry {
     pub backoff: TimeDelta,
 }
 
-/// One entry of an `env`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variable {
-    /// Its name.
     pub name: String,
-    /// Its value.
     pub value: Template,
 }
 
-/// One step of a scan.
 #[derive(Debug, Clone)]
 pub struct Step {
     /// Unique in the scan. Expressions read `steps.NAME`.
     pub name: Option<String>,
-    /// The script.
     pub run: Template,
     /// The words of the shell's command line, without the script; absent for the default.
     pub shell: Option<Vec<String>>,
@@ -353,6 +340,5 @@ pub struct Artifact {
     pub upload_on: UploadOn,
     /// Whether a file that cannot be packed fails it, rather than being left out.
     pub strict: bool,
-    /// When to notify.
     pub notify_on: NotifyOn,
 }

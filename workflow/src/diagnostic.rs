@@ -23,21 +23,14 @@ pub const SETTINGS_FILE: &str = "everscan.yaml";
 pub struct Diagnostic {
     /// The file, as its reader knows it.
     pub file: String,
-    /// Where it starts.
     pub line: u32,
-    /// Where it starts.
     pub column: u32,
-    /// Where it ends.
     pub end_line: u32,
-    /// Where it ends.
     pub end_column: u32,
     /// Whether the file can still be used.
     pub severity: Severity,
-    /// The kind of problem, for programs.
     pub code: Code,
-    /// What is wrong, for people.
     pub message: String,
-    /// What to do about it, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -94,8 +87,8 @@ impl Diagnostic {
 
     /// The warning for the file that configures its repository: it is not read yet.
     pub fn settings_file(file: &str) -> Self {
-        let message = format!("`{SETTINGS_FILE}` has no effect yet: nobody reads it");
-        let hint = "remove it; it is not read yet; `everscan var set` sets vars".to_owned();
+        let message = format!("`{SETTINGS_FILE}` has no effect yet: it is not read");
+        let hint = "remove it; `everscan var set` sets vars".to_owned();
         Self::not_read(file, message, hint)
     }
 
@@ -140,7 +133,6 @@ impl Diagnostic {
     }
 }
 
-/// How serious a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {

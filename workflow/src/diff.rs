@@ -23,7 +23,7 @@ use crate::definition::{Scan, Workflow};
 /// What differs between two workflows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Outside of the scans.
+    /// Changes outside of the scans.
     pub workflow: Vec<Change>,
     /// The scans that differ: first the present ones in their order, then the removed ones.
     pub scans: Vec<ScanDifference>,
@@ -46,23 +46,18 @@ pub struct ScanDifference {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "fate", rename_all = "snake_case")]
 pub enum Fate {
-    /// It was added.
     Added,
-    /// It was removed.
     Removed,
-    /// It says that it is a removed scan, or it is the same as one except for the name.
+    /// Its `renamed_from` names a removed scan, or it equals a removed scan except for its name.
     Renamed {
         /// The name of the removed scan.
         from: String,
-        /// Whether it goes on with the results of the removed scan, because it has `renamed_from`. Otherwise it starts
-        /// anew.
+        /// Whether it has `renamed_from`, and so keeps the results of the removed scan.
         goes_on: bool,
     },
-    /// It is in both.
     Changed,
 }
 
-/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// The part it belongs to.
@@ -79,28 +74,20 @@ pub struct Change {
     pub read_by: Vec<String>,
 }
 
-/// A part of a workflow or scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "part", rename_all = "snake_case")]
 pub enum Part {
     /// The workflow or scan itself.
     Itself,
-    /// An entry of `env`.
     Env {
-        /// Its name.
         name: String,
     },
-    /// An input of the dispatch.
     Input {
-        /// Its name.
         name: String,
     },
-    /// An artifact.
     Artifact {
-        /// Its name.
         name: String,
     },
-    /// A step.
     Step {
         /// Its number, from 1; of a removed step the old one.
         position: usize,
@@ -111,28 +98,19 @@ pub enum Part {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "edit", rename_all = "snake_case")]
 pub enum Edit {
-    /// It was added.
     Added {
-        /// Its value.
         to: String,
     },
-    /// It was removed.
     Removed {
-        /// The value it had.
         from: String,
     },
-    /// Its value has changed.
     Changed {
-        /// The value it had.
         from: String,
-        /// Its value.
         to: String,
     },
     /// A script has other lines.
     Rewritten {
-        /// How many lines were removed.
         removed: usize,
-        /// How many lines were added.
         added: usize,
         /// The removed lines, after `-`, and the added ones, after `+`.
         lines: Vec<String>,
@@ -146,7 +124,6 @@ impl Difference {
     }
 }
 
-/// Compares two workflows.
 pub fn diff(before: &Workflow, after: &Workflow) -> Difference {
     let renames = renames::find(before, after);
     let mut scans: Vec<ScanDifference> = Vec::new();
@@ -168,7 +145,7 @@ pub fn diff(before: &Workflow, after: &Workflow) -> Difference {
         };
         let mut changes = members::scan(former, scan, after);
         if fate != Fate::Changed {
-            // The fate says it.
+            // The fate has this information.
             changes.retain(|change| change.member != Some(members::RENAMED_FROM));
         }
         if fate != Fate::Changed || !changes.is_empty() {

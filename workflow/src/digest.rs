@@ -1,8 +1,8 @@
 //! The canonical digest of a scan. Fields are hashed with their name and length, objects in the order of their keys. So
 //! two texts have the same digest exactly if they mean the same, however their YAML is written. Expressions and
-//! schedules count as they are written: treating `(ok)` as `ok` would change every digest in the state. If somebody
-//! rewrites an expression, the scan's scheduled jobs are checked once more. Each part of the model is destructured
-//! without `..`, so that a new member does not compile before it is hashed here.
+//! schedules are hashed as written: treating `(ok)` as `ok` would change every digest in the state. After a rewritten
+//! expression the scan's scheduled jobs are checked once more. Each part of the model is destructured without `..`, so
+//! that a new member does not compile before it is hashed here.
 
 #[cfg(test)]
 mod tests;
@@ -76,13 +76,13 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
     if let Some(bytes) = log_limit {
         feed.text("log_limit", &bytes.to_string());
     }
-    // So does one without this key. The order of paths has no meaning.
+    // The same for a scan without this key. The order of paths has no meaning.
     if let Some(checkout) = checkout {
         let mut paths = checkout.paths().to_vec();
         paths.sort();
         feed.texts("checkout", &paths);
     }
-    // So does one without this key.
+    // The same for a scan without this key.
     if let Some(former) = renamed_from {
         feed.text("renamed_from", former.as_str());
     }

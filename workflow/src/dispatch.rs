@@ -18,12 +18,10 @@ pub struct Dispatch {
     pub inputs: Vec<Input>,
 }
 
-/// One declared input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     /// Its name: `inputs.KEY`.
     pub key: String,
-    /// Its type.
     pub kind: InputKind,
     /// What a `choice` may be, in file order; empty for other types.
     pub options: Vec<String>,
@@ -33,16 +31,12 @@ pub struct Input {
     pub default: InputValue,
 }
 
-/// The type of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputKind {
-    /// `string`.
     #[serde(rename = "string")]
     Text,
-    /// `bool`.
     Bool,
-    /// `number`.
     Number,
     /// `choice`: one of the declared options.
     Choice,
@@ -55,26 +49,21 @@ pub enum InputKind {
     expecting = "expected a string, a boolean or a number of at most 15 digits"
 )]
 pub enum InputValue {
-    /// Of a `bool`.
     Bool(bool),
-    /// Of a `number`.
     Number(Number),
     /// Of a `string` or `choice`.
     Text(String),
 }
 
-/// A problem with one input of a dispatch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[error("input `{input}`: {problem}")]
 pub struct InputError {
     /// The input's name, shortened if it is very long.
     pub input: String,
-    /// What is wrong.
     #[source]
     pub problem: InputProblem,
 }
 
-/// What is wrong with an input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum InputProblem {
@@ -385,8 +374,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_and_no_option_is_told() {
-        let told = |values: Value| -> Vec<String> {
+    fn a_wrong_number_or_option_is_reported() {
+        let reported = |values: Value| -> Vec<String> {
             let errors = typed().accept(&given(values)).unwrap_err();
             errors.iter().map(ToString::to_string).collect()
         };
@@ -398,11 +387,14 @@ mod tests {
             (json!(true), "the boolean true"),
             (json!(1e300), "the number 1e+300"),
         ] {
-            assert_eq!(told(json!({"depth": value})), [format!("{number} {found}")]);
+            assert_eq!(
+                reported(json!({"depth": value})),
+                [format!("{number} {found}")]
+            );
         }
         for (value, found) in [(json!(""), "the string \"\""), (json!(1), "the number 1")] {
             let expected = format!("input `size`: expected one of `small`, `large`, found {found}");
-            assert_eq!(told(json!({"size": value})), [expected]);
+            assert_eq!(reported(json!({"size": value})), [expected]);
         }
     }
 
@@ -420,7 +412,7 @@ mod tests {
     fn a_flood_of_undeclared_inputs_is_cut() {
         let flood = (0..5_000).map(|number| (format!("n{number}"), json!("x")));
         let errors = declared().accept(&flood.collect()).unwrap_err();
-        assert_eq!(errors.len(), INPUTS + 1, "and the one that is missing");
+        assert_eq!(errors.len(), INPUTS + 1, "and the missing input");
     }
 
     #[test]
@@ -428,9 +420,9 @@ mod tests {
         let errors = declared()
             .accept(&given(json!({"depth": 3, "force": "yes", "forse": true})))
             .unwrap_err();
-        let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let reported: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 "input `target`: a value is required",
                 "input `depth`: expected a string, found the number 3",

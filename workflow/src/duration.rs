@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn a_formatted_duration_is_read_back() {
         for seconds in [1, 59, 60, 61, 3_600, 5_400, 86_400, 788_645] {
             let duration = TimeDelta::seconds(seconds);
             assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));

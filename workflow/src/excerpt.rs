@@ -6,7 +6,6 @@ use crate::expression::Fault;
 use crate::position::Lines;
 
 impl CronProblem {
-    /// The kind of problem, for programs.
     pub(crate) const fn code(&self) -> Code {
         match self {
             Self::NeverFires => Code::CronNeverFires,

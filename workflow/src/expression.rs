@@ -21,6 +21,7 @@ mod literal;
 mod missing;
 mod pattern;
 mod reach;
+mod reads;
 mod references;
 mod renamed;
 mod same;
@@ -29,6 +30,7 @@ mod site;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod value;
 mod variables;
 
@@ -82,7 +84,6 @@ impl Expression {
             .map_err(ExpressionError::new)
     }
 
-    /// The text as written.
     pub fn source(&self) -> &str {
         &self.0.source
     }
@@ -92,13 +93,12 @@ impl Expression {
         self == other || same::is_same(self.program().expression(), other.program().expression())
     }
 
-    /// What it names.
     pub fn references(&self) -> &References {
         &self.0.references
     }
 
-    /// Whether it says itself if it holds after a failure, because it names `ok` or `always`.
-    pub fn says_when(&self) -> bool {
+    /// Whether it decides itself about failures: it names `ok` or `always`.
+    pub(crate) fn handles_failure(&self) -> bool {
         self.references().ok || self.references().always
     }
 
@@ -117,8 +117,8 @@ impl Expression {
     }
 }
 
-/// Whether a step runs. A condition that names `ok` or `always` is taken as it stands. Any other one counts as
-/// `ok && (condition)`, and a missing one as `ok`.
+/// Whether a step runs. A condition that names `ok` or `always` is evaluated unchanged. Any other condition counts as
+/// `ok && (condition)`, and a missing condition as `ok`.
 ///
 /// # Errors
 /// The evaluation's error; it fails the step.
@@ -128,7 +128,9 @@ pub fn should_run(
     sandbox: &Sandbox,
 ) -> Result<bool, EvaluationError> {
     match condition {
-        Some(condition) if context.ok || condition.says_when() => sandbox.holds(condition, context),
+        Some(condition) if context.ok || condition.handles_failure() => {
+            sandbox.holds(condition, context)
+        }
         Some(_) => Ok(false),
         None => Ok(context.ok),
     }

@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_read_back_and_nothing_else_does() {
+    fn only_hexadecimal_digits_are_read_back() {
         assert_eq!(unhex("00019fA0ff"), Some(vec![0, 1, 0x9f, 0xa0, 0xff]));
         for bad in ["0", "0g", "+1", "é"] {
             assert_eq!(unhex(bad), None, "{bad}");

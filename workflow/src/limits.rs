@@ -29,10 +29,10 @@ pub const SHOWN_CHARS: usize = 80;
 /// a small part of a file that is one long line.
 pub const EXCERPT_BYTES: usize = 4_096;
 
-/// Lines before and after that of an error, which are kept beside it.
+/// Lines that are kept before and after the line of an error.
 pub const SNIPPET_AROUND: u32 = 2;
 
-/// Characters of each of them.
+/// Characters of each such line.
 pub const SNIPPET_CHARS: usize = 200;
 
 /// Names before and after an unknown one, in alphabetical order, that are compared for a suggestion. Enough for all
@@ -96,8 +96,8 @@ pub const SANDBOX_STACK_BYTES: usize = 16 * 1024 * 1024;
 pub const SANDBOX_THREADS: std::ops::RangeInclusive<usize> = 2..=4;
 
 /// Bytes of the schedules and expressions that start the scans of one file, as counted by
-/// [`Scan::trigger_bytes`](crate::Scan::trigger_bytes): about 5,900 short ones. All of them, each with since when it
-/// counts, are in one record. A commit takes 1 MiB, and 32 KiB are for the rest of the record.
+/// [`Scan::trigger_bytes`](crate::Scan::trigger_bytes): about 5,900 short ones. One record holds all of them, each with
+/// the time when it became active. A commit takes 1 MiB, and 32 KiB are for the rest of the record.
 pub const TRIGGERS_BYTES: usize = 992 * 1024;
 
 /// Steps of one scan. Each is part of the job's record, which must fit into one commit.
@@ -169,10 +169,13 @@ pub const TITLE_CHARS: usize = 200;
 /// Days that are searched for the next time of a schedule: 29 February is at most eight years away.
 pub const CRON_DAYS: u32 = 9 * 366;
 
+/// Lines of two texts that are compared: hundreds of long workflows. A comparison takes milliseconds.
+pub const DIFF_INPUT_LINES: usize = 50_000;
+
 /// Lines of the difference of two texts: nobody reads more, and a page with them is still light.
 pub const DIFF_LINES: usize = 2_000;
 
-/// Lines that are the same, before and after those that differ.
+/// Unchanged lines that are shown before and after a change.
 pub const DIFF_CONTEXT: usize = 3;
 
 /// Scans that an added scan is compared with to find a rename, if many have the same scripts.

@@ -54,7 +54,6 @@ impl ScanName {
         Ok(Self(name))
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn variable_names_are_no_keywords_and_start_with_no_digit() {
+    fn a_variable_name_is_not_a_keyword_and_does_not_start_with_a_digit() {
         for good in ["A", "_x", "TARGET_2"] {
             assert!(check_variable_name("an input name", good).is_ok(), "{good}");
         }

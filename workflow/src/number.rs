@@ -24,7 +24,6 @@ pub struct Number {
 pub struct NumberError;
 
 impl Number {
-    /// The number 0.
     pub const ZERO: Self = Self {
         digits: 0,
         scale: 0,
@@ -56,7 +55,7 @@ impl FromStr for Number {
             None => (unsigned, ""),
         };
         let after = after.trim_end_matches('0');
-        // A zero before the point is no digit of the number.
+        // A zero before the point does not count as a digit.
         let significant = before.trim_start_matches('0');
         let all = [before, after].concat();
         if before.is_empty()
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_prints_as_it_is_meant() {
+    fn a_number_prints_in_its_shortest_form() {
         for (text, shown) in [
             ("0", "0"),
             ("-0", "0"),
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_number_is_refused() {
+    fn an_invalid_number_is_refused() {
         for text in [
             "",
             " ",

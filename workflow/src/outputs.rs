@@ -1,5 +1,5 @@
-//! The outputs of a job: what its steps say in lines `KEY=value`, for later steps and other scans. Their number and size
-//! are bounded, because they stand in the job's record, in its line of the history, and in contexts.
+//! The outputs of a job: lines `KEY=value` of its steps, for later steps and other scans. Their number and size are
+//! bounded, because they are in the job's record, in its line of the history, and in contexts.
 
 use std::collections::BTreeMap;
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_output_is_told_with_its_key() {
+    fn an_invalid_output_is_reported_with_its_key() {
         for (text, expected) in [
             ("a=1\nb", "line 2 of the outputs is not `KEY=value`"),
             (

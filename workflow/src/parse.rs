@@ -35,9 +35,7 @@ use object::{Object, keys};
 /// A valid file.
 #[derive(Debug, Clone)]
 pub struct Parsed {
-    /// The workflow.
     pub workflow: Workflow,
-    /// The warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -47,10 +45,8 @@ const LFS_POINTER: &str = "version https://git-lfs.github.com/spec/";
 /// How to report free text that is pasted into a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TemplatePolicy {
-    /// A warning.
     #[default]
     Warn,
-    /// An error.
     Deny,
 }
 
@@ -106,9 +102,9 @@ fn parse_here(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, 
 struct Reader<'t> {
     report: Report<'t>,
     policy: TemplatePolicy,
-    /// By the expressions since this was last emptied.
+    /// Inputs that the expressions read since this was last emptied.
     inputs_read: InputsRead,
-    /// Of all expressions so far.
+    /// Bytes of all expressions so far.
     expression_bytes: usize,
 }
 
@@ -125,7 +121,7 @@ impl Reader<'_> {
         )?;
         let before = self.report.unread();
         object.check_keys(&keys::WORKFLOW, &mut self.report);
-        // Whether there is nothing besides what is found, misspelled or a second time.
+        // True if the object has no unknown and no duplicate keys.
         let is_plain = self.report.unread() == before && !root.is_partial();
         let name = object.get("name").and_then(|entry| self.title(entry));
         let description = object
@@ -172,7 +168,7 @@ impl Reader<'_> {
             .collect();
         self.bound_triggers(entries, &triggers);
         self.renames(entries);
-        // A scan that could not be read, or is below another key, may be the one that starts first.
+        // A scan that could not be read, or that is below a misspelled key, may start first.
         if is_plain && !entry.value.is_partial() {
             self.starts(entries, &triggers);
         }

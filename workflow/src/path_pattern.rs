@@ -4,9 +4,9 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// A pattern of files below the job's folder. `*` and `?` stand for characters of one name, also for a leading dot; `**` stands
-/// for any folders, `[…]` for one of several characters, `{a,b}` for one of several texts, and `\` makes the next
-/// character plain.
+/// A pattern of files below the job's folder. `*` and `?` match characters of one name, also a leading dot; `**`
+/// matches any folders, `[…]` one of several characters, `{a,b}` one of several texts, and `\` makes the next character
+/// literal.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     matcher: GlobMatcher,
@@ -50,7 +50,7 @@ impl PathPattern {
         &self.folder
     }
 
-    /// Whether it stands for this file, relative to the job's folder.
+    /// Whether it matches this file, relative to the job's folder.
     pub fn matches(&self, path: &Path) -> bool {
         self.matcher.is_match(path)
     }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_stands_for_files() {
+    fn a_pattern_matches_files() {
         for (path, matching, other) in [
             (
                 "glob:*.txt",
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_before_the_first_sign_is_known() {
+    fn the_folder_before_the_first_wildcard_is_known() {
         for (path, folder) in [
             ("glob:*.txt", ""),
             ("glob:out/**/*.txt", "out"),

@@ -45,7 +45,7 @@ impl Lines {
         (clamp(line), clamp(column))
     }
 
-    /// The bytes of one line without its end; nothing for a line that does not exist.
+    /// The bytes of one line without its end; empty if the line does not exist.
     pub(crate) fn range(&self, text: &str, line: u32) -> Span {
         Span::new(
             self.offset(text, line, 1),
@@ -53,7 +53,7 @@ impl Lines {
         )
     }
 
-    /// The byte offset of a line and column; positions outside the text mean its nearest place.
+    /// The byte offset of a line and column. A position outside the text is moved to the nearest position.
     pub(crate) fn offset(&self, text: &str, line: u32, column: u32) -> usize {
         let index = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
         let Some(start) = self.starts.get(index).copied() else {
@@ -76,7 +76,7 @@ impl Lines {
     }
 }
 
-/// The last place at or before `offset` where a character starts; the end, beyond it.
+/// The last character boundary at or before `offset`, or the end of the text.
 pub(crate) fn floor_char_boundary(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {

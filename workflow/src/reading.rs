@@ -6,9 +6,9 @@ use crate::names::ScanName;
 /// How a scan reads another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// A success of the other scan is a reason to evaluate `on.expr`, which may start this one.
+    /// A success of the other scan causes an evaluation of `on.expr`, which may start this scan.
     Starts,
-    /// This one reads its results in another expression or a template, or reads its own past.
+    /// This scan reads the other's results in another expression or a template, or reads its own history.
     Reads,
 }
 
@@ -20,8 +20,8 @@ pub struct Reading {
 }
 
 impl Workflow {
-    /// The scans that start this one, and those whose results it reads, in the order of the file. A computed name may be
-    /// that of any scan.
+    /// The scans that start this scan, and the scans whose results it reads, in the order of the file. A computed name
+    /// may be the name of any scan.
     pub fn reads(&self, scan: &Scan) -> Vec<Reading> {
         let starts = scan.on.expr.as_ref().map(|expr| expr.references());
         let executed = scan.executed_references();

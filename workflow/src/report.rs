@@ -19,13 +19,13 @@ pub(crate) struct Report<'t> {
 
 /// The place of a problem in the report.
 enum Room {
-    /// A further one.
+    /// A free place.
     Free,
     /// The place of a warning, which an error may take.
     InsteadOf(usize),
 }
 
-/// A problem that was just reported, to be given a hint.
+/// A problem that was just reported. It can get a hint.
 pub(crate) struct Reported<'r>(Option<&'r mut Diagnostic>);
 
 impl Reported<'_> {
@@ -87,12 +87,12 @@ impl<'t> Report<'t> {
         Places::of(node, self.text)
     }
 
-    /// Whether further problems are only counted.
+    /// True if the report is full: further problems are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.found.len() >= DIAGNOSTICS
     }
 
-    /// The number of the line a span starts in, from 1.
+    /// The line in which a span starts, from 1.
     pub(crate) fn line(&self, span: Span) -> u32 {
         self.lines.position(self.text, span.start).0
     }
@@ -101,8 +101,8 @@ impl<'t> Report<'t> {
         self.errors > 0
     }
 
-    /// The number of errors that hide a part of the file. While a part is hidden, nothing can be known to be missing
-    /// from it, so warnings about missing things are not given.
+    /// The number of errors that hide a part of the file. A hidden part may contain anything, so warnings about missing
+    /// things are not given.
     pub(crate) const fn unread(&self) -> usize {
         self.unread
     }

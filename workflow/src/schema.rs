@@ -26,7 +26,7 @@ pub fn json_schema() -> Value {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": ID,
         "title": "Everscan workflow",
-        "description": "What runs, when, and what is kept of it.",
+        "description": "What runs, when, and which results are kept.",
         "type": "object",
         "additionalProperties": false,
         "required": ["scans"],
@@ -113,7 +113,7 @@ fn scan() -> Value {
                 "$ref": "#/$defs/duration",
             },
             "log_limit": {
-                "description": "A log that grows longer is cut, and the job goes on; the daemon has a limit as well.",
+                "description": "A longer log is cut, and the job continues; the daemon has a limit as well.",
                 "anyOf": [
                     { "type": "integer", "minimum": 1 },
                     { "type": "string", "pattern": "^0*[1-9][0-9]*( *[KMGT]iB)?$" },
@@ -143,7 +143,7 @@ fn scan() -> Value {
             },
             "checkout": checkout(),
             "renamed_from": {
-                "description": "The name that the scan had before: it goes on with the results that are known under it.",
+                "description": "The former name of the scan, whose results it keeps.",
                 "type": "string",
                 "pattern": format!("^[A-Za-z0-9_]{{1,{SCAN_NAME_BYTES}}}$"),
             },
@@ -180,7 +180,7 @@ fn on() -> Value {
         "additionalProperties": false,
         "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }, { "required": ["dispatch"] }],
         "dependentRequired": { "timezone": ["cron"], "catch_up": ["cron"] },
-        // A job that starts by itself gets no values.
+        // A job without a dispatch gets no values.
         "if": { "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }] },
         "then": { "properties": { "dispatch": { "properties": { "inputs": {
             "additionalProperties": { "properties": { "required": { "const": false } } },
@@ -204,7 +204,7 @@ fn on() -> Value {
                 CatchUp::default(),
             ),
             "expr": {
-                "description": "A CEL expression over what other scans left; looked at when one of them succeeds.",
+                "description": "A CEL expression over the results of other scans; evaluated when one of them succeeds.",
                 "$ref": "#/$defs/condition",
             },
             "dispatch": {
@@ -388,8 +388,7 @@ fn step() -> Value {
                 "type": "string",
             },
             "shell": {
-                "description": "The command line that is given the path of the script; bash, or sh where there is none, unless \
-                                given.",
+                "description": "The command line that gets the path of the script. The default is bash, or sh without bash.",
                 "type": "string",
                 "minLength": 1,
             },
@@ -399,7 +398,7 @@ fn step() -> Value {
                 "$ref": "#/$defs/condition",
             },
             "allow_failure": {
-                "description": "Whether the job goes on when the step fails.",
+                "description": "Whether the job continues when the step fails.",
                 "type": "boolean",
                 "default": false,
             },

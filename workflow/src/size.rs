@@ -11,7 +11,6 @@ const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     "`{text}` is not a size; write a whole number of bytes, or one with KiB, MiB, GiB or TiB, such as `10GiB`"
 )]
 pub struct SizeError {
-    /// The text.
     text: String,
 }
 

@@ -210,7 +210,7 @@ fn an_input_may_be_a_number_or_a_choice() {
 }
 
 #[test]
-fn a_number_or_a_choice_in_a_script_is_no_free_text() {
+fn a_number_or_a_choice_in_a_script_is_not_free_text() {
     let typed = |members: &str| {
         format!(
             "scans: {{a: {{on: {{dispatch: {{inputs: {{i: {{{members}}}}}}}}}, steps: [{{run: 'x ${{{{ inputs.i }}}}'}}]}}}}"
@@ -226,7 +226,7 @@ fn a_number_or_a_choice_in_a_script_is_no_free_text() {
 }
 
 #[test]
-fn an_input_is_required_only_when_it_says_so() {
+fn an_input_is_optional_by_default() {
     let workflow = valid(&inputs("a: {}, b: {required: false}, c: {required: true}"));
     let inputs_of = &workflow
         .scan("a")
@@ -345,7 +345,7 @@ fn an_artifact_may_have_a_condition_a_retention_and_notifications() {
 }
 
 #[test]
-fn an_artifact_is_for_successes_unless_it_says_otherwise() {
+fn an_artifact_is_stored_after_a_success_by_default() {
     let upload_on = |members: &str| {
         let workflow = valid(&artifact(&format!("name: a, paths: [x]{members}")));
         workflow.scan("a").unwrap().artifacts[0].upload_on

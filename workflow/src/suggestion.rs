@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use crate::limits::{SUGGESTED_NAMES, VARIABLE_NAME_BYTES};
 
-/// The question "did you mean" with the known name that is most similar to `given`, if one is similar enough.
+/// The question "did you mean" with the most similar known name, if it is similar enough.
 pub(crate) fn did_you_mean<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -41,7 +41,7 @@ fn is_comparable(given: &str, known: &str) -> bool {
     (given > VERY_SHORT || known <= 2 * given) && (known > 1 || given <= VERY_SHORT)
 }
 
-/// The alphabetical neighbours of `given`. Of very many names only these are compared.
+/// The alphabetical neighbours of `given`. If there are very many names, only these are compared.
 pub(crate) fn neighbours<'a, K: Borrow<str> + Ord, V>(
     given: &str,
     known: &'a BTreeMap<K, V>,
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_means_none_of_the_names_that_begin_with_it() {
+    fn a_single_letter_suggests_no_longer_name() {
         assert_eq!(closest("a", ["always"]), None);
         assert_eq!(closest("sc", ["scans"]), None);
         assert_eq!(closest("alpha", ["a"]), None);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_names_the_nearest_are_compared() {
+    fn only_the_nearest_of_many_names_are_compared() {
         let known: BTreeMap<String, ()> =
             (0..10_000).map(|n| (format!("scan_{n:05}"), ())).collect();
         let near: Vec<&str> = neighbours("scan_05000x", &known).collect();

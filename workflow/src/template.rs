@@ -31,7 +31,7 @@ enum Piece {
     Expression(Expression),
 }
 
-/// A template, with what is needed only while its file is loaded.
+/// A template, and the results that only the loader of its file needs.
 pub(crate) struct CompiledTemplate {
     /// The template, or every problem of it.
     pub(crate) checked: Result<Template, Vec<Fault>>,
@@ -48,7 +48,7 @@ pub(crate) struct Tainted {
 }
 
 impl Template {
-    /// Whether each of its expressions is.
+    /// Whether all its expressions are shallow.
     pub(crate) fn is_shallow(&self) -> bool {
         self.0.pieces.iter().all(|piece| match piece {
             Piece::Text(_) => true,
@@ -70,7 +70,6 @@ impl Template {
         compiled.checked.map_err(ExpressionError::new)
     }
 
-    /// The text as written.
     pub fn source(&self) -> &str {
         &self.0.source
     }
@@ -96,7 +95,6 @@ impl Template {
         })
     }
 
-    /// What its expressions name.
     pub fn references(&self) -> &References {
         &self.0.references
     }

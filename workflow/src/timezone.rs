@@ -7,7 +7,7 @@ use crate::suggestion::did_you_mean;
 
 pub use chrono_tz::Tz as Timezone;
 
-/// There is no zone of that name.
+/// No zone has that name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("there is no time zone `{name}`")]
 pub struct TimezoneError {
@@ -27,7 +27,7 @@ impl TimezoneError {
 /// Finds a zone by its name.
 ///
 /// # Errors
-/// There is none.
+/// No zone has that name.
 pub fn parse_timezone(name: &str) -> Result<Timezone, TimezoneError> {
     name.parse().map_err(|_| TimezoneError {
         name: name.chars().take(SHOWN_CHARS).collect(),

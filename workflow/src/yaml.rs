@@ -1,5 +1,5 @@
-//! YAML as a tree in which every node knows its place. It knows nothing of workflows. Depth, aliases and size are
-//! limited while the tree is built. Duplicate keys are reported here, because the tree cannot represent them.
+//! YAML as a tree in which every node has its place. It does not know workflows. Depth, aliases and size are limited
+//! while the tree is built. Duplicate keys are reported here, because the tree cannot represent them.
 
 mod build;
 mod place;

@@ -1,5 +1,5 @@
-//! `docs/diagnostics.md` has one entry for each code, whose wrong example has exactly this problem and whose right
-//! example has none.
+//! `docs/diagnostics.md` has one entry for each code. Its wrong example has exactly this problem, and its right example
+//! has no problem.
 
 #![expect(
     clippy::unwrap_used,
@@ -12,7 +12,7 @@ use workflow::{Code, Diagnostic, TemplatePolicy, parse};
 
 const PAGE: &str = include_str!("../../docs/diagnostics.md");
 
-/// What no example of a workflow file can show: its size, how it is read, and the state of the machine.
+/// Codes that no example can show: the size of a file, how it is read, and the state of the machine.
 const WITHOUT_EXAMPLE: [Code; 5] = [
     Code::FileTooLarge,
     Code::FileTooComplex,
@@ -81,8 +81,8 @@ fn every_code_has_one_entry() {
 }
 
 #[test]
-fn wrong_examples_have_their_problem_and_right_ones_none() {
-    let mut disappointing = Vec::new();
+fn wrong_examples_have_their_problem_and_right_examples_have_none() {
+    let mut failures = Vec::new();
     for (name, entry) in entries() {
         let code = *Code::ALL.iter().find(|code| code.name() == name).unwrap();
         let is_shown = !WITHOUT_EXAMPLE.contains(&code);
@@ -92,15 +92,15 @@ fn wrong_examples_have_their_problem_and_right_ones_none() {
             for (text, expected) in [(wrong, vec![code]), (right, vec![])] {
                 let found: Vec<Code> = problems(&text).iter().map(|one| one.code).collect();
                 if found != expected {
-                    disappointing.push(format!("{name}: {found:?} in\n{text}"));
+                    failures.push(format!("{name}: {found:?} in\n{text}"));
                 }
             }
         }
     }
-    assert!(disappointing.is_empty(), "{}", disappointing.join("\n"));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The page shows one message whole; it is what a person would see.
+/// The page shows one whole message, which must be the real one.
 #[test]
 fn the_message_that_the_page_shows_is_real() {
     let (_, entry) = entries()

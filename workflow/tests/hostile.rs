@@ -1,7 +1,7 @@
-//! Files made to hurt: each is refused or read within a bound of memory, and of processor time by the measure of a plain
-//! file, so that it holds on a slow machine and for an unoptimised build as well, without a panic. Each is read by a
-//! process of its own, so that a peak of memory is that file's.
-//! `cargo test -p workflow --test hostile -- --nocapture` prints what each costs.
+//! Hostile files: each is refused or read within a bound of memory and of processor time, without a panic. The unit of
+//! processor time is a plain file, so the bound holds on a slow machine and for an unoptimised build as well. Each file
+//! is read by its own process, so a peak of memory belongs to that file. `cargo test -p workflow --test hostile --
+//! --nocapture` prints the costs.
 
 #![expect(
     clippy::disallowed_methods,
@@ -22,30 +22,30 @@ use workflow::{Code, TemplatePolicy, limits, parse, render};
 
 const STEPS: &str = "    steps:\n      - run: ls\n";
 
-/// What reading a file, and telling what is wrong with it, may take of memory above the file itself.
+/// Memory for reading a file and reporting its problems, above the file itself.
 const MEMORY_KIB: u64 = 64 * 1024;
 
-/// Scans of the plain file whose processor time is the measure.
+/// Scans of the plain file, whose processor time is the unit.
 const PLAIN: usize = 200;
 
-/// How many times a plain file may be taken by one that is refused for what it would cost. Each takes a sixth of it or
-/// less, most of them far less.
+/// The bound for a file that is refused for its cost, in plain files. Each takes a sixth of it or less, most of them
+/// far less.
 const REFUSED: u32 = 10;
 
-/// The same of one that is merely as long as a file may be, which is some sixty times as long as the plain one. Each
-/// takes a third of it or less: most of it goes to the parsers of YAML and of expressions.
+/// The bound for a file of the largest allowed size, which is about sixty times as long as the plain file. Each takes a
+/// third of it or less: the parsers of YAML and of expressions take most of the time.
 const LONG: u32 = 300;
 
-/// Readings of one file of which the best counts: another's load makes some of them slower.
+/// Each file is read this often, and the fastest reading counts: other processes make some readings slower.
 const TRIES: usize = 5;
 
-/// A file, and what is to become of it.
+/// A file and its expected result.
 struct Hostile {
     name: &'static str,
     text: Box<dyn Fn() -> String>,
-    /// What it must be refused for; `None` for one that is merely long.
+    /// The expected error; `None` for a valid long file.
     code: Option<Code>,
-    /// How many times a plain file it may take.
+    /// The bound, in plain files.
     times: u32,
 }
 
@@ -54,7 +54,7 @@ fn condition(text: &str) -> String {
     format!("scans:\n  a:\n    on: {{ dispatch: {{}} }}\n{STEPS}        if: >-\n          {text}\n")
 }
 
-/// So many scans, each with these lines.
+/// `count` scans, each with these lines.
 fn scans(count: usize, lines: impl Fn(usize) -> String) -> String {
     let scan = |number| format!("  s{number}:\n{}", lines(number));
     std::iter::once("scans:\n".to_owned())
@@ -304,14 +304,14 @@ fn files() -> Vec<Hostile> {
     files
 }
 
-/// The place, among all files, of the one that this process is to read.
+/// Names the file for this process, by its place among all files.
 const CASE: &str = "EVERSCAN_HOSTILE_FILE";
 
-/// What a process says when it has read its file: microseconds of it and of a plain one, and KiB stand behind it.
+/// Marks the output of a process that has read its file: microseconds of the file and of a plain file, then KiB.
 const COST: &str = "cost:";
 
 #[test]
-fn a_bomb_costs_next_to_nothing() {
+fn an_alias_bomb_costs_little() {
     each_is_within_its_bounds(0..bombs().len());
 }
 
@@ -330,10 +330,10 @@ fn each_is_within_its_bounds(places: Range<usize>) {
             .env(CASE, at.to_string())
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}: {said}{complaint}", file.name);
-        let cost = said.lines().find_map(|line| line.split_once(COST));
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {stdout}{stderr}", file.name);
+        let cost = stdout.lines().find_map(|line| line.split_once(COST));
         let cost: Vec<u64> = cost
             .unwrap()
             .1
@@ -359,7 +359,7 @@ fn each_is_within_its_bounds(places: Range<usize>) {
     }
 }
 
-/// Reads the file that the environment names. Without one, nothing: it is a part of the tests above.
+/// Reads the file that the environment names, for the tests above. Without a name it does nothing.
 #[test]
 fn one_file() {
     let Ok(case) = std::env::var(CASE) else {
@@ -367,13 +367,13 @@ fn one_file() {
     };
     let file = files().into_iter().nth(case.parse().unwrap()).unwrap();
     let text = (file.text)();
-    // The parser's threads and tables are there before a hostile file comes.
+    // Starts the parser's threads and tables before the hostile file is read.
     let _warm = parse(
         "warm.yaml",
         &condition("scans.a[0].id.matches('a')"),
         TemplatePolicy::Warn,
     );
-    // Makes the peak of memory start anew.
+    // Resets the peak of memory.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = resident("VmRSS:");
     let first = read(&file, &text);
@@ -393,7 +393,7 @@ fn one_file() {
     println!("{COST} {best} {measure} {memory}");
 }
 
-/// Reads a file, tells what is wrong with it, and answers what that took.
+/// Reads a file, renders its problems, and returns the processor time.
 fn read(file: &Hostile, text: &str) -> Duration {
     let begun = processor_time();
     let outcome = parse("hostile.yaml", text, TemplatePolicy::Warn);
@@ -414,7 +414,7 @@ fn read(file: &Hostile, text: &str) -> Duration {
     took
 }
 
-/// What all threads of this process have taken of the processors.
+/// The processor time of all threads of this process.
 fn processor_time() -> Duration {
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
     let nanoseconds = threads.map(|thread| {
@@ -425,7 +425,7 @@ fn processor_time() -> Duration {
     Duration::from_nanos(nanoseconds.sum())
 }
 
-/// KiB that are resident now, or were at most.
+/// Resident KiB, now or at the peak.
 fn resident(which: &str) -> u64 {
     let status = read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(which)).unwrap();

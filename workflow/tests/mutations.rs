@@ -1,5 +1,5 @@
-//! The fixtures with random damage: no file panics, hangs, or is refused without a reason that can be shown. The seed is
-//! fixed, so that every run has the same files.
+//! The fixtures with random damage: the parser never panics or hangs, and every refusal has an error to show. The seed
+//! is fixed, so every run has the same files.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use cases::{cases, files};
 use workflow::{Code, Severity, TemplatePolicy, parse, render};
 
-/// Files that are made from the fixtures; a few seconds in a debug build.
+/// Damaged files; a few seconds in a debug build.
 const FILES: u64 = 3_000;
 
-/// What hand and editor insert by mistake, and what parsers stumble over.
+/// Typical slips, and text that is hard to parse.
 const PIECES: [&str; 36] = [
     " ",
     "\n",

@@ -201,9 +201,9 @@ fn the_file_about_a_repository_is_no_workflow() {
     let output = validate(folder.path(), ".");
     assert_eq!((output.code, output.stderr.as_str()), (0, "1 file valid\n"));
     let expected = "\
-warning[no-effect]: `everscan.yaml` has no effect yet: nobody reads it
+warning[no-effect]: `everscan.yaml` has no effect yet: it is not read
 --> ./everscan.yaml
- = help: remove it; it is not read yet; `everscan var set` sets vars
+ = help: remove it; `everscan var set` sets vars
 ";
     assert_eq!(output.stdout, expected);
     let output = validate(folder.path(), "everscan.yaml");

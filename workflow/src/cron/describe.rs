@@ -64,7 +64,7 @@ impl Shape {
         match (step, is_even) {
             (0, _) => Self::One(first),
             (1, true) if (first, last) == (min, max) => Self::All,
-            // Two numbers are no pattern, unless it continues across the end of the field.
+            // Two numbers are a pattern only if it continues across the end of the field.
             (_, true)
                 if numbers.len() <= LISTED_NUMBERS && !(max + 1 - min).is_multiple_of(step) =>
             {

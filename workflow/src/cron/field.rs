@@ -20,7 +20,7 @@ impl Bits {
         Self((self.0 | self.0 >> 7 & 1) & 0b111_1111)
     }
 
-    /// Every number that `*` stands for.
+    /// The numbers of `*`.
     pub(super) fn all(field: &Field) -> Self {
         (field.min..=field.star_max).fold(Self::default(), Self::with)
     }
@@ -84,8 +84,8 @@ impl Field {
                         .fold(bits, Bits::with);
                 }
                 Err(problem) => {
-                    // An empty entry has no bytes to show, so its comma is shown; for the last entry that is the comma
-                    // before it.
+                    // An empty entry has no bytes to show, so its comma is shown; for the last entry, the comma before
+                    // it.
                     let range = if part.is_empty() {
                         let comma = start.min(at + text.len().saturating_sub(1));
                         comma..comma + 1

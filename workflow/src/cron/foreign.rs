@@ -63,7 +63,7 @@ fn is_from_the_end(part: &str) -> bool {
     is_behind_number(part, 'L') || offset.is_some_and(field::is_number)
 }
 
-/// Whether it is the letter, alone or behind a number.
+/// Whether it is the letter, alone or after a number.
 fn is_behind_number(part: &str, letter: char) -> bool {
     let number = part.strip_suffix([letter, letter.to_ascii_lowercase()]);
     number.is_some_and(|number| number.is_empty() || field::is_number(number))

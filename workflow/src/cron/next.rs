@@ -1,5 +1,5 @@
 //! The next time of a schedule. Fixed-time entries follow the wall clock: a time that daylight saving skips runs once
-//! at the first valid instant, one that it repeats runs at its first. Periodic entries follow elapsed time.
+//! at the first valid instant, and a repeated time runs at its first instant. Periodic entries follow elapsed time.
 
 use chrono::{
     DateTime, Datelike, LocalResult, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike, Utc,

@@ -194,7 +194,7 @@ fn an_empty_entry_is_shown_at_its_comma() {
 }
 
 #[test]
-fn what_is_no_schedule_is_refused() {
+fn a_text_that_is_not_a_schedule_is_refused() {
     for source in [
         "",
         "* * * *",
@@ -240,12 +240,12 @@ fn what_is_no_schedule_is_refused() {
 #[test]
 fn every_problem_is_reported_with_its_place() {
     let errors = Cron::parse("99 3 0,5 MAY *").unwrap_err();
-    let told: Vec<_> = errors
+    let reported: Vec<_> = errors
         .iter()
         .map(|error| (error.range.clone(), error.problem.to_string()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (0..2, "minute 99 is outside 0-59".to_owned()),
             (5..6, "day of month 0 is outside 1-31".to_owned()),
@@ -270,12 +270,12 @@ fn every_problem_is_reported_with_its_place() {
 }
 
 #[test]
-fn what_other_programs_know_is_refused_with_what_to_write() {
+fn the_syntax_of_other_programs_is_refused_with_a_hint() {
     let misplaced = "write `*`, `5`, `1-5`, or one of them with a step as in `*/2`";
     let only = "only digits, `*`, `,`, `-` and `/` are allowed";
     let count =
         "a schedule has five fields (minute, hour, day of month, month, day of week), found";
-    for (source, told, hint) in [
+    for (source, reported, hint) in [
         (
             "5/5/5 * * * *",
             format!("`5/5/5` is not a valid minute: {misplaced}"),
@@ -294,12 +294,12 @@ fn what_other_programs_know_is_refused_with_what_to_write() {
         (
             "1,,2 * * * *",
             "the list of the minute has an empty entry".to_owned(),
-            Some("leave the comma out, or write what is missing beside it"),
+            Some("remove the comma, or write the missing entry"),
         ),
         (
             "* * 1, * *",
             "the list of the day of month has an empty entry".to_owned(),
-            Some("leave the comma out, or write what is missing beside it"),
+            Some("remove the comma, or write the missing entry"),
         ),
         (
             "0 0 ? * *",
@@ -342,12 +342,12 @@ fn what_other_programs_know_is_refused_with_what_to_write() {
         (
             "0 0 0 * * *",
             format!("{count} 6"),
-            Some("there is no field for seconds or years; leave it out"),
+            Some("a schedule has no field for seconds or years; remove it"),
         ),
         (
             "0 0 0 * * * 2026",
             format!("{count} 7"),
-            Some("there are no fields for seconds and years; leave them out"),
+            Some("a schedule has no fields for seconds and years; remove them"),
         ),
         (
             "@reboot",
@@ -359,7 +359,7 @@ fn what_other_programs_know_is_refused_with_what_to_write() {
         let [error] = errors.as_slice() else {
             panic!("`{source}`: {errors:?}")
         };
-        assert_eq!(error.problem.to_string(), told, "`{source}`");
+        assert_eq!(error.problem.to_string(), reported, "`{source}`");
         assert_eq!(error.problem.hint().as_deref(), hint, "`{source}`");
     }
 }

@@ -17,7 +17,6 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// Every code.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// The stable name.
@@ -72,15 +71,15 @@ codes! {
     AwkwardName "awkward-name", read;
     /// A scan that nothing starts.
     NoTrigger "no-trigger", read;
-    /// A scan whose expression waits for nothing but the scan itself.
+    /// A scan whose expression names only the scan itself.
     ReadsOnlyItself "reads-only-itself", read;
     /// A scan that waits for scans that never start by themselves.
     NeverStarts "never-starts", read;
     /// Scans that start each other for ever.
     EndlessCycle "endless-cycle", read;
-    /// A question about another scan that is put to the scan itself.
+    /// A method for other scans, called on the scan itself.
     OwnScan "own-scan", read;
-    /// An `on.expr` that asks for a failure and is not looked at when there is one.
+    /// An `on.expr` that reads failures but is not evaluated after one.
     UnseenFailure "unseen-failure", read;
     /// A required input on a scan that also starts by itself.
     RequiredInput "required-input", read;
@@ -94,7 +93,7 @@ codes! {
     InvalidShell "invalid-shell", read;
     /// A path that leaves the job's folder or is not possible in it.
     InvalidPath "invalid-path", read;
-    /// An artifact that is stored even if the step that makes it was skipped.
+    /// An artifact that is stored although the step that makes it may be skipped.
     ArtifactCondition "artifact-condition", read;
     ExpressionSyntax "expression-syntax";
     /// An expression that is too long, deep or large.

@@ -1,14 +1,15 @@
-//! The bytes of a file as text, or the place where they are not text.
+//! Reads the bytes of a file as text.
 
 use thiserror::Error;
 
 use crate::position::Lines;
 
-/// The first byte of a file that is part of no character. Line and column count from 1.
+/// The first invalid byte of a file. Line and column count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the file is not UTF-8: the byte at line {line}, column {column} belongs to no character")]
+#[error(
+    "the file is not UTF-8: the byte at line {line}, column {column} is not part of a character"
+)]
 pub struct NotUtf8 {
-    /// The line.
     pub line: u32,
     /// The column, in characters.
     pub column: u32,
@@ -17,7 +18,7 @@ pub struct NotUtf8 {
 /// The text of a file.
 ///
 /// # Errors
-/// The place of the first byte that is part of no character.
+/// The place of the first invalid byte.
 pub fn utf8(bytes: &[u8]) -> Result<&str, NotUtf8> {
     std::str::from_utf8(bytes).map_err(|error| {
         let before = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
@@ -32,7 +33,7 @@ mod tests {
     use crate::diagnostic::{Code, Diagnostic};
 
     #[test]
-    fn the_first_byte_of_no_character_is_found() {
+    fn the_first_invalid_byte_is_found() {
         for (bytes, line, column) in [
             (&b"name: caf\xe9\n"[..], 1, 10),
             (b"a\n\xc3\xa9b\xff\xff", 2, 3),

@@ -1,4 +1,4 @@
-//! The lines around a problem, to be kept where the text itself is not.
+//! The lines around a problem. Records keep them instead of the whole text.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct LinesOfFile {
 }
 
 impl LinesOfFile {
-    /// The lines around the first error. None if that is about the file as a whole.
+    /// The lines around the first error. None if the error is about the file as a whole.
     pub fn around_error(text: &str, diagnostics: &[Diagnostic]) -> Option<Self> {
         let is_error = |one: &&Diagnostic| one.severity == Severity::Error;
         let error = diagnostics.iter().find(is_error)?;

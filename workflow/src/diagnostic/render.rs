@@ -59,7 +59,7 @@ fn show(diagnostic: &Diagnostic, text: &str, lines: &Lines, renderer: &Renderer)
     without_bare_marks(&hinted(title.element(origin).element(snippet)))
 }
 
-/// Whether a terminal would interpret a character instead of showing it: control characters, and those that change the
+/// Whether a terminal would interpret a character instead of showing it: control characters, and characters that change the
 /// direction of text.
 pub fn is_obeyed(character: char) -> bool {
     character.is_control()
@@ -70,7 +70,7 @@ pub fn is_obeyed(character: char) -> bool {
 }
 
 /// Removes the renderer's line that announces an excerpt of another file. The renderer writes it because our excerpts
-/// have their position beside them.
+/// have their position next to them.
 fn without_bare_marks(rendered: &str) -> String {
     let is_bare = |line: &str| plain(line).trim() == ":::";
     let kept: Vec<&str> = rendered.lines().filter(|line| !is_bare(line)).collect();
@@ -129,7 +129,7 @@ error[syntax]: wrong
     }
 
     #[test]
-    fn colours_are_there_when_they_are_asked_for() {
+    fn colours_are_optional() {
         let shown = |colour| render(&[problem(1, 2)], "text", colour);
         assert!(shown(true).contains("\u{1b}["));
         assert!(!shown(false).contains('\u{1b}'));

@@ -1,35 +1,33 @@
 //! How two texts differ, line by line, in the unified form.
 
 use serde::Serialize;
-use similar::{Algorithm, capture_diff_slices, group_diff_ops};
+use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
-use crate::limits::{DIFF_CONTEXT, DIFF_LINES};
+use crate::limits::{DIFF_CONTEXT, DIFF_INPUT_LINES, DIFF_LINES};
 
-/// The difference of two texts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct LineDifference {
     /// From the top of the texts to their end.
     pub hunks: Vec<Hunk>,
-    /// Whether there is more than the listed hunks: a very long difference is cut.
+    /// Whether a very long difference was cut.
     pub cut: bool,
 }
 
-/// Neighbouring lines that differ, with some that are the same around them.
+/// Neighbouring lines that differ, with unchanged lines around them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hunk {
     /// The number of its first line in the former text, from 1.
     pub from: usize,
     /// The number of its first line in the present text, from 1.
     pub to: usize,
-    /// Removed lines after `-`, added ones after `+`, and those in both after a space.
+    /// Removed lines after `-`, added lines after `+`, unchanged lines after a space.
     pub lines: Vec<String>,
 }
 
-/// Compares two texts.
 pub fn line_diff(before: &str, after: &str) -> LineDifference {
     let before: Vec<&str> = before.lines().collect();
     let after: Vec<&str> = after.lines().collect();
-    let ops = capture_diff_slices(Algorithm::Myers, &before, &after);
+    let ops = compared(&before, &after);
     let mut difference = LineDifference::default();
     let mut left = DIFF_LINES;
     for group in group_diff_ops(ops, DIFF_CONTEXT) {
@@ -51,6 +49,20 @@ pub fn line_diff(before: &str, after: &str) -> LineDifference {
         }
     }
     difference
+}
+
+/// The operations that turn one list of lines into the other. Very long lists count as completely different.
+pub(super) fn compared(before: &[&str], after: &[&str]) -> Vec<DiffOp> {
+    let (old_len, new_len) = (before.len(), after.len());
+    if before == after || old_len + new_len <= DIFF_INPUT_LINES {
+        return capture_diff_slices(Algorithm::Myers, before, after);
+    }
+    vec![DiffOp::Replace {
+        old_index: 0,
+        old_len,
+        new_index: 0,
+        new_len,
+    }]
 }
 
 #[cfg(test)]
@@ -85,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_difference_is_cut_and_says_so() {
+    fn a_long_difference_is_cut_and_marked_as_cut() {
         let all = numbers(0..DIFF_LINES).join("\n");
         let difference = line_diff("", &all);
         assert_eq!(difference.hunks[0].lines.len(), DIFF_LINES);
@@ -95,7 +107,16 @@ mod tests {
     }
 
     #[test]
-    fn the_hunks_make_the_one_text_of_the_other() {
+    fn very_long_texts_are_not_compared_line_by_line() {
+        let before = numbers(0..DIFF_INPUT_LINES).join("\n");
+        let difference = line_diff(&before, &format!("{before}\nmore"));
+        assert_eq!(difference.hunks[0].lines[0], "-0");
+        assert!(difference.cut);
+        assert_eq!(line_diff(&before, &before), LineDifference::default());
+    }
+
+    #[test]
+    fn the_hunks_turn_one_text_into_the_other() {
         let mut random = Random::new(7);
         for _ in 0..500 {
             let text = |random: &mut Random| {

@@ -196,7 +196,6 @@ macro_rules! written {
 
 written!(Cron, Expression, Template);
 
-/// The changes of one part.
 pub(super) struct Changes {
     part: Part,
     pub(super) found: Vec<Change>,
@@ -215,7 +214,6 @@ impl Changes {
         self.add(None, before, after);
     }
 
-    /// Compares a member.
     pub(super) fn compare(
         &mut self,
         member: &'static str,

@@ -1,8 +1,7 @@
-//! Finds renamed scans: those that say so by `renamed_from`, and those that look renamed: one was removed, one was
-//! added, and they are the same apart from their names. One member of the scan itself may differ, such as its schedule
-//! or its timeout; its inputs, `env`, steps and artifacts may not. A scan that differs in more is another one, even if
-//! it runs the same scripts. So is a scan whose steps, `env` or artifacts name the scan itself, because after a rename
-//! they name another scan.
+//! Finds renamed scans. A scan is renamed if its `renamed_from` names a removed scan. It looks renamed if it was added,
+//! another scan was removed, and the two are equal apart from their names. One member of the scan itself may differ,
+//! such as its schedule or timeout; inputs, `env`, steps and artifacts may not. A scan whose steps, `env` or artifacts
+//! name the scan itself does not look renamed, because after a rename they name another scan.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +9,12 @@ use super::{Change, Part, members};
 use crate::definition::{Scan, Workflow};
 use crate::limits::RENAME_CANDIDATES;
 
-/// For each added scan the removed one that it looks like.
+/// For each renamed scan, the removed scan.
 pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'w str, &'w Scan> {
-    let mut gone = Gone::default();
-    let is_gone = |scan: &&Scan| after.scan(scan.name.as_str()).is_none();
-    for scan in before.scans().filter(is_gone) {
-        gone.entry(texts(scan)).or_default().push(scan);
+    let mut removed = Removed::default();
+    let is_removed = |scan: &&Scan| after.scan(scan.name.as_str()).is_none();
+    for scan in before.scans().filter(is_removed) {
+        removed.entry(texts(scan)).or_default().push(scan);
     }
     let is_new = |scan: &&Scan| before.scan(scan.name.as_str()).is_none();
     let mut new: Vec<&Scan> = after.scans().filter(is_new).collect();
@@ -24,12 +23,12 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
         let Some(name) = &scan.renamed_from else {
             return true;
         };
-        let former = before.scan(name.as_str()).filter(is_gone);
+        let former = before.scan(name.as_str()).filter(is_removed);
         let Some(former) = former else {
-            // It names no scan that was there, perhaps by a slip.
+            // The former name may be misspelled.
             return true;
         };
-        if let Some(alike) = gone.get_mut(&texts(former)) {
+        if let Some(alike) = removed.get_mut(&texts(former)) {
             alike.retain(|other| other.name != former.name);
         }
         found.insert(scan.name.as_str(), former);
@@ -43,7 +42,7 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
                 changes.retain(|change| change.member != Some(members::RENAMED_FROM));
                 is_alike(&changes)
             };
-            match take(&mut gone, scan, is_former) {
+            match take(&mut removed, scan, is_former) {
                 Some(former) => {
                     found.insert(scan.name.as_str(), former);
                     false
@@ -56,15 +55,15 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
 }
 
 /// The removed scans, by what similar scans have in common.
-type Gone<'w> = BTreeMap<Vec<&'w str>, Vec<&'w Scan>>;
+type Removed<'w> = BTreeMap<Vec<&'w str>, Vec<&'w Scan>>;
 
 /// Takes the first similar scan for which `is_former` holds.
 fn take<'w>(
-    gone: &mut Gone<'w>,
+    removed: &mut Removed<'w>,
     scan: &'w Scan,
     is_former: impl Fn(&Scan) -> bool,
 ) -> Option<&'w Scan> {
-    let alike = gone.get_mut(&texts(scan))?;
+    let alike = removed.get_mut(&texts(scan))?;
     let at = alike
         .iter()
         .take(RENAME_CANDIDATES)

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use similar::{Algorithm, ChangeTag, capture_diff_slices};
 
+use super::lines::compared;
 use super::members::{Changes, flag, time};
 use super::{Change, Edit, Part};
 use crate::definition::Step;
@@ -82,8 +83,10 @@ fn rewritten(before: &str, after: &str) -> Edit {
     let after: Vec<&str> = after.lines().collect();
     let (mut removed, mut added) = (0, 0);
     let mut lines = Vec::new();
-    let ops = capture_diff_slices(Algorithm::Myers, &before, &after);
-    for change in ops.iter().flat_map(|op| op.iter_changes(&before, &after)) {
+    for change in compared(&before, &after)
+        .iter()
+        .flat_map(|op| op.iter_changes(&before, &after))
+    {
         match change.tag() {
             ChangeTag::Equal => continue,
             ChangeTag::Delete => removed += 1,

@@ -56,7 +56,7 @@ fn a_removed_artifact_is_reported_with_its_readers() {
 }
 
 #[test]
-fn who_compares_all_artifacts_reads_each() {
+fn comparing_all_artifacts_reads_each() {
     let yaml = |artifacts: &str| {
         format!(
             "scans:
@@ -110,14 +110,14 @@ fn scans_that_come_go_and_look_renamed() {
   added: {on: {dispatch: {}}, steps: [{run: make other}]}
 ",
         "scan `reader`: expr `scans.old.has_diff()` → `scans.fresh.has_diff()`
-scan `fresh` looks like `old` renamed, and starts anew unless it has `renamed_from: old`: cron `0 3 * * *` → `0 4 * * *`
+scan `fresh` looks like `old` renamed, but starts without its results unless it has `renamed_from: old`: cron `0 3 * * *` → `0 4 * * *`
 scan `added` added
 scan `gone` removed",
     );
 }
 
 #[test]
-fn what_is_written_otherwise_and_means_the_same_is_no_difference() {
+fn equal_meanings_written_differently_are_not_a_difference() {
     let yaml = |cron: &str, ok: &str, text: &str| {
         format!(
             "env: {{W: '{text}'}}
@@ -149,7 +149,7 @@ scan `a`: env `S` `x${{ vars.B + vars.C }}` → `x${{ vars.C + vars.B }}`; step 
 }
 
 #[test]
-fn a_scan_with_the_same_scripts_and_other_contents_is_another_one() {
+fn a_scan_with_the_same_scripts_and_other_contents_does_not_look_renamed() {
     let old = "on: {dispatch: {inputs: {x: {}}}}, env: {A: '1'}, steps: [{run: make}]";
     let yaml = |name: &str, scan: &str| format!("scans: {{{name}: {{{scan}}}}}");
     for (from, to, is_rename) in [
@@ -176,42 +176,42 @@ fn a_scan_with_the_same_scripts_and_other_contents_is_another_one() {
             &read(&yaml("old", old)),
             &read(&yaml("new", &old.replacen(from, to, 1))),
         );
-        let told = difference.to_string();
-        assert_eq!(told.contains("renamed"), is_rename, "{told}");
-        assert_eq!(told.contains("scan `old` removed"), !is_rename, "{told}");
+        let shown = difference.to_string();
+        assert_eq!(shown.contains("renamed"), is_rename, "{shown}");
+        assert_eq!(shown.contains("scan `old` removed"), !is_rename, "{shown}");
     }
 }
 
 #[test]
-fn the_nearest_of_several_scans_with_the_same_scripts_is_the_renamed_one() {
+fn the_most_similar_scan_with_the_same_scripts_is_renamed() {
     check(
         "scans:
   one: {on: {cron: 0 3 * * *}, steps: [{run: make}], timeout: 1h}
   two: {on: {dispatch: {}}, steps: [{run: make}]}
 ",
         "scans: {three: {on: {dispatch: {}}, steps: [{run: make}]}}",
-        "scan `three` looks like `two` renamed, and starts anew unless it has `renamed_from: two`\nscan `one` removed",
+        "scan `three` looks like `two` renamed, but starts without its results unless it has `renamed_from: two`\nscan `one` removed",
     );
 }
 
 #[test]
-fn a_scan_that_is_the_same_is_not_taken_for_one_that_is_nearly_so() {
+fn an_identical_scan_is_preferred_to_a_similar_scan() {
     let scan = |cron: &str| format!("{{on: {{cron: '{cron}'}}, steps: [{{run: make}}]}}");
     let (one, two) = (scan("0 1 * * *"), scan("0 2 * * *"));
     check(
         &format!("scans: {{a: {one}}}"),
         &format!("scans: {{x: {two}, y: {one}}}"),
-        "scan `x` added\nscan `y` looks like `a` renamed, and starts anew unless it has `renamed_from: a`",
+        "scan `x` added\nscan `y` looks like `a` renamed, but starts without its results unless it has `renamed_from: a`",
     );
     check(
         &format!("scans: {{a: {one}, b: {two}}}"),
         &format!("scans: {{x: {two}, y: {one}}}"),
-        "scan `x` looks like `b` renamed, and starts anew unless it has `renamed_from: b`\nscan `y` looks like `a` renamed, and starts anew unless it has `renamed_from: a`",
+        "scan `x` looks like `b` renamed, but starts without its results unless it has `renamed_from: b`\nscan `y` looks like `a` renamed, but starts without its results unless it has `renamed_from: a`",
     );
 }
 
 #[test]
-fn a_renamed_scan_may_be_written_otherwise() {
+fn a_renamed_scan_may_be_written_differently() {
     let yaml = |name: &str, script: &str| {
         format!("scans: {{{name}: {{on: {{dispatch: {{}}}}, steps: [{{run: '{script}'}}]}}}}")
     };
@@ -219,7 +219,7 @@ fn a_renamed_scan_may_be_written_otherwise() {
     check(
         &old,
         &yaml("new", "make ${{(vars.A)}} all"),
-        "scan `new` looks like `old` renamed, and starts anew unless it has `renamed_from: old`",
+        "scan `new` looks like `old` renamed, but starts without its results unless it has `renamed_from: old`",
     );
     check(
         &old,
@@ -229,7 +229,7 @@ fn a_renamed_scan_may_be_written_otherwise() {
 }
 
 #[test]
-fn a_scan_that_names_itself_is_another_one_under_another_name() {
+fn a_scan_that_names_itself_does_not_look_renamed() {
     let yaml = |name: &str| {
         format!(
             "scans: {{{name}: {{on: {{dispatch: {{}}}}, steps: [{{run: make, if: 'size(scans.{name}) > 1'}}]}}}}"
@@ -253,7 +253,7 @@ fn a_change_of_the_workflow_is_reported_once() {
 }
 
 #[test]
-fn everything_else_of_a_scan() {
+fn the_other_members_of_a_scan_are_compared() {
     check(
         &scan(
             "env: {A: '1'}, timeout: 1h, log_limit: 1MiB, runs_on: [linux, big], overlap: queue, pass_env: [A], checkout: true",
@@ -281,7 +281,7 @@ fn artifacts_with_their_members_and_their_order() {
 }
 
 #[test]
-fn steps_keep_together_by_their_scripts() {
+fn steps_are_matched_by_their_scripts() {
     let yaml = |steps: &str| format!("scans: {{a: {{on: {{dispatch: {{}}}}, steps: [{steps}]}}}}");
     check(
         &yaml("{run: fetch}, {run: build, timeout: 5m}, {run: test}, {run: clean}"),
@@ -333,7 +333,7 @@ fn long_values_are_shortened_for_people_and_whole_for_programs() {
 }
 
 #[test]
-fn programs_get_each_change_with_its_place() {
+fn json_has_each_change_with_its_place() {
     let difference = diff(
         &read(&scan("artifacts: [{name: x, paths: [x]}], timeout: 1h")),
         &read(
@@ -361,9 +361,9 @@ fn programs_get_each_change_with_its_place() {
     assert_eq!(serde_json::to_value(&difference).unwrap(), expected);
 }
 
-/// The file says it, so it may differ in more than its name.
+/// With `renamed_from` it may differ in more than its name.
 #[test]
-fn a_scan_with_its_former_name_is_a_renamed_one() {
+fn a_scan_with_its_former_name_is_renamed() {
     check(
         "scans:
   old: {on: {dispatch: {}}, steps: [{run: make}]}
@@ -373,20 +373,20 @@ fn a_scan_with_its_former_name_is_a_renamed_one() {
   new: {renamed_from: old, on: {dispatch: {}}, steps: [{run: make more}], timeout: 1h}
   another: {on: {dispatch: {}}, steps: [{run: make}]}
 ",
-        "scan `new` is `old` renamed, and goes on with its results: step 1: run 1 line removed, 1 added; timeout `1h` added
+        "scan `new` is `old` renamed, and keeps its results: step 1: run 1 line removed, 1 added; timeout `1h` added
     -make
     +make more
-scan `another` looks like `other` renamed, and starts anew unless it has `renamed_from: other`",
+scan `another` looks like `other` renamed, but starts without its results unless it has `renamed_from: other`",
     );
     check(
         "scans: {new: {renamed_from: old, on: {dispatch: {}}, steps: [{run: make}]}}",
         "scans: {new: {on: {dispatch: {}}, steps: [{run: make}]}}",
         "scan `new`: renamed_from `old` removed",
     );
-    // A slip in the former name.
+    // A misspelled former name.
     check(
         "scans: {old: {on: {dispatch: {}}, steps: [{run: make}]}}",
         "scans: {new: {renamed_from: odl, on: {dispatch: {}}, steps: [{run: make}], timeout: 1h}}",
-        "scan `new` looks like `old` renamed, and starts anew unless it has `renamed_from: old`: timeout `1h` added",
+        "scan `new` looks like `old` renamed, but starts without its results unless it has `renamed_from: old`: timeout `1h` added",
     );
 }

@@ -29,12 +29,12 @@ impl fmt::Display for ScanDifference {
             Fate::Renamed {
                 from,
                 goes_on: true,
-            } => format!("scan `{scan}` is `{from}` renamed, and goes on with its results"),
+            } => format!("scan `{scan}` is `{from}` renamed, and keeps its results"),
             Fate::Renamed {
                 from,
                 goes_on: false,
             } => format!(
-                "scan `{scan}` looks like `{from}` renamed, and starts anew unless it has `renamed_from: {from}`"
+                "scan `{scan}` looks like `{from}` renamed, but starts without its results unless it has `renamed_from: {from}`"
             ),
             Fate::Changed => format!("scan `{scan}`"),
         };
@@ -43,9 +43,9 @@ impl fmt::Display for ScanDifference {
 }
 
 fn write_line(f: &mut fmt::Formatter<'_>, head: &str, changes: &[Change]) -> fmt::Result {
-    let told: Vec<String> = changes.iter().map(ToString::to_string).collect();
-    let colon = if told.is_empty() { "" } else { ": " };
-    writeln!(f, "{head}{colon}{}", told.join("; "))?;
+    let shown: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    let colon = if shown.is_empty() { "" } else { ": " };
+    writeln!(f, "{head}{colon}{}", shown.join("; "))?;
     for change in changes {
         if let Edit::Rewritten { lines, .. } = &change.edit {
             lines
@@ -76,10 +76,10 @@ impl fmt::Display for Change {
             (Edit::Removed { .. }, Part::Input { .. } | Part::Artifact { .. }, None) => {
                 f.write_str(" no longer declared")?;
             }
-            (Edit::Added { to }, _, _) => write!(f, " `{}` added", shown(to))?,
-            (Edit::Removed { from }, _, _) => write!(f, " `{}` removed", shown(from))?,
+            (Edit::Added { to }, _, _) => write!(f, " `{}` added", shortened(to))?,
+            (Edit::Removed { from }, _, _) => write!(f, " `{}` removed", shortened(from))?,
             (Edit::Changed { from, to }, _, _) => {
-                write!(f, " `{}` → `{}`", shown(from), shown(to))?;
+                write!(f, " `{}` → `{}`", shortened(from), shortened(to))?;
             }
             (
                 Edit::Rewritten {
@@ -117,7 +117,7 @@ impl fmt::Display for Part {
 }
 
 /// As much of a value as fits on a line.
-fn shown(value: &str) -> String {
+fn shortened(value: &str) -> String {
     let first = value.lines().next().unwrap_or_default();
     let mut shown: String = first.chars().take(SHOWN).collect();
     if shown.len() < value.trim_end().len() {

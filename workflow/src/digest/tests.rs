@@ -9,7 +9,7 @@ use crate::parse::object::keys;
 use crate::random::Random;
 use crate::{TemplatePolicy, Workflow, parse};
 
-/// A workflow with every key, as the tree that its YAML stands for.
+/// A workflow with every key, as the tree of its YAML.
 fn whole() -> Value {
     json!({
         "name": "nightly",
@@ -245,7 +245,10 @@ fn every_change_of_meaning_changes_the_digest() {
             "{place} = {value} changes nothing"
         );
         let difference = diff(&original, &other);
-        assert!(!difference.is_empty(), "{place} = {value} is no difference");
+        assert!(
+            !difference.is_empty(),
+            "{place} = {value} is not a difference"
+        );
     }
     let mut renamed = whole();
     let scans = renamed["scans"].as_object_mut().unwrap();
@@ -290,7 +293,7 @@ fn every_key_of_the_language_has_a_change_in_these_tests() {
 }
 
 #[test]
-fn the_same_meaning_written_otherwise_has_the_same_digest() {
+fn the_same_meaning_written_differently_has_the_same_digest() {
     let original = of_tree(&whole());
     let mut random = Random::new(41);
     for _ in 0..200 {
@@ -305,7 +308,7 @@ fn the_same_meaning_written_otherwise_has_the_same_digest() {
 }
 
 #[test]
-fn a_default_that_is_written_out_changes_nothing() {
+fn a_written_default_changes_nothing() {
     let short = "scans: {a: {on: {cron: 0 3 * * *, dispatch: {inputs: {i: {}}}}, steps: [{run: a}], \
                  artifacts: [{name: o, paths: [o]}], retry: {attempts: 1}, timeout: 1h}}";
     let long = "scans: {a: {on: {cron: '0  3 * * *', timezone: UTC, catch_up: latest, dispatch: {inputs: {i: \

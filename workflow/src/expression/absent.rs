@@ -1,4 +1,4 @@
-//! What an expression finds where there is no job: it is equal to null, and says why if a member is asked for.
+//! The value for a job that does not exist. It equals null; reading a member of it fails with the reason.
 
 use std::sync::Arc;
 
@@ -9,22 +9,21 @@ use cel_interpreter::common::value::{CowVal, Val};
 use super::cel_value::cel_value;
 use super::history::JOB_TYPE;
 
-/// Precedes the words of an [`Absent`] in the library's error. No name of a member can begin with it.
+/// Marks the reason of an [`Absent`] in the library's error. No name of a member can begin with it.
 const ABSENT: char = '\0';
 
-/// A job that is not there. `has()` finds no member in it; whoever reads one gets the reason, in words.
+/// A job that does not exist, with the reason. `has()` finds no member in it.
 #[derive(Debug, Clone)]
 pub(super) struct Absent(Arc<str>);
 
-/// What is said of a value that is not there, if an evaluation has asked for a member of it.
+/// The reason, if the missing key is that of an [`Absent`].
 pub(super) fn absence(missing_key: &str) -> Option<&str> {
     missing_key.strip_prefix(ABSENT)
 }
 
 impl Absent {
-    /// `words` say why there is none.
-    pub(super) fn new(words: &str) -> Self {
-        Self(Arc::from(words))
+    pub(super) fn new(reason: &str) -> Self {
+        Self(Arc::from(reason))
     }
 
     fn at<'b, 'v>(&'b self, _: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError> {

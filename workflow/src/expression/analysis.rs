@@ -60,7 +60,7 @@ pub(super) fn analyse(source: &str, program: &Program, site: Site, names: &Names
     let shape = analysis.value(root);
     reach::note(root, &mut analysis.references);
     analysis.check_result(root, &shape);
-    // An expression that asks for failures is looked at when there is one.
+    // An expression with `has_failed()` is also evaluated after a failure.
     let mut warnings = analysis.warnings;
     if !analysis.references.failures.is_empty() {
         warnings.clear();
@@ -182,7 +182,7 @@ impl Analysis<'_> {
     fn comprehension(&mut self, node: &IdedExpr, comprehension: &ComprehensionExpr) -> Shape {
         let list = self.value(&comprehension.iter_range);
         let element = list.kind.element().unwrap_or_else(|| {
-            let message = format!("{} cannot be gone through", list.kind);
+            let message = format!("{} cannot be iterated over", list.kind);
             self.fault(
                 self.range(&comprehension.iter_range),
                 Code::ExpressionType,
@@ -326,13 +326,5 @@ fn literal_shape(literal: &LiteralValue) -> Shape {
         LiteralValue::Null => Shape::of(Kind::Null),
         LiteralValue::String(text) => sized(Kind::Text, text.inner().len()),
         LiteralValue::UInt(_) => Shape::of(Kind::Uint),
-    }
-}
-
-/// The text of a string literal.
-pub(super) fn literal_text(node: &IdedExpr) -> Option<&str> {
-    match &node.expr {
-        Expr::Literal(LiteralValue::String(text)) => Some(text.inner()),
-        _ => None,
     }
 }

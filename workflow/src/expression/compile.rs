@@ -3,11 +3,12 @@
 use std::sync::{Arc, LazyLock};
 
 use cel_interpreter::Env;
-use cel_interpreter::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
+use cel_interpreter::common::ast::IdedExpr;
 
 use super::analysis::{self, Findings};
 use super::error::Fault;
 use super::site::{Names, Site};
+use super::tree::children;
 use super::{Expression, Parts, history, pattern, syntax};
 use crate::diagnostic::Code;
 use crate::limits::{
@@ -25,7 +26,7 @@ pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(env)
 });
 
-/// A checked expression, with what is needed only while its file is loaded.
+/// A checked expression, and the results that only the loader of its file needs.
 pub(crate) struct Compiled {
     pub(crate) expression: Expression,
     pub(crate) warnings: Vec<Fault>,
@@ -131,37 +132,4 @@ fn check_size(source: &str, root: &IdedExpr) -> Result<usize, Vec<Fault>> {
         );
     }
     Ok(deepest)
-}
-
-/// The direct parts of a node.
-pub(super) fn children(expr: &Expr) -> Vec<&IdedExpr> {
-    fn entries(entries: &[IdedEntryExpr]) -> Vec<&IdedExpr> {
-        entries
-            .iter()
-            .flat_map(|entry| match &entry.expr {
-                EntryExpr::StructField(field) => vec![&field.value],
-                EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
-            })
-            .collect()
-    }
-    match expr {
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Vec::new(),
-        Expr::Call(call) => call
-            .target
-            .iter()
-            .map(AsRef::as_ref)
-            .chain(&call.args)
-            .collect(),
-        Expr::Comprehension(comprehension) => vec![
-            &comprehension.iter_range,
-            &comprehension.accu_init,
-            &comprehension.loop_cond,
-            &comprehension.loop_step,
-            &comprehension.result,
-        ],
-        Expr::List(list) => list.elements.iter().collect(),
-        Expr::Map(map) => entries(&map.entries),
-        Expr::Select(select) => vec![&select.operand],
-        Expr::Struct(object) => entries(&object.entries),
-    }
 }

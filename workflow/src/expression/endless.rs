@@ -1,18 +1,17 @@
-//! Finds scans that start each other for ever, because nothing that their expressions ask for depends on a result.
+//! Finds scans that start each other for ever, because their expressions do not depend on a result.
 
 use std::collections::HashMap;
 
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
 use super::Expression;
-use super::analysis::literal_text;
-use super::compile::children;
 use super::groups::groups;
 use super::reach::scan_of;
 use super::same::parts;
+use super::tree::{children, literal_text};
 
-/// The cycles among scans, which are given by name and `on.expr`. A cycle is a list of places. An expression that asks
-/// for a result in every alternative, or for a success of a scan outside, may end its cycle, so its scan is in none.
+/// Returns the cycles among scans, as lists of places. A scan is given by its name and its `on.expr`. A scan is in no
+/// cycle if every alternative of its expression depends on a result, or on the success of a scan outside the cycle.
 pub(crate) fn endless(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> {
     let places: HashMap<&str, usize> = scans
         .iter()
@@ -28,15 +27,15 @@ pub(crate) fn endless(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> 
             }
         }
     }
-    let mut going_on = scans.to_vec();
-    // A scan that does not go on drops out, and may take those along that name it.
+    let mut remaining = scans.to_vec();
+    // Removing a scan may end the cycles of the scans that name it.
     let mut pending: Vec<usize> = (0..scans.len()).collect();
     while let Some(at) = pending.pop() {
-        let Some((own, Some(expr))) = going_on.get(at).copied() else {
+        let Some((own, Some(expr))) = remaining.get(at).copied() else {
             continue;
         };
-        let goes_on_too = |name: &str| {
-            let place = places.get(name).and_then(|place| going_on.get(*place));
+        let is_remaining = |name: &str| {
+            let place = places.get(name).and_then(|place| remaining.get(*place));
             place.is_some_and(|(_, expr)| expr.is_some())
         };
         let is_woken = expr.references().is_woken_by_any()
@@ -44,20 +43,20 @@ pub(crate) fn endless(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> 
                 .references()
                 .scans
                 .iter()
-                .any(|name| name != own && goes_on_too(name));
-        if is_woken && can_be(true, expr.program().expression(), &goes_on_too) {
+                .any(|name| name != own && is_remaining(name));
+        if is_woken && can_be(true, expr.program().expression(), &is_remaining) {
             continue;
         }
-        if let Some((_, expr)) = going_on.get_mut(at) {
+        if let Some((_, expr)) = remaining.get_mut(at) {
             *expr = None;
         }
         pending.extend(named_by.get(at).into_iter().flatten());
     }
-    groups(&going_on)
+    groups(&remaining)
 }
 
-/// Whether a condition can have this value again and again while no result changes, if these scans succeed again and
-/// again. What is not known counts as a result. Recursive; the depth of the tree was limited before.
+/// Whether a condition can have this value repeatedly while no result changes and the scans that `succeeds` accepts
+/// succeed repeatedly. An unknown form counts as a result. Recursive; the depth of the tree was limited before.
 fn can_be(wanted: bool, node: &IdedExpr, succeeds: &impl Fn(&str) -> bool) -> bool {
     if !any_part(node, is_scans) {
         return match &node.expr {
@@ -98,7 +97,7 @@ fn can_be(wanted: bool, node: &IdedExpr, succeeds: &impl Fn(&str) -> bool) -> bo
     }
 }
 
-/// The value that a comparison of a growing number with a fixed one has in the end.
+/// The value that a comparison of a growing number with a fixed number has in the end.
 fn stays(operator: &str) -> Option<bool> {
     match operator {
         operators::GREATER | operators::GREATER_EQUALS | operators::NOT_EQUALS => Some(true),
@@ -130,7 +129,7 @@ fn is_size(node: &IdedExpr) -> bool {
     }
 }
 
-/// Whether a part of a condition asks of jobs for nothing but whether they have succeeded.
+/// Whether a part of a condition reads of jobs only whether they have succeeded.
 fn reads_only_success(node: &IdedExpr) -> bool {
     !any_part(node, |part| match &part.expr {
         Expr::Select(select) => !is_namespace(&select.operand) && select.field != "state",
@@ -180,7 +179,7 @@ fn name(node: &IdedExpr) -> Option<&str> {
     }
 }
 
-/// Whether a node or one below it is such a node.
+/// Whether `is_it` holds for a node or a node below it.
 fn any_part(node: &IdedExpr, is_it: impl Fn(&IdedExpr) -> bool) -> bool {
     let mut pending = vec![node];
     while let Some(node) = pending.pop() {
@@ -210,7 +209,7 @@ mod tests {
         assert_eq!(found(&[("a", &either), ("b", a), ("c", "")]), ["a b"]);
         let own = format!("({a} && {b}) && true");
         assert_eq!(found(&[("a", &own), ("b", a)]), ["a b"]);
-        // `c` succeeds no more often than somebody starts it.
+        // `c` succeeds only when somebody starts it.
         let both = format!("{b} && {c}");
         let none: [&str; 0] = [];
         assert_eq!(found(&[("a", &both), ("b", a), ("c", "")]), none);
@@ -223,7 +222,7 @@ mod tests {
             ]),
             none
         );
-        // What follows from what drops out drops out as well.
+        // A scan that depends on a removed scan is removed as well.
         let diff = "scans.c.has_diff()";
         let of_all = format!("{a} && {c}");
         assert_eq!(found(&[("a", b), ("b", &of_all), ("c", b)]), ["a b c"]);
@@ -232,7 +231,7 @@ mod tests {
             none
         );
         assert_eq!(found(&[("a", b), ("b", diff), ("c", b)]), none);
-        // The files with which the daemon ran away.
+        // Files that kept a daemon busy for ever.
         assert_eq!(
             found(&[("a", ""), ("b", "true"), ("c", "vars.X == '1'")]),
             ["b c"]
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_goes_on_unless_every_alternative_asks_for_a_result() {
+    fn a_condition_repeats_unless_every_alternative_depends_on_a_result() {
         for (expr, expected) in [
             ("true", true),
             ("false", false),

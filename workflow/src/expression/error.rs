@@ -1,4 +1,4 @@
-//! Errors of expressions: faults that are found when it is loaded, and errors of its evaluation.
+//! Errors of expressions: faults that are found when an expression is loaded, and errors of its evaluation.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,11 +12,8 @@ use crate::diagnostic::Code;
 pub struct Fault {
     /// The offending bytes of the source.
     pub range: Range<usize>,
-    /// The kind of problem.
     pub code: Code,
-    /// What is wrong.
     pub message: String,
-    /// What to do about it.
     pub hint: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Evaluates expressions. A sandbox runs it; the static check has limited its cost.
+//! Evaluates expressions. A sandbox calls it; the static check has limited the cost.
 
 use std::sync::Arc;
 
@@ -38,10 +38,10 @@ pub(super) fn node(
         ExecutionError::UndeclaredReference(name) => missing(name.to_string()),
         other => failed(describe(other)),
     })?;
-    Value::from_cel(value.as_ref()).map_err(|kind| failed(format!("a {kind} is no result")))
+    Value::from_cel(value.as_ref())
+        .map_err(|kind| failed(format!("an expression cannot yield a {kind}")))
 }
 
-/// Evaluates an expression.
 pub(super) fn value(
     expression: &Expression,
     variables: &Variables,
@@ -49,7 +49,6 @@ pub(super) fn value(
     node(expression, expression.program().expression(), variables)
 }
 
-/// Evaluates a condition.
 pub(super) fn truth(
     expression: &Expression,
     variables: &Variables,
@@ -95,7 +94,7 @@ fn describe(error: &ExecutionError) -> String {
             }
         }
         ExecutionError::UnsupportedIndex(..) | ExecutionError::UnsupportedKeyType(_) => {
-            "this is no position or name".to_owned()
+            "this is neither a position nor a name".to_owned()
         }
         _ => "the operation is not possible on these values".to_owned(),
     }

@@ -2,7 +2,6 @@
 //! library evaluates everything else as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use cel_interpreter::common::ast::{Expr, IdedExpr, operators};
 
@@ -15,9 +14,9 @@ use super::{Expression, Value, evaluate};
 pub struct Explanation {
     /// The operator of a combination; for a leaf its source, as far as known.
     pub text: String,
-    /// What it yields.
     pub result: Result<Value, EvaluationError>,
-    /// The scans that a leaf has read, with the ids of the jobs that it read. No ids for `size()`, which only counts.
+    /// The scans that a leaf has read, with the ids of the jobs that it has read. `size()` only counts, so it has no
+    /// ids.
     pub jobs: BTreeMap<String, BTreeSet<String>>,
     /// The parts of a combination, in order.
     pub parts: Vec<Operand>,
@@ -28,11 +27,10 @@ pub struct Explanation {
 pub enum Operand {
     /// It was evaluated.
     Evaluated(Explanation),
-    /// It was not evaluated, since other parts had decided. Its source.
+    /// It was not evaluated, because other parts had decided. Its source.
     LeftOut(String),
 }
 
-/// Explains a whole condition.
 pub(super) fn explain(expression: &Expression, variables: &Variables) -> Explanation {
     walk(expression, expression.program().expression(), variables)
 }
@@ -137,44 +135,4 @@ fn source_of(expression: &Expression, node: &IdedExpr) -> String {
         .unwrap_or(expression.source())
         .trim()
         .to_owned()
-}
-
-/// The jobs that an evaluation has read, by scan. If only a scan's summary was read, the scan is listed without jobs.
-pub(super) type Reads = BTreeMap<String, BTreeSet<String>>;
-
-/// Records what is read, if recording is on.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Recorder(Option<Arc<Mutex<Reads>>>);
-
-impl Recorder {
-    /// A recorder that is on.
-    pub(super) fn on() -> Self {
-        Self(Some(Arc::default()))
-    }
-
-    /// The reads since the last call.
-    pub(super) fn take(&self) -> Reads {
-        let lock = |reads: &Arc<Mutex<Reads>>| {
-            std::mem::take(&mut *reads.lock().unwrap_or_else(PoisonError::into_inner))
-        };
-        self.0.as_ref().map(lock).unwrap_or_default()
-    }
-
-    /// Records that a scan is read.
-    pub(super) fn scan(&self, scan: &str) {
-        self.note(scan, None);
-    }
-
-    /// Records that a job of a scan is read.
-    pub(super) fn job(&self, scan: &str, job: &str) {
-        self.note(scan, Some(job));
-    }
-
-    fn note(&self, scan: &str, job: Option<&str>) {
-        if let Some(reads) = &self.0 {
-            let mut reads = reads.lock().unwrap_or_else(PoisonError::into_inner);
-            let jobs = reads.entry(scan.to_owned()).or_default();
-            jobs.extend(job.map(str::to_owned));
-        }
-    }
 }

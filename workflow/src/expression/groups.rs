@@ -29,9 +29,9 @@ pub(crate) fn groups(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Edges in both directions. The last node stands for "any other scan": each scan leads to it, and it leads to each scan
-/// that any other one wakes. Without it, a file of such scans would have as many edges as pairs of scans. The detour from
-/// a scan through it to the same scan is no edge, and connects no two scans either.
+/// Edges in both directions. The last node means "any other scan": each scan leads to it, and it leads to each scan
+/// that any other scan wakes. Without it, a file of such scans would have as many edges as pairs of scans. A path from
+/// a scan through this node to the same scan is not an edge, and does not connect two scans.
 struct Graph {
     wakes: Vec<Vec<usize>>,
     woken_by: Vec<Vec<usize>>,
@@ -77,7 +77,7 @@ impl Graph {
     }
 }
 
-/// Searches depth first from a node and adds what it finds, each node after those that it leads to.
+/// Searches depth first from a node. Adds what it finds, each node after the nodes that it leads to.
 fn visit(edges: &[Vec<usize>], start: usize, seen: &mut [bool], found: &mut Vec<usize>) {
     let mut enter = |at: usize| {
         seen.get_mut(at)
@@ -115,7 +115,7 @@ pub(super) mod tests {
     /// Scans, and the groups among them.
     type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
 
-    /// The groups of scans that are given by name and expression; an empty text stands for none.
+    /// The groups of scans, given by name and expression; an empty text means no expression.
     pub(in crate::expression) fn named(scans: &[(&str, &str)], find: Find) -> Vec<String> {
         let parsed: Vec<(&str, Option<Expression>)> = scans
             .iter()
@@ -152,7 +152,7 @@ pub(super) mod tests {
                 &[("a", b), ("b", a), ("x", c), ("c", "scans.x[0].id != ''")],
                 &["a b", "x c"],
             ),
-            // Two circles through one scan.
+            // Two cycles through one scan.
             (&[("a", b), ("b", &of_two), ("c", b), ("d", a)], &["a b"]),
             (
                 &[
@@ -162,7 +162,7 @@ pub(super) mod tests {
                 ],
                 &["a b c"],
             ),
-            // What names no scan is woken by any other one, and never by itself.
+            // The success of any other scan wakes an expression without names; its own success does not.
             (&[("a", ""), ("b", "true")], &[]),
             (
                 &[("a", ""), ("b", "true"), ("c", "vars.X == '1'")],
@@ -196,7 +196,7 @@ pub(super) mod tests {
                 .map(|at| match next(4) {
                     0 => String::new(),
                     1 => "true".to_owned(),
-                    // Its own name beside another one.
+                    // Its own name and another one.
                     _ => format!(
                         "scans.s{at}.has_diff() || scans.s{}.has_diff()",
                         next(count)

@@ -1,5 +1,5 @@
-//! Scans, their jobs and their artifacts as values of CEL. Members are created when they are read, so that an
-//! expression pays only for what it reads.
+//! Scans, their jobs and their artifacts as values of CEL. Members are created when they are read, so an expression
+//! pays only for what it reads.
 
 mod functions;
 
@@ -15,7 +15,7 @@ use cel_interpreter::common::value::{CowVal, Val};
 use chrono::{DateTime, Utc};
 
 use super::cel_value::cel_value;
-use super::explain::Recorder;
+use super::reads::Recorder;
 use crate::context::{ArtifactSummary, JobSummary, ScanHistory};
 use crate::limits::HISTORY_JOBS;
 use crate::outputs::Outputs;

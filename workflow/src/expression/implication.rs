@@ -7,7 +7,7 @@ use super::Expression;
 use super::same::{is_same, parts};
 
 impl Expression {
-    /// Whether this certainly holds if `other` holds and no step has failed the job. A missing condition always holds.
+    /// Whether this holds whenever `other` holds and no step has failed the job. A missing condition always holds.
     pub(crate) fn follows_from(&self, other: Option<&Self>) -> bool {
         let facts = other.map_or_else(Vec::new, |other| facts_of(other.program().expression()));
         follows(self.program().expression(), &facts)
@@ -43,7 +43,7 @@ fn operator(node: &IdedExpr) -> Option<&str> {
     }
 }
 
-/// Whether it holds as long as no step has failed the job.
+/// Whether it holds while no step has failed the job.
 fn is_given(expr: &Expr) -> bool {
     match expr {
         Expr::Ident(name) => matches!(name.as_str(), "ok" | "always"),

@@ -32,13 +32,13 @@ pub(super) enum Kind {
     Job,
     /// An artifact of such a job.
     Artifact,
-    /// What the scan that asks has processed of another one.
+    /// What the asking scan has processed of another scan.
     Processed,
     /// An artifact that it has processed.
     ProcessedArtifact,
     /// A step of the same job.
     Step,
-    /// `scans` itself; like the four below, only members of it are values.
+    /// `scans` itself. Like the four below it is not a value; its members are.
     Scans,
     Vars,
     Secrets,
@@ -133,7 +133,7 @@ impl Kind {
         })
     }
 
-    /// The names [`Kind::member`] knows.
+    /// The names that [`Kind::member`] knows.
     pub(super) const fn members(&self) -> &'static [&'static str] {
         match self {
             Self::Identity => &["id"],
@@ -245,7 +245,7 @@ impl Shape {
         }
     }
 
-    /// Of a value in a list or map of this shape.
+    /// The shape of a value in a list or map of this shape.
     pub(super) fn part(&self, kind: Kind) -> Self {
         let bytes = Self::of(kind.clone())
             .bytes

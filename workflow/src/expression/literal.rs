@@ -1,4 +1,4 @@
-//! Strings of CEL: where one ends, and what is wrong with one that the parser refuses.
+//! Strings of CEL: their ends, and the errors in strings that the parser refuses.
 
 use std::ops::Range;
 
@@ -44,7 +44,7 @@ fn escaped(behind: &str) -> Option<usize> {
         let digits = behind.get(1..=digits)?;
         let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u32::from_str_radix(digits, 16).ok()?;
-        // Half of a surrogate pair is no character.
+        // Half of a surrogate pair is not a character.
         (is_number && char::from_u32(number).is_some()).then_some(1 + digits.len())
     };
     match behind.bytes().next()? {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_escape_that_means_nothing_is_found() {
+    fn the_first_unknown_escape_is_found() {
         let escape = |range| Some(Flaw::Escape(range));
         for (text, expected) in [
             (r#""\q""#, escape(1..3)),

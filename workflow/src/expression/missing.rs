@@ -6,19 +6,18 @@ use std::collections::BTreeMap;
 
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
-use super::analysis::literal_text;
-use super::compile::children;
 use super::error::EvaluationError;
 use super::explain::{Explanation, Operand};
 use super::references::References;
+use super::tree::{children, literal_text};
 use crate::context::Context;
 use crate::suggestion::{closest, neighbours};
 
 /// The member of a job that holds artifacts by their names.
 const ARTIFACTS: &str = "artifacts";
 
-/// The name for a message. A map does not know its own name, so the error has the missing key only. It was an artifact
-/// if nothing else in the expression can have asked for it.
+/// The name for a message. A map does not know its own name, so the error has the missing key only. The key names an
+/// artifact if nothing else in the expression can have read it.
 pub(super) fn full_name(root: &IdedExpr, name: &str) -> String {
     let mut maps = Vec::new();
     let mut pending = vec![root];
@@ -42,7 +41,7 @@ pub(super) fn full_name(root: &IdedExpr, name: &str) -> String {
 /// The object in which a node needs a member, and the key unless it is computed.
 fn lookup(node: &Expr) -> Option<(&IdedExpr, Option<Cow<'_, str>>)> {
     match node {
-        // `has` only asks.
+        // `has` is not an error for a missing name.
         Expr::Select(select) if !select.test => {
             let key = Cow::Borrowed(select.field.as_str());
             Some((&select.operand, Some(key)))

@@ -89,7 +89,7 @@ fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exe
         return Err(ExecutionError::function_error("matches", "not two strings"));
     };
     let pattern = compile(pattern)
-        .ok_or_else(|| ExecutionError::function_error("matches", "no regular expression"))?;
+        .ok_or_else(|| ExecutionError::function_error("matches", "not a regular expression"))?;
     Ok(CowVal::owned(CelBool::from(pattern.regex.is_match(text))))
 }
 
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_compiles_to_too_much_is_none() {
+    fn a_pattern_that_compiles_to_too_much_is_refused() {
         assert!(compile("(\\w{100}){100}").is_none());
     }
 }

@@ -1,11 +1,11 @@
 //! Finds how far into the history of scans an expression can read, from its form. `is_available`, `has_diff`,
-//! `has_failed`, `has_news`, `processed` and `size` read no job; `last_success` reads one; `scans.X[3]` reads the four newest;
-//! everything else may read all.
+//! `has_failed`, `has_news`, `processed` and `size` read no job. `last_success` reads one job, `scans.X[3]` the four
+//! newest jobs. Everything else may read all.
 
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
-use super::compile::children;
 use super::references::{Reach, References};
+use super::tree::{children, literal_text};
 
 /// Methods that read a scan's summary and no jobs.
 const SUMMARIES: [&str; 6] = [
@@ -63,9 +63,7 @@ pub(super) fn scan_of(node: &IdedExpr) -> Option<&str> {
     match &node.expr {
         Expr::Select(select) => is_scans(&select.operand).then_some(select.field.as_str()),
         Expr::Call(call) => match (call.func_name.as_str(), call.args.as_slice()) {
-            (operators::INDEX, [scans, name]) if is_scans(scans) => {
-                super::analysis::literal_text(name)
-            }
+            (operators::INDEX, [scans, name]) if is_scans(scans) => literal_text(name),
             _ => None,
         },
         _ => None,

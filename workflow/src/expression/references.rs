@@ -33,17 +33,14 @@ pub struct References {
     pub scans: BTreeSet<String>,
     /// Scans whose jobs it reads, with the number of jobs.
     pub jobs: BTreeMap<String, Reach>,
-    /// Scans of which it asks what is new or what was processed.
+    /// Scans on which it calls `has_news()` or `processed()`.
     pub news: BTreeSet<String>,
-    /// Scans whose failures it asks for, by `has_failed()`.
+    /// Scans on which it calls `has_failed()`.
     pub failures: BTreeSet<String>,
     /// Whether it indexes `scans` by a computed name, and so may read any scan.
     pub any_scan: bool,
-    /// Variables.
     pub vars: BTreeSet<String>,
-    /// Secrets.
     pub secrets: BTreeSet<String>,
-    /// Inputs.
     pub inputs: BTreeSet<String>,
     /// Whether it indexes `inputs` by a computed name.
     pub any_input: bool,
@@ -58,7 +55,6 @@ pub struct References {
 }
 
 impl References {
-    /// Adds all that `other` names.
     pub fn add(&mut self, other: &Self) {
         self.scans.extend(other.scans.iter().cloned());
         for (scan, reach) in &other.jobs {
@@ -94,13 +90,13 @@ impl References {
         self.is_woken_by_any() || self.scans.contains(scan)
     }
 
-    /// Whether the success of any other scan is one.
+    /// Whether the success of any other scan is a reason to evaluate.
     pub(super) fn is_woken_by_any(&self) -> bool {
         self.any_scan || self.scans.is_empty()
     }
 
-    /// Whether a failure of `scan` is a reason to evaluate an `on.expr` with these references. The scan is then also one
-    /// whose success is a reason.
+    /// Whether a failure of `scan` is a reason to evaluate an `on.expr` with these references. Its success is then also
+    /// a reason.
     pub fn woken_by_failure(&self, scan: &str) -> bool {
         self.failures.contains(scan)
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// The text of an expression after its scans were renamed, given as old names with their new ones. What stands in quotes
-/// may be any text, so a name in brackets counts only behind `scans`.
+/// The text of an expression after its scans were renamed, given as old names with their new names. A text in quotes
+/// may be anything, so a name in brackets counts only after `scans`.
 pub fn renamed(expression: &str, renames: &BTreeMap<&str, &str>) -> String {
     const SCANS: &str = "scans";
     let mut text = String::with_capacity(expression.len());

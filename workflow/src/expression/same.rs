@@ -5,7 +5,7 @@ use cel_interpreter::common::ast::{
     EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators,
 };
 
-use super::compile::children;
+use super::tree::children;
 
 /// Compares two trees without the ids of their nodes.
 pub(super) fn is_same(one: &IdedExpr, other: &IdedExpr) -> bool {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_question_may_be_written_in_several_ways() {
+    fn one_expression_can_be_written_in_several_ways() {
         for (one, other) in [
             ("ok", "(ok)"),
             ("ok", " ( ( ok ) ) "),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn another_question_is_another() {
+    fn different_expressions_are_different() {
         for (one, other) in [
             ("ok", "!ok"),
             ("ok && always", "always && ok"),

@@ -23,7 +23,7 @@ use crate::template::Template;
 
 type Task = Box<dyn FnOnce() + Send>;
 
-/// Gets the time of each evaluation.
+/// Receives the duration of each evaluation.
 type Observer = Box<dyn Fn(Duration) + Send + Sync>;
 
 /// Runs expressions. Calls block until the result is there. The static check limits that to about a tenth of a second
@@ -71,9 +71,9 @@ impl Sandbox {
         Ok(SHARED.get_or_init(|| sandbox))
     }
 
-    /// Tells the time of each evaluation from now on. Only the first observer is told.
+    /// Calls `observer` with the duration of each later evaluation. Only the first observer is kept.
     pub fn observe(&self, observer: impl Fn(Duration) + Send + Sync + 'static) {
-        let _was_first = self.observer.set(Box::new(observer));
+        let _is_first = self.observer.set(Box::new(observer));
     }
 
     /// Evaluates an expression.

@@ -35,10 +35,10 @@ pub(super) enum Purpose {
     Answer,
 }
 
-/// Since when there is a name.
+/// When a name starts to exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Since {
-    /// Also before there is a job.
+    /// Before there is a job.
     Trigger,
     /// There is a job.
     Job,
@@ -46,7 +46,7 @@ enum Since {
     Step,
 }
 
-/// Every name, with its kind and since when there is one.
+/// Every name, with its kind and when it starts to exist.
 const ROOTS: [(&str, Kind, Since); 12] = [
     ("id", Kind::Text, Since::Job),
     ("name", Kind::Text, Since::Job),
@@ -108,7 +108,7 @@ impl Site {
         }
     }
 
-    /// The names it offers.
+    /// The names that it offers.
     pub(super) fn roots(self) -> impl Iterator<Item = &'static str> {
         ROOTS
             .iter()
@@ -135,10 +135,10 @@ impl Site {
     }
 }
 
-/// Who has an expression.
+/// The owner of an expression.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Holder {
-    /// Nobody, or it is not known.
+    /// None, or unknown.
     #[default]
     Unknown,
     /// Every scan of the workflow, by the workflow's `env`.
@@ -152,7 +152,7 @@ pub(crate) enum Holder {
 pub(crate) struct Names {
     /// Scans, with the names of their artifacts.
     pub(crate) scans: Option<Arc<BTreeMap<String, BTreeSet<String>>>>,
-    /// Who asks.
+    /// The owner of the expression.
     pub(crate) holder: Holder,
     /// Inputs; the kind is absent if the declaration has an error.
     pub(crate) inputs: Option<BTreeMap<String, Option<InputKind>>>,

@@ -12,11 +12,11 @@ use super::site::Names;
 use crate::diagnostic::Code;
 use crate::limits::EXPRESSION_DEPTH;
 
-/// What to write where an integer and a double meet.
+/// The hint for an operator between an integer and a double.
 pub(super) const AS_DOUBLES: &str =
     "calculate with decimals on both sides, as in `double(inputs.a) + 1.0`";
 
-/// What to write instead of a word of another language.
+/// The hint for `not`.
 pub(super) const NEGATION: &str = "write `!`, as in `!ok`";
 
 /// The one fault to report: errors after the first are mostly consequences of it.
@@ -37,7 +37,7 @@ pub(super) fn fault(source: &str, errors: &ParseErrors, names: &Names) -> Fault 
         return Fault::new(
             0..source.len(),
             Code::ExpressionSyntax,
-            "this is no expression",
+            "this is not an expression",
         );
     };
     if let Some(fault) = misnamed(source, &at, names) {
@@ -52,7 +52,7 @@ pub(super) fn fault(source: &str, errors: &ParseErrors, names: &Names) -> Fault 
     if is_choice && !is_colon && error.msg.contains("':'") {
         let message = "`?` needs `:` and what the expression yields otherwise";
         let hint = match source.get(at.clone()) {
-            Some("?") => "put a choice within a choice into parentheses",
+            Some("?") => "put the inner `?:` into parentheses",
             _ => "write `condition ? a : b`",
         };
         return Fault::new(at, Code::ExpressionSyntax, message).hint(hint);
@@ -84,7 +84,7 @@ fn misnamed(source: &str, at: &Range<usize>, names: &Names) -> Option<Fault> {
     }
     // Other names neither start with a digit nor are words of the language.
     (namespace == "scans" && range.start == start).then(|| {
-        let message = format!("`{name}` cannot stand behind a dot");
+        let message = format!("`{name}` cannot follow a dot");
         Fault::new(range, Code::ExpressionSyntax, message)
             .hint(format!("write `scans[\"{name}\"]`"))
     })
@@ -133,7 +133,7 @@ fn badly_written(source: &str, at: &Range<usize>, message: &str) -> Option<Fault
         Flaw::Escape(escape) => {
             let range = quote + escape.start..quote + escape.end;
             let shown = source.get(range.clone()).unwrap_or_default();
-            let message = format!("`{shown}` means no character here");
+            let message = format!("`{shown}` is not a known escape");
             syntax(range, &message).hint(ESCAPES)
         }
     })
@@ -160,7 +160,7 @@ fn misplaced(source: &str, at: Range<usize>, message: &str) -> Fault {
         },
     };
     let token = source.get(at.clone()).unwrap_or_default();
-    let message = format!("`{token}` makes no sense here");
+    let message = format!("unexpected `{token}`");
     let fault = Fault::new(at, Code::ExpressionSyntax, message);
     match hint {
         Some(hint) => fault.hint(hint),

@@ -187,13 +187,13 @@ fn the_bounds_of_a_history_are_reported_in_words() {
         let result = Sandbox::shared().unwrap().evaluate(&expression, &context);
         result.unwrap_err().to_string()
     };
-    for (size, told) in [
+    for (size, reported) in [
         (0, "there is no job"),
         (1, "there is 1 job"),
         (2, "there are 2 jobs"),
     ] {
-        let told = format!("expression `scans.hosts[7].id`: scans.hosts[7]: {told}");
-        assert_eq!(with(size), told);
+        let reported = format!("expression `scans.hosts[7].id`: scans.hosts[7]: {reported}");
+        assert_eq!(with(size), reported);
     }
 }
 

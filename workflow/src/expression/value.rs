@@ -16,23 +16,14 @@ use super::kind::JOB_MEMBERS;
 /// What an expression yields.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing.
     Null,
-    /// True or false.
     Bool(bool),
-    /// An integer.
     Int(i64),
-    /// An unsigned integer.
     Uint(u64),
-    /// A number with a fraction.
     Double(f64),
-    /// A text.
     Text(String),
-    /// Bytes.
     Bytes(Vec<u8>),
-    /// A time.
     Timestamp(DateTime<Utc>),
-    /// A duration.
     Duration(TimeDelta),
     /// Values in order. A scan is the list of its jobs.
     List(Vec<Value>),

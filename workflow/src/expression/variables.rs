@@ -10,8 +10,8 @@ use cel_interpreter::common::value::{CowVal, Val};
 use cel_interpreter::context::VariableResolver;
 
 use super::cel_value::cel_value;
-use super::explain::{Reads, Recorder};
 use super::history::{self, Scans, name_of};
+use super::reads::{Reads, Recorder};
 use crate::context::{Context, StepSummary};
 use crate::dispatch::InputValue;
 use crate::number::Number;
@@ -36,7 +36,6 @@ pub(super) struct Variables {
 }
 
 impl Variables {
-    /// The names of a context.
     pub(super) fn new(context: Context) -> Self {
         Self::with(context, Recorder::default())
     }
@@ -46,7 +45,7 @@ impl Variables {
         Self::with(context, Recorder::on())
     }
 
-    /// Made when it is read.
+    /// Created when it is read.
     fn steps(&self) -> CowVal<'static, 'static> {
         let step = |step: &StepSummary| {
             history::map(std::iter::once((
@@ -171,7 +170,7 @@ enum Entry {
 }
 
 impl Entry {
-    /// A number without a fraction is an integer, so that it can be counted with.
+    /// A number without a fraction is an integer, so expressions can calculate with it and integers.
     fn of_number(number: Number) -> Self {
         match number.whole() {
             Some(whole) => Self::Whole(CelInt::from(whole)),

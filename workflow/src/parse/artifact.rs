@@ -1,4 +1,4 @@
-//! `artifacts`.
+//! Reads `artifacts`.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::path_pattern::PathPattern;
 use crate::yaml::{Content, Entry, Node};
 
 impl Reader<'_> {
-    /// The artifacts of a scan. `steps` make them; absent if some step could not be read.
+    /// The artifacts of a scan. `steps` make them; `None` if a step could not be read.
     pub(super) fn artifacts(
         &mut self,
         entry: &Entry,
@@ -193,7 +193,7 @@ fn check_path(text: &str) -> Result<(), (String, String)> {
         )),
         Some(Err(problem)) => Err((
             format!("the pattern cannot be read: {problem}"),
-            "write `\\` before a sign that stands for itself".to_owned(),
+            "write `\\` before a character that is meant literally".to_owned(),
         )),
         None | Some(Ok(_)) => Ok(()),
     }

@@ -1,6 +1,6 @@
 //! Warnings about parts of a scan that do not fit together. Only certain problems are reported, because people ignore
-//! warnings that are sometimes wrong. If an error hides a part of the file, there is no warning that this part could
-//! refute.
+//! warnings that are sometimes wrong. If an error hides a part of the file, warnings that this part could refute are
+//! not given.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ impl InputsRead {
 }
 
 impl Reader<'_> {
-    /// Whether the tree has everything that the file has at `node`. In a file without errors it has.
+    /// Whether the tree has everything that the file has at `node`. Always true in a file without errors.
     pub(super) fn is_whole(&self, node: &Node) -> bool {
         !self.report.has_errors() || node.is_whole()
     }
@@ -72,7 +72,8 @@ impl Reader<'_> {
         }
     }
 
-    /// If a step is skipped, the file of its artifact is missing, which fails the job. After a failure it does not matter.
+    /// Warns if the artifact is stored although the step that makes it may be skipped: then its file is missing, which
+    /// fails the job. After a failure that does not matter.
     pub(super) fn artifact_condition(&mut self, node: &Node, artifact: &Artifact, steps: &[Step]) {
         match artifact.upload_on {
             UploadOn::Failure => return,
@@ -105,12 +106,12 @@ impl Reader<'_> {
         };
         let span = self.report.places(&at.value).whole();
         let message = format!(
-            "artifact `{}` is stored also when the step that makes `{path}` is skipped",
+            "artifact `{}` is also stored when the step that makes `{path}` is skipped",
             artifact.name
         );
         self.report
             .warning(span, Code::ArtifactCondition, message)
-            .hint(if made_when.says_when() {
+            .hint(if made_when.handles_failure() {
                 "write `upload_on: failure` if the step runs after a failure only".to_owned()
             } else {
                 format!(

@@ -1,4 +1,4 @@
-//! The names that a file declares, for its expressions. Read before anything is checked, so that a name whose
+//! The names that a file declares, for its expressions. They are read before anything is checked, so a name whose
 //! declaration has an error is not also reported as missing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +42,7 @@ pub(super) fn inputs(scan: &Node) -> Option<Inputs> {
     let Content::Map(entries) = &inputs.content else {
         return None;
     };
-    // It is not known which of two values would count.
+    // It is unknown which of two values would count.
     let is_certain = [on, dispatch, inputs].iter().all(|node| !node.is_partial());
     let kind = |entry: &Entry| is_certain.then(|| kind(&entry.value)).flatten();
     let inputs = entries

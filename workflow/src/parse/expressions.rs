@@ -66,7 +66,7 @@ impl Reader<'_> {
             return None;
         }
         let compiled = compile_template(text, site, names);
-        // If an error hides the inputs, none is known to be free text.
+        // If an error hides the inputs, no input is known to be free text.
         if site == Site::Script && names.inputs.is_some() && !compiled.tainted.is_empty() {
             let places = self.report.places(node);
             compiled.tainted.into_iter().for_each(|tainted| {

@@ -39,7 +39,6 @@ pub(crate) mod keys {
     pub(crate) const RETRY: [&str; 2] = ["attempts", "backoff"];
 }
 
-/// An object.
 pub(super) struct Object<'n> {
     /// Its name in messages.
     what: &'n str,

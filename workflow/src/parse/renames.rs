@@ -1,4 +1,4 @@
-//! `renamed_from` of the scans of a file, taken together.
+//! Checks `renamed_from` of all scans of a file together.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl Reader<'_> {
             let span = renamed_from.value.span;
             if let Some(still) = scans.iter().find(|other| &*other.key == former) {
                 let message = format!(
-                    "scan `{}` is still in the file, so scan `{}` is no renamed one",
+                    "scan `{}` is still in the file, so scan `{}` cannot be its new name",
                     still.shown_key(),
                     scan.shown_key()
                 );
@@ -37,12 +37,12 @@ impl Reader<'_> {
                 );
                 self.report
                     .error(span, Code::DuplicateName, message)
-                    .hint("only one scan can go on with the results of another one");
+                    .hint("only one scan can keep the results of another scan");
             } else if claimed.len() == RENAMES + 1 {
                 let message = format!("at most {RENAMES} scans of a file have `renamed_from`");
                 self.report
                     .error(span, Code::TooMany, message)
-                    .hint("rename the others with the next push; a name that was taken over needs no `renamed_from` any more");
+                    .hint("rename the others with the next push; after that push a scan no longer needs `renamed_from`");
             }
         }
     }

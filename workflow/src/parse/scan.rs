@@ -1,4 +1,4 @@
-//! `scans.NAME`.
+//! Reads one scan.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ use crate::expression::endless;
 use crate::position::Span;
 use crate::yaml::Entry;
 
-/// The most names shown of scans that a scan waits for.
+/// The most names that a message shows.
 const SHOWN: usize = 5;
 
 /// How a scan starts.
@@ -65,13 +65,13 @@ impl Reader<'_> {
         let names = cycle.iter().map(|scan| scan.shown_key());
         let names: Vec<&str> = names.take(SHOWN).collect();
         let message = format!(
-            "the scans {} start each other for ever: no expression of them depends on a result",
+            "the scans {} start each other for ever: their expressions do not depend on a result",
             listed(&names)
         );
         let span = self.expr_span(first);
         self.report
             .warning(span, Code::EndlessCycle, message)
-            .hint("ask for a result, such as `scans.X.has_news()`, in one of the expressions, or start one of the scans by `cron`");
+            .hint("let one of the expressions depend on a result, such as `scans.X.has_news()`, or start one of the scans by `cron`");
     }
 
     fn start(

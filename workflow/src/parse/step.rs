@@ -1,4 +1,4 @@
-//! `steps`.
+//! Reads `steps`.
 
 use std::collections::BTreeSet;
 

@@ -36,13 +36,13 @@ fn a_tainted_script_is_a_warning_or_an_error_by_policy() {
 }
 
 #[test]
-fn a_file_that_is_too_large_is_not_looked_at() {
+fn a_file_that_is_too_large_is_not_read() {
     let text = format!("{MINIMAL}#{}", "x".repeat(FILE_BYTES));
     assert_eq!(codes(&text), [Code::FileTooLarge]);
 }
 
 #[test]
-fn what_is_no_workflow_file_says_what_it_is() {
+fn a_file_that_is_not_a_workflow_has_its_own_message() {
     let of = |file: &str, text: &str| parse(file, text, TemplatePolicy::Warn).unwrap_err();
     for file in [".yaml", "workflows/.yml"] {
         let found = of(file, MINIMAL);
@@ -57,7 +57,7 @@ fn what_is_no_workflow_file_says_what_it_is() {
 }
 
 #[test]
-fn many_scans_are_no_problem() {
+fn many_scans_are_accepted() {
     let scan = |number: usize| {
         format!("  s{number}:\n    on: {{ dispatch: {{}} }}\n    steps:\n      - run: echo\n")
     };
@@ -142,7 +142,7 @@ scans:
 "#;
 
 #[test]
-fn the_line_end_of_a_block_is_no_part_of_a_value() {
+fn the_line_end_of_a_block_is_not_part_of_a_value() {
     let text = "scans:\n  a:\n    on:\n      cron: |\n        0 3 * * *\n      timezone: |\n        Europe/Oslo\n    timeout: |\n      5m\n    steps:\n      - run: ls\n";
     assert_eq!(codes(text), []);
 }

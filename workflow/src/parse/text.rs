@@ -255,7 +255,7 @@ impl Reader<'_> {
     }
 }
 
-/// The boolean for a word that was one in older YAML, or for a quoted boolean.
+/// The boolean that a word of older YAML, or a quoted boolean, means.
 fn intended_boolean(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "true" | "yes" | "y" | "on" => Some(true),

@@ -1,5 +1,5 @@
-//! `on` and the inputs of a dispatch. Read before the rest of a scan, because all expressions use the names that are
-//! declared here.
+//! Reads `on` and the inputs of a dispatch. They are read before the rest of a scan, because all expressions use the
+//! names that are declared here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use crate::yaml::{Content, Entry, Meaning};
 /// The `on` of a scan.
 pub(super) struct ReadTriggers {
     pub(super) read: Option<Triggers>,
-    /// Everything in it could be read, and nothing of it is at a wrong place.
+    /// Everything in it could be read, and every key is at its place.
     pub(super) is_whole: bool,
 }
 
 impl Reader<'_> {
-    /// Reports the scan with which the triggers are more than fit into their record.
+    /// Reports the first scan whose triggers do not fit into the record of all triggers.
     pub(super) fn bound_triggers(&mut self, scans: &[Entry], triggers: &[ReadTriggers]) {
         let mut bytes = 0_usize;
         for (entry, triggers) in scans.iter().zip(triggers) {
@@ -57,7 +57,7 @@ impl Reader<'_> {
     ) -> ReadTriggers {
         let before = self.report.unread();
         let read = self.triggers(scan, scans);
-        // A key of `on` that was written beside it is a trigger, too.
+        // A key of `on` that was written next to `on` is a trigger, too.
         let are_keys_known = match &scan.value.content {
             Content::Map(members) => members.iter().all(|it| keys::SCAN.contains(&&*it.key)),
             Content::Scalar(_) | Content::List(_) | Content::Invalid => false,
@@ -324,7 +324,7 @@ impl Reader<'_> {
                 match number {
                     Ok(number) => Some(InputValue::Number(number)),
                     Err(error) => {
-                        let message = format!("this `default` is no number: {error}");
+                        let message = format!("this `default` is not a number: {error}");
                         self.report
                             .error(entry.value.span, Code::InvalidValue, message);
                         None

@@ -1,4 +1,4 @@
-//! `env`.
+//! Reads `env`.
 
 use std::sync::Arc;
 

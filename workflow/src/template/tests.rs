@@ -101,13 +101,13 @@ fn lists_maps_and_missing_values_are_errors() {
 fn every_fault_is_reported_with_its_place() {
     let source = "ok ${{ nope }} and ${{ }} and ${{ 1 + }} and ${{ id";
     let error = Template::parse(source, Site::Script).unwrap_err();
-    let told: Vec<_> = error
+    let reported: Vec<_> = error
         .faults()
         .iter()
         .map(|fault| (fault.code, source.get(fault.range.clone()).unwrap()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (Code::UnknownName, "nope"),
             (Code::ExpressionSyntax, "${{ }}"),

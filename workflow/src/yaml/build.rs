@@ -158,7 +158,7 @@ impl Builder<'_, '_> {
                 )?;
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
-            // New versions of the parser may have new events; with today's options it emits none.
+            // Other events do not occur with these options. A new version of the parser may have more.
             _ => {
                 self.report
                     .error(span, Code::UnsupportedYaml, "this has no meaning here");
@@ -284,7 +284,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// `<<`: adds keys of other objects, unless the object has them. Earlier ones win. Returns whether nothing was
+    /// `<<`: adds keys of other objects, unless the object has them. Earlier keys win. Returns false if something was
     /// lost.
     fn merge(&mut self, entries: &mut Vec<Entry>, merged: &[Rc<Node>]) -> bool {
         let mut sources: Vec<&Rc<Node>> = Vec::new();

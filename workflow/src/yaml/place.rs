@@ -1,6 +1,6 @@
 //! Finds where each byte of a scalar's value is in the file. It walks the written text and the value side by side.
 //! Where YAML has a choice, such as what a line break becomes, the value decides. So this cannot disagree with the
-//! parser: if the two do not match, there is no answer.
+//! parser: if the two do not match, no place is returned.
 
 #[cfg(test)]
 mod tests;
@@ -88,7 +88,7 @@ impl Places {
         self.locate(0..self.length)
     }
 
-    /// The run with a byte of the value; if there is none, the run before it.
+    /// The run with a byte of the value, or else the run before it.
     fn run(&self, byte: usize) -> Option<&Run> {
         let behind = self.runs.partition_point(|run| run.value.start <= byte);
         self.runs.get(behind.saturating_sub(1))
@@ -166,7 +166,7 @@ impl Walk<'_> {
                     let behind = rest.get(1..)?;
                     if line_break(behind) > 0 {
                         let (length, breaks) = fold(behind);
-                        // The line break is escaped; those of following empty lines are not.
+                        // The first line break is escaped; the line breaks of following empty lines are not.
                         self.newlines(1 + length, breaks - 1)?;
                     } else {
                         let character = self.value.get(self.taken..)?.chars().next()?;
@@ -254,7 +254,7 @@ impl Walk<'_> {
         }
     }
 
-    /// `length` bytes of the file that stand for `text`.
+    /// Takes `length` bytes of the file, which mean `text`.
     fn verbatim(&mut self, length: usize, text: &str) -> Option<()> {
         let is_there = self.value.get(self.taken..)?.starts_with(text);
         is_there.then(|| self.push(length, text.len()))
@@ -267,7 +267,7 @@ impl Walk<'_> {
             .then(|| self.push(length, count))
     }
 
-    /// `length` bytes of the file that stand for bytes of the value.
+    /// Takes `length` bytes of the file, which mean `of_value` bytes of the value.
     fn push(&mut self, length: usize, of_value: usize) {
         let value = self.taken..self.taken + of_value;
         let file = self.base + self.at..self.base + self.at + length;

@@ -39,11 +39,11 @@ pub(super) fn explain(error: &ScanError, line: &str) -> Explained {
             )
         }
         ErrorKind::MappingValueNotAllowed => syntax(
-            "a second `: ` makes no sense in this line",
+            "a line cannot have a second `: `",
             "quote a text that contains `: `, or write it as a block after `|`",
         ),
         ErrorKind::MissingAnchorOrAliasName => syntax(
-            "`*` and `&` stand before a name",
+            "`*` and `&` need a name after them",
             "a text that starts with such a character must be quoted",
         ),
         ErrorKind::TabInBlockIndentation
@@ -52,7 +52,7 @@ pub(super) fn explain(error: &ScanError, line: &str) -> Explained {
         | ErrorKind::TabNotAllowed => syntax("a tab cannot indent", "indent with spaces"),
         ErrorKind::UnexpectedCharacter { character } if !is_text(*character) => syntax(
             &format!(
-                "the character U+{:04X} cannot stand in a file",
+                "the character U+{:04X} is not allowed in a file",
                 u32::from(*character)
             ),
             "remove it",
@@ -62,7 +62,7 @@ pub(super) fn explain(error: &ScanError, line: &str) -> Explained {
             "quote it",
         ),
         ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => syntax(
-            "a quoted text before this has no end",
+            "a quoted text before this is not closed",
             "close its quote, and indent its further lines",
         ),
         ErrorKind::InvalidTrailingSingleQuotedScalar => syntax(
@@ -100,7 +100,7 @@ pub(super) fn explain(error: &ScanError, line: &str) -> Explained {
         | ErrorKind::ExpectedFlowMappingSeparator
         | ErrorKind::ExpectedFlowSequenceSeparator
         | ErrorKind::InvalidFlowScalarIndent => syntax(
-            "what is in brackets before this has no end",
+            "a bracket before this is not closed",
             "close the bracket; a text with `: ` or a comma in brackets must be quoted",
         ),
         ErrorKind::MisplacedFlowCollectionEnd | ErrorKind::MismatchedFlowCollectionEnd { .. } => {
@@ -165,8 +165,8 @@ mod tests {
     }
 
     #[test]
-    fn a_character_that_no_file_has_is_named() {
-        let named = |name: &str| format!("the character {name} cannot stand in a file");
+    fn a_forbidden_character_is_named() {
+        let named = |name: &str| format!("the character {name} is not allowed in a file");
         for (text, column, name) in [
             ("name: a\0b", 8, "U+0000"),
             ("name: \u{1}b", 7, "U+0001"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_too_long_has_its_own_message() {
+    fn a_long_key_has_its_own_message() {
         let long = "é".repeat(1025);
         let message = "a key has at most 1024 characters, this one has more";
         for text in [
@@ -191,6 +191,6 @@ mod tests {
             assert_eq!(error_of(&text).2, message);
         }
         let second = error_of(&format!("name: {long}: 1")).2;
-        assert_eq!(second, "a second `: ` makes no sense in this line");
+        assert_eq!(second, "a line cannot have a second `: `");
     }
 }

@@ -188,7 +188,7 @@ fn a_walk_over_all_minutes_around_changes_of_the_clocks_agrees() {
 }
 
 #[test]
-fn the_walk_itself_finds_what_the_rules_say() {
+fn the_walk_follows_the_rules() {
     let berlin = chrono_tz::Europe::Berlin;
     for (source, day, expected) in [
         // The clock jumps from 02:00 to 03:00.

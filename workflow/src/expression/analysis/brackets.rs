@@ -11,8 +11,8 @@ enum Bracket {
     Closing,
 }
 
-/// Extends the range by the brackets beside it whose counterparts are inside. A pair with both brackets outside
-/// surrounds the whole range and does not belong to it.
+/// Extends the range by adjacent brackets whose counterparts are inside. A pair with both brackets outside surrounds
+/// the whole range and does not belong to it.
 pub(super) fn balanced(source: &str, range: Range<usize>) -> Range<usize> {
     let (mut to_open, mut to_close) = (0_usize, 0_usize);
     for (_, bracket) in brackets(source, range.clone()) {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_in_strings_and_comments_are_none() {
+    fn brackets_in_strings_and_comments_are_ignored() {
         for (marked, expected) in [
             ("'(' + |a + ')'|", "a + ')'"),
             ("(|a + ')').f(|)", "(a + ')').f()"),

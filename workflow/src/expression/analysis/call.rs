@@ -2,7 +2,7 @@
 
 use cel_interpreter::common::ast::{CallExpr, IdedExpr};
 
-use super::{Analysis, function_range, literal_text};
+use super::{Analysis, function_range};
 use crate::diagnostic::Code;
 use crate::expression::functions::{self, Lookup};
 use crate::expression::kind::{Kind, Shape};
@@ -10,6 +10,7 @@ use crate::expression::pattern;
 use crate::expression::reach::scan_of;
 use crate::expression::site::Holder;
 use crate::expression::syntax::NEGATION;
+use crate::expression::tree::literal_text;
 use crate::limits::{ARTIFACTS, PATTERN_BYTES, PATTERN_STATES};
 
 /// Bytes that one unit of cost matches against a pattern.
@@ -138,7 +139,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// A pattern has to be a literal, because it is compiled now.
+    /// A pattern must be a literal, because it is compiled now.
     fn pattern(&mut self, argument: Option<&IdedExpr>, bytes: u64) {
         let Some(argument) = argument else {
             return;
@@ -202,7 +203,7 @@ impl Analysis<'_> {
         };
         let (message, hint) = match &self.names.holder {
             Holder::Scan(own) if own == scan => (
-                format!("scan `{scan}` cannot ask `{method}()` of itself"),
+                format!("scan `{scan}` cannot call `{method}()` on itself"),
                 if method == "has_failed" {
                     "`retry` follows a failure of its own, and so does a step with `if: \"!ok\"`"
                 } else {
@@ -211,7 +212,7 @@ impl Analysis<'_> {
             ),
             Holder::EveryScan => (
                 format!(
-                    "the workflow's `env` is also that of scan `{scan}`, which cannot ask `{method}()` of itself"
+                    "the workflow's `env` is also that of scan `{scan}`, which cannot call `{method}()` on itself"
                 ),
                 "move the entry to the `env` of the scans that need it",
             ),

@@ -1,4 +1,4 @@
-//! Finds `scans.foo-bar`, which subtracts `bar` from `scans.foo`. It is a mistake: names have no `-`.
+//! Finds `scans.foo-bar`, which subtracts `bar` from `scans.foo`. It is a mistake, because names have no `-`.
 
 use std::ops::Range;
 

@@ -61,7 +61,7 @@ impl Analysis<'_> {
 
     /// `operand.name` or `operand["name"]`.
     pub(super) fn member(&mut self, operand: &Shape, name: &str, range: Range<usize>) -> Shape {
-        // Also where the kind of the operand is not known.
+        // Also if the kind of the operand is unknown.
         self.references.outputs |= name == "outputs";
         match &operand.kind {
             Kind::Vars => {
@@ -113,7 +113,7 @@ impl Analysis<'_> {
         Shape::of(Kind::Any)
     }
 
-    /// No variable or secret can have this name.
+    /// Reports a name that no variable or secret can have.
     fn variable_name(&mut self, what: &'static str, name: &str, range: Range<usize>) {
         if let Err(error) = check_variable_name(what, name) {
             self.fault(range, Code::InvalidName, error.to_string(), None);
@@ -126,7 +126,7 @@ impl Analysis<'_> {
         match declared {
             Some(Some(Some(InputKind::Bool))) => Shape::of(Kind::Bool),
             Some(Some(Some(InputKind::Number))) => Shape::of(Kind::Number),
-            // The file says what it may be, so it is no free text.
+            // The file lists the options, so the value is not free text.
             Some(Some(Some(InputKind::Choice))) => Shape::foreign_text(),
             Some(Some(Some(InputKind::Text))) => Shape::foreign_text().tainted(true),
             Some(Some(None)) => Shape::of(Kind::Any),
@@ -150,7 +150,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// A step that has ended before.
+    /// `steps.NAME`, of a step that has ended.
     fn step(&mut self, name: &str, range: Range<usize>) -> Shape {
         self.references.steps = true;
         if let Some(steps) = self.names.steps.clone() {

@@ -2,13 +2,14 @@
 
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
-use super::{Analysis, literal_text};
+use super::Analysis;
 use crate::context::SUCCEEDED;
 use crate::diagnostic::Code;
 use crate::expression::error::Fault;
 use crate::expression::kind::{Kind, Shape};
 use crate::expression::site::Site;
 use crate::expression::syntax::AS_DOUBLES;
+use crate::expression::tree::literal_text;
 use crate::limits::HISTORY_JOBS;
 
 /// Bytes copied or compared in one unit of cost.
@@ -260,20 +261,21 @@ impl Analysis<'_> {
         }
     }
 
-    /// Warns if `state` is the state of a job and the comparison with `other` asks for another one than success.
+    /// Warns if `state` is the state of a job and is compared with a state other than success.
     fn compared_state(&mut self, node: &IdedExpr, state: &IdedExpr, other: &IdedExpr) {
         let is_success = |node: &IdedExpr| literal_text(node) == Some(SUCCEEDED);
-        let asks_for_success = match (&node.expr, &other.expr) {
+        let expects_success = match (&node.expr, &other.expr) {
             (Expr::Call(call), _) if call.func_name == operators::NOT_EQUALS => false,
             (_, Expr::List(list)) => list.elements.iter().all(is_success),
             _ => is_success(other),
         };
-        if self.site != Site::Trigger || !self.states.contains(&state.id) || asks_for_success {
+        if self.site != Site::Trigger || !self.states.contains(&state.id) || expects_success {
             return;
         }
-        let message = "`on.expr` is looked at when a job succeeds, so it does not see a failure when it happens";
+        let message =
+            "`on.expr` is evaluated when a job succeeds, so a failure does not start the scan";
         let warning = Fault::new(self.range(node), Code::UnseenFailure, message)
-            .hint("`scans.NAME.has_failed()` is also looked at when a job fails");
+            .hint("`scans.NAME.has_failed()` is also evaluated when a job fails");
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use cel_interpreter::common::ast::{CallExpr, Expr, IdedExpr, SourceInfo};
 
 use super::brackets::balanced;
-use crate::expression::compile::children;
+use crate::expression::tree::children;
 
 /// The bytes of a node and its parts. The library knows the place of an operator, but not where a call ends, and not
 /// the parentheses that group.

@@ -118,7 +118,7 @@ fn each_place_offers_its_names() {
 }
 
 #[test]
-fn what_could_take_long_is_refused() {
+fn a_costly_expression_is_refused() {
     let nested = "scans.a.all(a, scans.a.all(b, scans.a.all(c, a.id == b.id)))";
     assert_eq!(
         faults(nested, Site::Trigger)[0].0,

@@ -38,9 +38,9 @@ fn write_part(part: &Explanation, depth: usize, text: &mut String) {
 
 #[test]
 fn an_explanation_has_each_part_and_what_was_not_evaluated() {
-    let told = explained("scans.hosts.is_available() && !(vars.TARGET == 'x') || id == '' && ok");
+    let shown = explained("scans.hosts.is_available() && !(vars.TARGET == 'x') || id == '' && ok");
     assert_eq!(
-        told,
+        shown,
         "|| = true\n  \
            && = true\n    \
              scans.hosts.is_available() = true [hosts j2]\n    \
@@ -64,11 +64,11 @@ fn an_explanation_has_the_branch_that_was_not_taken() {
 
 #[test]
 fn an_explanation_names_the_jobs_that_each_part_has_read() {
-    let told = explained(
+    let shown = explained(
         "scans.hosts[1].state == 'succeeded' && scans.hosts.exists(j, j.state == 'succeeded') \
          && (scans['1st'].size() > 0 || scans.hosts.is_available())",
     );
-    let leaves: Vec<&str> = told
+    let leaves: Vec<&str> = shown
         .lines()
         .map(str::trim)
         .filter(|line| line.contains('['))

@@ -42,7 +42,7 @@ fn a_missing_name_is_reported_with_a_suggestion() {
             "vars.A == scans.hosts[0].artifacts['vars.A'].checksum",
             "`vars.A`",
         ),
-        // `has` is no error for a missing name.
+        // `has` is not an error for a missing name.
         (
             "has(vars.zzz) || scans.hosts[0].artifacts.zzz.size > 0",
             "`artifacts.zzz`",
@@ -51,8 +51,8 @@ fn a_missing_name_is_reported_with_a_suggestion() {
         // A reader of the log may not be allowed to list secrets.
         ("secrets.TOKE", "`secrets.TOKE`"),
     ] {
-        let told = format!("expression `{source}`: there is no {missing}");
-        assert_eq!(evaluate(source), Err(told));
+        let message = format!("expression `{source}`: there is no {missing}");
+        assert_eq!(evaluate(source), Err(message));
         let expression = Expression::parse(source, Site::Script).unwrap();
         let explained = Sandbox::shared().unwrap().explain(&expression, &context());
         assert_eq!(
@@ -63,7 +63,7 @@ fn a_missing_name_is_reported_with_a_suggestion() {
 }
 
 #[test]
-fn a_name_without_a_value_is_no_artifact() {
+fn a_name_without_a_value_is_not_an_artifact() {
     let source = "name == scans.hosts[0].artifacts['name'].checksum";
     let expression = Expression::parse(source, Site::Script).unwrap();
     let nameless = Context {

@@ -37,7 +37,7 @@ fn evaluate(source: &str, context: &Context) -> Result<Value, String> {
 }
 
 #[test]
-fn what_differs_from_what_was_processed_is_news() {
+fn a_success_that_differs_from_the_processed_one_is_news() {
     let of = |context: &Context, artifact: &str| {
         let source = format!("scans.hosts.has_news({artifact})");
         evaluate(&source, context)
@@ -66,14 +66,14 @@ fn what_differs_from_what_was_processed_is_news() {
     assert_eq!(of(&other, "'a'"), no);
     assert_eq!(of(&other, "'b'"), yes);
     let gone = with(&[("a", "1")], Some(&[("a", "1"), ("b", "1")]));
-    assert_eq!(of(&gone, ""), no, "an artifact that is gone is no news");
+    assert_eq!(of(&gone, ""), no, "a removed artifact is not news");
     assert_eq!(of(&gone, "'b'"), no);
     let more = with(&[("a", "1"), ("b", "1")], Some(&[("a", "1")]));
     assert_eq!(of(&more, "'b'"), yes);
 }
 
 #[test]
-fn what_was_processed_has_an_id_and_checksums() {
+fn a_processed_success_has_an_id_and_checksums() {
     let context = with(&[("a", "2")], Some(&[("a", "1")]));
     let text = |text: &str| Ok(Value::Text(text.to_owned()));
     let of = |source| evaluate(source, &context);
@@ -93,7 +93,7 @@ fn what_was_processed_has_an_id_and_checksums() {
 }
 
 #[test]
-fn the_last_success_is_the_newest_one_however_old_it_is() {
+fn the_last_success_is_found_however_old_it_is() {
     let mut context = context();
     let text = |text: &str| Ok(Value::Text(text.to_owned()));
     assert_eq!(
@@ -108,7 +108,7 @@ fn the_last_success_is_the_newest_one_however_old_it_is() {
         evaluate("scans.long.last_success().outputs.n", &context),
         text("old")
     );
-    // The one that ended last need not be the one that was made last.
+    // The job that ended last is not always the newest job.
     let hosts = context.scans.get_mut("hosts").unwrap();
     hosts.jobs.insert(0, job("j4", "succeeded"));
     assert_eq!(
@@ -149,7 +149,7 @@ fn a_job_that_is_not_there_is_reported_in_words() {
 }
 
 #[test]
-fn only_a_scan_whose_name_is_written_out_can_be_asked_for_news() {
+fn has_news_needs_the_name_of_a_scan_written_out() {
     let faults = |source: &str| -> Vec<(Code, String)> {
         let error = Expression::parse(source, Site::Script).unwrap_err();
         let of =
@@ -184,7 +184,7 @@ fn only_a_scan_whose_name_is_written_out_can_be_asked_for_news() {
 }
 
 #[test]
-fn a_context_has_news_only_of_scans_that_are_asked_for_it() {
+fn a_context_has_news_only_of_scans_whose_news_is_read() {
     let context = with(&[("a", "2")], Some(&[("a", "1")]));
     let narrowed = |source: &str| {
         let expression = Expression::parse(source, Site::Script).unwrap();

@@ -62,7 +62,7 @@ fn trigger(expr: &str) -> Vec<Code> {
 }
 
 #[test]
-fn a_question_about_failures_names_another_scan() {
+fn has_failed_names_another_scan() {
     assert_eq!(trigger("scans.a.has_failed()"), []);
     assert_eq!(trigger("scans['a'].has_failed() && vars.X == '1'"), []);
     for (expr, code) in [
@@ -85,7 +85,7 @@ fn a_question_about_failures_names_another_scan() {
 }
 
 #[test]
-fn an_expression_that_asks_for_a_failure_in_vain_is_reported() {
+fn an_expression_that_reads_failures_but_is_not_evaluated_after_one_is_reported() {
     for expr in [
         "scans.a[0].state == 'failed'",
         "scans.a[0].state != 'failed'",
@@ -114,7 +114,7 @@ fn an_expression_that_asks_for_a_failure_in_vain_is_reported() {
 }
 
 #[test]
-fn a_former_name_is_one_that_no_scan_has_and_only_one_claims() {
+fn a_former_name_is_unused_and_only_one_scan_claims_it() {
     let scan =
         |name: &str, more: &str| format!("  {name}:\n    on: {{ dispatch: {{}} }}\n{more}{STEPS}");
     let renamed = |name: &str, from: &str| scan(name, &format!("    renamed_from: {from}\n"));
@@ -174,9 +174,9 @@ fn scans_that_start_each_other_for_ever_are_reported_if_something_starts_them() 
     assert_eq!(reported(&[("a", &ended), ("b", &a)]), []);
 }
 
-/// `changes` asks for news. Closed to a circle, the example would go on only while there are some.
+/// `changes` reads news. A cycle with it would repeat only while there are some.
 #[test]
-fn the_example_that_asks_for_news_is_no_endless_cycle() {
+fn the_example_with_has_news_is_not_an_endless_cycle() {
     let example =
         include_str!("../../../../examples/dependency-watch/workflows/dependency-watch.yaml");
     let found = |text: &str| -> Vec<Code> { problems(text).iter().map(|one| one.code).collect() };
@@ -208,7 +208,7 @@ fn an_expression_without_names_waits_for_any_other_scan() {
 }
 
 #[test]
-fn a_trigger_with_an_error_is_taken_for_one_that_starts() {
+fn a_trigger_with_an_error_counts_as_a_start() {
     let found = reported(&[
         ("a", "expr: scans.b.is_available()"),
         ("b", "cron: nonsense"),

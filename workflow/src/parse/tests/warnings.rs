@@ -62,7 +62,7 @@ fn an_artifact_needs_the_condition_of_the_step_that_makes_it() {
 }
 
 #[test]
-fn an_artifact_condition_that_may_be_right_is_let_alone() {
+fn an_artifact_condition_that_may_be_right_is_not_reported() {
     let made = "run: probe > out.txt, if: inputs.f";
     for (rest, steps) in [
         // The same, or stricter.
@@ -93,7 +93,7 @@ fn an_artifact_condition_that_may_be_right_is_let_alone() {
 }
 
 /// The warnings of a file that has errors.
-fn warnings_beside_errors(text: &str) -> Vec<Code> {
+fn warnings_with_errors(text: &str) -> Vec<Code> {
     let found = problems(text);
     assert!(
         found.iter().any(|one| one.severity == Severity::Error),
@@ -133,7 +133,7 @@ const EVERY_WARNING: [Code; 6] = [
 ];
 
 #[test]
-fn warnings_are_reported_beside_unrelated_errors() {
+fn warnings_are_reported_together_with_unrelated_errors() {
     for (lines, more) in [
         // In the same scan.
         ("    overlap: never\n", ""),
@@ -155,7 +155,7 @@ fn warnings_are_reported_beside_unrelated_errors() {
         ("", "name: ''\n"),
     ] {
         let text = with_warnings(lines, more);
-        assert_eq!(warnings_beside_errors(&text), EVERY_WARNING, "{text}");
+        assert_eq!(warnings_with_errors(&text), EVERY_WARNING, "{text}");
     }
 }
 
@@ -178,7 +178,7 @@ fn an_input_is_not_called_unused_where_an_error_hides_what_may_read_it() {
         ("", "env: { A: a, A: '${{ inputs.unused }}' }\n"),
     ] {
         let text = with_warnings(lines, more);
-        let found = warnings_beside_errors(&text);
+        let found = warnings_with_errors(&text);
         assert!(!found.contains(&Code::UnusedInput), "{found:?} in {text}");
         assert!(found.contains(&Code::TaintedScript), "{found:?} in {text}");
         assert!(found.contains(&Code::NeverStarts), "{found:?} in {text}");
@@ -189,13 +189,13 @@ fn an_input_is_not_called_unused_where_an_error_hides_what_may_read_it() {
         "env: {}\nenv: { A: '${{ inputs.unused }}' }\n",
     ] {
         let text = with_warnings("", more);
-        let found = warnings_beside_errors(&text);
-        let told = [
+        let found = warnings_with_errors(&text);
+        let reported = [
             Code::AwkwardName,
             Code::ArtifactCondition,
             Code::TaintedScript,
         ];
-        assert_eq!(found, told, "{text}");
+        assert_eq!(found, reported, "{text}");
     }
 }
 
@@ -218,7 +218,7 @@ fn an_input_is_not_called_unused_where_the_file_has_too_many_expressions() {
 }
 
 #[test]
-fn an_expression_that_is_too_long_alone_is_not_blamed_on_the_file() {
+fn a_long_expression_is_not_reported_as_a_fault_of_the_file() {
     let long = "x".repeat(FILE_EXPRESSION_BYTES + 1);
     let text = format!(
         "scans:\n  a:\n    on: {{ dispatch: {{}} }}\n    steps:\n      - {{ run: ls, if: {long} }}\n      - {{ run: ls, if: bogus }}\n"
@@ -260,7 +260,7 @@ fn an_input_whose_declaration_is_wrong_is_neither_text_nor_bool() {
     }
 }
 
-/// A step that could not be read may be the one that makes the file, and a repeated name belongs to another artifact.
+/// A step that could not be read may make the file, and a repeated name belongs to another artifact.
 #[test]
 fn an_artifact_is_not_compared_with_steps_that_could_not_be_read() {
     for lines in [
@@ -270,7 +270,7 @@ fn an_artifact_is_not_compared_with_steps_that_could_not_be_read() {
         "      - 1\n",
     ] {
         let text = with_warnings(lines, "");
-        let found = warnings_beside_errors(&text);
+        let found = warnings_with_errors(&text);
         assert!(
             !found.contains(&Code::ArtifactCondition),
             "{found:?} in {text}"
@@ -280,7 +280,7 @@ fn an_artifact_is_not_compared_with_steps_that_could_not_be_read() {
         "      - { name: x,",
         "      - { name: -x/, paths: [out.txt], if: inputs.f }\n      - { name: x,",
     );
-    assert!(warnings_beside_errors(&twice).contains(&Code::ArtifactCondition));
+    assert!(warnings_with_errors(&twice).contains(&Code::ArtifactCondition));
 }
 
 /// Only the error in the trigger that should start the ring is reported.
@@ -294,29 +294,29 @@ fn a_misspelled_trigger_is_not_called_missing() {
         let text = format!(
             "scans:\n  a:\n    {first}\n{STEPS}  b:\n    on: {{ expr: scans.a.is_available() }}\n{STEPS}"
         );
-        assert_eq!(warnings_beside_errors(&text), [], "{text}");
+        assert_eq!(warnings_with_errors(&text), [], "{text}");
     }
     let ring = format!(
         "scans:\n  a:\n    on: {{ expr: scans.b.is_available() }}\n{STEPS}  b:\n    on: {{ expr: scans.a.is_available() }}\n{STEPS}"
     );
     for key in ["scans", "scan"] {
         let elsewhere = format!("{ring}{key}:\n  a:\n    on: {{ cron: 0 3 * * * }}\n{STEPS}");
-        assert_eq!(warnings_beside_errors(&elsewhere), [], "{elsewhere}");
+        assert_eq!(warnings_with_errors(&elsewhere), [], "{elsewhere}");
     }
     let twice = format!(
         "scans:\n  a:\n    on: {{ expr: scans.b.is_available() }}\n{STEPS}  b:\n    on: {{ expr: scans.a.is_available() }}\n{STEPS}  a:\n    on: {{ dispatch: {{}} }}\n{STEPS}"
     );
-    assert_eq!(warnings_beside_errors(&twice), []);
+    assert_eq!(warnings_with_errors(&twice), []);
 }
 
 #[test]
-fn free_text_is_reported_beside_another_expression_of_the_script() {
+fn free_text_is_reported_together_with_another_expression_of_the_script() {
     let text = "scans:\n  a:\n    on: { dispatch: { inputs: { t: {} } } }\n    steps:\n      - run: echo ${{ inputs.t }} ${{ nope }}\n";
-    assert_eq!(warnings_beside_errors(text), [Code::TaintedScript]);
+    assert_eq!(warnings_with_errors(text), [Code::TaintedScript]);
     // The type of `t` is unknown.
     let text =
         "scans:\n  a:\n    on: { dispatch: }\n    steps:\n      - run: echo ${{ inputs.t }}\n";
-    assert_eq!(warnings_beside_errors(text), []);
+    assert_eq!(warnings_with_errors(text), []);
 }
 
 #[test]

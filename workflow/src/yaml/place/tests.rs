@@ -17,7 +17,7 @@ fn first_value(text: &str, look: impl FnOnce(&Node)) {
 fn check(text: &str) {
     first_value(text, |node| {
         let Content::Scalar(scalar) = &node.content else {
-            panic!("{text:?} is no scalar")
+            panic!("{text:?} is not a scalar")
         };
         let places = Places::of(node, text);
         assert!(!places.runs.is_empty(), "{text:?} has no places");
@@ -97,7 +97,7 @@ fn an_escape_is_one_place() {
 }
 
 #[test]
-fn what_is_no_text_is_found_as_a_whole() {
+fn a_value_that_is_not_text_has_one_place() {
     let text = "k: [a, b]";
     first_value(text, |node| {
         assert_eq!(Places::of(node, text).locate(1..2), node.span);

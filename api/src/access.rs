@@ -95,7 +95,10 @@ pub(crate) async fn authenticate(
         }
         Access::Runner(route) => {
             let token = PlainToken::parse_session(bearer(headers)?).map_err(|_| unauthorized())?;
-            let runner = handle.runner(token.hash()).ok_or_else(unauthorized)?;
+            let runner = handle
+                .runners()
+                .session(token.hash())
+                .ok_or_else(unauthorized)?;
             Ok(Caller::Runner(route, runner))
         }
         Access::Worker(route) => {
@@ -159,7 +162,7 @@ fn user(
         Some(cookie) => {
             let (token, session) = of_cookie(handle, &cookie)?;
             session::check_origin(&head.arrival.method, &head.headers, peer)?;
-            handle.note_session(&session);
+            handle.sign_ins().note_session(&session);
             (token, session.made_with, Some(session.id))
         }
     };
@@ -167,7 +170,7 @@ fn user(
     if let Some(scope) = scope.filter(|scope| !token.scopes.allow(*scope)) {
         return Err(Failure::without_scope(scope));
     }
-    handle.note_use(&token);
+    handle.sign_ins().note_use(&token);
     let handle = if head.arrival.method.is_safe() {
         handle.clone()
     } else {
@@ -250,7 +253,9 @@ pub(crate) fn note_refused(handle: &Handle, arrival: &Arrival) {
         path: shorten(&arrival.path),
         request: arrival.id,
     };
-    handle.note_refused_sign_in(arrival.peer.network(), entry);
+    handle
+        .sign_ins()
+        .note_refused(arrival.peer.network(), entry);
 }
 
 /// A link is good as long as its token could do the same.

@@ -370,7 +370,7 @@ impl Visible {
         let holding = |runner| in_hand.get(&runner);
         let ahead = self.handle.now() - self.handle.steady();
         self.handle.state().read(|world| {
-            let is_connected = |runner| self.handle.is_connected(runner);
+            let is_connected = |runner| self.handle.runners().is_connected(runner);
             let is_suspended = world.suspension(&job.scan_key()).is_some();
             let time = self.handle.time(world);
             let retry = job.waits_for_its_time(time);
@@ -384,7 +384,7 @@ impl Visible {
 
     /// The artifact that a running job stores at this moment.
     pub(crate) fn artifact_progress(&self, job: &ShownJob) -> Option<ArtifactProgress> {
-        self.handle.artifact_progress(job)
+        self.handle.runners().artifact_progress(job)
     }
 
     /// A moment of the time with which ends are compared, by the wall clock.
@@ -554,8 +554,8 @@ impl Visible {
     /// How the repository of a source is reached, and when it was last read.
     pub(crate) fn looked_at(&self, source: &Source) -> LookedAt<'_> {
         LookedAt {
-            access: self.handle.source_access(&source.name),
-            checked_at: self.handle.source_checked_at(&source.name),
+            access: self.handle.sources().access(&source.name),
+            checked_at: self.handle.sources().checked_at(&source.name),
         }
     }
 
@@ -567,17 +567,17 @@ impl Visible {
 
     /// Whether a runner has contacted the daemon recently.
     pub(crate) fn is_connected(&self, runner: &Runner) -> bool {
-        self.handle.is_connected(runner.id)
+        self.handle.runners().is_connected(runner.id)
     }
 
     /// The jobs that each runner holds, by its newest poll.
     pub(crate) fn jobs_in_hand(&self) -> Arc<HashMap<RunnerId, BTreeSet<JobId>>> {
-        self.handle.jobs_in_hand()
+        self.handle.runners().jobs_in_hand()
     }
 
     /// When a runner last contacted the daemon.
     pub(crate) fn heard_at(&self, runner: &Runner) -> Option<Timestamp> {
-        self.handle.runner_heard_at(runner.id)
+        self.handle.runners().heard_at(runner.id)
     }
 }
 

@@ -275,7 +275,7 @@ async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpErr
         projects: model::Projects::All,
         granted_by: model::Viewer::admin(),
     };
-    let token = serving.handle.create_token(create, None).await?;
+    let token = serving.handle.state().submit(create).await?;
     let secret = token.secret.reveal();
     home.keep_step_token(secret)
         .map_err(|source| UpError::Folder {
@@ -323,7 +323,7 @@ fn sign_in_link(home: &Home, serving: &Serving) -> Option<String> {
             .accepts(&secret, handle.time(world))
             .then_some(token.id)
     })?;
-    let link = handle.make_sign_in_link(LinkedToken { id, secret });
+    let link = handle.sign_ins().make_link(LinkedToken { id, secret });
     let path = api::sign_in_path(&link.secret);
     Some(format!("{}{path}", serving.url))
 }

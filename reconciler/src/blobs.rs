@@ -7,54 +7,46 @@
 mod versions;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use chrono::TimeDelta;
 use model::blob_versions::is_version;
 use model::decide::{MoveBlob, Refusal, RemoveBlob, StoreBlob};
-use model::{Actor, Blob, BlobCondition, BlobPath, KeptVersions, ProjectId, World};
-use state::{ReadError, Upload};
+use model::{
+    Actor, Blob, BlobCondition, BlobPath, Clock, KeptVersions, ProjectId, Timestamp, World,
+};
+use state::{ReadError, State, Upload};
+use store::Staged;
 use workflow::hex;
 
 use crate::error::BlobError;
-use crate::handle::Handle;
 use crate::limits::EXPIRED_BLOBS;
-use crate::uninterrupted::uninterrupted;
+use crate::supervise::{lock, uninterrupted};
 
 /// What the daemon's configuration says about blobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlobSettings {
     /// What the blobs of a project may take, in bytes.
     pub quota: Option<u64>,
-    /// How many former contents are kept.
     pub versions: KeptVersions,
 }
 
-/// What concerns the blobs of all projects.
-#[derive(Default)]
-pub(crate) struct Blobs {
+/// The blobs of all projects. Cheap to clone.
+#[derive(Clone)]
+pub struct Blobs {
+    state: State,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    clock: Arc<dyn Clock>,
     settings: BlobSettings,
     locks: Mutex<HashMap<ProjectId, Arc<tokio::sync::Mutex<()>>>>,
     /// Bytes that are promised to uploads.
     reserved: Mutex<HashMap<ProjectId, u64>>,
 }
 
-impl Blobs {
-    pub(crate) fn with(settings: BlobSettings) -> Self {
-        Self {
-            settings,
-            ..Self::default()
-        }
-    }
-
-    fn lock(&self, project: ProjectId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        locks.entry(project).or_default().clone()
-    }
-}
-
-/// A blob to be stored.
 #[derive(Debug, Clone)]
 pub struct NewBlob {
     pub project: ProjectId,
@@ -65,7 +57,6 @@ pub struct NewBlob {
     pub actor: Actor,
 }
 
-/// A blob that was stored.
 #[derive(Debug, Clone)]
 pub struct Stored {
     pub blob: Blob,
@@ -75,7 +66,7 @@ pub struct Stored {
 
 /// A blob whose content is being received. Dropped unfinished, nothing of it stays.
 pub struct BlobUpload {
-    handle: Handle,
+    blobs: Blobs,
     new: NewBlob,
     upload: Upload,
     received: u64,
@@ -84,21 +75,48 @@ pub struct BlobUpload {
 
 /// Bytes of a project that are promised to an upload until this is dropped.
 struct Reservation {
-    handle: Handle,
+    blobs: Blobs,
     project: ProjectId,
     /// Bytes of the blob that the upload replaces.
     replaced: u64,
     bytes: u64,
 }
 
-impl Handle {
-    /// Begins to receive a blob. What can be refused is refused now, and not after the content has come.
-    pub async fn begin_blob(
+impl Blobs {
+    pub(crate) fn new(state: State, clock: Arc<dyn Clock>, settings: BlobSettings) -> Self {
+        let shared = Shared {
+            clock,
+            settings,
+            locks: Mutex::default(),
+            reserved: Mutex::default(),
+        };
+        Self {
+            state,
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// The same blobs for one request of a person, with this state.
+    pub(crate) fn with_state(&self, state: State) -> Self {
+        Self {
+            state,
+            shared: self.shared.clone(),
+        }
+    }
+
+    /// The time with which expiry times are compared.
+    fn steady(&self) -> Timestamp {
+        let steady = |world: &World| world.time(self.shared.clock.steady());
+        self.state.read(steady)
+    }
+
+    /// Begins to receive a blob. What can be refused is refused now, before the content arrives.
+    pub async fn begin(
         &self,
         new: NewBlob,
         announced: Option<u64>,
     ) -> Result<BlobUpload, BlobError> {
-        let before = self.state().blob(new.project, &new.path).await?;
+        let before = self.state.blob(new.project, &new.path).await?;
         let present = before.as_ref().filter(|blob| !blob.is_over(self.steady()));
         if !new.condition.holds(present) {
             return Err(BlobError::refused(Refusal::BlobChanged {
@@ -109,49 +127,39 @@ impl Handle {
         self.check_new(new.project, &new.path, before.as_ref())
             .await?;
         let mut reservation = Reservation {
-            handle: self.clone(),
+            blobs: self.clone(),
             project: new.project,
             replaced: before.map_or(0, |blob| blob.size),
             bytes: 0,
         };
         reservation.reach(announced.unwrap_or(0))?;
         Ok(BlobUpload {
-            handle: self.clone(),
+            blobs: self.clone(),
             new,
-            upload: self.state().begin_upload().await?,
+            upload: self.state.begin_upload().await?,
             received: 0,
             reservation,
         })
     }
 
     /// Copies a blob within its project. No content is copied where the disk can give a file two names.
-    pub async fn copy_blob(&self, from: BlobPath, new: NewBlob) -> Result<Stored, BlobError> {
+    pub async fn copy(&self, from: BlobPath, new: NewBlob) -> Result<Stored, BlobError> {
         refuse_same(&from, &new.path)?;
-        self.with_blobs(new.project, async move |handle: Self| {
-            let blob = handle.present(new.project, &from).await?;
-            let before = handle.state().blob(new.project, &new.path).await?;
-            handle
-                .check_new(new.project, &new.path, before.as_ref())
-                .await?;
-            // A second name for the file that has this name already is none.
-            let is_same = before.as_ref().is_some_and(|it| it.sha256 == blob.sha256);
-            let content = match is_same {
-                true => None,
-                false => Some(handle.state().share_blob(&blob).await?),
-            };
-            handle
-                .keep_version(before.as_ref(), &blob.sha256, &new.condition)
+        self.with_lock(new.project, async move |blobs: Self| {
+            let blob = blobs.present(new.project, &from).await?;
+            let before = blobs.state.blob(new.project, &new.path).await?;
+            let content = blobs
+                .share(&blob, &new.path, before.as_ref(), &new.condition)
                 .await?;
             let is_new = before.is_none();
-            let store = handle.store(new, before, blob.size, blob.sha256);
-            let blob = handle.state().store_blob(store, content).await?;
+            let store = blobs.store(new, before, blob.size, blob.sha256);
+            let blob = blobs.state.store_blob(store, content).await?;
             Ok(Stored { blob, is_new })
         })
         .await
     }
 
-    /// Moves a blob within its project.
-    pub async fn move_blob(
+    pub async fn rename(
         &self,
         project: ProjectId,
         from: BlobPath,
@@ -159,18 +167,10 @@ impl Handle {
         condition: BlobCondition,
     ) -> Result<Stored, BlobError> {
         refuse_same(&from, &to)?;
-        self.with_blobs(project, async move |handle: Self| {
-            let blob = handle.present(project, &from).await?;
-            let before = handle.state().blob(project, &to).await?;
-            handle.check_new(project, &to, before.as_ref()).await?;
-            let is_same = before.as_ref().is_some_and(|it| it.sha256 == blob.sha256);
-            let content = match is_same {
-                true => None,
-                false => Some(handle.state().share_blob(&blob).await?),
-            };
-            handle
-                .keep_version(before.as_ref(), &blob.sha256, &condition)
-                .await?;
+        self.with_lock(project, async move |blobs: Self| {
+            let blob = blobs.present(project, &from).await?;
+            let before = blobs.state.blob(project, &to).await?;
+            let content = blobs.share(&blob, &to, before.as_ref(), &condition).await?;
             let is_new = before.is_none();
             let command = MoveBlob {
                 blob,
@@ -178,64 +178,82 @@ impl Handle {
                 before,
                 condition,
             };
-            let blob = handle.state().move_blob(command, content).await?;
+            let blob = blobs.state.move_blob(command, content).await?;
             Ok(Stored { blob, is_new })
         })
         .await
     }
 
-    /// Removes a blob.
-    pub async fn delete_blob(
+    pub async fn delete(
         &self,
         project: ProjectId,
         path: BlobPath,
         condition: BlobCondition,
     ) -> Result<(), BlobError> {
-        self.with_blobs(project, async move |handle: Self| {
-            let blob = handle.present(project, &path).await?;
+        self.with_lock(project, async move |blobs: Self| {
+            let blob = blobs.present(project, &path).await?;
             let remove = RemoveBlob { blob, condition };
-            Ok(handle.state().submit(remove).await?)
+            Ok(blobs.state.submit(remove).await?)
         })
         .await
     }
 
-    /// Removes the blobs whose time is over.
-    pub(crate) async fn remove_expired_blobs(&self) -> Result<(), BlobError> {
+    /// Removes expired blobs. `ages` is the time for computing ages, or none while the clock is not trusted.
+    pub(crate) async fn remove_expired(
+        &self,
+        ages: impl Fn() -> Option<Timestamp>,
+    ) -> Result<(), BlobError> {
         loop {
-            // While the clock is not trusted, nothing is expired.
-            let Some(now) = self.ages() else {
+            let Some(now) = ages() else {
                 return Ok(());
             };
             let over = self
-                .state()
+                .state
                 .read(|world| world.expired_blobs(now, EXPIRED_BLOBS));
             if over.is_empty() {
                 return Ok(());
             }
             for known in over {
                 let project = known.project;
-                let removal = async move |handle: Self| {
-                    let found = handle.state().blob(project, &known.path).await?;
+                let removal = async move |blobs: Self| {
+                    let found = blobs.state.blob(project, &known.path).await?;
                     // Somebody may have removed its files by hand.
                     let blob = found.unwrap_or_else(|| Blob::clone(&known));
                     let is_over = |world: &World| world.is_blob_over(project, &known.path, now);
-                    if !handle.state().read(is_over) {
+                    if !blobs.state.read(is_over) {
                         // It was stored again meanwhile.
                         return Ok(());
                     }
-                    tracing::info!(path = %blob.path, bytes = blob.size, "a blob has run out and is removed");
+                    tracing::info!(path = %blob.path, bytes = blob.size, "an expired blob is removed");
                     let condition = BlobCondition::None;
                     let remove = RemoveBlob { blob, condition };
-                    Ok(handle.state().submit(remove).await?)
+                    Ok(blobs.state.submit(remove).await?)
                 };
-                self.with_blobs(project, removal).await?;
+                self.with_lock(project, removal).await?;
             }
         }
     }
 
-    /// The blob at a path, unless its time is over.
+    /// Gives a blob's content a second path. None if the blob there has this content already.
+    async fn share(
+        &self,
+        blob: &Blob,
+        to: &BlobPath,
+        before: Option<&Blob>,
+        condition: &BlobCondition,
+    ) -> Result<Option<Staged>, BlobError> {
+        self.check_new(blob.project, to, before).await?;
+        let content = match before {
+            Some(before) if before.sha256 == blob.sha256 => None,
+            _ => Some(self.state.share_blob(blob).await?),
+        };
+        self.keep_version(before, &blob.sha256, condition).await?;
+        Ok(content)
+    }
+
+    /// The blob at a path, unless it has expired.
     async fn present(&self, project: ProjectId, path: &BlobPath) -> Result<Blob, BlobError> {
-        let found = self.state().blob(project, path).await?;
+        let found = self.state.blob(project, path).await?;
         found
             .filter(|blob| !blob.is_over(self.steady()))
             .ok_or_else(|| {
@@ -270,7 +288,7 @@ impl Handle {
         if before.is_some() {
             return Ok(());
         }
-        match self.state().in_the_way_of_blob(project, path).await? {
+        match self.state.in_the_way_of_blob(project, path).await? {
             Some(refusal) => Err(BlobError::refused(refusal)),
             None => Ok(()),
         }
@@ -292,21 +310,22 @@ impl Handle {
             expires_in,
             before,
             condition,
-            quota: self.blobs().settings.quota,
+            quota: self.shared.settings.quota,
             actor,
         }
     }
 
     /// Runs `work` under the lock for the blobs of a project.
-    async fn with_blobs<T, W, F>(&self, project: ProjectId, work: W) -> Result<T, BlobError>
+    async fn with_lock<T, W, F>(&self, project: ProjectId, work: W) -> Result<T, BlobError>
     where
         T: Send + 'static,
         W: FnOnce(Self) -> F,
         F: Future<Output = Result<T, BlobError>> + Send + 'static,
     {
-        let (lock, work) = (self.blobs().lock(project), work(self.clone()));
+        let turn = lock(&self.shared.locks).entry(project).or_default().clone();
+        let work = work(self.clone());
         let done = uninterrupted(async move {
-            let _alone = lock.lock().await;
+            let _turn = turn.lock().await;
             work.await
         });
         let interrupted = || Err(BlobError::Read(ReadError::Interrupted));
@@ -315,7 +334,6 @@ impl Handle {
 }
 
 impl BlobUpload {
-    /// Adds a piece.
     pub async fn write(mut self, piece: Bytes) -> Result<Self, BlobError> {
         self.received += piece.len() as u64;
         self.reservation.reach(self.received)?;
@@ -326,7 +344,7 @@ impl BlobUpload {
     /// Stores the blob. It is durable when this returns. With another digest than `wanted` it is not stored.
     pub async fn finish(self, wanted: Option<&str>) -> Result<Stored, BlobError> {
         let Self {
-            handle,
+            blobs,
             new,
             upload,
             received,
@@ -338,17 +356,17 @@ impl BlobUpload {
             let wanted = wanted.to_owned();
             return Err(BlobError::Digest { sha256, wanted });
         }
-        let stored = handle.with_blobs(new.project, async move |handle: Handle| {
-            let before = handle.state().blob(new.project, &new.path).await?;
-            handle
+        let stored = blobs.with_lock(new.project, async move |blobs: Blobs| {
+            let before = blobs.state.blob(new.project, &new.path).await?;
+            blobs
                 .check_place(new.project, &new.path, before.as_ref())
                 .await?;
-            handle
+            blobs
                 .keep_version(before.as_ref(), &sha256, &new.condition)
                 .await?;
             let is_new = before.is_none();
-            let store = handle.store(new, before, received, sha256);
-            let blob = handle.state().store_blob(store, Some(content)).await?;
+            let store = blobs.store(new, before, received, sha256);
+            let blob = blobs.state.store_blob(store, Some(content)).await?;
             drop(reservation);
             Ok(Stored { blob, is_new })
         });
@@ -360,12 +378,14 @@ impl Reservation {
     /// Reserves so much altogether, if the quota allows it.
     fn reach(&mut self, bytes: u64) -> Result<(), BlobError> {
         let more = bytes.saturating_sub(self.bytes);
-        let Some(maximum) = self.handle.blobs().settings.quota.filter(|_| more > 0) else {
+        let Some(maximum) = self.blobs.shared.settings.quota.filter(|_| more > 0) else {
             return Ok(());
         };
-        let state = self.handle.state();
-        let used = state.read(|world| world.blob_usage(self.project).bytes);
-        let mut reserved = self.reserved();
+        let used = self
+            .blobs
+            .state
+            .read(|world| world.blob_usage(self.project).bytes);
+        let mut reserved = lock(&self.blobs.shared.reserved);
         let promised = reserved.entry(self.project).or_default();
         let kept = used.saturating_sub(self.replaced) + *promised;
         if kept + more > maximum {
@@ -381,16 +401,11 @@ impl Reservation {
         self.bytes = bytes;
         Ok(())
     }
-
-    fn reserved(&self) -> std::sync::MutexGuard<'_, HashMap<ProjectId, u64>> {
-        let reserved = &self.handle.blobs().reserved;
-        reserved.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut reserved = self.reserved();
+        let mut reserved = lock(&self.blobs.shared.reserved);
         if let Some(promised) = reserved.get_mut(&self.project) {
             *promised = promised.saturating_sub(self.bytes);
         }

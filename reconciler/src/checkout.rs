@@ -25,9 +25,7 @@ pub struct SourceFiles {
 
 /// What comes of the files. Without [`Piece::End`] a part is missing.
 pub enum Piece {
-    /// The next bytes of the tar.
     Bytes(Bytes),
-    /// The tar is whole.
     End,
     /// The rest cannot be read, for this reason.
     Broken(String),
@@ -42,7 +40,7 @@ impl Handle {
         let (commit, paths) = self.wanted(job)?;
         let name = &job.workflow.source;
         let refused = |message: String| WorkerError::Checkout { message };
-        let source = self.source(name).ok_or_else(|| {
+        let source = self.sources().get(name).ok_or_else(|| {
             refused(format!(
                 "commit {commit} cannot be read: source `{name}` is not configured any more"
             ))
@@ -53,7 +51,7 @@ impl Handle {
         // A look makes a mirror that is gone or damaged anew.
         let request = source.request();
         tokio::select! {
-            () = source.honoured(request) => {}
+            () = source.handled(request) => {}
             () = self.stopping() => return Err(WorkerError::Stopping),
         }
         // One asks the repository at a time, and the others find what it has brought.
@@ -86,7 +84,7 @@ impl Handle {
         paths: &[String],
     ) -> Result<Result<SourceFiles, FilesError>, WorkerError> {
         let permit = tokio::select! {
-            permit = self.file_streams().acquire_owned() => permit,
+            permit = self.sources().file_streams.clone().acquire_owned() => permit,
             () = self.stopping() => return Err(WorkerError::Stopping),
         };
         let permit = permit.map_err(|_| WorkerError::Stopping)?;
@@ -217,7 +215,6 @@ fn send_all<'a>(
     let _unread = pieces.send(end);
 }
 
-/// Sends what is written.
 struct Pieces<'a> {
     sender: &'a mpsc::Sender<Piece>,
     runtime: &'a Runtime,

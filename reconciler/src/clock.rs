@@ -1,18 +1,22 @@
-//! The wall clock may be wrong for a while. Schedules and displayed times follow it at once. Deletion by age and expiry
-//! times follow it only after an hour without a jump.
+//! The watch on the wall clock, which may be wrong for a while. Schedules and displayed times follow it at once. Deletion by
+//! age and expiry times follow it only after an hour without a jump.
 //!
-//! A jump is looked for whenever the wall clock is read for something that cannot be undone, so that no important jump is
-//! missed.
+//! Each reading of the wall clock for something that cannot be undone looks for a jump, so that no important jump is missed.
+
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use chrono::TimeDelta;
 use futures_util::{StreamExt, future, stream};
 use model::decide::{Command, FollowClock, ForgetClocks, KeepEnd, NoteClocks};
 use model::limits::{CLOCK_JUMP, CLOCK_LAG};
-use model::{Timestamp, World};
+use model::{Clock, Timestamp, World};
+use state::State;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::handle::Handle;
+use crate::jumps::Jumps;
 use crate::limits::{AT_ONCE, DEADLINE_LOOK};
+use crate::supervise::lock;
 
 /// What is wrong with the clock, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,59 +32,74 @@ pub enum ClockTrouble {
     },
     /// Schedules that were followed more than an hour ahead of the clock wait for it.
     Ahead {
-        /// How many.
         schedules: u64,
-        /// Up to where at most.
+        /// The latest point up to which a schedule was followed.
         until: Timestamp,
     },
 }
 
-impl Handle {
-    /// The time of this world, with which expiry times are compared.
-    pub fn time(&self, world: &World) -> Timestamp {
-        world.time(self.clock().steady())
+/// The wall clock, with its known jumps.
+pub struct ClockWatch {
+    state: State,
+    clock: Arc<dyn Clock>,
+    jumps: Mutex<Jumps>,
+    jumped: Notify,
+}
+
+impl ClockWatch {
+    pub(crate) fn new(state: State, clock: Arc<dyn Clock>) -> Self {
+        let jumps = state.read(|world| {
+            let noted = world.clocks().map(|clocks| &**clocks);
+            Jumps::noted(noted, clock.steady())
+        });
+        Self {
+            state,
+            clock,
+            jumps: Mutex::new(jumps),
+            jumped: Notify::new(),
+        }
     }
 
-    /// The time with which expiry times are compared: the wall clock without the jumps that are not trusted yet.
-    pub fn steady(&self) -> Timestamp {
-        self.state().read(|world| self.time(world))
+    fn jumps(&self) -> MutexGuard<'_, Jumps> {
+        lock(&self.jumps)
     }
 
-    /// A moment of that time, by the wall clock.
-    pub fn by_the_clock(&self, end: Timestamp) -> Timestamp {
-        end + (self.now() - self.steady())
+    fn time(&self, world: &World) -> Timestamp {
+        world.time(self.clock.steady())
     }
 
-    /// The wall clock, looked at for jumps, and the steady one.
-    pub(crate) fn look_at_clock(&self) -> (Timestamp, Timestamp) {
-        let clock = self.clock();
-        let (wall, steady) = (clock.now(), clock.steady());
+    /// Reads the wall clock and the steady clock, and looks for a jump.
+    pub(crate) fn look(&self) -> (Timestamp, Timestamp) {
+        let (wall, steady) = (self.clock.now(), self.clock.steady());
         if let Some(by) = self.jumps().look(wall, steady) {
             let jump = jump(by);
             tracing::warn!(
                 "the wall clock has jumped {jump}: schedules follow it; for an hour nothing is deleted by age"
             );
-            self.clock_jumped().notify_one();
+            self.jumped.notify_one();
         }
         (wall, steady)
     }
 
+    pub(crate) async fn jumped(&self) {
+        self.jumped.notified().await;
+    }
+
     /// The time for computing ages. None while the clock is not trusted.
     pub(crate) fn ages(&self) -> Option<Timestamp> {
-        let (wall, steady) = self.look_at_clock();
+        let (wall, steady) = self.look();
         let doubted = self.jumps().doubted(steady);
         doubted.is_none().then_some(wall)
     }
 
     /// Stops trusting the clock, because schedules show that it is or was wrong.
-    pub(crate) fn doubt_clock(&self, schedules: u64) {
-        let (_, steady) = self.look_at_clock();
+    pub(crate) fn doubt(&self, schedules: u64) {
+        let (_, steady) = self.look();
         self.jumps().doubt(None, steady, schedules);
     }
 
-    /// What is wrong with the clock, if anything.
-    pub fn clock_trouble(&self) -> Option<ClockTrouble> {
-        let (wall, steady) = self.look_at_clock();
+    pub fn trouble(&self) -> Option<ClockTrouble> {
+        let (wall, steady) = self.look();
         if let Some(doubt) = self.jumps().doubted(steady) {
             return Some(ClockTrouble::Jumped {
                 by: doubt.by,
@@ -88,7 +107,7 @@ impl Handle {
                 schedules: doubt.schedules,
             });
         }
-        self.state().read(|world| {
+        self.state.read(|world| {
             let mut ahead = world.followed_beyond(wall + CLOCK_JUMP);
             let (until, _) = ahead.next()?;
             Some(ClockTrouble::Ahead {
@@ -100,32 +119,32 @@ impl Handle {
 
     /// Moves the expiry times by the clock's jumps, once these are trusted. Until then a jump is noted on disk, for the
     /// next process.
-    pub(crate) async fn follow_clock(&self) {
+    pub(crate) async fn follow(&self) {
         let rests = self.jumps().rests_until;
         if rests.is_some_and(|until| Instant::now() < until) {
             return;
         }
         if self.ages().is_some() {
-            self.follow_clock_at_once().await;
+            self.follow_at_once().await;
             return;
         }
         let is_noted = self
-            .state()
-            .read(|world| world.is_noted(self.now(), self.time(world)));
+            .state
+            .read(|world| world.is_noted(self.clock.now(), self.time(world)));
         if !is_noted {
             let problem = "a jump of the clock cannot be noted: after a crash now, ends of jobs and tokens may be off by it";
-            self.store_clocks(NoteClocks, problem).await;
+            self.store(NoteClocks, problem).await;
         }
     }
 
     /// Moves them at once, because the next process should not need the note.
-    pub(crate) async fn follow_clock_at_once(&self) {
-        let by = self.now() - self.steady();
+    pub(crate) async fn follow_at_once(&self) {
+        let by = self.clock.now() - self.state.read(|world| self.time(world));
         let problem = "the ends of tokens and jobs cannot follow the clock";
-        if by.abs() >= CLOCK_LAG && !self.store_clocks(FollowClock, problem).await {
+        if by.abs() >= CLOCK_LAG && !self.store(FollowClock, problem).await {
             return;
         }
-        let (is_noted, holders) = self.state().read(|world| {
+        let (is_noted, holders) = self.state.read(|world| {
             let holders = world.has_earlier_clocks().then(|| world.holders());
             (world.clocks().is_some(), holders.unwrap_or_default())
         });
@@ -138,7 +157,7 @@ impl Handle {
                 let keep = KeepEnd {
                     holder: holder.clone(),
                 };
-                let stored = self.state().submit(keep).await;
+                let stored = self.state.submit(keep).await;
                 stored.err().map(|error| (holder, error))
             })
             .buffer_unordered(AT_ONCE)
@@ -151,13 +170,13 @@ impl Handle {
             self.jumps().rests_until = Some(Instant::now() + DEADLINE_LOOK);
             return;
         }
-        self.store_clocks(ForgetClocks, "the note of a jump of the clock stays")
+        self.store(ForgetClocks, "the note of a jump of the clock stays")
             .await;
     }
 
     /// Stores what is known of the clock. False if that fails; then it rests for a while.
-    async fn store_clocks(&self, command: impl Command<Answer = ()>, problem: &str) -> bool {
-        let stored = self.state().submit(command).await;
+    async fn store(&self, command: impl Command<Answer = ()>, problem: &str) -> bool {
+        let stored = self.state.submit(command).await;
         if let Err(error) = &stored {
             tracing::warn!(%error, "{problem}; this is tried again");
             self.jumps().rests_until = Some(Instant::now() + DEADLINE_LOOK);
@@ -176,7 +195,6 @@ pub fn jump(by: TimeDelta) -> String {
     format!("{direction} {}", span(by))
 }
 
-/// A duration in a suitable unit.
 pub(crate) fn span(span: TimeDelta) -> String {
     let minutes = span.num_minutes().abs();
     match minutes {

@@ -16,14 +16,12 @@ use model::limits::{RUNNER_SILENCE, TIMEOUT_END};
 use model::{Job, JobId, JobState, RunnerId, Timestamp, World};
 use tokio::time::Instant;
 
-use crate::presence::Presence;
+use crate::runners::Presence;
 
 /// The due jobs, and when to check again.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// Jobs to end now.
     pub(crate) jobs: Vec<(JobId, Loss)>,
-    /// The time until the next deadline.
     pub(crate) next: Option<Duration>,
 }
 

@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use model::ProjectId;
 use state::SubmitError;
 use tokio::sync::oneshot;
+
+use crate::supervise::lock;
 
 /// What an evaluation is for. Within a project, the first comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,15 +50,11 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Adds what the project is charged for.
     pub(crate) const fn charge(&mut self, cost: u64) {
         self.cost = self.cost.saturating_add(cost);
     }
 
     /// Evaluates on a blocking thread, and passes the turn on.
-    ///
-    /// # Errors
-    /// If the evaluation panics.
     pub(crate) async fn evaluate<T: Send + 'static>(
         self,
         evaluate: impl FnOnce() -> T + Send + 'static,
@@ -76,7 +74,6 @@ pub(crate) fn unless_panic<T>(part: impl FnOnce() -> T) -> Result<T, SubmitError
     catch_unwind(AssertUnwindSafe(part)).map_err(|_| defect())
 }
 
-/// An evaluation could not be made.
 pub(crate) fn defect() -> SubmitError {
     SubmitError::Defect {
         command: "an expression".to_owned(),
@@ -98,10 +95,9 @@ impl Drop for Turn {
 
 impl Evaluations {
     fn queues(&self) -> MutexGuard<'_, Queues> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
-    /// Waits for the project's turn.
     pub(crate) async fn turn(self: &Arc<Self>, project: ProjectId, purpose: Purpose) -> Turn {
         loop {
             let (give, turn) = oneshot::channel();

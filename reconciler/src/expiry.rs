@@ -14,72 +14,71 @@ use crate::error::RemovalError;
 use crate::handle::Handle;
 use crate::limits::EXPIRY_LOOK;
 
-impl Handle {
-    /// Removes expired artifacts and blobs, at the start and every hour.
-    pub(crate) async fn let_expire(self) {
-        loop {
-            if let Err(error) = self.remove_expired().await {
-                tracing::error!(%error, "artifacts that have run out cannot be removed; this is tried again");
-            }
-            if let Err(error) = self.remove_expired_blobs().await {
-                tracing::error!(%error, "blobs that have run out cannot be removed; this is tried again");
-            }
-            tokio::time::sleep(until_next_hour(self.now())).await;
+/// Removes expired artifacts and blobs, at the start and every hour.
+pub(crate) async fn remove_expired(handle: Handle) {
+    loop {
+        if let Err(error) = remove_expired_artifacts(&handle).await {
+            tracing::error!(%error, "expired artifacts cannot be removed; this is retried within an hour");
         }
+        let blobs = handle.blobs().remove_expired(|| handle.clock().ages());
+        if let Err(error) = blobs.await {
+            tracing::error!(%error, "expired blobs cannot be removed; this is retried within an hour");
+        }
+        tokio::time::sleep(until_next_hour(handle.now())).await;
     }
+}
 
-    /// Removes the artifacts that expired in past hours.
-    pub(crate) async fn remove_expired(&self) -> Result<(), RemovalError> {
-        loop {
-            // While the clock is not trusted, nothing is expired.
-            let Some(now) = self.ages() else {
-                return Ok(());
-            };
-            let due = self.state().expired(now).await?;
-            if due.is_empty() {
-                return Ok(());
-            }
-            let mut is_stuck = true;
-            for expiry in due {
-                let job = expiry.job;
-                let removal = async move |handle: Self| handle.expire(expiry, now).await;
-                match self.alone(removal).await {
-                    Ok(()) => is_stuck = false,
-                    Err(error) => {
-                        tracing::error!(%job, %error, "artifacts that have run out cannot be removed");
-                    }
+/// Removes the artifacts that expired in past hours.
+pub(crate) async fn remove_expired_artifacts(handle: &Handle) -> Result<(), RemovalError> {
+    loop {
+        // While the clock is not trusted, nothing is expired.
+        let Some(now) = handle.clock().ages() else {
+            return Ok(());
+        };
+        let due = handle.state().expired(now).await?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        let mut is_stuck = true;
+        for expiry in due {
+            let job = expiry.job;
+            let removal = async move |handle: Handle| expire(&handle, expiry, now).await;
+            match handle.with_removal_lock(removal).await {
+                Ok(()) => is_stuck = false,
+                Err(error) => {
+                    tracing::error!(%job, %error, "expired artifacts cannot be removed");
                 }
             }
-            if is_stuck {
-                return Ok(());
-            }
-            // Wait, so that the next round sees what was removed.
-            self.state().settled().await?;
         }
+        if is_stuck {
+            return Ok(());
+        }
+        // Wait, so that the next round sees what was removed.
+        handle.state().settled().await?;
     }
+}
 
-    async fn expire(self, expiry: Expiry, now: Timestamp) -> Result<(), RemovalError> {
-        let found = self.state().job(expiry.job).await?;
-        let Some(mut job) = found.filter(|job| job.expiry().as_ref() == Some(&expiry)) else {
-            // Somebody removed the job's files by hand.
-            return Ok(self.state().submit(DropExpiry { expiry }).await?);
+async fn expire(handle: &Handle, expiry: Expiry, now: Timestamp) -> Result<(), RemovalError> {
+    let found = handle.state().job(expiry.job).await?;
+    let Some(mut job) = found.filter(|job| job.expiry().as_ref() == Some(&expiry)) else {
+        // Somebody removed the job's files by hand.
+        return Ok(handle.state().submit(DropExpiry { expiry }).await?);
+    };
+    let mut bytes = job.bytes();
+    while let Some(due) = job.expiry().filter(|due| due.at <= now) {
+        let over = job.stored_artifacts().filter(|it| it.is_over(now));
+        let remove = RemoveArtifacts {
+            names: over.map(|artifact| artifact.name.clone()).collect(),
+            job,
+            reason: Reason::Expired,
+            actor: Actor::Daemon,
         };
-        let mut bytes = job.bytes();
-        while let Some(due) = job.expiry().filter(|due| due.at <= now) {
-            let over = job.stored_artifacts().filter(|it| it.is_over(now));
-            let remove = RemoveArtifacts {
-                names: over.map(|artifact| artifact.name.clone()).collect(),
-                job,
-                reason: Reason::Expired,
-                actor: Actor::Daemon,
-            };
-            job = self.state().remove_artifacts(remove).await?;
-            bytes -= job.bytes();
-            tracing::info!(job = %due.job, bytes, "artifacts have run out and are removed");
-            bytes = job.bytes();
-        }
-        Ok(())
+        job = handle.state().remove_artifacts(remove).await?;
+        bytes -= job.bytes();
+        tracing::info!(job = %due.job, bytes, "expired artifacts are removed");
+        bytes = job.bytes();
     }
+    Ok(())
 }
 
 /// The time until the next hour begins, by the wall clock.

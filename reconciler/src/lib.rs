@@ -11,13 +11,12 @@
     )
 )]
 
-mod artifact_progress;
 mod blobs;
-mod board;
 mod checkout;
 mod clock;
 mod cursors;
 mod deadlines;
+mod dispatch;
 mod error;
 mod evaluations;
 mod expiry;
@@ -26,42 +25,39 @@ mod handle;
 mod jumps;
 mod limits;
 mod masking;
-mod presence;
 mod projects;
-mod refused_sign_ins;
 mod removal;
 mod retention;
 mod runners;
 mod sealing;
-mod sign_in_links;
+mod sign_in;
 mod source;
+mod sources;
 mod supervise;
 mod tasks;
 #[cfg(test)]
 mod testing;
 mod triggers;
-mod uninterrupted;
 mod watch;
 mod worker;
 
-pub use artifact_progress::{ArtifactPhase, ArtifactProgress};
-pub use blobs::{BlobSettings, BlobUpload, NewBlob, Stored};
-pub use board::Message;
+pub use blobs::{BlobSettings, BlobUpload, Blobs, NewBlob, Stored};
 pub use checkout::{Piece, SourceFiles};
-pub use clock::{ClockTrouble, jump};
+pub use clock::{ClockTrouble, ClockWatch, jump};
+pub use dispatch::RerunOf;
 pub use error::{
     BlobError, DispatchError, RemovalError, RunnerError, SecretError, SourceError, WorkerError,
 };
 pub use git::{
     Access, Location, LocationError, Login, Reference, TokenSource, Username, UsernameError,
 };
-pub use handle::{Handle, RerunOf};
+pub use handle::{Handle, Settings};
 pub use limits::{LOG_LIMIT, SIGN_IN_LINK};
-pub use presence::Instance;
 pub use retention::{Retained, ScanRetained};
-pub use runners::RunnerSession;
-pub use sign_in_links::{LinkedToken, NewSignInLink};
+pub use runners::{ArtifactPhase, ArtifactProgress, Instance, Message, RunnerSession, Runners};
+pub use sign_in::{LinkedToken, NewSignInLink, SignIns};
 pub use source::SourceConfig;
+pub use sources::Sources;
 pub use tasks::{Reconciler, Start};
 pub use triggers::{Why, WhyError};
 pub use worker::{Resolved, Worker};

@@ -34,7 +34,7 @@ impl Handle {
                 None => HIDDEN.to_owned(),
             };
             if masked != *text {
-                self.note_masked();
+                self.runners().count_masked_error();
                 tracing::warn!(job = %job.id, "a runner told a secret of its job in an error; it is hidden");
                 *text = masked;
             }

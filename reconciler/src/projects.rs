@@ -1,25 +1,14 @@
-//! Vars and secrets of projects: setting and deleting them, and handing secrets to the worker that needs them.
+//! Secrets of projects: setting them, and handing them to the workers that need them.
 //!
 //! The key for secrets never enters the state. Without the right key, everything except secrets still works.
 
-use model::decide::{DeleteSecret, DeleteVar, Precondition, SetSecret, SetVar};
-use model::{Actor, Job, NamedValues, ProjectId, Revision, SecretValue, StoredSecret, Var};
-use state::SubmitError;
+use model::decide::{Precondition, SetSecret};
+use model::{Actor, Job, NamedValues, ProjectId, Revision, SecretValue, StoredSecret};
 
 use crate::error::SecretError;
 use crate::handle::Handle;
 
 impl Handle {
-    /// Sets a var.
-    pub async fn set_var(&self, set: SetVar) -> Result<Var, SubmitError> {
-        self.state().submit(set).await
-    }
-
-    /// Removes a var.
-    pub async fn delete_var(&self, delete: DeleteVar) -> Result<(), SubmitError> {
-        self.state().submit(delete).await
-    }
-
     /// Sets a secret, encrypted with the daemon's key.
     pub async fn set_secret(
         &self,
@@ -29,7 +18,11 @@ impl Handle {
         actor: Actor,
         expects: Precondition,
     ) -> Result<StoredSecret, SecretError> {
-        let keys = self.secret_keys().ok_or(SecretError::NoKey)?;
+        let keys = self
+            .settings()
+            .secret_keys
+            .as_ref()
+            .ok_or(SecretError::NoKey)?;
         let set = SetSecret {
             project,
             name,
@@ -41,18 +34,13 @@ impl Handle {
         Ok(self.state().submit(set).await?)
     }
 
-    /// Removes a secret. This needs no key.
-    pub async fn delete_secret(&self, delete: DeleteSecret) -> Result<(), SubmitError> {
-        self.state().submit(delete).await
-    }
-
     /// The values of the names that a claimed job's expressions use, for its worker.
     pub(crate) fn named_values(&self, job: &Job, revision: &Revision) -> NamedValues {
         let Some(scan) = revision.definition.scan(job.scan.as_str()) else {
             return NamedValues::default();
         };
         self.state()
-            .read(|world| NamedValues::of(world, job, scan, self.secret_keys()))
+            .read(|world| NamedValues::of(world, job, scan, self.settings().secret_keys.as_ref()))
     }
 }
 

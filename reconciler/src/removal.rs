@@ -12,7 +12,7 @@ use state::ReadError;
 
 use crate::error::RemovalError;
 use crate::handle::Handle;
-use crate::uninterrupted::uninterrupted;
+use crate::supervise::uninterrupted;
 
 impl Handle {
     /// Deletes a finished job with its log and artifacts. The scan's counters stay.
@@ -26,7 +26,7 @@ impl Handle {
             tracing::info!(job = %id, actor = %by, "a job is deleted");
             Ok(())
         };
-        self.alone(removal).await
+        self.with_removal_lock(removal).await
     }
 
     /// Deletes the file of a finished job's artifact. Nothing changes if it is gone already.
@@ -46,19 +46,19 @@ impl Handle {
             };
             Ok(handle.state().remove_artifacts(remove).await?)
         };
-        self.alone(removal).await
+        self.with_removal_lock(removal).await
     }
 
     /// Runs `work` under the lock for records of finished jobs.
-    pub(crate) async fn alone<T, W, F>(&self, work: W) -> Result<T, RemovalError>
+    pub(crate) async fn with_removal_lock<T, W, F>(&self, work: W) -> Result<T, RemovalError>
     where
         T: Send + 'static,
         W: FnOnce(Self) -> F,
         F: Future<Output = Result<T, RemovalError>> + Send + 'static,
     {
-        let (lock, work) = (self.removal_lock(), work(self.clone()));
+        let (lock, work) = (self.removals(), work(self.clone()));
         let removal = uninterrupted(async move {
-            let _alone = lock.lock().await;
+            let _locked = lock.lock().await;
             work.await
         });
         let interrupted = || Err(RemovalError::Read(ReadError::Interrupted));

@@ -12,6 +12,7 @@ use workflow::ScanName;
 use crate::error::RemovalError;
 use crate::handle::Handle;
 use pass::pass;
+pub(crate) use task::enforce_retention;
 
 /// What a policy removed of a workflow, or would remove.
 #[derive(Debug, Clone)]
@@ -28,22 +29,18 @@ pub struct Retained {
 #[derive(Debug, Clone)]
 pub struct ScanRetained {
     pub scan: ScanName,
-    /// What was removed.
     pub removed: Stock,
-    /// What is left.
     pub kept: Stock,
     /// How many stay only because they are among the newest two successes.
     pub newest_successes: u64,
     /// How many stay for two minutes after their end, because their runners may still add to their logs.
     pub just_ended: u64,
-    /// How many stay because their records cannot be read.
     pub unreadable: u64,
     /// How many more stay because they have not ended.
     pub unfinished: u64,
 }
 
 impl Retained {
-    /// What was removed of the whole workflow.
     pub fn removed(&self) -> Stock {
         self.sum(|scan| scan.removed)
     }
@@ -69,7 +66,7 @@ impl Handle {
         dry_run: bool,
     ) -> Result<Retained, RemovalError> {
         let id = workflow.record.id;
-        let policy = policy.unwrap_or_else(|| self.retention().of(id));
+        let policy = policy.unwrap_or_else(|| self.settings().retention.of(id));
         let (retained, _) = pass(self, id, policy, dry_run).await?;
         Ok(retained)
     }

@@ -1,229 +1,201 @@
-//! Requests of runners: sessions, and work.
+//! The runners of this daemon: which process each one is, the polls that wait, and what is known of the jobs that they
+//! run. All of it is in memory only.
+
+mod artifacts;
+mod board;
+mod presence;
+mod requests;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use chrono::TimeDelta;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::decide::{Loss, NewSession, NoteProgram, RegisterRunner, RenewSession};
-use model::limits::{OFFER, WORKER_SESSION};
-use model::{Job, JobId, RunnerId, Timestamp, TokenHash};
-use state::SubmitError;
+use model::decide::{EndJob, Loss};
+use model::limits::WORKER_LAST_WORDS;
+use model::{Clock, Entropy, Job, JobId, RunnerId, Timestamp, World};
+use state::{State, SubmitError};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::board::{Arrival, Message, Poll, Wait};
-use crate::error::RunnerError;
-use crate::handle::Handle;
-use crate::limits::{AT_ONCE, HOLDING, POLL};
-use crate::presence::{Instance, Taken};
+use self::artifacts::Progresses;
+pub use self::artifacts::{ArtifactPhase, ArtifactProgress};
+pub use self::board::Message;
+use self::board::{Board, Now};
+pub use self::presence::Instance;
+pub(crate) use self::presence::Presence;
+pub use self::requests::RunnerSession;
+use crate::limits::AT_ONCE;
+use crate::supervise::lock;
 
-/// The holder of a runner's session token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunnerSession {
-    runner: RunnerId,
-    token: TokenHash,
-    instance: Instance,
+pub struct Runners {
+    state: State,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<Mutex<Box<dyn Entropy>>>,
+    board: Mutex<Board>,
+    board_woken: Notify,
+    presence: Mutex<Presence>,
+    artifacts: Mutex<Progresses>,
+    /// When jobs were ended by something else than their workers, by the steady clock.
+    ended: Mutex<HashMap<JobId, Timestamp>>,
+    /// Errors of runners in which a secret was hidden.
+    masked: AtomicU64,
 }
 
-impl RunnerSession {
-    pub const fn runner(self) -> RunnerId {
-        self.runner
-    }
-
-    /// The same session, for this process of the runner.
-    #[must_use]
-    pub const fn spoken_by(self, instance: Instance) -> Self {
-        Self { instance, ..self }
-    }
-}
-
-impl Handle {
-    /// Registers a runner. If it replaces another runner, the other runner's jobs are lost.
-    pub async fn register_runner(
-        &self,
-        register: RegisterRunner,
-    ) -> Result<NewSession, SubmitError> {
-        let new = self.state().submit(register).await?;
-        if let Some(replaced) = new.replaced {
-            self.board().forget(replaced);
-            self.lose(replaced, |_, _| true).await?;
+impl Runners {
+    pub(crate) fn new(
+        state: State,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<Mutex<Box<dyn Entropy>>>,
+    ) -> Self {
+        Self {
+            state,
+            clock,
+            entropy,
+            board: Mutex::default(),
+            board_woken: Notify::new(),
+            presence: Mutex::new(Presence::new(Instant::now())),
+            artifacts: Mutex::default(),
+            ended: Mutex::default(),
+            masked: AtomicU64::new(0),
         }
-        Ok(new.session)
     }
 
-    /// The runner's session with this token.
-    pub fn runner(&self, token: TokenHash) -> Option<RunnerSession> {
-        self.state().read(|world| {
-            let now = self.time(world);
-            let runner = world
-                .runners()
-                .find(|runner| runner.is_held_by(token, now))?
-                .id;
-            let instance = Instance::default();
-            Some(RunnerSession {
-                runner,
-                token,
-                instance,
-            })
+    /// When a runner last contacted the daemon since its start.
+    pub fn heard_at(&self, runner: RunnerId) -> Option<Timestamp> {
+        self.presence().last(runner)
+    }
+
+    pub fn is_connected(&self, runner: RunnerId) -> bool {
+        self.presence().is_connected(runner, Instant::now())
+    }
+
+    pub fn waiting_polls(&self) -> usize {
+        self.board().waiting()
+    }
+
+    /// The jobs that each runner holds, by its newest poll since the daemon started.
+    pub fn jobs_in_hand(&self) -> Arc<HashMap<RunnerId, BTreeSet<JobId>>> {
+        self.board().holding()
+    }
+
+    /// How often the daemon had to hide a secret in an error of a runner, since its start.
+    pub fn masked_errors(&self) -> u64 {
+        self.masked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_masked_error(&self) {
+        self.masked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn heard(&self, runner: RunnerId) {
+        let now = self.clock.now();
+        self.presence().heard(runner, now, Instant::now());
+    }
+
+    /// The present leases. After a standstill of the daemon they all begin again.
+    pub(crate) fn presence(&self) -> MutexGuard<'_, Presence> {
+        let mut presence = lock(&self.presence);
+        if let Some(late) = presence.notice_standstill(Instant::now()) {
+            tracing::warn!(
+                late_seconds = late.as_secs(),
+                "the daemon or its machine stood still: the silence of runners is counted from now"
+            );
+        }
+        presence
+    }
+
+    pub(crate) fn board(&self) -> MutexGuard<'_, Board> {
+        lock(&self.board)
+    }
+
+    /// Answers polls, and returns when to call this again. Only the task of offers calls it, so that this task always knows
+    /// when the next offer expires or the next delayed job is due.
+    pub(crate) fn assign(&self) -> Option<Instant> {
+        let mut entropy = lock(&self.entropy);
+        self.state.read(|world| {
+            let now = Now {
+                steady: Instant::now(),
+                time: self.time(world),
+            };
+            self.board().assign(world, now, &mut **entropy)
         })
     }
 
-    /// A new session token, if the present one is old enough, or if the answer with its successor was lost.
-    pub async fn renew_session(
-        &self,
-        session: RunnerSession,
-    ) -> Result<Option<NewSession>, SubmitError> {
-        let RunnerSession { runner, token, .. } = session;
-        // Usually no renewal is due, and a poll should not wait in the committer's queue to learn that.
-        let may_be_due = self.state().read(|world| {
-            world
-                .runner(runner)
-                .is_some_and(|runner| runner.is_renewal_due(token, self.time(world)))
-        });
-        if may_be_due {
-            self.state().submit(RenewSession { runner, token }).await
-        } else {
-            Ok(None)
-        }
+    fn wake_board(&self) {
+        self.board_woken.notify_one();
     }
 
-    /// A runner's process has started. It runs no job and holds no offer. What its program can do is noted before it may
-    /// be offered a job.
-    pub async fn runner_starts(
-        &self,
-        session: RunnerSession,
-        version: String,
-        capabilities: Vec<String>,
-    ) -> Result<(), RunnerError> {
-        self.admit(session, |_| true)
-            .map_err(|Taken| RunnerError::InUse)?;
-        let note = NoteProgram {
-            runner: session.runner,
-            version,
-            capabilities,
-        };
-        self.state().submit(note).await?;
-        self.heard(session.runner);
-        Ok(self.runner_is_empty(session.runner).await?)
+    pub(crate) async fn board_woken(&self) {
+        self.board_woken.notified().await;
     }
 
-    /// A runner's process ends and runs no job any more. If another process is the runner, this has no effect.
-    pub async fn runner_stops(&self, session: RunnerSession) -> Result<(), SubmitError> {
-        if self.admit(session, |_| true) == Err(Taken) {
-            return Ok(());
-        }
-        self.heard(session.runner);
-        self.presence().release(session.runner);
-        self.runner_is_empty(session.runner).await
-    }
-
-    /// Makes this process the runner, unless another process is. `loses` says which jobs are lost by that.
-    fn admit(&self, session: RunnerSession, loses: impl Fn(&Job) -> bool) -> Result<(), Taken> {
-        let RunnerSession {
-            runner, instance, ..
-        } = session;
-        let loses_jobs = self
-            .state()
-            .read(|world| world.running_on(runner).any(|job| loses(job)));
-        self.presence()
-            .admit(runner, instance, loses_jobs, Instant::now())
-    }
-
-    async fn runner_is_empty(&self, runner: RunnerId) -> Result<(), SubmitError> {
+    /// Removes a runner that is not registered any more. Its jobs are lost. `state` has the line for the audit log.
+    pub(crate) async fn removed(&self, state: &State, runner: RunnerId) -> Result<(), SubmitError> {
         self.board().forget(runner);
-        self.wake_board();
-        self.lose(runner, |_, _| true).await
+        self.lose(state, runner, |_, _| true).await
     }
 
-    /// A runner asks for work. The answer comes when there is a message, or after a while without one. A newer poll of
-    /// the same process ends this one without a message; so does one with a higher `number` that came before it. A poll of
-    /// another process replaces it.
-    pub async fn poll(
-        &self,
-        session: RunnerSession,
-        number: Option<u64>,
-        capacity: u32,
-        holding: Vec<JobId>,
-    ) -> Result<Vec<Message>, RunnerError> {
-        let RunnerSession {
-            runner, instance, ..
-        } = session;
-        let poll = Poll {
-            runner,
-            instance,
-            number,
-            capacity,
-            holding: holding.into_iter().take(HOLDING).collect(),
-        };
-        self.admit(session, |job| !poll.holding.contains(&job.id))
-            .map_err(|Taken| RunnerError::PollReplaced)?;
-        self.heard(runner);
-        if self.board().is_overtaken(&poll) {
-            return Ok(Vec::new());
-        }
-        // A job that it should run and does not name is lost, unless it was claimed while this poll was on its way.
-        Box::pin(self.lose(runner, |job, now| {
-            let run = job.state.run();
-            !poll.holding.contains(&job.id)
-                && run.is_some_and(|run| !is_fresh(run.expires_at - now))
-        }))
-        .await?;
-        let Wait { arrival, answer } = self.board().wait(poll);
-        let on_board = OnBoard {
-            handle: self,
-            runner,
-            arrival,
-        };
-        self.wake_board();
-        let messages = tokio::time::timeout(POLL, answer).await;
-        drop(on_board);
-        if self.presence().is_another(runner, instance) {
-            return Err(RunnerError::PollReplaced);
-        }
-        // The end of the poll of a runner that has said goodbye meanwhile is no sign of life.
-        if !self.presence().has_left(runner) {
-            self.heard(runner);
-        }
-        Ok(messages.ok().and_then(Result::ok).unwrap_or_default())
-    }
-
-    /// Ends a runner's jobs as lost. `lost` selects them by the job and the world's time.
+    /// Ends a runner's jobs as lost. `is_lost` selects them by the job and the world's time.
     pub(crate) async fn lose(
         &self,
+        state: &State,
         runner: RunnerId,
-        lost: impl Fn(&Job, Timestamp) -> bool,
+        is_lost: impl Fn(&Job, Timestamp) -> bool,
     ) -> Result<(), SubmitError> {
-        let jobs: Vec<JobId> = self.state().read(|world| {
+        let jobs: Vec<JobId> = self.state.read(|world| {
             let now = self.time(world);
-            world
-                .running_on(runner)
-                .filter(|job| lost(job, now))
-                .map(|job| job.id)
-                .collect()
+            let jobs = world.running_on(runner).filter(|job| is_lost(job, now));
+            jobs.map(|job| job.id).collect()
         });
         // They are submitted together, so that they share their commits.
         stream::iter(jobs)
-            .map(|job| self.end(job, Loss::RunnerLost))
+            .map(|job| self.end(state, job, Loss::RunnerLost))
             .buffer_unordered(AT_ONCE)
             .try_collect()
             .await
     }
-}
 
-/// Whether a job was claimed a moment ago, by what is left of its session. If more is left than a session is long, an
-/// earlier process counted its end, by a clock that was ahead.
-fn is_fresh(left: TimeDelta) -> bool {
-    left > WORKER_SESSION - OFFER && left <= WORKER_SESSION
-}
-
-/// A poll on the board, which is taken off it when the runner has its answer or is gone.
-struct OnBoard<'a> {
-    handle: &'a Handle,
-    runner: RunnerId,
-    arrival: Option<Arrival>,
-}
-
-impl Drop for OnBoard<'_> {
-    fn drop(&mut self) {
-        if let Some(arrival) = self.arrival {
-            self.handle.board().withdraw(self.runner, arrival);
+    /// Ends a job. If it has ended meanwhile, nothing changes.
+    pub(crate) async fn end(
+        &self,
+        state: &State,
+        job: JobId,
+        loss: Loss,
+    ) -> Result<(), SubmitError> {
+        match state.end(EndJob::new(job, loss)).await {
+            Ok(job) => {
+                if job.state.is_terminal() {
+                    self.note_end(job.id);
+                }
+                Ok(())
+            }
+            Err(SubmitError::Refused(_)) => Ok(()),
+            Err(error) => Err(error),
         }
+    }
+
+    /// Records that something else than its worker ended a job. The worker may still add to its log.
+    pub(crate) fn note_end(&self, job: JobId) {
+        let now = self.clock.steady();
+        let mut ended = lock(&self.ended);
+        ended.retain(|_, at| now - *at < WORKER_LAST_WORDS);
+        ended.insert(job, now);
+        drop(ended);
+        self.state.logs().ended(job);
+    }
+
+    /// How long ago such a job was ended, if that is recent.
+    pub(crate) fn ended_ago(&self, job: JobId) -> Option<TimeDelta> {
+        let at = lock(&self.ended).get(&job).copied()?;
+        Some(self.clock.steady() - at)
+    }
+
+    /// The time with which expiry times are compared.
+    fn time(&self, world: &World) -> Timestamp {
+        world.time(self.clock.steady())
     }
 }

@@ -1,6 +1,6 @@
-//! Sealing secrets with the present key when an old key sealed them, project by project.
+//! Resealing: secrets that an old key seals are sealed with the present key, project by project.
 //!
-//! The records tell which key seals each secret. So a start after a crash goes on where the last one stopped.
+//! The records say which key seals each secret. So a start after a crash continues where the last one stopped.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,14 @@ use model::{
 };
 
 use crate::error::SecretError;
-use crate::handle::Handle;
+use crate::handle::{Handle, Settings};
 use crate::limits::SEALING_RETRY;
 
-impl Handle {
+impl Settings {
     /// Whether the daemon has the key that seals a secret.
     pub fn key_state(&self, key: &KeyId) -> KeyState {
-        state_of(self.secret_keys(), key)
+        let keys = self.secret_keys.as_ref();
+        keys.map_or(KeyState::Missing, |keys| keys.state_of(key))
     }
 
     /// Which encodings of a secret the masker hides. None if there is no such secret. The value stays here.
@@ -25,7 +26,7 @@ impl Handle {
         secrets: &ProjectSecrets,
         name: &str,
     ) -> Result<Option<Vec<EncodingCheck>>, SecretError> {
-        let keys = self.secret_keys().ok_or(SecretError::NoKey)?;
+        let keys = self.secret_keys.as_ref().ok_or(SecretError::NoKey)?;
         let Some(opened) = secrets.open(name, keys) else {
             return Ok(None);
         };
@@ -36,86 +37,95 @@ impl Handle {
         Ok(Some(checks?))
     }
 
-    /// Logs at the start which secrets cannot be decrypted.
-    pub(crate) fn tell_of_sealed_secrets(&self) {
-        let keys = self.secret_keys();
-        let missing: Vec<_> = self.state().read(|world| {
-            let of_projects = world.all_secrets();
-            of_projects
-                .map(|secrets| (secrets.project, missing(secrets, keys)))
-                .collect()
-        });
-        for (project, keys_missing) in missing {
-            for (key, secrets) in keys_missing {
-                match keys {
-                    None => tracing::warn!(
-                        %project, secrets, %key,
-                        "secrets cannot be opened, because `--secret-key-file` is not given; jobs that name them fail"
-                    ),
-                    Some(_) => tracing::error!(
-                        %project, secrets, %key,
-                        "secrets are sealed with another key, which the daemon does not have; jobs that name them fail; \
-                         name the file of that key with `--old-secret-key-file`"
-                    ),
-                }
+    /// The keys that are not at hand, with the number of secrets that each seals.
+    fn missing_keys(&self, secrets: &ProjectSecrets) -> BTreeMap<KeyId, usize> {
+        let mut missing = BTreeMap::new();
+        for secret in secrets.secrets.values() {
+            let key = &secret.sealed.key;
+            match self.key_state(key) {
+                KeyState::Missing => *missing.entry(key.clone()).or_default() += 1,
+                KeyState::Present | KeyState::Old => {}
             }
         }
-    }
-
-    /// Moves all secrets from old keys to the present one, and tells which old keys are no longer needed. Nothing is
-    /// sealed with an old key after that, so the task ends.
-    pub(crate) async fn seal_anew(self) {
-        let Some(keys) = self.secret_keys().cloned() else {
-            return;
-        };
-        while !self.seal_round(&keys).await {
-            tokio::time::sleep(SEALING_RETRY).await;
-        }
-        for key in keys.old() {
-            let key = key.id();
-            let left: usize = self
-                .state()
-                .read(|world| world.all_secrets().map(|it| it.sealed_with(&key)).sum());
-            if left == 0 {
-                tracing::info!(
-                    %key,
-                    "no secret is sealed with this old key any more; its file need not be named, and opens old backups only"
-                );
-            }
-        }
-    }
-
-    /// One try for each project. Whether none has to be tried again.
-    async fn seal_round(&self, keys: &SealingKeys) -> bool {
-        let mut is_done = true;
-        let projects = self.state().read(|world| sealed_with_old(world, keys));
-        for project in projects {
-            let keys = keys.clone();
-            match self.state().submit(SealAnew { project, keys }).await {
-                Ok(SealedAnew { secrets, damaged }) => {
-                    if secrets > 0 {
-                        tracing::info!(%project, secrets, "secrets are sealed with the present key");
-                    }
-                    if !damaged.is_empty() {
-                        tracing::error!(
-                            %project, ?damaged,
-                            "the stored form of these secrets is damaged, so they stay as they are; set them again"
-                        );
-                    }
-                }
-                // A full disk is retried. A failed disk ends the process.
-                Err(error) => {
-                    tracing::warn!(%project, %error, "secrets cannot be sealed with the present key yet");
-                    is_done = false;
-                }
-            }
-        }
-        is_done
+        missing
     }
 }
 
-fn state_of(keys: Option<&SealingKeys>, key: &KeyId) -> KeyState {
-    keys.map_or(KeyState::Missing, |keys| keys.state_of(key))
+/// Logs at the start which secrets cannot be opened.
+pub(crate) fn log_sealed_secrets(handle: &Handle) {
+    let settings = handle.settings();
+    let missing: Vec<_> = handle.state().read(|world| {
+        let of_projects = world.all_secrets();
+        of_projects
+            .map(|secrets| (secrets.project, settings.missing_keys(secrets)))
+            .collect()
+    });
+    for (project, keys_missing) in missing {
+        for (key, secrets) in keys_missing {
+            match settings.secret_keys {
+                None => tracing::warn!(
+                    %project, secrets, %key,
+                    "secrets cannot be opened, because `--secret-key-file` is not given; jobs that name them fail"
+                ),
+                Some(_) => tracing::error!(
+                    %project, secrets, %key,
+                    "secrets are sealed with another key, which the daemon does not have; jobs that name them fail; \
+                     name the file of that key with `--old-secret-key-file`"
+                ),
+            }
+        }
+    }
+}
+
+/// Reseals all secrets with the present key, and logs which old keys are no longer needed. Nothing is sealed with an old key
+/// after that, so the task ends.
+pub(crate) async fn reseal(handle: Handle) {
+    let Some(keys) = &handle.settings().secret_keys else {
+        return;
+    };
+    while !reseal_projects(&handle, keys).await {
+        tokio::time::sleep(SEALING_RETRY).await;
+    }
+    for key in keys.old() {
+        let key = key.id();
+        let left: usize = handle
+            .state()
+            .read(|world| world.all_secrets().map(|it| it.sealed_with(&key)).sum());
+        if left == 0 {
+            tracing::info!(
+                %key,
+                "no secret is sealed with this old key any more; the daemon needs its file only for old backups"
+            );
+        }
+    }
+}
+
+/// Tries each project once. True if none has to be tried again.
+async fn reseal_projects(handle: &Handle, keys: &SealingKeys) -> bool {
+    let mut is_done = true;
+    let projects = handle.state().read(|world| sealed_with_old(world, keys));
+    for project in projects {
+        let keys = keys.clone();
+        match handle.state().submit(SealAnew { project, keys }).await {
+            Ok(SealedAnew { secrets, damaged }) => {
+                if secrets > 0 {
+                    tracing::info!(%project, secrets, "secrets are sealed with the present key");
+                }
+                if !damaged.is_empty() {
+                    tracing::error!(
+                        %project, ?damaged,
+                        "the stored form of these secrets is damaged, so they stay as they are; set them again"
+                    );
+                }
+            }
+            // A full disk is retried. A failed disk ends the process.
+            Err(error) => {
+                tracing::warn!(%project, %error, "secrets cannot be sealed with the present key yet");
+                is_done = false;
+            }
+        }
+    }
+    is_done
 }
 
 /// The projects with a secret that an old key seals.
@@ -128,22 +138,10 @@ fn sealed_with_old(world: &World, keys: &SealingKeys) -> Vec<ProjectId> {
     projects.map(|secrets| secrets.project).collect()
 }
 
-/// The keys that are not at hand, with the number of secrets that each seals.
-fn missing(secrets: &ProjectSecrets, keys: Option<&SealingKeys>) -> BTreeMap<KeyId, usize> {
-    let mut missing = BTreeMap::new();
-    for secret in secrets.secrets.values() {
-        let key = &secret.sealed.key;
-        match state_of(keys, key) {
-            KeyState::Missing => *missing.entry(key.clone()).or_default() += 1,
-            KeyState::Present | KeyState::Old => {}
-        }
-    }
-    missing
-}
-
 #[cfg(test)]
 mod tests {
     use model::decide::{Precondition, SetSecret};
+    use model::retention::RetentionSettings;
     use model::{Actor, SealingKey, SecretValue};
     use tempfile::TempDir;
 
@@ -174,22 +172,29 @@ mod tests {
             .world
             .secrets(ProjectId::of_source(&source_name()))
             .unwrap();
-        let alone = |key: &SealingKey| SealingKeys::from(key.clone());
-        let count =
-            |keys: Option<&SealingKeys>| missing(secrets, keys).into_values().sum::<usize>();
-        assert_eq!(count(Some(&alone(&key))), 1);
-        assert_eq!(count(Some(&alone(&other))), 2);
+        let only = |key: &SealingKey| SealingKeys::from(key.clone());
+        let count = |secret_keys: Option<SealingKeys>| {
+            let settings = Settings {
+                retention: RetentionSettings::default(),
+                log_limit: 0,
+                secret_keys,
+            };
+            settings.missing_keys(secrets).into_values().sum::<usize>()
+        };
+        assert_eq!(count(Some(only(&key))), 1);
+        assert_eq!(count(Some(only(&other))), 2);
         assert_eq!(count(None), 3);
         let both = SealingKeys::new(key, vec![other]);
-        assert_eq!(count(Some(&both)), 0);
+        assert_eq!(count(Some(both)), 0);
     }
 
     #[tokio::test]
-    async fn a_start_with_a_new_key_seals_the_secrets_anew() {
+    async fn a_start_with_a_new_key_reseals_the_secrets() {
         let folder = TempDir::new().unwrap();
         let old = SealingKey::random(&mut Seeded(4));
         let house = House::open(&folder, 0, Vec::new()).await;
-        let present = house.handle.secret_keys().unwrap().present().clone();
+        let present = house.handle.settings().secret_keys.clone().unwrap();
+        let present = present.present().clone();
         house.handle.state().submit(configure()).await.unwrap();
         house.handle.state().submit(set("KEY", &old)).await.unwrap();
         house.close().await;

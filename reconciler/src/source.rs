@@ -1,4 +1,4 @@
-//! Following one source: wait for a reason to look, look, apply what the tip asks for.
+//! Following one source: wait for a reason to look, look, apply the tip.
 //!
 //! Each source has one task, so that a repository that fails or hangs delays no other. What wakes the task (a changed
 //! ref, a request, the interval) carries no data. Each look reads the repository again.
@@ -10,10 +10,10 @@ mod look;
 mod tests;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use model::{Clock, SourceName, Timestamp};
+use model::{SourceName, Timestamp};
 use state::{State, mirror_folder};
 use tokio::sync::{OwnedMutexGuard, watch};
 
@@ -21,9 +21,10 @@ pub use self::configured::SourceConfig;
 pub(crate) use self::configured::configure;
 use crate::git::{Access, Calls, Location, Mirror};
 use crate::limits::{FIRST_RETRY, JITTER_PERCENT};
+use crate::supervise::lock;
 use crate::watch::RepositoryWatch;
 
-/// Asks a source for a look, and tells when it is done.
+/// A source: requests looks, and waits for them.
 #[derive(Clone)]
 pub(crate) struct SourceHandle {
     shared: Arc<Shared>,
@@ -58,22 +59,19 @@ impl SourceHandle {
         &self.shared.config.name
     }
 
-    /// How the repository is reached.
     pub(crate) fn access(&self) -> &Access {
         &self.shared.config.access
     }
 
-    /// The copy of the repository.
     pub(crate) fn mirror(&self) -> &Mirror {
         &self.shared.mirror
     }
 
-    /// Where the repository is.
     pub(crate) fn location(&self) -> &Location {
         &self.shared.config.location
     }
 
-    /// Asks for a look and returns the number of the request.
+    /// Requests a look and returns the number of the request.
     pub(crate) fn request(&self) -> u64 {
         self.shared
             .requested
@@ -81,14 +79,14 @@ impl SourceHandle {
         *self.shared.requested.borrow()
     }
 
-    /// Waits until a look that began after the request is over.
-    pub(crate) async fn honoured(&self, request: u64) {
+    /// Waits for the end of a look that began after the request.
+    pub(crate) async fn handled(&self, request: u64) {
         let mut handled = self.shared.handled.subscribe();
         // The sender lives as long as this handle.
         drop(handled.wait_for(|handled| *handled >= request).await);
     }
 
-    /// Waits for the turn to ask the repository for a single commit. A fetch takes a thread, and many jobs may ask.
+    /// Waits for the turn to fetch a single commit. A fetch takes a thread, and many jobs may need one.
     pub(crate) async fn turn_to_fetch(&self) -> OwnedMutexGuard<()> {
         let fetches = Arc::clone(&self.shared.fetches);
         fetches.lock_owned().await
@@ -96,15 +94,11 @@ impl SourceHandle {
 
     /// When the repository was last read successfully, since the daemon started.
     pub(crate) fn checked_at(&self) -> Option<Timestamp> {
-        *self
-            .shared
-            .checked_at
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.shared.checked_at)
     }
 
     /// Follows the source for as long as the daemon runs.
-    pub(crate) async fn follow(self, state: State, clock: Arc<dyn Clock>) {
+    pub(crate) async fn follow(self, state: State) {
         let config = &self.shared.config;
         let _watch = self.watch();
         let mut requested = self.shared.requested.subscribe();
@@ -116,11 +110,7 @@ impl SourceHandle {
                 Ok(()) => {
                     failures = 0;
                     look::keep_commits(&state, config, &self.shared.mirror).await;
-                    *self
-                        .shared
-                        .checked_at
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner) = Some(clock.now());
+                    *lock(&self.shared.checked_at) = Some(state.now());
                 }
                 Err(look::LookFailed) => failures += 1,
             }
@@ -132,7 +122,7 @@ impl SourceHandle {
         }
     }
 
-    /// Watches a local repository, so that a push is seen at once. Looks by interval continue.
+    /// Watches a local repository, so that a push is seen at once. Polling continues.
     fn watch(&self) -> Option<RepositoryWatch> {
         let Location::Local(path) = &self.shared.config.location else {
             return None;
@@ -144,7 +134,7 @@ impl SourceHandle {
         match RepositoryWatch::new(path, wake) {
             Ok(watch) => Some(watch),
             Err(error) => {
-                tracing::warn!(source = %self.shared.config.name, %error, "the repository cannot be watched; it is looked at by its interval only");
+                tracing::warn!(source = %self.shared.config.name, %error, "the repository cannot be watched; it is only polled");
                 None
             }
         }

@@ -1,10 +1,11 @@
-//! Keeping a task alive. A task that panics is restarted after a pause and logged.
+//! Work that goes on after a panic, or after its caller is gone. A task that panics is logged and restarted after a pause.
 //!
 //! A task reads the world again when it starts, so a restart is a full recovery. A task that panics repeatedly stops
 //! only its own work.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use tokio::time::Instant;
@@ -16,8 +17,6 @@ pub(crate) async fn supervise<T: Future<Output = ()>>(task: String, mut begin: i
     let mut pause = FIRST_RESTART;
     loop {
         let began = Instant::now();
-        // A lock that a panic poisoned stays usable (`PoisonError::into_inner`). Its data is either replaced as a whole
-        // or rebuilt from the world.
         if AssertUnwindSafe(begin()).catch_unwind().await.is_ok() {
             return;
         }
@@ -32,6 +31,26 @@ pub(crate) async fn supervise<T: Future<Output = ()>>(task: String, mut begin: i
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LAST_RESTART);
     }
+}
+
+/// Runs the work in a task of its own and waits for it. A caller that goes away does not stop the work. None if the daemon
+/// stops first. A panic of the work is passed on to the caller.
+pub(crate) async fn uninterrupted<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    match tokio::spawn(work).await {
+        Ok(done) => Some(done),
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => None,
+        },
+    }
+}
+
+/// Locks a mutex, also after a panic of a holder. What these mutexes guard is replaced as a whole or rebuilt from the
+/// world.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -19,21 +19,21 @@ use tokio::time::Instant;
 
 use crate::blobs::BlobSettings;
 use crate::deadlines::due;
+use crate::expiry::remove_expired;
 use crate::git::{Calls, LAST_CALLS};
-use crate::handle::{Handle, Limits};
+use crate::handle::{Handle, Settings};
 use crate::limits::{AT_ONCE, DEADLINE_LOOK, DEFECT_REST};
+use crate::retention::enforce_retention;
+use crate::sealing::{log_sealed_secrets, reseal};
 use crate::source::{self, SourceConfig, SourceHandle};
 use crate::supervise::supervise;
+use crate::triggers::pull_triggers;
 
 /// What the reconciler gets from outside. It measures durations on tokio's clock, which never jumps.
 pub struct Start {
-    /// The open state.
     pub state: State,
-    /// The folder of the mirrors.
     pub mirrors: PathBuf,
-    /// The sources of the daemon's configuration.
     pub sources: Vec<SourceConfig>,
-    /// The wall clock.
     pub clock: Arc<dyn Clock>,
     /// Randomness for worker tokens.
     pub entropy: Box<dyn Entropy>,
@@ -47,7 +47,6 @@ pub struct Start {
     pub blobs: BlobSettings,
 }
 
-/// The running tasks.
 pub struct Reconciler {
     handle: Handle,
     tasks: JoinSet<()>,
@@ -77,60 +76,32 @@ impl Reconciler {
             .into_iter()
             .map(|config| SourceHandle::new(config, &mirrors, git.clone()))
             .collect();
-        let limits = Limits {
-            log: log_limit,
-            blobs,
-        };
-        let handle = Handle::new(
-            state,
-            clock,
-            entropy,
-            &sources,
-            secret_keys,
+        let settings = Settings {
             retention,
-            limits,
-        );
-        handle.tell_of_sealed_secrets();
+            log_limit,
+            secret_keys,
+        };
+        let handle = Handle::new(state, clock, entropy, &sources, settings, blobs);
+        log_sealed_secrets(&handle);
         let mut tasks = JoinSet::new();
         for source in sources {
-            let (state, clock) = (handle.state().clone(), handle.clock());
+            let state = handle.state().clone();
             let name = format!("source {}", source.name());
-            let follow = move || source.clone().follow(state.clone(), clock.clone());
+            let follow = move || source.clone().follow(state.clone());
             tasks.spawn(supervise(name, follow));
         }
-        let of_offers = handle.clone();
-        tasks.spawn(supervise("offers".to_owned(), move || {
-            of_offers.clone().hand_out()
-        }));
-        let of_deadlines = handle.clone();
-        tasks.spawn(supervise("deadlines".to_owned(), move || {
-            of_deadlines.clone().keep_time()
-        }));
-        let of_triggers = handle.clone();
-        tasks.spawn(supervise("triggers".to_owned(), move || {
-            of_triggers.clone().pull_triggers()
-        }));
-        let of_expiry = handle.clone();
-        tasks.spawn(supervise("expiry".to_owned(), move || {
-            of_expiry.clone().let_expire()
-        }));
-        let of_sealing = handle.clone();
-        tasks.spawn(supervise("sealing".to_owned(), move || {
-            of_sealing.clone().seal_anew()
-        }));
-        let of_retention = handle.clone();
-        tasks.spawn(supervise("retention".to_owned(), move || {
-            of_retention.clone().keep_to_policies()
-        }));
-        let of_sign_ins = handle.clone();
-        tasks.spawn(supervise("refused sign-ins".to_owned(), move || {
-            of_sign_ins.clone().write_refused_sign_ins()
-        }));
-        let state = handle.state().clone();
-        tasks.spawn(supervise("logs".to_owned(), move || {
-            let state = state.clone();
-            async move { state.keep_logs_durable().await }
-        }));
+        spawn(&mut tasks, "offers", &handle, hand_out);
+        spawn(&mut tasks, "deadlines", &handle, keep_time);
+        spawn(&mut tasks, "triggers", &handle, pull_triggers);
+        spawn(&mut tasks, "expiry", &handle, remove_expired);
+        spawn(&mut tasks, "sealing", &handle, reseal);
+        spawn(&mut tasks, "retention", &handle, enforce_retention);
+        spawn(&mut tasks, "refused sign-ins", &handle, async |handle| {
+            handle.sign_ins().write_refused_sign_ins().await;
+        });
+        spawn(&mut tasks, "logs", &handle, async |handle| {
+            handle.state().keep_logs_durable().await;
+        });
         Ok(Self { handle, tasks, git })
     }
 
@@ -147,8 +118,8 @@ impl Reconciler {
     /// Answers held polls without a message, ends the tasks, and then ends the fetches that they leave behind.
     pub async fn stop(mut self) {
         self.handle.drain();
-        self.handle.follow_clock_at_once().await;
-        self.handle.write_refused().await;
+        self.handle.clock().follow_at_once().await;
+        self.handle.sign_ins().write_refused().await;
         self.tasks.shutdown().await;
         let git = self.git;
         let ended = tokio::task::spawn_blocking(move || git.end(LAST_CALLS)).await;
@@ -173,86 +144,97 @@ fn if_possible(done: Result<(), impl Into<PayloadError>>) -> Result<(), PayloadE
     }
 }
 
-impl Handle {
-    /// Answers waiting polls whenever the world changes, a poll arrives, an offer expires or a retry is due.
-    async fn hand_out(self) {
-        let mut changes = self.state().changed();
-        // One timer that is set anew: a new one each time may wake a worker that sleeps until an earlier one.
-        let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
-        loop {
-            let look_at = self.assign();
-            if let Some(at) = look_at {
-                lapsed.as_mut().reset(at);
-            }
-            tokio::select! {
-                changed = changes.changed() => if changed.is_err() { return },
-                () = self.board_woken() => {}
-                () = &mut lapsed, if look_at.is_some() => {}
-            }
-        }
-    }
+fn spawn<F: Future<Output = ()> + Send + 'static>(
+    tasks: &mut JoinSet<()>,
+    name: &str,
+    handle: &Handle,
+    task: impl Fn(Handle) -> F + Send + 'static,
+) {
+    let handle = handle.clone();
+    tasks.spawn(supervise(name.to_owned(), move || task(handle.clone())));
+}
 
-    /// Ends jobs whose deadline has passed, and waiting jobs whose scan is gone or suspended.
-    async fn keep_time(self) {
-        let this = &self;
-        let mut changes = self.state().changed();
-        // Jobs whose end is a defect, and until when they are left alone.
-        let mut resting: HashMap<JobId, Instant> = HashMap::new();
-        // When leases are looked at again. The removal of a runner ends them too.
-        let (mut leases_at, mut runners) = (Instant::now(), 0);
-        let mut has_failed = false;
-        let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
-        loop {
-            self.follow_clock().await;
-            resting.retain(|_, until| *until > Instant::now());
-            let now = Instant::now();
-            let (due, leases) = self.state().read(|world| {
-                let mut presence = self.presence();
-                let registered = world.runners().len();
-                presence.keep(registered, |runner| world.runner(runner).is_some());
-                let leases = now >= leases_at || registered != runners || has_failed;
-                runners = registered;
-                let due = due(world, &presence, self.time(world), now, leases);
-                (due, leases)
-            });
-            let unwanted: Vec<(JobId, Loss)> = self.state().read(|world| {
-                let orphans = world.orphans().map(|job| (job, Loss::Retired));
-                let withdrawn = world.withdrawn().map(|job| (job, Loss::Suspended));
-                orphans.chain(withdrawn).collect()
-            });
-            has_failed = false;
-            // They are submitted together, so that they share their commits.
-            let ends = due.jobs.into_iter().chain(unwanted);
-            let ends: Vec<_> = ends.filter(|(job, _)| !resting.contains_key(job)).collect();
-            let mut ended = stream::iter(ends)
-                .map(|(job, loss)| async move { (job, this.end(job, loss).await) })
-                .buffer_unordered(AT_ONCE);
-            while let Some((job, ended)) = ended.next().await {
-                let Err(error) = ended else {
-                    continue;
-                };
-                // A full disk is retried at the next wake-up. A failed disk ends the process.
-                tracing::warn!(%job, %error, "a job cannot be ended");
-                has_failed = true;
-                if let SubmitError::Defect { .. } = error {
-                    resting.insert(job, Instant::now() + DEFECT_REST);
-                }
-            }
-            let pause = due
-                .next
-                .map_or(DEADLINE_LOOK, |next| next.min(DEADLINE_LOOK));
-            if leases {
-                leases_at = now + pause;
-            }
-            let pause = pause.min(leases_at.saturating_duration_since(now));
-            let next = Instant::now() + pause;
-            self.presence().checked(next);
-            lapsed.as_mut().reset(next);
-            tokio::select! {
-                changed = changes.changed() => if changed.is_err() { return },
-                () = self.clock_jumped().notified() => {}
-                () = &mut lapsed => {}
-            }
+/// Answers waiting polls whenever the world changes, a poll arrives, an offer expires or a retry is due.
+async fn hand_out(handle: Handle) {
+    let mut changes = handle.state().changed();
+    // One timer that is set anew: a new one each time may wake a worker that sleeps until an earlier one.
+    let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
+    loop {
+        let look_at = handle.runners().assign();
+        if let Some(at) = look_at {
+            lapsed.as_mut().reset(at);
+        }
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            () = handle.runners().board_woken() => {}
+            () = &mut lapsed, if look_at.is_some() => {}
         }
     }
 }
+
+/// Ends jobs whose deadline has passed, and waiting jobs whose scan is gone or suspended.
+async fn keep_time(handle: Handle) {
+    let (state, runners) = (handle.state(), handle.runners());
+    let mut changes = state.changed();
+    // Jobs whose end is a defect, and until when they are not tried again.
+    let mut resting: HashMap<JobId, Instant> = HashMap::new();
+    // When leases are looked at again. The removal of a runner ends them too.
+    let (mut leases_at, mut registered_before) = (Instant::now(), 0);
+    let mut has_failed = false;
+    let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
+    loop {
+        handle.clock().follow().await;
+        resting.retain(|_, until| *until > Instant::now());
+        let now = Instant::now();
+        let (due, leases) = state.read(|world| {
+            let mut presence = runners.presence();
+            let registered = world.runners().len();
+            presence.keep(registered, |runner| world.runner(runner).is_some());
+            let leases = now >= leases_at || registered != registered_before || has_failed;
+            registered_before = registered;
+            let due = due(world, &presence, handle.time(world), now, leases);
+            (due, leases)
+        });
+        let unwanted: Vec<(JobId, Loss)> = state.read(|world| {
+            let orphans = world.orphans().map(|job| (job, Loss::Retired));
+            let withdrawn = world.withdrawn().map(|job| (job, Loss::Suspended));
+            orphans.chain(withdrawn).collect()
+        });
+        has_failed = false;
+        // They are submitted together, so that they share their commits.
+        let ends = due.jobs.into_iter().chain(unwanted);
+        let ends: Vec<_> = ends.filter(|(job, _)| !resting.contains_key(job)).collect();
+        let mut ended = stream::iter(ends)
+            .map(|(job, loss)| async move { (job, runners.end(state, job, loss).await) })
+            .buffer_unordered(AT_ONCE);
+        while let Some((job, ended)) = ended.next().await {
+            let Err(error) = ended else {
+                continue;
+            };
+            // A full disk is retried at the next wake-up. A failed disk ends the process.
+            tracing::warn!(%job, %error, "a job cannot be ended");
+            has_failed = true;
+            if let SubmitError::Defect { .. } = error {
+                resting.insert(job, Instant::now() + DEFECT_REST);
+            }
+        }
+        let pause = due
+            .next
+            .map_or(DEADLINE_LOOK, |next| next.min(DEADLINE_LOOK));
+        if leases {
+            leases_at = now + pause;
+        }
+        let pause = pause.min(leases_at.saturating_duration_since(now));
+        let next = Instant::now() + pause;
+        runners.presence().checked(next);
+        lapsed.as_mut().reset(next);
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            () = handle.clock().jumped() => {}
+            () = &mut lapsed => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

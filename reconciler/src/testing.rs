@@ -1,31 +1,32 @@
 //! What tests stand on: a clock that is set by hand, seeded randomness, a world without a disk, and a whole reconciler
 //! on a state in a temporary folder.
 
+mod fakes;
+mod lab;
+
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use model::decide::{
-    Activate, Claim, Command, ConfigureSource, CreateRegistration, Dispatch, Evaluate, Refusal,
-    RegisterRunner, Retire, check_dispatch, decide,
-};
+use model::decide::{Activate, ConfigureSource, CreateRegistration, RegisterRunner, Retire};
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
 use model::{
-    Actor, Clock, Entropy, Inputs, Job, JobId, Moment, Order, PlainToken, Reason, RunnerId,
-    SealingKey, SealingKeys, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash,
-    WorkflowId, World,
+    Actor, Job, JobId, PlainToken, Reason, RunnerId, SealingKey, SealingKeys, SourceName, Step,
+    StepOutcome, StepStatus, Timestamp, WorkflowId, World,
 };
 use state::{Closing, OpenError, Options, State, mirrors_folder};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, advance};
 use uuid::Uuid;
-use workflow::{Sandbox, TemplatePolicy};
+use workflow::TemplatePolicy;
 
+use self::fakes::Breakable;
+pub(crate) use self::fakes::{Defect, HandClock, Seeded};
+pub(crate) use self::lab::Lab;
 use crate::blobs::BlobSettings;
 use crate::limits::STANDSTILL;
 use crate::{Handle, LOG_LIMIT, Message, Reconciler, RunnerSession, SourceConfig, Start, Worker};
@@ -49,36 +50,6 @@ scans:
     retry: {attempts: 2, backoff: 2s}
     steps: [{run: 'true'}]
 ";
-
-/// A defect that a test puts into decisions: while it is there, those that need randomness panic.
-#[derive(Default)]
-pub(crate) struct Defect {
-    is_there: AtomicBool,
-    panics: AtomicUsize,
-}
-
-impl Defect {
-    pub(crate) fn put(&self, is_there: bool) {
-        self.is_there.store(is_there, Ordering::SeqCst);
-    }
-
-    /// How many decisions have panicked.
-    pub(crate) fn panics(&self) -> usize {
-        self.panics.load(Ordering::SeqCst)
-    }
-}
-
-struct Breakable(Seeded, Arc<Defect>);
-
-impl Entropy for Breakable {
-    fn fill(&mut self, bytes: &mut [u8]) {
-        if self.1.is_there.load(Ordering::SeqCst) {
-            self.1.panics.fetch_add(1, Ordering::SeqCst);
-            panic!("a test has broken this");
-        }
-        self.0.fill(bytes);
-    }
-}
 
 /// Longer than the busiest machine needs; never waited for when the code works.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
@@ -105,141 +76,6 @@ pub(crate) fn configure() -> ConfigureSource {
 
 pub(crate) fn source_name() -> SourceName {
     "recon".parse().unwrap()
-}
-
-/// Repeatable randomness: SplitMix64.
-pub(crate) struct Seeded(pub(crate) u64);
-
-impl Seeded {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `bound`.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        let bound = u64::try_from(bound).unwrap();
-        usize::try_from(self.next() % bound).unwrap()
-    }
-}
-
-impl Entropy for Seeded {
-    fn fill(&mut self, bytes: &mut [u8]) {
-        for byte in bytes {
-            *byte = self.next().to_le_bytes()[0];
-        }
-    }
-}
-
-/// The time, and how far of it the wall clock has jumped. Both are set by hand.
-pub(crate) struct HandClock(Mutex<(Timestamp, TimeDelta)>);
-
-impl HandClock {
-    pub(crate) fn at(seconds: i64) -> Arc<Self> {
-        Arc::new(Self(Mutex::new((at(seconds), TimeDelta::zero()))))
-    }
-
-    /// Lets time pass.
-    pub(crate) fn set_forward(&self, by: TimeDelta) {
-        self.0.lock().unwrap().0 += by;
-    }
-
-    /// Sets the wall clock.
-    pub(crate) fn jump(&self, by: TimeDelta) {
-        let mut time = self.0.lock().unwrap();
-        time.0 += by;
-        time.1 += by;
-    }
-}
-
-impl Clock for HandClock {
-    fn now(&self) -> Timestamp {
-        self.0.lock().unwrap().0
-    }
-
-    fn steady(&self) -> Timestamp {
-        let (now, jumped) = *self.0.lock().unwrap();
-        now - jumped
-    }
-}
-
-/// A world in which every decision comes true at once.
-pub(crate) struct Lab {
-    pub(crate) world: World,
-    pub(crate) now: Timestamp,
-    pub(crate) entropy: Seeded,
-    order: Order,
-}
-
-impl Lab {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            world: World::default(),
-            now: at(0),
-            entropy: Seeded(seed),
-            order: Order::START,
-        }
-    }
-
-    pub(crate) fn decide<C: Command>(&mut self, command: C) -> Result<C::Answer, Refusal> {
-        self.order = self.order.next();
-        let mut moment = Moment {
-            now: self.now,
-            steady: self.world.time(self.now),
-            order: self.order,
-            entropy: &mut self.entropy,
-            sandbox: Sandbox::shared(),
-            log_bytes: &|_| 0,
-            may_make_jobs: true,
-            cycle_pause: CYCLE_PAUSE,
-        };
-        let decision = decide(&self.world, command, &mut moment)?;
-        for change in &decision.changes {
-            self.world.apply(change);
-        }
-        Ok(decision.answer)
-    }
-
-    pub(crate) fn activate(&mut self, name: &str) -> WorkflowId {
-        self.decide(activate(name, SCANS)).unwrap();
-        WorkflowId::derive(&source_name(), name)
-    }
-
-    pub(crate) fn register(&mut self, name: &str, capacity: u32, labels: &[&str]) -> RunnerId {
-        let registration = self.decide(CreateRegistration).unwrap();
-        self.decide(register(name, capacity, labels, &registration.secret))
-            .unwrap()
-            .session
-            .runner
-    }
-
-    pub(crate) fn claim(&mut self, job: JobId, runner: RunnerId, token: TokenHash) {
-        let evaluate = Evaluate::CHEAP;
-        let claim = Claim {
-            job,
-            runner,
-            token,
-            evaluate,
-        };
-        self.decide(claim).unwrap();
-    }
-
-    pub(crate) fn dispatch(&mut self, workflow: WorkflowId, scan: &str) -> JobId {
-        let checked = check_dispatch(&self.world, workflow, scan, &BTreeMap::new()).unwrap();
-        self.decide(Dispatch {
-            workflow,
-            scan: checked.scan,
-            revision: checked.revision,
-            inputs: Inputs::Inline(checked.inputs),
-            actor: Actor::Daemon,
-            idempotency: None,
-            again: None,
-        })
-        .unwrap()
-    }
 }
 
 pub(crate) fn activate(name: &str, text: &str) -> Activate {
@@ -454,11 +290,19 @@ impl House {
     }
 
     pub(crate) async fn register(&self, name: &str, capacity: u32) -> (RunnerSession, PlainToken) {
-        let registration = self.handle.create_registration(None).await.unwrap();
+        let registration = self
+            .handle
+            .state()
+            .submit(CreateRegistration)
+            .await
+            .unwrap();
         let register = register(name, capacity, &[], &registration.secret);
-        let session = self.handle.register_runner(register).await.unwrap();
+        let session = self.handle.runners().register(register).await.unwrap();
         let secret = session.secret;
-        (self.handle.runner(secret.hash()).unwrap(), secret)
+        (
+            self.handle.runners().session(secret.hash()).unwrap(),
+            secret,
+        )
     }
 
     pub(crate) async fn dispatch(&self, workflow: WorkflowId, scan: &str) -> Arc<Job> {
@@ -476,7 +320,10 @@ impl House {
         holding: &[JobId],
     ) -> (JobId, PlainToken) {
         let capacity = u32::try_from(holding.len()).unwrap() + 1;
-        let messages = self.handle.poll(runner, None, capacity, holding.to_vec());
+        let messages = self
+            .handle
+            .runners()
+            .poll(runner, None, capacity, holding.to_vec());
         match in_time("an offer", messages).await.unwrap().as_slice() {
             [Message::Assigned(job, token)] => (*job, token.clone()),
             other => panic!("no single offer: {other:?}"),
@@ -551,7 +398,7 @@ pub(crate) async fn pass(house: &House, time: Duration) {
         left -= step;
         jump(house, step).await;
         let checked = async {
-            while house.handle.presence().check_by() <= Instant::now() {
+            while house.handle.runners().presence().check_by() <= Instant::now() {
                 tokio::task::yield_now().await;
             }
         };

@@ -17,6 +17,7 @@ use state::{DamagedLines, JobFilter, Ledger, ReadError, SubmitError};
 use tokio::time::Instant;
 use workflow::Sandbox;
 
+use crate::cursors::check_cursors;
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, DEADLINE_LOOK, DEFECT_REST, TRIGGER_REST};
 
@@ -31,7 +32,6 @@ use unseen::{Considering, unseen};
 pub struct Why {
     /// Its newest unfinished jobs, newest first.
     pub unfinished: Vec<Arc<Job>>,
-    /// The newest job, finished or not.
     pub newest: Option<Arc<Job>>,
     /// The next slot of its schedule.
     pub next_slot: Option<Timestamp>,
@@ -39,77 +39,73 @@ pub struct Why {
     pub ahead: Option<Timestamp>,
     /// The present value of its expression. Absent for a time in the past.
     pub evaluation: Option<Evaluation>,
-    /// The ledger records, newest first.
     pub records: Vec<LedgerRecord>,
     /// Lines of the ledger that could not be read.
     pub damaged: Vec<DamagedLines>,
 }
 
-/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum WhyError {
-    /// The expression could not be evaluated.
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    /// The ledger could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
-impl Handle {
-    /// Checks every trigger when it is due.
-    pub(crate) async fn pull_triggers(self) {
-        let state = self.state();
-        let mut changes = state.changed();
-        // Scans that could not be checked, and until when they are left alone.
-        let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
-        let mut told = None;
-        let mut considering = Considering::default();
-        let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
-        loop {
-            resting.retain(|_, until| *until > Instant::now());
-            let now = self.mind_cursors(&mut told, &mut resting).await;
-            let is_resting = |scan: &ScanKey| resting.contains_key(scan);
-            let (due, unseen, next) = state.read(|world| {
-                (
-                    world.due(now),
-                    unseen(world, is_resting),
-                    world.next_slot(now),
-                )
-            });
-            considering.begin(&self, unseen);
-            let due = due.into_iter().filter(|scan| !resting.contains_key(scan));
-            let looks: Vec<_> = due
-                .map(|scan| {
-                    let (state, fire) = (state.clone(), Fire { scan: scan.clone() });
-                    async move { looked(scan, state.submit(fire).await) }
-                })
-                .collect();
-            // They are submitted together, so that they share their commits.
-            let mut fired = stream::iter(looks).buffer_unordered(AT_ONCE);
-            while let Some(looked) = fired.next().await {
-                if let Err(InVain(scan, rest)) = looked {
-                    resting.insert(scan, Instant::now() + rest);
-                }
-            }
-            // A clock that is not trusted may jump again.
-            let pause = if resting.is_empty() && self.ages().is_some() {
-                until(next, now).min(DEADLINE_LOOK)
-            } else {
-                until(next, now).min(TRIGGER_REST)
-            };
-            lapsed.as_mut().reset(Instant::now() + pause);
-            tokio::select! {
-                changed = changes.changed() => if changed.is_err() { return },
-                in_vain = considering.ended() => {
-                    let now = Instant::now();
-                    resting.extend(in_vain.into_iter().map(|InVain(scan, rest)| (scan, now + rest)));
-                }
-                () = &mut lapsed => {}
+/// Checks every trigger when it is due.
+pub(crate) async fn pull_triggers(handle: Handle) {
+    let state = handle.state();
+    let mut changes = state.changed();
+    // Scans that could not be checked, and until when they are not tried again.
+    let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
+    let mut reported = None;
+    let mut considering = Considering::default();
+    let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
+    loop {
+        resting.retain(|_, until| *until > Instant::now());
+        let now = check_cursors(&handle, &mut reported, &mut resting).await;
+        let is_resting = |scan: &ScanKey| resting.contains_key(scan);
+        let (due, unseen, next) = state.read(|world| {
+            (
+                world.due(now),
+                unseen(world, is_resting),
+                world.next_slot(now),
+            )
+        });
+        considering.begin(&handle, unseen);
+        let due = due.into_iter().filter(|scan| !resting.contains_key(scan));
+        let checks: Vec<_> = due
+            .map(|scan| {
+                let (state, fire) = (state.clone(), Fire { scan: scan.clone() });
+                async move { checked(scan, state.submit(fire).await) }
+            })
+            .collect();
+        // They are submitted together, so that they share their commits.
+        let mut fired = stream::iter(checks).buffer_unordered(AT_ONCE);
+        while let Some(checked) = fired.next().await {
+            if let Err(Failed(scan, rest)) = checked {
+                resting.insert(scan, Instant::now() + rest);
             }
         }
+        // A clock that is not trusted may jump again.
+        let pause = if resting.is_empty() && handle.clock().ages().is_some() {
+            until(next, now).min(DEADLINE_LOOK)
+        } else {
+            until(next, now).min(TRIGGER_REST)
+        };
+        lapsed.as_mut().reset(Instant::now() + pause);
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            failed = considering.ended() => {
+                let now = Instant::now();
+                resting.extend(failed.into_iter().map(|Failed(scan, rest)| (scan, now + rest)));
+            }
+            () = &mut lapsed => {}
+        }
     }
+}
 
+impl Handle {
     /// Why a scan ran or did not, up to `at` if given.
     pub async fn why(
         &self,
@@ -203,19 +199,19 @@ fn until(next: Option<Timestamp>, now: Timestamp) -> Duration {
         .unwrap_or(DEADLINE_LOOK)
 }
 
-/// The trigger of a scan could not be checked, and must be checked again after that time.
-struct InVain(ScanKey, Duration);
+/// The trigger of a scan could not be checked. It is checked again after that time.
+struct Failed(ScanKey, Duration);
 
-fn looked<A>(scan: ScanKey, answer: Result<A, SubmitError>) -> Result<(), InVain> {
+fn checked<A>(scan: ScanKey, answer: Result<A, SubmitError>) -> Result<(), Failed> {
     match answer {
         Ok(_) => Ok(()),
         Err(error) => {
-            tracing::warn!(workflow = %scan.workflow, scan = %scan.scan, %error, "a trigger cannot be looked at");
+            tracing::warn!(workflow = %scan.workflow, scan = %scan.scan, %error, "a trigger cannot be checked");
             let rest = match error {
                 SubmitError::Defect { .. } => DEFECT_REST,
                 _ => TRIGGER_REST,
             };
-            Err(InVain(scan, rest))
+            Err(Failed(scan, rest))
         }
     }
 }

@@ -26,7 +26,6 @@ pub(crate) struct RepositoryWatch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why a repository is not watched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
     #[error("cannot find the folder {}", path.display())]
@@ -43,9 +42,6 @@ impl RepositoryWatch {
     /// Watches the repository at `path`. `wake` is called on a thread of its own and must not drop the watch. If the
     /// system refuses the watch (usually because of its limit), or the watch is lost later, this is logged and retried
     /// after a minute.
-    ///
-    /// # Errors
-    /// If the working directory of a relative path is unknown, or the thread cannot be started.
     pub(crate) fn new(
         path: &Path,
         wake: impl FnMut() + Send + 'static,
@@ -101,7 +97,6 @@ struct Guard<W, A> {
     news: Arc<News>,
     wake: W,
     arm: A,
-    /// The pause before a watch is set up again.
     retry: Duration,
 }
 

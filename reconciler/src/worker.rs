@@ -16,14 +16,13 @@ use state::{EncodedRecord, LogReceipt, SubmitError, Upload};
 use tokio::time::Instant;
 use workflow::{InputValue, Outputs, Sandbox, hex};
 
-use crate::artifact_progress::ArtifactProgress;
 use crate::error::WorkerError;
 use crate::evaluations::Purpose;
 use crate::handle::Handle;
 use crate::limits::EVALUATED_BESIDE;
 use crate::masking;
+use crate::runners::ArtifactProgress;
 
-/// The holder of a job's worker session token.
 #[derive(Debug, Clone)]
 pub struct Worker {
     job: Arc<Job>,
@@ -31,12 +30,9 @@ pub struct Worker {
     standing: Standing,
 }
 
-/// The relation of a worker to its job.
 #[derive(Debug, Clone, Copy)]
 enum Standing {
-    /// It was offered the job.
     Offered(RunnerId),
-    /// It executes the job.
     Executing(RunnerId),
     /// It has executed the job, which has ended.
     Over,
@@ -45,14 +41,11 @@ enum Standing {
 /// A claimed job with everything needed to execute it.
 #[derive(Debug, Clone)]
 pub struct Resolved {
-    /// The running job.
     pub job: Arc<Job>,
-    /// The revision it runs.
     pub revision: Arc<Revision>,
     pub inputs: BTreeMap<String, InputValue>,
     /// The secrets that its expressions name, and the names that have no value.
     pub values: NamedValues,
-    /// The number of the next log record.
     pub next_log_record: u64,
 }
 
@@ -83,7 +76,7 @@ impl Worker {
 
     /// The job was ended by somebody else a moment ago. The worker may still add to its log.
     fn may_say_last_words(&self, handle: &Handle) -> bool {
-        match handle.ended_ago(self.job.id) {
+        match handle.runners().ended_ago(self.job.id) {
             Some(ago) => ago < WORKER_LAST_WORDS,
             // It ended before the start, by a replacement, or a while ago. Its record says when.
             None => self.job.last_words_until(handle.now()).is_some(),
@@ -96,7 +89,10 @@ impl Handle {
         let unauthorized = || WorkerError::Unauthorized { job };
         // The offer is checked before the job. If a claim is published in between, the offer is gone and the claim is
         // seen.
-        let offered_to = self.board().offered_to(job, token, Instant::now());
+        let offered_to = self
+            .runners()
+            .board()
+            .offered_to(job, token, Instant::now());
         // Both are read at once, because the expiry times of live jobs move together with the world's time.
         let (live, time) = self
             .state()
@@ -108,7 +104,7 @@ impl Handle {
         let standing = match &record.state {
             JobState::Scheduled => Standing::Offered(offered_to.ok_or_else(unauthorized)?),
             JobState::Running { run } if run.token == token && time < run.expires_at => {
-                self.heard(run.runner.id);
+                self.runners().heard(run.runner.id);
                 Standing::Executing(run.runner.id)
             }
             JobState::Running { .. } | JobState::Skipped { .. } => return Err(unauthorized()),
@@ -135,7 +131,7 @@ impl Handle {
             Standing::Offered(runner) | Standing::Executing(runner) => runner,
             Standing::Over => return Err(worker.over()),
         };
-        self.heard(runner);
+        self.runners().heard(runner);
         let Claimed { job, revision } = self.claim(worker, runner).await?;
         // If this fails, a repeated request finds the job claimed.
         let inputs = self.state().inputs(&job).await?;
@@ -211,7 +207,6 @@ impl Handle {
         Ok(Evaluate::Beside(Arc::new(evaluating.await?)))
     }
 
-    /// Records the state of the job's steps.
     pub async fn report_steps(
         &self,
         worker: &Worker,
@@ -219,7 +214,7 @@ impl Handle {
         artifact: Option<ArtifactProgress>,
     ) -> Result<(), WorkerError> {
         worker.executing()?;
-        self.note_artifact_progress(&worker.job, artifact);
+        self.runners().note_artifact_progress(&worker.job, artifact);
         self.mask_errors(&worker.job, &mut steps, None.into_iter())
             .await;
         Ok(self
@@ -245,7 +240,7 @@ impl Handle {
         }
         let (job, run) = (worker.job.id, worker.job.state.run());
         let limit = run.and_then(|run| run.log_limit).unwrap_or(u64::MAX);
-        let limit = limit.min(self.log_limit());
+        let limit = limit.min(self.settings().log_limit);
         let logs = self.state().logs();
         let receipt = logs.append_within(limit, job, from, records).await?;
         if let Some(record) = receipt.cut
@@ -271,7 +266,7 @@ impl Handle {
             let cut = CutEndedLog { job, cut };
             Ok(handle.state().cut_ended_log(cut).await?)
         };
-        if let Err(error) = self.alone(noting).await {
+        if let Err(error) = self.with_removal_lock(noting).await {
             tracing::warn!(job = %id, %error, "the record of a job cannot say that its log is cut");
         }
     }

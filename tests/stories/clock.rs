@@ -82,7 +82,7 @@ fn a_minute_of_a_wrong_clock_stops_no_schedule_and_ends_and_deletes_nothing() {
         told.contains("clock_jumped") && told.contains("goes on from now"),
         "{told}"
     );
-    assert!(world.daemon_log().contains("they go on from now"));
+    assert!(world.daemon_log().contains("they continue from now"));
     works(&world);
     let before = ticks();
     // The next minute begins.

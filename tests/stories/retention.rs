@@ -64,7 +64,7 @@ fn only_so_many_jobs_stay_and_their_bytes_are_freed() {
     let state = world.path("state/jobs");
     eventually("the files to go", || bytes_below(&state) < 4 * 240_000);
     assert!(bytes_below(&state) > 3 * 200_000);
-    assert!(world.daemon_log().contains("as retention says"));
+    assert!(world.daemon_log().contains("by the retention policy"));
 
     // Another limit once, first only to see.
     let prune = ["workflow", "prune", "build", "--jobs", "1"];

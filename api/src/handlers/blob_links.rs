@@ -3,6 +3,7 @@
 use http::header::{CACHE_CONTROL, HeaderName};
 use http::{StatusCode, header};
 use model::blob::LinkUse;
+use model::decide::{self, Once, RevokeBlobLink};
 use model::{BlobLink, BlobLinkId, ProjectId, Scope};
 use warp::reply::Response;
 use wire::{BlobLinkUse, CreateBlobLink, CreatedBlobLink, ErrorCode};
@@ -62,9 +63,17 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
         // A link to nothing is a mistake in its path.
         me.blob(&project, &path).await?;
     }
-    let made = me
-        .create_blob_link(&project, path, use_for, life, key)
-        .await?;
+    let create = project.map(|project| Once {
+        command: decide::CreateBlobLink {
+            project: *project,
+            path,
+            use_for,
+            life,
+            token: me.token().id,
+        },
+        key,
+    });
+    let made = me.submit(create).await?;
     let body = CreatedBlobLink {
         link: convert::blob_link(&made.link),
         url_path: format!("{LINKED_BLOBS}{}", made.secret.reveal()),
@@ -82,7 +91,8 @@ pub(super) async fn revoke(me: &Visible, request: &Request) -> Result<Response, 
         let is_allowed = link.use_for == LinkUse::Get || me.token().scopes.allow(Scope::BlobWrite);
         is_allowed.then_some(link.id).ok_or_else(missing)
     })?;
-    me.revoke_blob_link(&link).await?;
+    me.submit(link.map(|link| RevokeBlobLink { link: *link }))
+        .await?;
     Ok(reply::empty())
 }
 

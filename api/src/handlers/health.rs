@@ -21,7 +21,7 @@ pub(super) async fn alive(handle: &Handle) -> Result<Response, Failure> {
 }
 
 pub(crate) async fn load_health(handle: &Handle) -> Result<Health, Failure> {
-    Ok(health(room(handle).await?, handle.clock_trouble()))
+    Ok(health(room(handle).await?, handle.clock().trouble()))
 }
 
 fn health(room: Room, clock: Option<ClockTrouble>) -> Health {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::decide::{DeleteSecret, DeleteVar, SetVar};
 use model::{ProjectId, SecretValue, Seen, Source, Uses};
 use tokio::sync::Semaphore;
 use warp::reply::Response;
@@ -177,7 +178,14 @@ pub(crate) async fn set_var(me: &Visible, mut request: Request) -> Result<Respon
     let expects = precondition(&request.headers)?;
     let value = value_of(&mut request).await?;
     let name = request.parameter(1);
-    let var = me.set_var(&project, name, value, expects).await?;
+    let set = project.map(|project| SetVar {
+        project: *project,
+        name: name.to_owned(),
+        value,
+        actor: me.actor(),
+        expects,
+    });
+    let var = me.submit(set).await?;
     let found = named(me, &request, |_, _| Some(()))?;
     let shown = convert_source::var(&found.source, name, &var, &found.uses.vars);
     Ok(reply::versioned(&shown, var.edit.version))
@@ -187,8 +195,12 @@ pub(crate) async fn set_var(me: &Visible, mut request: Request) -> Result<Respon
 pub(crate) async fn delete_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let project = project(me, request)?;
     let expects = precondition(&request.headers)?;
-    me.delete_var(&project, request.parameter(1), expects)
-        .await?;
+    let delete = project.map(|project| DeleteVar {
+        project: *project,
+        name: request.parameter(1).to_owned(),
+        expects,
+    });
+    me.submit(delete).await?;
     Ok(reply::empty())
 }
 
@@ -228,8 +240,12 @@ pub(super) async fn masking(me: &Visible, request: &Request) -> Result<Response,
 pub(crate) async fn delete_secret(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let project = project(me, request)?;
     let expects = precondition(&request.headers)?;
-    me.delete_secret(&project, request.parameter(1), expects)
-        .await?;
+    let delete = project.map(|project| DeleteSecret {
+        project: *project,
+        name: request.parameter(1).to_owned(),
+        expects,
+    });
+    me.submit(delete).await?;
     Ok(reply::empty())
 }
 

@@ -118,7 +118,8 @@ pub(super) async fn register(handle: &Handle, mut request: Request) -> Result<Re
     let token = PlainToken::parse(TokenKind::Registration, &asked.token)
         .map_err(|_| Failure::from(decide::Refusal::BadRegistration))?;
     let session = handle
-        .register_runner(decide::RegisterRunner {
+        .runners()
+        .register(decide::RegisterRunner {
             registration: token.hash(),
             name: asked.name,
             labels: asked.labels,
@@ -144,7 +145,8 @@ pub(super) async fn hello(
 ) -> Result<Response, Failure> {
     let (runner, hello) = speaker(runner, request).await?;
     handle
-        .runner_starts(runner, hello.version, hello.capabilities)
+        .runners()
+        .starts(runner, hello.version, hello.capabilities)
         .await?;
     Ok(reply::empty())
 }
@@ -156,7 +158,7 @@ pub(super) async fn goodbye(
     request: Request,
 ) -> Result<Response, Failure> {
     let (runner, _) = speaker(runner, request).await?;
-    handle.runner_stops(runner).await?;
+    handle.runners().stops(runner).await?;
     Ok(reply::empty())
 }
 
@@ -181,13 +183,14 @@ pub(super) async fn messages(
     let runner = runner.spoken_by(Instance::from_uuid(poll.instance));
     let holding = poll.holding.into_iter().map(JobId::from_uuid).collect();
     let messages: Vec<Message> = handle
+        .runners()
         .poll(runner, poll.number, poll.capacity, holding)
         .await?
         .into_iter()
         .map(message)
         .collect();
     let mut response = reply::ok(&messages);
-    if let Some(session) = handle.renew_session(runner).await? {
+    if let Some(session) = handle.runners().renew(runner).await? {
         reply::set(
             &mut response,
             HeaderName::from_static(REFRESH_HEADER),

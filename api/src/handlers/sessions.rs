@@ -78,7 +78,7 @@ pub(crate) async fn sign_in_by_link(
     link: &str,
 ) -> Result<SignedIn, Failure> {
     check_sign_in(request)?;
-    let linked = hash_of_link(link).and_then(|link| handle.take_sign_in_link(&link));
+    let linked = hash_of_link(link).and_then(|link| handle.sign_ins().take_link(&link));
     let found = linked.and_then(|linked| Some((valid_token(handle, linked)?, linked)));
     let (token, linked) = found.ok_or_else(|| refused(handle, request))?;
     begin(handle, request, &token, linked.secret).await
@@ -86,7 +86,7 @@ pub(crate) async fn sign_in_by_link(
 
 /// The token that a link signs in with, if both are good. The link stays.
 pub(crate) fn token_of_link(handle: &Handle, link: &str) -> Option<Arc<Token>> {
-    let linked = handle.sign_in_link(&hash_of_link(link)?)?;
+    let linked = handle.sign_ins().link(&hash_of_link(link)?)?;
     valid_token(handle, linked)
 }
 
@@ -111,7 +111,7 @@ async fn begin(
     secret: TokenHash,
 ) -> Result<SignedIn, Failure> {
     let arrival = request.arrival.clone();
-    handle.note_use(token);
+    handle.sign_ins().note_use(token);
     let device = request.header(USER_AGENT).unwrap_or("unknown").to_owned();
     let sign_in = SignIn {
         token: token.id,

@@ -1,6 +1,6 @@
 //! `/v0/workflows/{workflow}/suspend` and `/resume`, and the same below `/scans/{scan}`
 
-use model::{Seen, WorkflowRecord};
+use model::{Seen, WorkflowRecord, decide};
 use warp::reply::Response;
 use wire::{Resume, Suspend, SuspensionStatus};
 use workflow::ScanName;
@@ -20,7 +20,13 @@ pub(super) async fn suspend(me: &Visible, request: Request) -> Result<Response, 
 pub(crate) async fn begin(me: &Visible, mut request: Request) -> Result<SuspensionStatus, Failure> {
     let workflow = me.find(|seen| Ok(workflows::find(seen, request.parameter(0))?.id))?;
     let Suspend { reason } = request.body.json(&request.headers).await?;
-    me.suspend(&workflow, scan(&request), reason).await?;
+    let suspend = workflow.map(|workflow| decide::Suspend {
+        workflow: *workflow,
+        scan: scan(&request).map(str::to_owned),
+        reason,
+        actor: me.actor(),
+    });
+    me.submit(suspend).await?;
     status(me, &request)
 }
 
@@ -32,7 +38,13 @@ pub(super) async fn resume(me: &Visible, request: Request) -> Result<Response, F
 pub(crate) async fn end(me: &Visible, mut request: Request) -> Result<SuspensionStatus, Failure> {
     let workflow = me.find(|seen| Ok(workflows::find(seen, request.parameter(0))?.id))?;
     let Resume { reason } = request.body.json_or_default(&request.headers).await?;
-    me.resume(&workflow, scan(&request), reason).await?;
+    let resume = workflow.map(|workflow| decide::Resume {
+        workflow: *workflow,
+        scan: scan(&request).map(str::to_owned),
+        reason,
+        actor: me.actor(),
+    });
+    me.submit(resume).await?;
     status(me, &request)
 }
 

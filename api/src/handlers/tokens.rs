@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use http::StatusCode;
-use model::decide::{self, NewToken};
+use model::decide::{self, NewToken, Once};
 use model::limits::TOKEN_LIFE;
 use model::{Projects, Scopes, Seen, TokenId};
 use warp::reply::Response;
@@ -63,14 +63,17 @@ pub(crate) async fn make(me: &Visible, mut request: Request) -> Result<CreatedTo
         (None, true) => None,
         (life, false) => Some(life.unwrap_or(TOKEN_LIFE)),
     };
-    let create = |granted_by| decide::CreateToken {
-        name: asked.name,
-        scopes,
-        projects,
-        life,
-        granted_by,
+    let create = |granted_by| {
+        let command = decide::CreateToken {
+            name: asked.name,
+            scopes,
+            projects,
+            life,
+            granted_by,
+        };
+        Once { command, key }
     };
-    let created = me.create_token(create, key);
+    let created = me.create_token(create);
     Ok(with_secret(me, &created.await?))
 }
 
@@ -89,13 +92,16 @@ pub(crate) async fn renew(me: &Visible, mut request: Request) -> Result<CreatedT
     let overlap = seconds(asked.overlap_seconds)
         .ok_or_else(|| Failure::invalid("overlap_seconds", "is too large"))?;
     let life = life(asked.expires_in_seconds)?;
-    let regenerate = |by| decide::RegenerateToken {
-        token,
-        overlap,
-        life,
-        by,
+    let regenerate = |by| {
+        let command = decide::RegenerateToken {
+            token,
+            overlap,
+            life,
+            by,
+        };
+        Once { command, key }
     };
-    let made = me.regenerate_token(regenerate, key);
+    let made = me.end_secret(token, regenerate);
     Ok(with_secret(me, &made.await?))
 }
 

@@ -52,7 +52,7 @@ impl WorldMetrics {
             set(&of("scheduled"), world.unfinished_jobs() - running);
             let (mut connected, mut gone, mut slots) = (0, 0, 0);
             for runner in world.runners() {
-                if handle.is_connected(runner.id) {
+                if handle.runners().is_connected(runner.id) {
                     connected += 1;
                     slots += runner.capacity as usize;
                 } else {
@@ -82,8 +82,8 @@ impl WorldMetrics {
                 }
             }
         });
-        set(&self.polls, handle.waiting_polls());
-        let masked = handle.masked_errors();
+        set(&self.polls, handle.runners().waiting_polls());
+        let masked = handle.runners().masked_errors();
         let counted = self.masked_errors.get();
         self.masked_errors.inc_by(masked.saturating_sub(counted));
         for (mark, at) in [

@@ -1,9 +1,7 @@
-//! Blobs and links to them, as the caller sees them.
+//! Blobs, as the caller sees them.
 
-use chrono::TimeDelta;
-use model::blob::LinkUse;
-use model::decide::{CreateBlobLink, NewBlobLink, Once, Refusal, RevokeBlobLink};
-use model::{Blob, BlobCondition, BlobLinkId, BlobPath, IdempotencyKey, ProjectId};
+use model::decide::Refusal;
+use model::{Blob, BlobCondition, BlobPath, ProjectId};
 use reconciler::{BlobUpload, NewBlob, Stored};
 use state::Download;
 use state::blobs::{BlobPage, BlobQuery};
@@ -12,7 +10,7 @@ use super::{Shown, Visible};
 use crate::failure::Failure;
 
 impl Visible {
-    /// What is recorded of a blob.
+    /// The record of a blob.
     pub(crate) async fn blob(
         &self,
         project: &Shown<ProjectId>,
@@ -53,7 +51,7 @@ impl Visible {
         announced: Option<u64>,
     ) -> Result<BlobUpload, Failure> {
         let new = NewBlob::clone(new);
-        Ok(self.acting()?.begin_blob(new, announced).await?)
+        Ok(self.acting()?.blobs().begin(new, announced).await?)
     }
 
     pub(crate) async fn finish_blob(
@@ -71,7 +69,8 @@ impl Visible {
         from: BlobPath,
         new: &Shown<NewBlob>,
     ) -> Result<Stored, Failure> {
-        Ok(self.acting()?.copy_blob(from, NewBlob::clone(new)).await?)
+        let blobs = self.acting()?.blobs();
+        Ok(blobs.copy(from, NewBlob::clone(new)).await?)
     }
 
     pub(crate) async fn move_blob(
@@ -81,8 +80,8 @@ impl Visible {
         to: BlobPath,
         condition: BlobCondition,
     ) -> Result<Stored, Failure> {
-        let handle = self.acting()?;
-        Ok(handle.move_blob(**project, from, to, condition).await?)
+        let blobs = self.acting()?.blobs();
+        Ok(blobs.rename(**project, from, to, condition).await?)
     }
 
     pub(crate) async fn delete_blob(
@@ -91,32 +90,8 @@ impl Visible {
         path: BlobPath,
         condition: BlobCondition,
     ) -> Result<(), Failure> {
-        let handle = self.acting()?;
-        Ok(handle.delete_blob(**project, path, condition).await?)
-    }
-
-    pub(crate) async fn create_blob_link(
-        &self,
-        project: &Shown<ProjectId>,
-        path: BlobPath,
-        use_for: LinkUse,
-        life: TimeDelta,
-        key: Option<IdempotencyKey>,
-    ) -> Result<NewBlobLink, Failure> {
-        let command = CreateBlobLink {
-            project: **project,
-            path,
-            use_for,
-            life,
-            token: self.token.id,
-        };
-        let once = Once { command, key };
-        Ok(self.acting()?.state().submit(once).await?)
-    }
-
-    pub(crate) async fn revoke_blob_link(&self, link: &Shown<BlobLinkId>) -> Result<(), Failure> {
-        let revoke = RevokeBlobLink { link: **link };
-        Ok(self.acting()?.state().submit(revoke).await?)
+        let blobs = self.acting()?.blobs();
+        Ok(blobs.delete(**project, path, condition).await?)
     }
 }
 

@@ -1,18 +1,16 @@
-//! What the caller changes. Each command asks again whether the caller is still let in: a body may have taken hours.
+//! What the caller changes. Each command asks again whether the caller's token is still valid: a body may have taken hours.
 
 use std::collections::BTreeMap;
 
 use model::decide::{
-    ApproveRemoval, CreateToken, DeleteVar, NewRegistration, NewToken, Precondition, SetVar,
-};
-use model::decide::{
-    DeleteSecret, RegenerateToken, Resume, RevokeToken, SignOut, SignOutEverywhere, Suspend,
+    ApproveRemoval, Command, CreateRegistration, NewRegistration, Once, Precondition, RevokeToken,
+    SignOut, SignOutEverywhere,
 };
 use model::retention::RetentionPolicy;
 use model::{
     ActiveWorkflow, AuditAction, EncodingCheck, IdempotencyKey, KeyId, KeyState, ProjectId,
-    ProjectSecrets, RunnerId, SecretValue, SessionId, SourceName, StoredSecret, TokenId, Var,
-    Viewer, WorkflowId, World,
+    ProjectSecrets, RunnerId, SecretValue, SessionId, SourceName, StoredSecret, TokenId, Viewer,
+    WorkflowId, World,
 };
 use reconciler::{Handle, LinkedToken, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK};
 use serde_json::Value;
@@ -52,6 +50,11 @@ impl Visible {
         ))
     }
 
+    /// Submits a command about something that the caller has found.
+    pub(crate) async fn submit<C: Command>(&self, command: Shown<C>) -> Result<C::Answer, Failure> {
+        Ok(self.acting()?.state().submit(command.0).await?)
+    }
+
     pub(crate) async fn sync_source(
         &self,
         source: &Shown<SourceName>,
@@ -62,56 +65,26 @@ impl Visible {
         self.look(source, wait).await
     }
 
-    /// Lets a tip be applied that retires many workflows, at a look that is asked for.
+    /// Approves a tip that retires many workflows, and requests the look that applies it.
     pub(crate) async fn approve_source(
         &self,
         source: &Shown<SourceName>,
         commit: String,
         wait: bool,
     ) -> Result<(), Failure> {
-        let name = SourceName::clone(source);
-        let approve = ApproveRemoval { name, commit };
-        self.acting()?.approve_removal(approve).await?;
+        let approve = source.map(|name| ApproveRemoval {
+            name: name.clone(),
+            commit,
+        });
+        self.submit(approve).await?;
         self.look(source, wait).await
     }
 
     async fn look(&self, source: &Shown<SourceName>, wait: bool) -> Result<(), Failure> {
         tokio::select! {
-            synced = self.acting()?.sync_source(source, wait) => Ok(synced?),
+            synced = self.acting()?.sources().sync(source, wait) => Ok(synced?),
             () = self.token_ended() => Err(unauthorized()),
         }
-    }
-
-    pub(crate) async fn set_var(
-        &self,
-        project: &Shown<ProjectId>,
-        name: &str,
-        value: String,
-        expects: Precondition,
-    ) -> Result<Var, Failure> {
-        let set = SetVar {
-            project: **project,
-            name: name.to_owned(),
-            value,
-            actor: self.actor(),
-            expects,
-        };
-        Ok(self.acting()?.set_var(set).await?)
-    }
-
-    pub(crate) async fn delete_var(
-        &self,
-        project: &Shown<ProjectId>,
-        name: &str,
-        expects: Precondition,
-    ) -> Result<(), Failure> {
-        let (project, name) = (**project, name.to_owned());
-        let delete = DeleteVar {
-            project,
-            name,
-            expects,
-        };
-        Ok(self.acting()?.delete_var(delete).await?)
     }
 
     pub(crate) async fn set_secret(
@@ -129,7 +102,7 @@ impl Visible {
 
     /// Whether the daemon has the key of a secret.
     pub(crate) fn key_state(&self, key: &KeyId) -> KeyState {
-        self.handle.key_state(key)
+        self.handle.settings().key_state(key)
     }
 
     pub(crate) async fn check_masking(
@@ -137,22 +110,8 @@ impl Visible {
         secrets: &ProjectSecrets,
         name: &str,
     ) -> Result<Option<Vec<EncodingCheck>>, Failure> {
-        Ok(self.handle.check_masking(secrets, name).await?)
-    }
-
-    pub(crate) async fn delete_secret(
-        &self,
-        project: &Shown<ProjectId>,
-        name: &str,
-        expects: Precondition,
-    ) -> Result<(), Failure> {
-        let (project, name) = (**project, name.to_owned());
-        let delete = DeleteSecret {
-            project,
-            name,
-            expects,
-        };
-        Ok(self.acting()?.delete_secret(delete).await?)
+        let settings = self.handle.settings();
+        Ok(settings.check_masking(secrets, name).await?)
     }
 
     pub(crate) async fn prune(
@@ -187,36 +146,6 @@ impl Visible {
         Ok(Shown(again.await?))
     }
 
-    pub(crate) async fn suspend(
-        &self,
-        workflow: &Shown<WorkflowId>,
-        scan: Option<&str>,
-        reason: String,
-    ) -> Result<(), Failure> {
-        let suspend = Suspend {
-            workflow: **workflow,
-            scan: scan.map(str::to_owned),
-            reason,
-            actor: self.actor(),
-        };
-        Ok(self.acting()?.suspend(suspend).await?)
-    }
-
-    pub(crate) async fn resume(
-        &self,
-        workflow: &Shown<WorkflowId>,
-        scan: Option<&str>,
-        reason: Option<String>,
-    ) -> Result<(), Failure> {
-        let resume = Resume {
-            workflow: **workflow,
-            scan: scan.map(str::to_owned),
-            reason,
-            actor: self.actor(),
-        };
-        Ok(self.acting()?.resume(resume).await?)
-    }
-
     /// Cancels a job. None if that is refused, for example because it has ended meanwhile.
     pub(crate) async fn cancel(&self, job: &ShownJob) -> Result<Option<ShownJob>, Failure> {
         match self.acting()?.cancel(job.id, self.actor()).await {
@@ -239,45 +168,40 @@ impl Visible {
         Ok(())
     }
 
-    pub(crate) async fn create_token(
+    /// Submits a command that makes a token. It is given the caller's rights.
+    pub(crate) async fn create_token<C: Command>(
         &self,
-        create: impl FnOnce(Viewer) -> CreateToken,
-        key: Option<IdempotencyKey>,
-    ) -> Result<NewToken, Failure> {
+        create: impl FnOnce(Viewer) -> C,
+    ) -> Result<C::Answer, Failure> {
         let create = create(Viewer::clone(&self.viewer));
-        Ok(self.managing()?.create_token(create, key).await?)
+        Ok(self.managing()?.state().submit(create).await?)
     }
 
-    pub(crate) async fn regenerate_token(
+    /// Submits a command that ends the present secret of a token. It is given the caller's rights.
+    pub(crate) async fn end_secret<C: Command>(
         &self,
-        regenerate: impl FnOnce(Viewer) -> RegenerateToken,
-        key: Option<IdempotencyKey>,
-    ) -> Result<NewToken, Failure> {
-        let regenerate = regenerate(Viewer::clone(&self.viewer));
-        Ok(self.managing()?.regenerate_token(regenerate, key).await?)
+        token: TokenId,
+        end: impl FnOnce(Viewer) -> C,
+    ) -> Result<C::Answer, Failure> {
+        let end = end(Viewer::clone(&self.viewer));
+        Ok(self.managing()?.state().end_secret(token, end).await?)
     }
 
     pub(crate) async fn revoke_token(&self, token: TokenId) -> Result<(), Failure> {
-        let by = Viewer::clone(&self.viewer);
-        Ok(self
-            .managing()?
-            .revoke_token(RevokeToken { token, by })
-            .await?)
+        self.end_secret(token, |by| RevokeToken { token, by }).await
     }
 
     /// Ends a session of the caller's token.
     pub(crate) async fn sign_out(&self, session: SessionId) -> Result<(), Failure> {
         let token = self.token.id;
-        let state = self.acting()?.state();
-        Ok(state.submit(SignOut { token, session }).await?)
+        self.submit(Shown(SignOut { token, session })).await
     }
 
     /// Ends all sessions of the caller's token.
     pub(crate) async fn sign_out_everywhere(&self) -> Result<(), Failure> {
         let token = self.token.id;
-        let handle = self.acting()?;
-        handle.end_sign_in_links(token);
-        Ok(handle.state().submit(SignOutEverywhere { token }).await?)
+        self.acting()?.sign_ins().end_links(token);
+        self.submit(Shown(SignOutEverywhere { token })).await
     }
 
     /// Makes a link that signs a browser in with the caller's token. It is in no record, so the request is noted by itself.
@@ -285,7 +209,7 @@ impl Visible {
         let expires_at = self.handle.now() + SIGN_IN_LINK;
         let created = AuditAction::sign_in_link_created(expires_at);
         self.acting()?.state().note_request(created).await?;
-        Ok(self.acting()?.make_sign_in_link(LinkedToken {
+        Ok(self.acting()?.sign_ins().make_link(LinkedToken {
             id: self.token.id,
             secret: self.secret,
         }))
@@ -299,6 +223,7 @@ impl Visible {
         &self,
         key: Option<IdempotencyKey>,
     ) -> Result<NewRegistration, Failure> {
-        Ok(self.acting()?.create_registration(key).await?)
+        let command = CreateRegistration;
+        self.submit(Shown(Once { command, key })).await
     }
 }

@@ -27,7 +27,7 @@ async fn sent<T: Send + 'static>(
     let (id, now) = (runner.id.parse().unwrap(), service.handle.now());
     let poll = tokio::spawn(poll);
     in_time(async {
-        while service.handle.runner_heard_at(id) != Some(now) {
+        while service.handle.runners().heard_at(id) != Some(now) {
             tokio::task::yield_now().await;
         }
     })
@@ -96,7 +96,7 @@ async fn of_a_hundred_polls_for_one_job_one_gets_it() {
         polls.push(waiting(&service, &runner, &[]).await);
     }
     in_time(async {
-        while service.handle.waiting_polls() < 100 {
+        while service.handle.runners().waiting_polls() < 100 {
             tokio::task::yield_now().await;
         }
     })
@@ -105,7 +105,7 @@ async fn of_a_hundred_polls_for_one_job_one_gets_it() {
     let mut answers: FuturesUnordered<_> = polls.into_iter().collect();
     let first = in_time(answers.next()).await.unwrap().unwrap();
     assert_eq!(jobs(&first.expect(200)).len(), 1);
-    assert_eq!(service.handle.waiting_polls(), 99);
+    assert_eq!(service.handle.runners().waiting_polls(), 99);
     assert!(answers.iter().all(|poll| !poll.is_finished()));
 }
 

@@ -237,7 +237,7 @@ impl Service {
         let handle = reconciler.handle();
         for name in names {
             let name = name.parse().unwrap();
-            handle.sync_source(&name, true).await.unwrap();
+            handle.sources().sync(&name, true).await.unwrap();
         }
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -293,8 +293,8 @@ impl Service {
                 name: name.clone(),
                 commit,
             };
-            self.handle.approve_removal(approve).await.unwrap();
-            self.handle.sync_source(&name, true).await.unwrap();
+            self.handle.state().submit(approve).await.unwrap();
+            self.handle.sources().sync(&name, true).await.unwrap();
         }
     }
 
@@ -302,7 +302,7 @@ impl Service {
     pub(crate) async fn push_unapproved(&self, commits: &[&[(&str, &str)]]) {
         push(&self.folder.join("main"), commits);
         let name = "main".parse().unwrap();
-        self.handle.sync_source(&name, true).await.unwrap();
+        self.handle.sources().sync(&name, true).await.unwrap();
     }
 
     /// Makes a personal access token.
@@ -318,7 +318,7 @@ impl Service {
             projects: model::Projects::All,
             granted_by: model::Viewer::admin(),
         };
-        let created = self.handle.create_token(create, None).await.unwrap();
+        let created = self.handle.state().submit(create).await.unwrap();
         created.secret.reveal().to_owned()
     }
 
@@ -338,7 +338,7 @@ impl Service {
             life: None,
             granted_by: model::Viewer::admin(),
         };
-        let created = self.handle.create_token(create, None).await.unwrap();
+        let created = self.handle.state().submit(create).await.unwrap();
         created.secret.reveal().to_owned()
     }
 

@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::path::Path;
 
 use client::Client;
+use model::decide::CreateRegistration;
 use model::{RunnerId, TokenHash};
 use runner::{
     Configuration, ConfigurationError, HostEnvironment, OWN_PROGRAM, Options, RegisteredAs,
@@ -97,7 +98,7 @@ async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpE
         path: workdir.clone(),
         source,
     })?;
-    let registration = serving.handle.create_registration(None).await?;
+    let registration = serving.handle.state().submit(CreateRegistration).await?;
     let capacity = std::thread::available_parallelism().map_or(1, NonZero::get);
     let asked = RegisteredAs {
         ca_file: None,

@@ -51,7 +51,7 @@ async fn store(
         condition: BlobCondition::None,
         actor: Actor::Daemon,
     };
-    let upload = house.handle.begin_blob(new, None).await?;
+    let upload = house.handle.blobs().begin(new, None).await?;
     let upload = upload.write(Bytes::from(content)).await?;
     upload.finish(None).await
 }
@@ -86,9 +86,16 @@ async fn changes_at_the_same_time_are_counted_one_by_one() {
     let handle = &house.handle;
     store(&house, "a", "1", None).await.unwrap();
     let stores = (0..10).map(|_| store(&house, "a", "22", None));
-    let moves =
-        (0..10).map(|_| handle.move_blob(project(), path("a"), path("b/c"), BlobCondition::None));
-    let deletes = (0..5).map(|_| handle.delete_blob(project(), path("b/c"), BlobCondition::None));
+    let moves = (0..10).map(|_| {
+        handle
+            .blobs()
+            .rename(project(), path("a"), path("b/c"), BlobCondition::None)
+    });
+    let deletes = (0..5).map(|_| {
+        handle
+            .blobs()
+            .delete(project(), path("b/c"), BlobCondition::None)
+    });
     let (stored, moved, deleted) =
         tokio::join!(join_all(stores), join_all(moves), join_all(deletes));
     assert!(stored.iter().all(Result::is_ok), "{stored:?}");
@@ -117,7 +124,12 @@ async fn a_blob_that_has_run_out_is_removed_and_counted_out() {
     store(&house, "new", "22", Some(hour * 3)).await.unwrap();
     store(&house, "kept", "333", None).await.unwrap();
     house.clock.set_forward(hour * 2);
-    house.handle.remove_expired_blobs().await.unwrap();
+    house
+        .handle
+        .blobs()
+        .remove_expired(|| house.handle.clock().ages())
+        .await
+        .unwrap();
     assert_eq!((usage(&house).blobs, usage(&house).bytes), (2, 5));
     let state = house.handle.state();
     assert_eq!(state.blob(project(), &path("old")).await.unwrap(), None);
@@ -147,13 +159,17 @@ async fn former_contents_are_kept_the_newest_so_many() {
     assert_eq!(sizes().await, [2, 3, 1]);
     assert_eq!((usage(&house).blobs, usage(&house).bytes), (4, 7));
     // A write that its condition refuses keeps nothing.
-    let moved = handle.move_blob(project(), path("b"), path("kept/a"), BlobCondition::Absent);
+    let moved = handle
+        .blobs()
+        .rename(project(), path("b"), path("kept/a"), BlobCondition::Absent);
     moved.await.unwrap_err();
     assert_eq!(sizes().await, [2, 3, 1]);
     // One that replaces by a copy or a move does.
     house.clock.set_forward(TimeDelta::minutes(1));
     store(&house, "b", "55", None).await.unwrap();
-    let moved = handle.move_blob(project(), path("b"), path("kept/a"), BlobCondition::None);
+    let moved = handle
+        .blobs()
+        .rename(project(), path("b"), path("kept/a"), BlobCondition::None);
     moved.await.unwrap();
     assert_eq!(sizes().await, [3, 1, 2]);
     // The quota counts them.
@@ -177,7 +193,7 @@ async fn former_contents_are_kept_the_newest_so_many() {
         condition: BlobCondition::None,
         actor: Actor::Daemon,
     };
-    handle.copy_blob(version.path, copy).await.unwrap();
+    handle.blobs().copy(version.path, copy).await.unwrap();
     assert_eq!(sizes().await, [1, 2, 3]);
     house.close().await;
 }

@@ -8,13 +8,13 @@ use model::decide::{Refusal, RemoveBlob, StoreBlob};
 use model::{Blob, BlobCondition};
 use state::blobs::{BlobEntry, BlobQuery};
 
+use super::Blobs;
 use crate::error::BlobError;
-use crate::handle::Handle;
 
 /// Versions that are looked at when one is added: all that a lower setting may have left, at some pace.
 const LISTED: usize = 100;
 
-impl Handle {
+impl Blobs {
     /// Keeps the content of a blob that is about to get another one, if its folder has former contents and the write is not
     /// refused anyway. The caller holds the lock of the project.
     pub(super) async fn keep_version(
@@ -28,17 +28,17 @@ impl Handle {
         let Some(blob) = present.filter(|blob| blob.sha256 != sha256) else {
             return Ok(());
         };
-        let kept = self.blobs().settings.versions.of(&blob.path);
+        let kept = self.shared.settings.versions.of(&blob.path);
         if kept == 0 || !condition.holds(present) {
             return Ok(());
         }
-        let path = version_path(blob, self.now()).map_err(|error| {
+        let path = version_path(blob, self.shared.clock.now()).map_err(|error| {
             BlobError::refused(Refusal::InvalidField {
                 field: "path",
                 problem: format!("leaves no room for the path of a version: that one {error}"),
             })
         })?;
-        let state = self.state();
+        let state = &self.state;
         let there = state.blob(blob.project, &path).await?;
         self.check_place(blob.project, &path, there.as_ref())
             .await?;
@@ -51,7 +51,7 @@ impl Handle {
                 expires_in: blob.expires_at.map(|end| end - now),
                 before: None,
                 condition: BlobCondition::None,
-                quota: self.blobs().settings.quota,
+                quota: self.shared.settings.quota,
                 actor: blob.by.clone(),
             };
             let content = state.share_blob(blob).await?;
@@ -71,7 +71,7 @@ impl Handle {
             limit: LISTED,
             now: self.steady(),
         };
-        let entries = self.state().list_blobs(&query).await?.entries;
+        let entries = self.state.list_blobs(&query).await?.entries;
         let versions = entries.into_iter().filter_map(|entry| match entry {
             BlobEntry::Blob(version) => Some(version),
             BlobEntry::Folder(_) => None,
@@ -80,7 +80,7 @@ impl Handle {
         let surplus = versions.len().saturating_sub(kept);
         for blob in versions.into_iter().take(surplus) {
             let condition = BlobCondition::None;
-            self.state().submit(RemoveBlob { blob, condition }).await?;
+            self.state.submit(RemoveBlob { blob, condition }).await?;
         }
         Ok(())
     }

@@ -37,13 +37,14 @@ fn config(name: &str, location: Location) -> SourceConfig {
 /// The worker of a job that gets files of that source.
 async fn worker_of(house: &House, source: &str) -> Worker {
     let name: SourceName = source.parse().unwrap();
-    let synced = in_time("a look", house.handle.sync_source(&name, true));
+    let synced = in_time("a look", house.handle.sources().sync(&name, true));
     synced.await.unwrap();
     let (runner, _) = house.register(source, 1).await;
     let capabilities = vec![CHECKOUT.to_owned()];
     let started = house
         .handle
-        .runner_starts(runner, "1".to_owned(), capabilities);
+        .runners()
+        .starts(runner, "1".to_owned(), capabilities);
     started.await.unwrap();
     house
         .run(runner, WorkflowId::derive(&name, "files"), "say")
@@ -67,7 +68,8 @@ async fn a_source_that_is_asked_for_a_commit_holds_up_no_files_of_another() {
     // One job asks the repository, which does not answer, and others wait for their turn.
     let source = house
         .handle
-        .source(&"away".parse().unwrap())
+        .sources()
+        .get(&"away".parse().unwrap())
         .unwrap()
         .clone();
     let asking = source.turn_to_fetch().await;

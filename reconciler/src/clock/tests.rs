@@ -48,7 +48,10 @@ async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() 
         assert_eq!(told - house.handle.now(), TimeDelta::minutes(30));
         let is_well = async |house: &House| {
             look_at_deadlines(house).await;
-            assert!(house.handle.runner(secret.hash()).is_some(), "{by}");
+            assert!(
+                house.handle.runners().session(secret.hash()).is_some(),
+                "{by}"
+            );
             let worker = house.handle.worker(before.job().id, before.token());
             worker.await.unwrap();
         };
@@ -56,7 +59,7 @@ async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() 
         assert!(!house.job(id).await.state.is_terminal(), "{by}");
         // After an hour the clock is believed. What is stored is right by it.
         for _ in 0..61 {
-            house.handle.heard(runner.runner());
+            house.handle.runners().heard(runner.runner());
             pass(&house, hour / 60).await;
         }
         assert_eq!(end_of(&house, id).await, Reason::TimedOut);
@@ -84,7 +87,7 @@ async fn create_token(house: &House) -> Arc<Token> {
         projects: model::Projects::All,
         granted_by: model::Viewer::admin(),
     };
-    house.handle.create_token(create, None).await.unwrap().token
+    house.handle.state().submit(create).await.unwrap().token
 }
 
 /// The token as it is, and whether it is good.
@@ -145,7 +148,7 @@ async fn a_crash_within_the_hour_after_a_jump_ends_nothing() {
             let made = create_token(&house).await;
             house.clock.jump(by);
             // Any look notices it, and wakes the task that notes it.
-            assert!(house.handle.clock_trouble().is_some());
+            assert!(house.handle.clock().trouble().is_some());
             house
                 .until("the jump to be noted", |world| world.clocks().is_some())
                 .await;
@@ -156,7 +159,10 @@ async fn a_crash_within_the_hour_after_a_jump_ends_nothing() {
             let house = House::open(&folder, start, Vec::new()).await;
             let is_well = async |house: &House, passed: TimeDelta| {
                 look_at_deadlines(house).await;
-                assert!(house.handle.runner(secret.hash()).is_some(), "{by}");
+                assert!(
+                    house.handle.runners().session(secret.hash()).is_some(),
+                    "{by}"
+                );
                 let found = house.handle.worker(worker.job().id, worker.token());
                 found.await.unwrap();
                 let (token, is_valid) = token(house, made.id);
@@ -169,10 +175,10 @@ async fn a_crash_within_the_hour_after_a_jump_ends_nothing() {
             let passed = TimeDelta::seconds(minute);
             is_well(&house, passed).await;
             // It is doubted for an hour more. Nothing is deleted, and the note stays.
-            assert!(house.handle.ages().is_none());
+            assert!(house.handle.clock().ages().is_none());
             assert!(house.handle.state().read(|world| world.clocks().is_some()));
             for _ in 0..61 {
-                house.handle.heard(runner.runner());
+                house.handle.runners().heard(runner.runner());
                 pass(&house, hour / 60).await;
             }
             house
@@ -193,8 +199,8 @@ async fn a_jump_that_cannot_be_noted_is_noted_later() {
     let file = folder.path().join("state/clock.json");
     std::fs::create_dir(&file).unwrap();
     house.clock.jump(TimeDelta::hours(5));
-    assert!(house.handle.ages().is_none());
-    while house.handle.jumps().rests_until.is_none() {
+    assert!(house.handle.clock().ages().is_none());
+    while house.handle.clock().jumps().rests_until.is_none() {
         tokio::task::yield_now().await;
     }
     std::fs::remove_dir(&file).unwrap();
@@ -218,7 +224,7 @@ async fn an_end_that_could_not_be_stored_is_stored_later() {
     std::fs::create_dir(&file).unwrap();
     let by = TimeDelta::days(400);
     house.clock.jump(by);
-    house.handle.follow_clock_at_once().await;
+    house.handle.clock().follow_at_once().await;
     assert_eq!(house.handle.steady(), house.handle.now());
     std::fs::remove_dir(&file).unwrap();
     house.close().await;
@@ -250,7 +256,11 @@ async fn an_end_is_compared_with_the_time_of_the_same_moment() {
         found.unwrap();
         let is_lost = |job: &Job, now| job.state.run().unwrap().expires_at - now != WORKER_SESSION;
         let runner = runner.runner();
-        house.handle.lose(runner, is_lost).await.unwrap();
+        let runners = house.handle.runners();
+        runners
+            .lose(house.handle.state(), runner, is_lost)
+            .await
+            .unwrap();
         tokio::task::yield_now().await;
     }
     following.await.unwrap();

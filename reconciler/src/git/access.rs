@@ -32,14 +32,12 @@ pub struct Username(String);
 #[derive(Clone, PartialEq, Eq)]
 pub enum TokenSource {
     File(PathBuf),
-    /// A program that prints the token.
     Command {
         program: String,
         arguments: Vec<String>,
     },
 }
 
-/// The text is no user name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a user name has 1 to {} characters, without `:` and control characters",
@@ -48,10 +46,6 @@ pub enum TokenSource {
 pub struct UsernameError;
 
 impl Username {
-    /// Parses a name.
-    ///
-    /// # Errors
-    /// If HTTP cannot carry it.
     pub fn parse(text: &str) -> Result<Self, UsernameError> {
         let length = text.chars().count();
         let fits = (1..=limits::USERNAME_CHARACTERS).contains(&length);
@@ -74,7 +68,6 @@ impl Default for Username {
 }
 
 impl fmt::Display for TokenSource {
-    /// As the configuration names it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TokenSource::File(path) => write!(f, "token_file {}", path.display()),

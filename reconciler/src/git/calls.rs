@@ -7,6 +7,8 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::supervise::lock;
+
 /// All calls of one reconciler. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Calls {
@@ -31,18 +33,14 @@ pub(super) struct Running<'a> {
     calls: &'a Calls,
 }
 
-/// No call may start any more.
 #[derive(Debug)]
 pub(super) struct Ended;
 
 /// Why waiting for a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// It has ended.
     Done,
-    /// Its deadline has passed.
     TimedOut,
-    /// All calls were ended.
     Ended,
 }
 
@@ -59,7 +57,6 @@ impl Calls {
         state.running == 0
     }
 
-    /// Lets a call begin.
     pub(super) fn begin(&self) -> Result<Running<'_>, Ended> {
         let mut state = self.lock();
         if state.ended {
@@ -94,10 +91,7 @@ impl Calls {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.shared
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.state)
     }
 }
 

@@ -11,7 +11,6 @@ const DIGITS: usize = 40;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct CommitId(Oid);
 
-/// The text is not a full commit id.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a commit: forty hexadecimal digits are expected")]
 pub(crate) struct CommitIdError(String);

@@ -4,24 +4,16 @@
 
 use super::{FetchError, Location, limits};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cause {
-    UnknownHost,
-    AccessDenied,
-    Redirected,
-    Unreachable,
-    NoSuchCommit,
-    RepositoryMissing,
-    Sha256,
-    ForeignOwner,
-    Other,
-}
+type Judge = fn(Location, String) -> FetchError;
 
-/// Phrases in lower case. The first matching cause is used. A refused key comes first, because `git` adds the guess
+/// Phrases in lower case. The first match is used. A refused key comes first, because `git` adds the guess
 /// that the repository may not exist.
-const PHRASES: [(Cause, &[&str]); 8] = [
+const PHRASES: [(Judge, &[&str]); 8] = [
     (
-        Cause::UnknownHost,
+        |location, complaint| FetchError::UnknownHost {
+            location,
+            complaint,
+        },
         &[
             "host key verification failed",
             "certificate problem",
@@ -30,7 +22,10 @@ const PHRASES: [(Cause, &[&str]); 8] = [
         ],
     ),
     (
-        Cause::AccessDenied,
+        |location, complaint| FetchError::AccessDenied {
+            location,
+            complaint,
+        },
         &[
             "authentication failed",
             "could not read username",
@@ -41,9 +36,18 @@ const PHRASES: [(Cause, &[&str]); 8] = [
             "returned error: 403",
         ],
     ),
-    (Cause::Redirected, &["redirect", "returned error: 3"]),
     (
-        Cause::Unreachable,
+        |location, complaint| FetchError::Redirected {
+            location,
+            complaint,
+        },
+        &["redirect", "returned error: 3"],
+    ),
+    (
+        |location, complaint| FetchError::Unreachable {
+            location,
+            complaint,
+        },
         &[
             "could not resolve",
             "couldn't connect",
@@ -63,7 +67,10 @@ const PHRASES: [(Cause, &[&str]); 8] = [
         ],
     ),
     (
-        Cause::NoSuchCommit,
+        |location, complaint| FetchError::NoSuchCommit {
+            location,
+            complaint,
+        },
         &[
             "couldn't find remote ref",
             "not our ref",
@@ -71,7 +78,7 @@ const PHRASES: [(Cause, &[&str]); 8] = [
         ],
     ),
     (
-        Cause::RepositoryMissing,
+        |location, _| FetchError::RepositoryMissing { location },
         &[
             "not found",
             "does not exist",
@@ -79,40 +86,29 @@ const PHRASES: [(Cause, &[&str]); 8] = [
             "returned error: 404",
         ],
     ),
-    (Cause::Sha256, &["mismatched algorithms"]),
-    (Cause::ForeignOwner, &["dubious ownership"]),
+    (
+        |location, _| FetchError::Sha256 { location },
+        &["mismatched algorithms"],
+    ),
+    (
+        |location, _| FetchError::ForeignOwner { location },
+        &["dubious ownership"],
+    ),
 ];
 
-/// The error for the error output of `git`.
 pub(super) fn judge(location: Location, text: &str) -> FetchError {
     let complaint = last_words(text);
-    match cause(text) {
-        Cause::UnknownHost => FetchError::UnknownHost {
-            location,
-            complaint,
-        },
-        Cause::AccessDenied => FetchError::AccessDenied {
-            location,
-            complaint,
-        },
-        Cause::Redirected => FetchError::Redirected {
-            location,
-            complaint,
-        },
-        Cause::Unreachable => FetchError::Unreachable {
-            location,
-            complaint,
-        },
-        Cause::NoSuchCommit => FetchError::NoSuchCommit {
-            location,
-            complaint,
-        },
-        Cause::RepositoryMissing => FetchError::RepositoryMissing { location },
-        Cause::Sha256 => FetchError::Sha256 { location },
-        Cause::ForeignOwner => FetchError::ForeignOwner {
+    let lower = text.to_lowercase();
+    let is_in_text = |phrase: &&str| lower.contains(phrase);
+    let known = PHRASES
+        .iter()
+        .find(|(_, phrases)| phrases.iter().any(is_in_text));
+    match known.map(|(judge, _)| judge(location.clone(), complaint.clone())) {
+        Some(FetchError::ForeignOwner { location }) => FetchError::ForeignOwner {
             location: foreign(text).unwrap_or(location),
         },
-        Cause::Other => FetchError::GitFailed {
+        Some(error) => error,
+        None => FetchError::GitFailed {
             location,
             complaint,
         },
@@ -124,14 +120,6 @@ fn foreign(text: &str) -> Option<Location> {
     let (_, rest) = text.split_once("dubious ownership in repository at '")?;
     let (folder, _) = rest.split_once('\'')?;
     Some(Location::Local(folder.into()))
-}
-
-fn cause(text: &str) -> Cause {
-    let text = text.to_lowercase();
-    PHRASES
-        .iter()
-        .find(|(_, phrases)| phrases.iter().any(|phrase| text.contains(phrase)))
-        .map_or(Cause::Other, |(cause, _)| *cause)
 }
 
 /// The last line that states a failure, or else the last line, made printable.
@@ -159,54 +147,55 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_told_by_the_words_of_git_ssh_and_curl() {
+    fn the_words_of_git_ssh_and_curl_show_the_cause() {
         let rights =
             "Please make sure you have the correct access rights\nand the repository exists.\n";
         for (text, expected) in [
             (
                 format!("Host key verification failed.\nfatal: Could not read from remote repository.\n\n{rights}"),
-                Cause::UnknownHost,
+                "UnknownHost",
             ),
             (
                 format!("git@x: Permission denied (publickey).\nfatal: Could not read from remote repository.\n\n{rights}"),
-                Cause::AccessDenied,
+                "AccessDenied",
             ),
             (
                 "fatal: could not read Username for 'https://x': terminal prompts disabled".to_owned(),
-                Cause::AccessDenied,
+                "AccessDenied",
             ),
             (
                 "fatal: unable to access 'https://x/': Could not resolve host: x".to_owned(),
-                Cause::Unreachable,
+                "Unreachable",
             ),
             (
                 "ssh: connect to host x port 22: Connection refused\nfatal: Could not read from remote repository.".to_owned(),
-                Cause::Unreachable,
+                "Unreachable",
             ),
             (
                 "fatal: unable to access 'https://x/': SSL certificate problem: unable to get local issuer certificate".to_owned(),
-                Cause::UnknownHost,
+                "UnknownHost",
             ),
             (
                 "remote: Repository not found.\nfatal: repository 'https://x/' not found".to_owned(),
-                Cause::RepositoryMissing,
+                "RepositoryMissing",
             ),
             (
                 "fatal: remote error: upload-pack: not our ref 0123".to_owned(),
-                Cause::NoSuchCommit,
+                "NoSuchCommit",
             ),
             (
                 "fatal: mismatched algorithms: client sha1; server sha256".to_owned(),
-                Cause::Sha256,
+                "Sha256",
             ),
             (
                 format!("fatal: detected dubious ownership in repository at '/x'\nfatal: Could not read from remote repository.\n\n{rights}"),
-                Cause::ForeignOwner,
+                "ForeignOwner",
             ),
-            ("fatal: bad object refs/everscan/tip".to_owned(), Cause::Other),
-            (String::new(), Cause::Other),
+            ("fatal: bad object refs/everscan/tip".to_owned(), "GitFailed"),
+            (String::new(), "GitFailed"),
         ] {
-            assert_eq!(cause(&text), expected, "{text}");
+            let error = judge(Location::Local("/r".into()), &text);
+            assert!(format!("{error:?}").starts_with(expected), "{text}");
         }
     }
 

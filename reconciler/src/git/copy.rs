@@ -21,7 +21,6 @@ use super::error::MirrorFault;
 use super::limits::FetchLimits;
 use super::{left_out, limits};
 
-/// Why a copy was aborted. The mirror is unchanged.
 #[derive(Debug)]
 pub(super) enum CopyError {
     Source(git2::Error),
@@ -61,7 +60,6 @@ pub(super) fn copy(
     write_pack(source, &mirror_objects, &objects, fetch_limits, started)
 }
 
-/// The objects to copy, found by walking from the tip.
 struct Missing<'a> {
     source: &'a Repository,
     source_objects: Odb<'a>,

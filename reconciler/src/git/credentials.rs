@@ -31,7 +31,6 @@ pub(super) struct Credentials {
     pub(super) open_to_all: Option<u32>,
 }
 
-/// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
     #[error("cannot read {from}")]
@@ -108,7 +107,6 @@ impl Credentials {
         self.answer.reveal().as_bytes()
     }
 
-    /// The text without the token.
     pub(super) fn mask(&self, text: &str) -> String {
         self.masker.mask(text)
     }

@@ -252,7 +252,6 @@ pub(crate) enum ReadError {
 }
 
 impl ReadError {
-    /// A hint what to do, if there is anything to do.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             ReadError::Folder { .. } => {

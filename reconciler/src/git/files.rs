@@ -13,7 +13,6 @@ use tar::{Builder, EntryType, Header};
 
 use super::{CommitId, FileLimits, left_out, limits};
 
-/// The list of the files that a job gets.
 #[derive(Debug)]
 pub(crate) struct Files {
     commit: CommitId,
@@ -39,10 +38,8 @@ enum Kind {
     Submodule,
 }
 
-/// Why a job does not get its files.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FilesError {
-    /// The mirror does not have the commit.
     #[error("commit {commit} is not in the mirror")]
     Missing { commit: CommitId },
     #[error("commit {commit} has no `{path}`{}", only_there(only.as_deref()))]
@@ -68,7 +65,6 @@ pub(crate) enum FilesError {
     },
     #[error("the mirror cannot be read")]
     Damaged(#[source] git2::Error),
-    /// The reader has gone.
     #[error("the files cannot be sent")]
     Unsent(#[source] io::Error),
 }
@@ -127,7 +123,6 @@ struct Lister<'a> {
 }
 
 impl<'a> Lister<'a> {
-    /// Adds what is at a path.
     fn path(&mut self, top: Oid, path: &str) -> Result<(), FilesError> {
         let none = || FilesError::NoSuchPath {
             commit: self.files.commit,

@@ -15,7 +15,6 @@ use git2::Oid;
 
 const FILE: &str = "everscan-left-out";
 
-/// Sizes in bytes of the blobs left out.
 pub(super) fn read(mirror: &Path) -> io::Result<BTreeMap<Oid, usize>> {
     match fs::read_to_string(mirror.join(FILE)) {
         Ok(text) => Ok(text.lines().filter_map(parse).collect()),

@@ -68,9 +68,7 @@ pub(crate) const LAST_CALLS: Duration = Duration::from_secs(5);
 pub(crate) struct FetchLimits {
     /// Time for the listing of a remote's references.
     pub(crate) listing: Duration,
-    /// Time for the transfer of the objects.
     pub(crate) transfer: Duration,
-    /// Bytes of one transfer.
     pub(crate) bytes: u64,
 }
 
@@ -89,11 +87,9 @@ impl Default for FetchLimits {
 /// What the files of one job may be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileLimits {
-    /// Entries of any kind.
     pub(crate) entries: usize,
     /// Bytes of one file. It is held in memory while it is sent.
     pub(crate) file_bytes: usize,
-    /// Bytes of all files together.
     pub(crate) total_bytes: u64,
     /// Folders inside folders.
     pub(crate) depth: usize,
@@ -132,11 +128,9 @@ pub(super) const LINK_TARGET_BYTES: usize = 4_095;
 pub(crate) struct ReadLimits {
     /// Bytes of one file; a larger one is reported as unreadable.
     pub(crate) file_bytes: usize,
-    /// Bytes of all files together.
     pub(crate) total_bytes: usize,
     /// Files with a workflow's extension.
     pub(crate) files: usize,
-    /// Entries of any kind.
     pub(crate) entries: usize,
     /// Folders inside folders.
     pub(crate) depth: usize,

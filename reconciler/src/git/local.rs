@@ -10,7 +10,6 @@ use super::limits::FetchLimits;
 use super::reference::Kind;
 use super::{CommitId, FetchError, Location, RemoteUrl, limits};
 
-/// How a repository on this machine is read.
 pub(super) enum Opened {
     Here(LocalSource),
     /// Through the `git` program, because libgit2 does not know how its references are kept.
@@ -71,7 +70,6 @@ impl LocalSource {
         is_partial
     }
 
-    /// The wanted commit, by the present references.
     pub(super) fn resolve(&self, wanted: &Kind) -> Result<CommitId, FetchError> {
         if let Kind::Commit(commit) = wanted {
             return match self.repository.find_commit(commit.oid()) {

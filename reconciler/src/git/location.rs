@@ -27,7 +27,6 @@ pub struct RemoteUrl {
     origin: String,
 }
 
-/// The protocol of a remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     Https,
@@ -41,34 +40,27 @@ pub(super) enum Protocol {
 /// Why a text is not a location. It is not repeated where it may contain credentials.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LocationError {
-    /// Nothing was written.
     #[error("the location of the repository is empty")]
     Empty,
-    /// Longer than any path.
     #[error(
         "the location of the repository is longer than {} characters",
         limits::NAME_CHARACTERS
     )]
     TooLong,
-    /// `git` would take it for an option.
     #[error("the location `{0}` begins with `-`")]
     LeadingDash(String),
-    /// A space or a control character.
     #[error("the location of the repository holds a space or a control character")]
     Space,
     /// A user or a password in an HTTP URL, a password in an SSH URL, a query or a fragment.
     #[error("the location of the repository holds a credential")]
     Credential,
-    /// A protocol that is not supported.
     #[error("the protocol `{0}` is not supported")]
     Protocol(String),
-    /// Plain HTTP to another machine.
     #[error("`{0}` is reached without encryption")]
     PlainHttp(String),
     /// No host, or one with characters that no host has.
     #[error("the location `{0}` names no valid host")]
     Host(String),
-    /// No path after the host.
     #[error("the location `{0}` names no repository on its host")]
     Path(String),
     /// A `file://` URL that is more than a plain absolute path.
@@ -77,7 +69,6 @@ pub enum LocationError {
 }
 
 impl LocationError {
-    /// A hint what to do, if there is anything to do.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             LocationError::Credential => {
@@ -99,9 +90,6 @@ impl LocationError {
 impl Location {
     /// Parses a path (absolute, or relative to the working directory of the process), `file://`, `https://`, `ssh://`,
     /// `http://` to a loopback address, or the short SSH form `user@host:path`.
-    ///
-    /// # Errors
-    /// For other protocols, for credentials, and for what `git` could take for an option.
     pub fn parse(text: &str) -> Result<Location, LocationError> {
         if text.is_empty() {
             return Err(LocationError::Empty);
@@ -141,7 +129,6 @@ impl RemoteUrl {
         })
     }
 
-    /// The URL for `git`.
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -16,7 +16,7 @@ use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::{fs, io};
 
 use git2::{Repository, RepositoryInitOptions};
@@ -34,6 +34,7 @@ use super::{
     CommitId, Content, FetchError, FileLimits, Location, ReadError, ReadLimits, Reference,
     Relation, RemoteUrl, Snapshot, Tip, copy, limits, references, relation, snapshot, tip,
 };
+use crate::supervise::lock;
 
 /// The commit of the last fetch.
 const TIP: &str = "refs/everscan/tip";
@@ -87,15 +88,12 @@ impl Mirror {
     }
 
     /// Looks up the commit of `reference` (by default the repository's HEAD), and fetches it unless the mirror has it.
-    ///
-    /// # Errors
-    /// See [`FetchError`]. The mirror stays readable.
     pub(crate) fn fetch(
         &self,
         location: &Location,
         reference: Option<&Reference>,
     ) -> Result<Tip, FetchError> {
-        let _alone = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        let _locked = lock(&self.fetching);
         let wanted = Reference::kind_of(reference);
         let source = self.connect(location, wanted)?;
         let tip = self.fetch_from(&source)?;
@@ -126,15 +124,12 @@ impl Mirror {
     }
 
     /// Fetches one commit that the mirror does not have, if the repository still gives it.
-    ///
-    /// # Errors
-    /// See [`FetchError`].
     pub(crate) fn fetch_commit(
         &self,
         location: &Location,
         commit: CommitId,
     ) -> Result<(), FetchError> {
-        let _alone = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        let _locked = lock(&self.fetching);
         let source = self.connect(location, &Kind::Commit(commit))?;
         let mirror = match Repository::open_bare(&self.dir) {
             Ok(mirror) => mirror,
@@ -151,18 +146,12 @@ impl Mirror {
     }
 
     /// Gives each of these commits a reference, if the mirror has it, and removes all others.
-    ///
-    /// # Errors
-    /// When the mirror cannot be read or written.
     pub(crate) fn keep(&self, commits: &BTreeSet<CommitId>) -> Result<(), ReadError> {
-        let _alone = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        let _locked = lock(&self.fetching);
         references::keep(&self.open_to_read()?, commits).map_err(|source| self.damaged(source))
     }
 
     /// Lists the files of a commit at or below `paths`; all files if there are none.
-    ///
-    /// # Errors
-    /// See [`FilesError`].
     pub(crate) fn files(
         &self,
         commit: CommitId,
@@ -174,9 +163,6 @@ impl Mirror {
     }
 
     /// Writes the tar of listed files.
-    ///
-    /// # Errors
-    /// See [`FilesError`].
     pub(crate) fn write_files(&self, files: &Files, to: &mut dyn Write) -> Result<(), FilesError> {
         let mirror = Repository::open_bare(&self.dir).map_err(FilesError::Damaged)?;
         files
@@ -197,10 +183,6 @@ impl Mirror {
     }
 
     /// Reads every `*.yaml` and `*.yml` below `folder`. A file called `everscan.yaml` is not a workflow.
-    ///
-    /// # Errors
-    /// When the folder could not be read completely, or passes a bound; nothing follows about any
-    /// file then.
     pub(crate) fn read(
         &self,
         commit: &CommitId,
@@ -229,9 +211,6 @@ impl Mirror {
 
     /// How `new` relates to `old`. `new` must be in the mirror. If `old` is not, because the mirror was rebuilt since,
     /// the history counts as rewritten.
-    ///
-    /// # Errors
-    /// When the mirror cannot be read.
     pub(crate) fn relation(&self, old: &CommitId, new: &CommitId) -> Result<Relation, ReadError> {
         let mirror = self.open_to_read()?;
         if !mirror.odb().is_ok_and(|objects| objects.exists(new.oid())) {

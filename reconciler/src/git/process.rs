@@ -48,7 +48,6 @@ pub(super) struct Ended {
 pub(super) enum CallError {
     NotInstalled,
     TimedOut,
-    /// All calls were ended.
     Stopped,
     TooMuchOutput,
     Io(io::Error),

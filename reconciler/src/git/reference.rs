@@ -28,9 +28,6 @@ pub struct ReferenceError(String);
 
 impl Reference {
     /// Parses what a person wrote: `main`, `v1.2`, `refs/heads/main`, forty hexadecimal digits, `HEAD`.
-    ///
-    /// # Errors
-    /// If Git would refuse the name, or could take it for an option.
     pub fn parse(text: &str) -> Result<Reference, ReferenceError> {
         if text == "HEAD" {
             return Ok(Reference(Kind::Head));

@@ -11,22 +11,16 @@ use notify::{Event, EventKind, RecursiveMode};
 
 use super::local::common_folder;
 
-/// What to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scene {
     Repository {
-        /// Where it was found.
         path: PathBuf,
-        /// The folder of HEAD.
         git_dir: PathBuf,
         /// The folder above the references. For a linked work tree it is a different one.
         common_dir: PathBuf,
-        /// The folder of the references.
         refs: PathBuf,
     },
-    /// No repository yet.
     Waiting {
-        /// Where it is expected.
         path: PathBuf,
         /// The folders in which its creation would be seen first.
         folders: Vec<PathBuf>,
@@ -47,7 +41,6 @@ pub(crate) enum Verdict {
 const MAKINGS: [&str; 5] = [".git", "HEAD", "config", "objects", "refs"];
 
 impl Scene {
-    /// Inspects `path`, which must be absolute.
     pub(crate) fn at(path: &Path) -> Scene {
         if let Ok(repository) = Repository::open(path) {
             return Scene::Repository {

@@ -31,7 +31,7 @@ pub(super) async fn pass(
             let next = pass.round(&handle).await?;
             Ok((pass, next))
         };
-        let (after, next) = handle.alone(round).await?;
+        let (after, next) = handle.with_removal_lock(round).await?;
         pass = after;
         if let Next::Nothing(next) = next {
             let next = next.into_iter().chain(pass.silent).min();
@@ -41,7 +41,6 @@ pub(super) async fn pass(
     Ok((pass.report(true), Some(handle.now())))
 }
 
-/// A pass under way.
 struct Pass {
     policy: RetentionPolicy,
     is_dry_run: bool,
@@ -61,7 +60,6 @@ struct Pass {
 
 struct OfScan {
     key: ScanKey,
-    /// Jobs that no policy removes.
     protected: Vec<JobId>,
     /// Up to where its history is loaded.
     loaded: Position,
@@ -159,7 +157,7 @@ impl Pass {
     /// Looks at [`JOBS_AHEAD`] jobs at most, and commits what is decided about them.
     async fn round(&mut self, handle: &Handle) -> Result<Next, RemovalError> {
         handle.state().read(|world| self.recount(world));
-        let ages = handle.ages();
+        let ages = handle.clock().ages();
         let now = ages.unwrap_or_else(|| handle.now());
         self.age_waits |= ages.is_none() && self.policy.age.is_some();
         let policy = RetentionPolicy {

@@ -1,4 +1,4 @@
-//! The task that applies the retention policies.
+//! The task that enforces the retention policies.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +11,6 @@ use crate::error::RemovalError;
 use crate::handle::Handle;
 use crate::limits::{DEADLINE_LOOK, RETENTION_REST};
 
-/// The result for a workflow.
 #[derive(Debug, Clone, Copy)]
 struct Left {
     stock: Stock,
@@ -29,61 +28,59 @@ fn pause(next: Option<Timestamp>, now: Timestamp, must_be_repeated: bool) -> Dur
     }
 }
 
-impl Handle {
-    /// Applies the policies to the workflows whose finished jobs have changed, and to those whose jobs become too old.
-    pub(crate) async fn keep_to_policies(self) {
-        if self.retention().keep_everything() {
-            return std::future::pending().await;
+/// Applies the retention policies to workflows whose finished jobs have changed or become too old.
+pub(crate) async fn enforce_retention(handle: Handle) {
+    let retention = &handle.settings().retention;
+    if retention.keep_everything() {
+        return std::future::pending().await;
+    }
+    let mut changes = handle.state().changed();
+    let mut left: HashMap<WorkflowId, Left> = HashMap::new();
+    let mut was_trusted = true;
+    loop {
+        changes.mark_unchanged();
+        let is_trusted = handle.clock().ages().is_some();
+        if is_trusted && !was_trusted {
+            // The due times came from a clock that was not trusted.
+            left.clear();
         }
-        let mut changes = self.state().changed();
-        let mut left: HashMap<WorkflowId, Left> = HashMap::new();
-        let mut was_believed = true;
-        loop {
-            changes.mark_unchanged();
-            let is_believed = self.ages().is_some();
-            if is_believed && !was_believed {
-                // The due times came from a clock that was not trusted.
-                left.clear();
+        was_trusted = is_trusted;
+        let mut has_failed = false;
+        for (workflow, stock) in handle.state().read(|world| world.stocks().clone()) {
+            let policy = retention.of(workflow);
+            if !is_due(&policy, stock, left.get(&workflow), handle.now()) {
+                continue;
             }
-            was_believed = is_believed;
-            let mut has_failed = false;
-            for (workflow, stock) in self.state().read(|world| world.stocks().clone()) {
-                let policy = self.retention().of(workflow);
-                if !is_due(&policy, stock, left.get(&workflow), self.now()) {
-                    continue;
-                }
-                match self.keep_to(workflow, policy).await {
-                    Ok(as_left) => drop(left.insert(workflow, as_left)),
-                    Err(error) => {
-                        tracing::warn!(%workflow, %error, "finished jobs cannot be removed");
-                        has_failed = true;
-                    }
+            match enforce_policy(&handle, workflow, policy).await {
+                Ok(as_left) => drop(left.insert(workflow, as_left)),
+                Err(error) => {
+                    tracing::warn!(%workflow, %error, "finished jobs cannot be removed");
+                    has_failed = true;
                 }
             }
-            tokio::time::sleep(RETENTION_REST).await;
-            let next = left.values().filter_map(|left| left.next).min();
-            let pause = pause(next, self.now(), has_failed || !is_believed);
-            tokio::select! {
-                changed = changes.changed() => if changed.is_err() { return },
-                () = tokio::time::sleep(pause) => {}
-            }
+        }
+        tokio::time::sleep(RETENTION_REST).await;
+        let next = left.values().filter_map(|left| left.next).min();
+        let pause = pause(next, handle.now(), has_failed || !is_trusted);
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(pause) => {}
         }
     }
+}
 
-    /// One pass.
-    async fn keep_to(
-        &self,
-        workflow: WorkflowId,
-        policy: RetentionPolicy,
-    ) -> Result<Left, RemovalError> {
-        let (retained, next) = pass(self, workflow, policy, false).await?;
-        let (stock, removed) = (retained.kept(), retained.removed());
-        if removed.jobs > 0 {
-            let (jobs, bytes) = (removed.jobs, removed.bytes);
-            tracing::info!(%workflow, jobs, bytes, "finished jobs are removed, as retention says");
-        }
-        Ok(Left { stock, next })
+async fn enforce_policy(
+    handle: &Handle,
+    workflow: WorkflowId,
+    policy: RetentionPolicy,
+) -> Result<Left, RemovalError> {
+    let (retained, next) = pass(handle, workflow, policy, false).await?;
+    let (stock, removed) = (retained.kept(), retained.removed());
+    if removed.jobs > 0 {
+        let (jobs, bytes) = (removed.jobs, removed.bytes);
+        tracing::info!(%workflow, jobs, bytes, "finished jobs are removed by the retention policy");
     }
+    Ok(Left { stock, next })
 }
 
 /// Whether a job may have to be removed. If only protected jobs exceed the policy, nothing is removed until another job
@@ -108,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_is_tried_again_though_nothing_changes() {
+    fn a_failure_is_retried_although_nothing_changes() {
         assert_eq!(pause(None, at(0), false), Duration::MAX);
         assert_eq!(pause(None, at(0), true), DEADLINE_LOOK);
         let next = Some(at(5));

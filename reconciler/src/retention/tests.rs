@@ -12,6 +12,7 @@ use state::SubmitError;
 use tempfile::TempDir;
 
 use crate::error::RemovalError;
+use crate::expiry::remove_expired_artifacts;
 use crate::testing::{House, activate, source_name, succeeded};
 use crate::{Retained, RunnerSession};
 
@@ -365,7 +366,7 @@ async fn artifacts_go_hour_by_hour_when_their_time_is_over() {
     remove_below(&folder.path().join("state/jobs"), &id);
     let removed = async |hours| {
         house.clock.set_forward(TimeDelta::hours(hours));
-        house.handle.remove_expired().await.unwrap();
+        remove_expired_artifacts(&house.handle).await.unwrap();
         let job: Arc<model::Job> = house.job(first).await;
         let artifacts = &job.state.run().unwrap().artifacts;
         let gone = artifacts.iter().filter(|it| it.removed.is_some());
@@ -409,7 +410,7 @@ async fn nothing_goes_by_its_age_for_an_hour_after_the_clock_jumped() {
     let prune = async |expected: u64, waits: bool| {
         let done = pruned(&house, workflow, age(30)).await;
         assert_eq!((done.removed().jobs, done.age_waits), (expected, waits));
-        house.handle.remove_expired().await.unwrap();
+        remove_expired_artifacts(&house.handle).await.unwrap();
         let job = house.job(kept_job).await;
         job.stored_artifacts().count()
     };

@@ -11,9 +11,7 @@ use crate::git::{Access, Location, Reference};
 /// A source as the daemon's configuration names it.
 #[derive(Debug, Clone)]
 pub struct SourceConfig {
-    /// Its name, which is also its project's.
     pub name: SourceName,
-    /// Where the repository is.
     pub location: Location,
     /// What it takes to be let in there.
     pub access: Access,

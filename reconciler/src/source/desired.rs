@@ -12,9 +12,6 @@ use super::configured::SourceConfig;
 use crate::git::{Content, File, Snapshot, Tip, Unreadable};
 
 /// The workflow files of a tip. A text that is active already is recognised by its digest and not parsed again.
-///
-/// # Errors
-/// A message if the parser failed. Then nothing is known about any file.
 pub(super) async fn desired(
     state: &State,
     config: &SourceConfig,
@@ -75,7 +72,6 @@ pub(super) async fn desired(
         .map_err(|error| format!("reading the workflow files ended unexpectedly: {error}"))
 }
 
-/// What is active of a workflow.
 struct Active {
     file: String,
     sha256: String,
@@ -119,7 +115,6 @@ fn content(file: &File, active: Option<&Active>) -> DesiredContent {
     }
 }
 
-/// A file that is refused as a whole.
 fn without_text(diagnostic: Diagnostic) -> DesiredContent {
     DesiredContent::Invalid {
         diagnostics: vec![diagnostic],

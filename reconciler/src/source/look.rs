@@ -38,12 +38,16 @@ pub(crate) async fn look(
     *applied = None;
     let (relation, snapshot) = match read(state, config, mirror, &tip).await {
         Ok(read) => read,
-        Err(message) => return record_unreadable(state, config, message).await,
+        Err(message) => {
+            return record_failed_look(state, config, Reason::FetchFailed { message }).await;
+        }
     };
     let warnings = snapshot.warnings.clone();
     let desired = match desired(state, config, &tip, snapshot).await {
         Ok(desired) => desired,
-        Err(message) => return record_unreadable(state, config, message).await,
+        Err(message) => {
+            return record_failed_look(state, config, Reason::FetchFailed { message }).await;
+        }
     };
     let done = apply(state, config, &tip, relation, warnings, desired)
         .await
@@ -99,14 +103,6 @@ async fn record_failure(
         Reason::FetchFailed { message }
     };
     record_failed_look(state, config, reason).await
-}
-
-async fn record_unreadable(
-    state: &State,
-    config: &SourceConfig,
-    message: String,
-) -> Result<(), LookFailed> {
-    record_failed_look(state, config, Reason::FetchFailed { message }).await
 }
 
 async fn record_failed_look(
@@ -287,7 +283,6 @@ enum Applied {
     Partly,
 }
 
-/// A workflow file that could not be made active.
 struct Failure {
     file: String,
     message: String,

@@ -161,7 +161,8 @@ async fn slots_that_passed_while_the_daemon_was_down_make_one_job_and_say_so() {
     let house = House::open(&folder, 10, vec![config.clone()]).await;
     house
         .handle
-        .sync_source(&source_name(), true)
+        .sources()
+        .sync(&source_name(), true)
         .await
         .unwrap();
     house.close().await;
@@ -316,7 +317,7 @@ async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_told() {
         }
     ));
     let is_told = || {
-        let trouble = house.handle.clock_trouble();
+        let trouble = house.handle.clock().trouble();
         matches!(trouble, Some(ClockTrouble::Jumped { schedules: 1, .. }))
     };
     // Once the task has its answer, which is after the schedule was seen here.
@@ -330,7 +331,7 @@ async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_told() {
     house.until("the job of the next slot", one).await;
     // The time is told by the clock again once it has been right for an hour.
     house.clock.set_forward(TimeDelta::hours(1));
-    assert_eq!(house.handle.clock_trouble(), None);
+    assert_eq!(house.handle.clock().trouble(), None);
     house.close().await;
 }
 
@@ -363,12 +364,12 @@ async fn a_schedule_that_cannot_be_taken_back_rests_before_it_is_tried_again() {
         handle.state().read(read) > handle.now()
     };
     let mut resting = HashMap::new();
-    handle.mind_cursors(&mut None, &mut resting).await;
+    check_cursors(handle, &mut None, &mut resting).await;
     std::fs::remove_dir(&in_the_way).unwrap();
-    handle.mind_cursors(&mut None, &mut resting).await;
+    check_cursors(handle, &mut None, &mut resting).await;
     assert!(is_ahead(), "tried again at once");
     resting.clear();
-    handle.mind_cursors(&mut None, &mut resting).await;
+    check_cursors(handle, &mut None, &mut resting).await;
     assert!(!is_ahead());
     house.close().await;
 }
@@ -396,7 +397,7 @@ async fn a_schedule_that_is_some_hours_ahead_waits_and_is_told() {
     };
     house.clock.set_forward(TimeDelta::minutes(1));
     // Both jumps were seen when they were looked for, and are an hour old now.
-    while house.handle.clock_trouble() != Some(told) {
+    while house.handle.clock().trouble() != Some(told) {
         house.clock.set_forward(TimeDelta::minutes(1));
         assert!(house.handle.now() < until, "never told");
     }

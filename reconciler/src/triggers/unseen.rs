@@ -1,4 +1,4 @@
-//! Evaluating expressions for successes that nobody has looked at yet, beside the committer (docs/decisions/0012).
+//! Evaluating expressions for successes that their scans have not considered yet, beside the committer (docs/decisions/0012).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use state::SubmitError;
 use tokio::task::JoinSet;
 use workflow::Sandbox;
 
-use super::{InVain, looked};
+use super::{Failed, checked};
 use crate::evaluations::{Purpose, Turn, defect, unless_panic};
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, EVALUATED_BESIDE, TRIGGER_REST, TURN_COST};
@@ -31,7 +31,7 @@ pub(super) struct Considering {
 struct Considerations {
     project: ProjectId,
     last: Option<ScanKey>,
-    in_vain: Vec<InVain>,
+    failed: Vec<Failed>,
 }
 
 impl Considering {
@@ -49,13 +49,13 @@ impl Considering {
                 }
                 let handle = handle.clone();
                 self.turns
-                    .spawn(async move { handle.consider(project, scans).await });
+                    .spawn(async move { consider(&handle, project, scans).await });
             }
         }
     }
 
     /// Waits for the end of a turn, and for ever if there is none. Returns the scans that could not be checked.
-    pub(super) async fn ended(&mut self) -> Vec<InVain> {
+    pub(super) async fn ended(&mut self) -> Vec<Failed> {
         match self.turns.join_next().await {
             Some(Ok(done)) => {
                 self.busy.remove(&done.project);
@@ -63,7 +63,7 @@ impl Considering {
                     Some(last) => self.last.insert(done.project, last),
                     None => self.last.remove(&done.project),
                 };
-                done.in_vain
+                done.failed
             }
             Some(Err(ended)) => std::panic::resume_unwind(ended.into_panic()),
             None => std::future::pending().await,
@@ -105,103 +105,101 @@ fn first(world: &World, scans: &[ScanKey]) -> Vec<ExplainedTrigger> {
 /// A scan with what its decision takes as the value of its expression.
 type Ready = (ScanKey, Result<Evaluate<Evaluated>, SubmitError>);
 
-impl Handle {
-    /// Evaluates expressions when it is their project's turn, as many as it has room for, and commits what comes of each if
-    /// what it read is unchanged. In the end they are evaluated inside the committer.
-    async fn consider(&self, project: ProjectId, scans: Vec<ScanKey>) -> Considerations {
-        let state = self.state();
-        let mut done = Considerations {
-            project,
-            last: None,
-            in_vain: Vec::new(),
+/// Evaluates expressions when it is their project's turn, as many as it has room for, and commits what comes of each if
+/// what it read is unchanged. In the end they are evaluated inside the committer.
+async fn consider(handle: &Handle, project: ProjectId, scans: Vec<ScanKey>) -> Considerations {
+    let state = handle.state();
+    let mut done = Considerations {
+        project,
+        last: None,
+        failed: Vec::new(),
+    };
+    let mut left = scans;
+    for attempt in 0..=EVALUATED_BESIDE {
+        let mut turn = handle.evaluations().turn(project, Purpose::Trigger).await;
+        let triggers = state.read(|world| first(world, &left));
+        let Some(last) = triggers.last() else {
+            return done;
         };
-        let mut left = scans;
-        for attempt in 0..=EVALUATED_BESIDE {
-            let mut turn = self.evaluations().turn(project, Purpose::Trigger).await;
-            let triggers = state.read(|world| first(world, &left));
-            let Some(last) = triggers.last() else {
-                return done;
-            };
-            done.last = Some(last.scan().clone());
-            left = if attempt < EVALUATED_BESIDE {
-                let ready = self.evaluate_triggers(turn, triggers).await;
-                self.settle(ready, &mut done.in_vain).await
-            } else {
-                // Nobody else evaluates meanwhile.
-                turn.charge(EVALUATIONS_COST.saturating_mul(triggers.len() as u64));
-                let here = |trigger: ExplainedTrigger| (trigger.scan().clone(), Ok(Evaluate::HERE));
-                let ready = triggers.into_iter().map(here).collect();
-                self.settle(ready, &mut done.in_vain).await
-            };
-            if left.is_empty() {
-                return done;
-            }
+        done.last = Some(last.scan().clone());
+        left = if attempt < EVALUATED_BESIDE {
+            let ready = evaluate_triggers(handle, turn, triggers).await;
+            settle(handle, ready, &mut done.failed).await
+        } else {
+            // Nobody else evaluates meanwhile.
+            turn.charge(EVALUATIONS_COST.saturating_mul(triggers.len() as u64));
+            let here = |trigger: ExplainedTrigger| (trigger.scan().clone(), Ok(Evaluate::HERE));
+            let ready = triggers.into_iter().map(here).collect();
+            settle(handle, ready, &mut done.failed).await
+        };
+        if left.is_empty() {
+            return done;
         }
-        // A history cannot be read.
-        let in_vain = left.into_iter().map(|scan| InVain(scan, TRIGGER_REST));
-        done.in_vain.extend(in_vain);
-        done
     }
+    // A history cannot be read.
+    let failed = left.into_iter().map(|scan| Failed(scan, TRIGGER_REST));
+    done.failed.extend(failed);
+    done
+}
 
-    async fn evaluate_triggers(
-        &self,
-        mut turn: Turn,
-        triggers: Vec<ExplainedTrigger>,
-    ) -> Vec<Ready> {
-        let state = self.state();
-        let histories = triggers
-            .iter()
-            .flat_map(|trigger| state.read(|world| trigger.histories(world)));
-        let read = state.recent_jobs(histories.collect()).await;
-        let mut ready = Vec::new();
-        let mut prepared = Vec::new();
-        for trigger in triggers {
-            let scan = trigger.scan().clone();
-            let taken = unless_panic(|| state.read(|world| trigger.prepare(world, &read)));
-            match taken.and_then(|taken| Ok(taken?)) {
-                Ok(expression) => {
-                    turn.charge(expression.cost());
-                    prepared.push((scan, expression));
-                }
-                Err(error) => ready.push((scan, Err(error))),
+async fn evaluate_triggers(
+    handle: &Handle,
+    mut turn: Turn,
+    triggers: Vec<ExplainedTrigger>,
+) -> Vec<Ready> {
+    let state = handle.state();
+    let histories = triggers
+        .iter()
+        .flat_map(|trigger| state.read(|world| trigger.histories(world)));
+    let read = state.recent_jobs(histories.collect()).await;
+    let mut ready = Vec::new();
+    let mut prepared = Vec::new();
+    for trigger in triggers {
+        let scan = trigger.scan().clone();
+        let taken = unless_panic(|| state.read(|world| trigger.prepare(world, &read)));
+        match taken.and_then(|taken| Ok(taken?)) {
+            Ok(expression) => {
+                turn.charge(expression.cost());
+                prepared.push((scan, expression));
             }
+            Err(error) => ready.push((scan, Err(error))),
         }
-        let scans: Vec<_> = prepared.iter().map(|(scan, _)| scan.clone()).collect();
-        let evaluating = turn.evaluate(|| {
-            let sandbox = Sandbox::shared();
-            let evaluate = |expression: PreparedExpression| {
-                unless_panic(|| Evaluate::Beside(Arc::new(expression.evaluate(&sandbox))))
-            };
-            let expressions = prepared.into_iter().map(|(_, expression)| expression);
-            expressions.map(evaluate).collect::<Vec<_>>()
-        });
-        match evaluating.await {
-            Ok(evaluated) => ready.extend(scans.into_iter().zip(evaluated)),
-            Err(_) => ready.extend(scans.into_iter().map(|scan| (scan, Err(defect())))),
-        }
-        ready
     }
+    let scans: Vec<_> = prepared.iter().map(|(scan, _)| scan.clone()).collect();
+    let evaluating = turn.evaluate(|| {
+        let sandbox = Sandbox::shared();
+        let evaluate = |expression: PreparedExpression| {
+            unless_panic(|| Evaluate::Beside(Arc::new(expression.evaluate(&sandbox))))
+        };
+        let expressions = prepared.into_iter().map(|(_, expression)| expression);
+        expressions.map(evaluate).collect::<Vec<_>>()
+    });
+    match evaluating.await {
+        Ok(evaluated) => ready.extend(scans.into_iter().zip(evaluated)),
+        Err(_) => ready.extend(scans.into_iter().map(|scan| (scan, Err(defect())))),
+    }
+    ready
+}
 
-    /// Submits the decisions together, so that they share their commits. Returns the scans that were not evaluated.
-    async fn settle(&self, ready: Vec<Ready>, in_vain: &mut Vec<InVain>) -> Vec<ScanKey> {
-        let decisions = ready.into_iter().map(|(scan, evaluate)| async {
-            let considered = match evaluate {
-                Ok(evaluate) => {
-                    let scan = scan.clone();
-                    self.state().submit(Consider { scan, evaluate }).await
-                }
-                Err(error) => Err(error),
-            };
-            (scan, considered)
-        });
-        let mut decided = stream::iter(decisions).buffer_unordered(AT_ONCE);
-        let mut unevaluated = Vec::new();
-        while let Some((scan, considered)) = decided.next().await {
-            match considered {
-                Ok(Considered::Unevaluated) => unevaluated.push(scan),
-                considered => in_vain.extend(looked(scan, considered).err()),
+/// Submits the decisions together, so that they share their commits. Returns the scans that were not evaluated.
+async fn settle(handle: &Handle, ready: Vec<Ready>, failed: &mut Vec<Failed>) -> Vec<ScanKey> {
+    let decisions = ready.into_iter().map(|(scan, evaluate)| async {
+        let considered = match evaluate {
+            Ok(evaluate) => {
+                let scan = scan.clone();
+                handle.state().submit(Consider { scan, evaluate }).await
             }
+            Err(error) => Err(error),
+        };
+        (scan, considered)
+    });
+    let mut decided = stream::iter(decisions).buffer_unordered(AT_ONCE);
+    let mut unevaluated = Vec::new();
+    while let Some((scan, considered)) = decided.next().await {
+        match considered {
+            Ok(Considered::Unevaluated) => unevaluated.push(scan),
+            considered => failed.extend(checked(scan, considered).err()),
         }
-        unevaluated
     }
+    unevaluated
 }

@@ -18,7 +18,6 @@ pub(super) struct ArmError {
     pub(super) source: notify::Error,
 }
 
-/// A watch that is set up.
 pub(super) struct Armed {
     _watcher: RecommendedWatcher,
 }

@@ -3,6 +3,8 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::supervise::lock;
+
 /// Events that are not handled yet. Equal events merge, so the size is fixed.
 #[derive(Default)]
 pub(super) struct News {
@@ -65,6 +67,6 @@ impl News {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
 }

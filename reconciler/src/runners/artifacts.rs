@@ -1,20 +1,19 @@
-//! How far the artifacts are that running jobs store. Only in memory: it is old news after a second.
+//! The progress of artifacts that running jobs store. It is in memory only, because it is outdated after a second.
 
 use std::collections::HashMap;
 
 use model::decide::declared_artifact;
 use model::{Job, JobId, JobState, World};
 
-use crate::handle::Handle;
+use super::Runners;
+use crate::supervise::lock;
 
-/// An artifact that a running job stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArtifactProgress {
     pub name: String,
     pub phase: ArtifactPhase,
     /// Bytes of the files that are packed, or of the zip that was sent.
     pub bytes: u64,
-    /// All bytes of the phase.
     pub of: u64,
 }
 
@@ -24,20 +23,18 @@ pub enum ArtifactPhase {
     Uploading,
 }
 
-/// What workers have told last.
 #[derive(Debug, Default)]
-pub(crate) struct Progresses(HashMap<JobId, ArtifactProgress>);
+pub(super) struct Progresses(HashMap<JobId, ArtifactProgress>);
 
 impl Progresses {
-    /// From how many on those of jobs that no longer run are dropped.
+    /// When there are so many, reports of jobs that no longer run are dropped.
     const MANY: usize = 64;
 
-    /// Notes what a worker tells.
-    pub(crate) fn note(
+    fn note(
         &mut self,
         job: JobId,
         progress: Option<ArtifactProgress>,
-        runs: impl Fn(JobId) -> bool,
+        is_running: impl Fn(JobId) -> bool,
     ) {
         match progress {
             None => {
@@ -45,36 +42,31 @@ impl Progresses {
             }
             Some(progress) => {
                 if self.0.len() >= Self::MANY {
-                    self.0.retain(|job, _| runs(*job));
+                    self.0.retain(|job, _| is_running(*job));
                 }
                 self.0.insert(job, progress);
             }
         }
     }
-
-    pub(crate) fn of(&self, job: JobId) -> Option<&ArtifactProgress> {
-        self.0.get(&job)
-    }
 }
 
-impl Handle {
-    /// Notes which artifact a worker stores and how far it is.
+impl Runners {
     pub(crate) fn note_artifact_progress(&self, job: &Job, progress: Option<ArtifactProgress>) {
         let progress = progress.filter(|progress| {
             if progress.bytes > progress.of {
                 return false;
             }
             let declared = |world: &World| declared_artifact(world, job, &progress.name).is_ok();
-            self.state().read(declared)
+            self.state.read(declared)
         });
-        let runs = |job| self.state().read(|world| world.job(job).is_some());
-        self.artifacts().note(job.id, progress, runs);
+        let is_running = |job| self.state.read(|world| world.job(job).is_some());
+        lock(&self.artifacts).note(job.id, progress, is_running);
     }
 
     /// The artifact that a running job stores at this moment.
     pub fn artifact_progress(&self, job: &Job) -> Option<ArtifactProgress> {
         match job.state {
-            JobState::Running { .. } => self.artifacts().of(job.id).cloned(),
+            JobState::Running { .. } => lock(&self.artifacts).0.get(&job.id).cloned(),
             JobState::Scheduled
             | JobState::Succeeded { .. }
             | JobState::Failed { .. }
@@ -89,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_counts_and_jobs_that_are_over_are_forgotten() {
+    fn the_newest_report_counts_and_ended_jobs_are_forgotten() {
         let id = |number: u128| {
             let id = format!("00000000-0000-7000-8000-{number:012}");
             id.parse::<JobId>().unwrap()
@@ -101,16 +93,16 @@ mod tests {
             of: 9,
         };
         let mut all = Progresses::default();
-        let runs = |job| job == id(1);
-        all.note(id(1), Some(progress(1)), runs);
-        all.note(id(1), Some(progress(2)), runs);
-        assert_eq!(all.of(id(1)), Some(&progress(2)));
+        let is_running = |job| job == id(1);
+        all.note(id(1), Some(progress(1)), is_running);
+        all.note(id(1), Some(progress(2)), is_running);
+        assert_eq!(all.0.get(&id(1)), Some(&progress(2)));
         for number in 2..200 {
-            all.note(id(number), Some(progress(0)), runs);
+            all.note(id(number), Some(progress(0)), is_running);
         }
         assert!(all.0.len() <= Progresses::MANY);
-        assert_eq!(all.of(id(1)), Some(&progress(2)));
-        all.note(id(1), None, runs);
-        assert_eq!(all.of(id(1)), None);
+        assert_eq!(all.0.get(&id(1)), Some(&progress(2)));
+        all.note(id(1), None, is_running);
+        assert_eq!(all.0.get(&id(1)), None);
     }
 }

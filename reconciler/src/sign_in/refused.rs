@@ -1,5 +1,5 @@
-//! Refused sign-ins of the present minute. They are counted in memory and written to the audit log when the minute is over,
-//! so that nobody fills the log, or makes commits, without a credential.
+//! Refused sign-ins of the present minute. They are counted in memory and written to the audit log when the minute is over.
+//! So nobody can fill the log, or cause commits, without a credential.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,20 +7,19 @@ use std::net::IpAddr;
 use model::AuditAction;
 use state::AuditEntry;
 
-use crate::handle::Handle;
+use super::SignIns;
 use crate::limits::{REFUSED_SIGN_IN_ADDRESSES, REFUSED_SIGN_INS};
+use crate::supervise::lock;
 
-/// What was refused since the last lines were written, by address.
+/// Refusals since the last lines were written, by address.
 #[derive(Debug, Default)]
-pub(crate) struct RefusedSignIns {
+pub(super) struct RefusedSignIns {
     of_addresses: HashMap<IpAddr, Refused>,
-    /// Of all other addresses together.
     of_others: Option<Refused>,
 }
 
 #[derive(Debug)]
 struct Refused {
-    /// The latest request.
     entry: AuditEntry,
     count: u64,
 }
@@ -32,7 +31,7 @@ impl Refused {
 }
 
 impl RefusedSignIns {
-    /// Counts one. Returns whether it is the first of its minute.
+    /// Counts a refusal. True if it is the first of its minute.
     fn add(&mut self, address: IpAddr, entry: AuditEntry) -> bool {
         let is_first = self.of_addresses.is_empty();
         let has_room = self.of_addresses.len() < REFUSED_SIGN_IN_ADDRESSES;
@@ -49,7 +48,7 @@ impl RefusedSignIns {
         is_first
     }
 
-    /// The lines about them, in the order of their addresses. The count begins anew.
+    /// Takes the lines, in the order of their addresses. Counting starts again.
     fn take(&mut self) -> Vec<(AuditEntry, AuditAction)> {
         let Self {
             of_addresses,
@@ -76,29 +75,28 @@ fn again(before: &Refused, entry: AuditEntry, address: Option<IpAddr>) -> Refuse
     }
 }
 
-impl Handle {
-    /// Counts a credential that was refused. Its line comes when the minute is over that begins with the first.
-    pub fn note_refused_sign_in(&self, address: IpAddr, entry: AuditEntry) {
-        if self.refused_sign_ins().add(address, entry) {
-            self.refused_sign_in().notify_one();
+impl SignIns {
+    /// Counts a refused credential. Its line is written a minute after the first refusal.
+    pub fn note_refused(&self, address: IpAddr, entry: AuditEntry) {
+        if lock(&self.refused).add(address, entry) {
+            self.first_refused.notify_one();
         }
     }
 
     /// Writes the lines of each minute in which a credential was refused.
-    pub(crate) async fn write_refused_sign_ins(self) {
+    pub(crate) async fn write_refused_sign_ins(&self) {
         loop {
-            self.refused_sign_in().notified().await;
+            self.first_refused.notified().await;
             tokio::time::sleep(REFUSED_SIGN_INS).await;
             self.write_refused().await;
         }
     }
 
-    /// Writes the lines that wait.
     pub(crate) async fn write_refused(&self) {
-        let lines = self.refused_sign_ins().take();
+        let lines = lock(&self.refused).take();
         let count = lines.len();
         if count > 0
-            && let Err(error) = self.state().note(lines).await
+            && let Err(error) = self.state.note(lines).await
         {
             tracing::warn!(%error, count, "refused sign-ins are missing in the audit log");
         }
@@ -131,7 +129,7 @@ mod tests {
         Ipv4Addr::new(192, 0, 2, last).into()
     }
 
-    fn said((entry, action): &(AuditEntry, AuditAction)) -> (Option<IpAddr>, Option<u64>, u128) {
+    fn fields((entry, action): &(AuditEntry, AuditAction)) -> (Option<IpAddr>, Option<u64>, u128) {
         (entry.address, action.count, entry.request.as_u128())
     }
 
@@ -141,7 +139,7 @@ mod tests {
         assert!(refused.add(address(2), request(1)));
         assert!(!refused.add(address(1), request(2)));
         assert!(!refused.add(address(2), request(3)));
-        let lines: Vec<_> = refused.take().iter().map(said).collect();
+        let lines: Vec<_> = refused.take().iter().map(fields).collect();
         assert_eq!(
             lines,
             [
@@ -154,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_so_many_addresses_there_is_one_line_for_all_others() {
+    fn all_addresses_beyond_the_limit_share_one_line() {
         let mut refused = RefusedSignIns::default();
         for round in 0..3 {
             for last in 0..u8::MAX {
@@ -164,7 +162,10 @@ mod tests {
         let lines = refused.take();
         assert_eq!(lines.len(), REFUSED_SIGN_IN_ADDRESSES + 1);
         let others = 3 * (usize::from(u8::MAX) - REFUSED_SIGN_IN_ADDRESSES);
-        assert_eq!(lines.last().map(said), Some((None, Some(others as u64), 2)));
+        assert_eq!(
+            lines.last().map(fields),
+            Some((None, Some(others as u64), 2))
+        );
     }
 
     async fn written(house: &House) -> Vec<AuditRecord> {
@@ -182,9 +183,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let house = House::open(&folder, 0, Vec::new()).await;
         for number in 0..1_000 {
-            house
-                .handle
-                .note_refused_sign_in(address(1), request(number));
+            let sign_ins = house.handle.sign_ins();
+            sign_ins.note_refused(address(1), request(number));
         }
         assert_eq!(written(&house).await, []);
         let waits = tokio::time::Instant::now();
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert_eq!(lines[0].actions[0].count, Some(1_000));
 
-        house.handle.note_refused_sign_in(address(1), request(1));
+        house.handle.sign_ins().note_refused(address(1), request(1));
         in_time("the end", house.close()).await;
         let lines = read_again(&folder).await;
         let counts: Vec<_> = lines.iter().map(|line| line.actions[0].count).collect();

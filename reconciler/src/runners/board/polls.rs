@@ -14,7 +14,6 @@ use super::{Message, Poll};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Arrival(u64);
 
-/// A runner's poll that has not been answered.
 pub(super) struct Waiting {
     pub(super) poll: Poll,
     pub(super) answer: oneshot::Sender<Vec<Message>>,
@@ -30,7 +29,6 @@ enum Line {
     Engaged,
     /// Its runner has these abilities and nothing to do.
     Idle(Abilities),
-    /// Its runner takes no jobs.
     Draining,
 }
 

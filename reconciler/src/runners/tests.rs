@@ -1,216 +1,24 @@
-use std::time::Duration;
-
 use chrono::TimeDelta;
-use model::decide::{Loss, Retire};
 use model::limits::{
     RUNNER_RENEWAL, RUNNER_RENEWAL_OVERLAP, RUNNER_RENEWAL_RETRY, RUNNER_SESSION, RUNNER_SILENCE,
-    TIMEOUT_END,
 };
-use model::{JobState, PlainToken, Reason};
+use model::{PlainToken, Reason};
 use tempfile::TempDir;
 use tokio::time::advance;
 
 use super::*;
-use crate::limits::{DEADLINE_LOOK, OFFER, POLL, RETURN};
-use crate::testing::{
-    House, activate, end_of, freeze, in_time, jump, look_at_deadlines, pass, source_name,
-};
-use crate::{Instance, Message, RunnerError, RunnerSession, WorkerError};
+use crate::limits::{OFFER, POLL, RETURN};
+use crate::testing::{House, end_of, freeze, in_time, pass};
+use crate::{RunnerError, WorkerError};
 
 /// The process of a runner starts.
 async fn starts(house: &House, session: RunnerSession) -> Result<(), RunnerError> {
     let version = "0.1.0".to_owned();
     house
         .handle
-        .runner_starts(session, version, Vec::new())
+        .runners()
+        .starts(session, version, Vec::new())
         .await
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_runner_that_falls_silent_loses_its_job_and_one_that_is_heard_keeps_it() {
-    let _frozen = freeze();
-    let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (silent, _) = house.register("silent", 1).await;
-    let (heard, _) = house.register("heard", 1).await;
-    let lost = house.run(silent, workflow, "plain").await.job().id;
-    let kept = house.run(heard, workflow, "plain").await.job().id;
-
-    pass(&house, RUNNER_SILENCE.to_std().unwrap() / 2).await;
-    house.handle.heard(heard.runner());
-    pass(&house, RUNNER_SILENCE.to_std().unwrap() / 2).await;
-    assert_eq!(end_of(&house, lost).await, Reason::RunnerLost);
-    look_at_deadlines(&house).await;
-    let kept = house.job(kept).await;
-    assert!(matches!(kept.state, JobState::Running { .. }));
-    house.close().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn downtime_of_the_daemon_and_a_clock_that_is_set_make_nobody_silent() {
-    let _frozen = freeze();
-    let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    let job = house.run(runner, workflow, "plain").await.job().id;
-    house.close().await;
-
-    let house = House::open(&folder, 3 * 60 * 60, Vec::new()).await;
-    look_at_deadlines(&house).await;
-    house.clock.set_forward(TimeDelta::minutes(30));
-    look_at_deadlines(&house).await;
-    assert!(!house.job(job).await.state.is_terminal());
-
-    pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
-    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
-    house.close().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_daemon_that_stood_still_loses_no_job_unless_its_runner_stays_silent() {
-    let _frozen = freeze();
-    let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    let job = house.run(runner, workflow, "plain").await.job().id;
-    jump(&house, Duration::from_secs(130)).await;
-    look_at_deadlines(&house).await;
-    pass(&house, RUNNER_SILENCE.to_std().unwrap() - DEADLINE_LOOK).await;
-    look_at_deadlines(&house).await;
-    assert!(!house.job(job).await.state.is_terminal());
-    pass(&house, DEADLINE_LOOK).await;
-    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
-    house.close().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_job_that_its_runner_does_not_end_at_its_timeout_has_failed_and_its_worker_may_say_last_words()
- {
-    let _frozen = freeze();
-    let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    let worker = house.run(runner, workflow, "short").await;
-    let job = worker.job().id;
-
-    house.clock.set_forward(TimeDelta::minutes(30));
-    pass(&house, TIMEOUT_END.to_std().unwrap() - DEADLINE_LOOK).await;
-    house.handle.heard(runner.runner());
-    look_at_deadlines(&house).await;
-    assert!(!house.job(job).await.state.is_terminal());
-    pass(&house, DEADLINE_LOOK).await;
-    assert_eq!(end_of(&house, job).await, Reason::TimedOut);
-    // The runner is told in its next message, and what it says of the end is answered with the end.
-    let told = house.handle.poll(runner, None, 1, vec![job]).await.unwrap();
-    assert_eq!(told, [Message::Cancelled(job)]);
-    let over = house.handle.worker(job, worker.token()).await.unwrap();
-    let appended = house.handle.append_log(&over, 0, Vec::new()).await;
-    assert!(appended.is_ok(), "{appended:?}");
-    let completed = house
-        .handle
-        .complete(
-            &over,
-            Vec::new(),
-            workflow::Outputs::new(),
-            BTreeMap::new(),
-            0,
-            None,
-        )
-        .await;
-    assert!(matches!(completed.unwrap().state, JobState::Failed { .. }));
-
-    house.clock.set_forward(TimeDelta::minutes(2));
-    let late = house.handle.append_log(&over, 0, Vec::new()).await;
-    assert!(matches!(late, Err(WorkerError::Over { .. })), "{late:?}");
-    house.close().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_job_whose_end_panics_is_left_alone_for_a_minute() {
-    let _frozen = freeze();
-    let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    // Its end makes a retry.
-    let job = house.run(runner, workflow, "again").await.job().id;
-    house.defect.put(true);
-    pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
-    let panicked = async {
-        while house.defect.panics() == 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    in_time("the panic", panicked).await;
-    for name in ["b", "c", "d"] {
-        house.activate(name).await;
-        pass(&house, DEADLINE_LOOK / 2).await;
-    }
-    assert_eq!(house.defect.panics(), 1);
-    house.defect.put(false);
-    pass(&house, DEADLINE_LOOK).await;
-    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
-    house.close().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_worker_session_ends_after_four_hours() {
-    let _frozen = freeze();
-    let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    let worker = house.run(runner, workflow, "plain").await;
-    house.clock.set_forward(TimeDelta::hours(4));
-    let refused = house.handle.worker(worker.job().id, worker.token()).await;
-    assert!(matches!(refused, Err(WorkerError::Unauthorized { .. })));
-    advance(DEADLINE_LOOK).await;
-    assert_eq!(
-        end_of(&house, worker.job().id).await,
-        Reason::SessionExpired
-    );
-    let job = worker.job().id;
-    let state = house.job(job).await.state.clone();
-    assert!(matches!(state, JobState::Cancelled { .. }), "{state:?}");
-    let told = house.handle.poll(runner, None, 1, vec![job]).await.unwrap();
-    assert_eq!(told, [Message::Cancelled(job)]);
-    // The runner has put it down, and its one place is free.
-    let next = house.dispatch(workflow, "plain").await.id;
-    assert_eq!(house.offer(runner, &[]).await.0, next);
-    house.close().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn scheduled_jobs_of_what_is_gone_are_cancelled_and_running_ones_finish() {
-    let _frozen = freeze();
-    let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    let running = house.run(runner, workflow, "plain").await.job().id;
-    let (stays, goes) = (
-        house.dispatch(workflow, "special").await.id,
-        house.dispatch(workflow, "short").await.id,
-    );
-    let without_short = "
-scans:
-  special:
-    on: {dispatch: {}}
-    runs_on: [gpu]
-    steps: [{run: 'true'}]
-";
-    let state = house.handle.state();
-    state.submit(activate("a", without_short)).await.unwrap();
-    assert_eq!(end_of(&house, goes).await, Reason::Retired);
-    assert!(!house.job(stays).await.state.is_terminal());
-    state.submit(Retire { workflow }).await.unwrap();
-    assert_eq!(end_of(&house, stays).await, Reason::Retired);
-    assert!(!house.job(running).await.state.is_terminal());
-    house.close().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,7 +34,8 @@ async fn an_unclaimed_offer_goes_to_another_runner_that_waits_with_nothing_else_
     assert_eq!(offered, job);
 
     let handle = house.handle.clone();
-    let waiting = tokio::spawn(async move { handle.poll(other, None, 1, Vec::new()).await });
+    let waiting =
+        tokio::spawn(async move { handle.runners().poll(other, None, 1, Vec::new()).await });
     tokio::task::yield_now().await;
     pass(&house, OFFER).await;
     let messages = in_time("the offer that lapsed", waiting).await.unwrap();
@@ -276,7 +85,8 @@ async fn freed_and_unused_capacity_is_filled_while_a_claim_is_under_way() {
     let first = house.dispatch(workflow, "plain").await.id;
     let (_, token) = house.offer(runner, &[]).await;
     let handle = house.handle.clone();
-    let waiting = tokio::spawn(async move { handle.poll(runner, None, 2, vec![first]).await });
+    let waiting =
+        tokio::spawn(async move { handle.runners().poll(runner, None, 2, vec![first]).await });
     tokio::task::yield_now().await;
     let worker = house.handle.worker(first, token.hash()).await.unwrap();
     house.handle.resolve(&worker).await.unwrap();
@@ -297,6 +107,7 @@ async fn a_poll_that_does_not_name_a_job_loses_it_unless_it_was_claimed_a_moment
     house.dispatch(workflow, "plain").await;
     house
         .handle
+        .runners()
         .poll(runner, None, 2, Vec::new())
         .await
         .unwrap();
@@ -306,6 +117,7 @@ async fn a_poll_that_does_not_name_a_job_loses_it_unless_it_was_claimed_a_moment
     house.dispatch(workflow, "plain").await;
     house
         .handle
+        .runners()
         .poll(runner, None, 2, Vec::new())
         .await
         .unwrap();
@@ -322,13 +134,14 @@ async fn a_poll_that_a_newer_one_has_overtaken_loses_no_job() {
     let (runner, _) = house.register("r", 1).await;
     let job = house.run(runner, workflow, "plain").await.job().id;
     let handle = house.handle.clone();
-    let newest = tokio::spawn(async move { handle.poll(runner, Some(2), 1, vec![job]).await });
-    while house.handle.waiting_polls() == 0 {
+    let newest =
+        tokio::spawn(async move { handle.runners().poll(runner, Some(2), 1, vec![job]).await });
+    while house.handle.runners().waiting_polls() == 0 {
         tokio::task::yield_now().await;
     }
     pass(&house, OFFER).await;
     // It was sent before the job was there.
-    let late = house.handle.poll(runner, Some(1), 1, Vec::new());
+    let late = house.handle.runners().poll(runner, Some(1), 1, Vec::new());
     let messages = in_time("its end", late).await.unwrap();
     assert!(messages.is_empty());
     assert!(!house.job(job).await.state.is_terminal());
@@ -348,13 +161,14 @@ async fn a_clock_that_was_set_back_before_a_start_excuses_no_missing_job() {
     house.close().await;
 
     let house = House::open(&folder, 0, Vec::new()).await;
-    let runner = house.handle.runner(secret.hash()).unwrap();
+    let runner = house.handle.runners().session(secret.hash()).unwrap();
     pass(&house, RETURN).await;
     // So that the poll is answered.
     let workflow = house.activate("a").await;
     house.dispatch(workflow, "plain").await;
     house
         .handle
+        .runners()
         .poll(runner, None, 2, Vec::new())
         .await
         .unwrap();
@@ -414,20 +228,28 @@ async fn a_second_process_with_a_runners_session_changes_nothing_while_the_first
 
     let refused = starts(&house, second).await;
     assert!(matches!(refused, Err(RunnerError::InUse)));
-    let refused = house.handle.poll(second, None, 1, Vec::new()).await;
+    let refused = house
+        .handle
+        .runners()
+        .poll(second, None, 1, Vec::new())
+        .await;
     assert!(matches!(refused, Err(RunnerError::PollReplaced)));
-    house.handle.runner_stops(second).await.unwrap();
+    house.handle.runners().stops(second).await.unwrap();
     assert!(!house.job(job).await.state.is_terminal());
 
     // The first falls silent.
     pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
     starts(&house, second).await.unwrap();
     assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
-    let refused = house.handle.poll(first, None, 1, Vec::new()).await;
+    let refused = house
+        .handle
+        .runners()
+        .poll(first, None, 1, Vec::new())
+        .await;
     assert!(matches!(refused, Err(RunnerError::PollReplaced)));
 
     // Who says goodbye makes room at once.
-    house.handle.runner_stops(second).await.unwrap();
+    house.handle.runners().stops(second).await.unwrap();
     starts(&house, first).await.unwrap();
     house.close().await;
 }
@@ -440,21 +262,22 @@ async fn a_runner_that_says_goodbye_is_not_connected_any_more() {
     let (session, _) = house.register("r", 1).await;
     starts(&house, session).await.unwrap();
     let handle = house.handle.clone();
-    let waiting = tokio::spawn(async move { handle.poll(session, None, 1, Vec::new()).await });
-    while house.handle.waiting_polls() == 0 {
+    let waiting =
+        tokio::spawn(async move { handle.runners().poll(session, None, 1, Vec::new()).await });
+    while house.handle.runners().waiting_polls() == 0 {
         tokio::task::yield_now().await;
     }
-    assert!(house.handle.is_connected(session.runner()));
+    assert!(house.handle.runners().is_connected(session.runner()));
 
-    house.handle.runner_stops(session).await.unwrap();
+    house.handle.runners().stops(session).await.unwrap();
     let messages = in_time("the end of its poll", waiting).await.unwrap();
     assert!(messages.unwrap().is_empty());
-    assert!(!house.handle.is_connected(session.runner()));
-    let heard = house.handle.runner_heard_at(session.runner());
+    assert!(!house.handle.runners().is_connected(session.runner()));
+    let heard = house.handle.runners().heard_at(session.runner());
     assert!(heard.is_some(), "it is still known when it was there");
 
     starts(&house, session).await.unwrap();
-    assert!(house.handle.is_connected(session.runner()));
+    assert!(house.handle.runners().is_connected(session.runner()));
     house.close().await;
 }
 
@@ -469,13 +292,17 @@ async fn after_a_start_of_the_daemon_no_other_process_ends_a_runners_jobs() {
     house.close().await;
 
     let house = House::open(&folder, 60, Vec::new()).await;
-    let session = house.handle.runner(token.hash()).unwrap();
+    let session = house.handle.runners().session(token.hash()).unwrap();
     let second = session.spoken_by(Instance::from_uuid(uuid::Uuid::from_u128(2)));
     let refused = starts(&house, second).await;
     assert!(matches!(refused, Err(RunnerError::InUse)));
-    let refused = house.handle.poll(second, None, 1, Vec::new()).await;
+    let refused = house
+        .handle
+        .runners()
+        .poll(second, None, 1, Vec::new())
+        .await;
     assert!(matches!(refused, Err(RunnerError::PollReplaced)));
-    house.handle.runner_stops(second).await.unwrap();
+    house.handle.runners().stops(second).await.unwrap();
     assert!(!house.job(job).await.state.is_terminal());
 
     // One that died meanwhile comes back as soon as nobody else can be expected.
@@ -495,12 +322,17 @@ async fn replacing_or_removing_a_runner_loses_its_jobs() {
     let first = house.run(old, workflow, "plain").await.job().id;
     let (new, _) = house.register("r", 1).await;
     assert_eq!(end_of(&house, first).await, Reason::RunnerLost);
-    assert_eq!(house.handle.runner(token.hash()), None);
+    assert_eq!(house.handle.runners().session(token.hash()), None);
 
     let second = house.run(new, workflow, "plain").await.job().id;
     house.handle.remove_runner(new.runner()).await.unwrap();
     assert_eq!(end_of(&house, second).await, Reason::RunnerLost);
-    let messages = house.handle.poll(new, None, 1, Vec::new()).await.unwrap();
+    let messages = house
+        .handle
+        .runners()
+        .poll(new, None, 1, Vec::new())
+        .await
+        .unwrap();
     assert_eq!(messages, []);
     house.close().await;
 }
@@ -512,14 +344,16 @@ async fn a_poll_is_answered_with_nothing_in_the_end_and_at_once_when_the_daemon_
     let house = House::open(&folder, 0, Vec::new()).await;
     let (runner, _) = house.register("r", 1).await;
     let handle = house.handle.clone();
-    let waiting = tokio::spawn(async move { handle.poll(runner, None, 1, Vec::new()).await });
+    let waiting =
+        tokio::spawn(async move { handle.runners().poll(runner, None, 1, Vec::new()).await });
     tokio::task::yield_now().await;
     advance(POLL).await;
     let messages = in_time("an empty answer", waiting).await.unwrap();
     assert_eq!(messages.unwrap(), []);
 
     let handle = house.handle.clone();
-    let waiting = tokio::spawn(async move { handle.poll(runner, None, 1, Vec::new()).await });
+    let waiting =
+        tokio::spawn(async move { handle.runners().poll(runner, None, 1, Vec::new()).await });
     tokio::task::yield_now().await;
     house.handle.drain();
     let messages = in_time("the end", waiting).await.unwrap();
@@ -534,7 +368,7 @@ async fn a_runner_session_is_renewed_after_a_day_once_and_both_are_good_for_a_wh
     let folder = TempDir::new().unwrap();
     let house = House::open(&folder, 0, Vec::new()).await;
     let (runner, old) = house.register("r", 1).await;
-    let renew = |session| house.handle.renew_session(session);
+    let renew = |session| house.handle.runners().renew(session);
     assert!(renew(runner).await.unwrap().is_none());
     house.clock.set_forward(RUNNER_RENEWAL);
     // Two polls that end together bring one new token, not two.
@@ -547,7 +381,7 @@ async fn a_runner_session_is_renewed_after_a_day_once_and_both_are_good_for_a_wh
         panic!("{} tokens", tokens.len());
     };
     let holder = |token: &PlainToken| {
-        let session = house.handle.runner(token.hash());
+        let session = house.handle.runners().session(token.hash());
         session.map(RunnerSession::runner)
     };
     assert_eq!(holder(&old), Some(runner.runner()));
@@ -567,90 +401,18 @@ async fn a_renewal_whose_answer_was_lost_is_made_up_for() {
     let house = House::open(&folder, 0, Vec::new()).await;
     let (session, old) = house.register("r", 1).await;
     house.clock.set_forward(RUNNER_RENEWAL);
-    let lost = house.handle.renew_session(session).await.unwrap();
+    let lost = house.handle.runners().renew(session).await.unwrap();
     assert!(lost.is_some());
     house.clock.set_forward(RUNNER_RENEWAL_RETRY);
-    let session = house.handle.runner(old.hash()).unwrap();
-    let new = house.handle.renew_session(session).await.unwrap().unwrap();
+    let session = house.handle.runners().session(old.hash()).unwrap();
+    let new = house
+        .handle
+        .runners()
+        .renew(session)
+        .await
+        .unwrap()
+        .unwrap();
     house.clock.set_forward(RUNNER_RENEWAL_OVERLAP);
-    assert!(house.handle.runner(new.secret.hash()).is_some());
-    house.close().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_job_that_ends_twice_ends_once() {
-    let _frozen = freeze();
-    let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let job = house.dispatch(workflow, "plain").await.id;
-    let cancelled = house.handle.cancel(job, Actor::Daemon).await.unwrap();
-    assert!(house.handle.cancel(job, Actor::Daemon).await.is_err());
-    house.handle.end(job, Loss::RunnerLost).await.unwrap();
-    assert_eq!(house.job(job).await, cancelled);
-    house.close().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn workflows_of_a_source_nobody_configures_retire_at_the_start() {
-    let _frozen = freeze();
-    let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let job = house.dispatch(workflow, "plain").await.id;
-    house.close().await;
-    let house = House::open(&folder, 60, Vec::new()).await;
-    assert_eq!(end_of(&house, job).await, Reason::Retired);
-    let given = BTreeMap::new();
-    let handle = &house.handle;
-    let dispatched = handle.dispatch(workflow, "plain", &given, Actor::Daemon, None);
-    assert!(dispatched.await.is_err());
-    let unknown = handle.sync_source(&source_name(), true).await;
-    assert!(matches!(unknown, Err(SourceError::NoSuchSource { .. })));
-    house.close().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_use_of_a_token_is_noted_by_one_task_however_many_requests_use_it() {
-    let _frozen = freeze();
-    let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let token = house.handle.state().read(|world| {
-        let mut tokens = world.tokens();
-        tokens.next().unwrap().clone()
-    });
-    let tasks = || {
-        tokio::runtime::Handle::current()
-            .metrics()
-            .num_alive_tasks()
-    };
-    let before = tasks();
-    for _ in 0..100 {
-        house.handle.note_use(&token);
-    }
-    assert_eq!(tasks(), before + 1);
-    let noted = async {
-        let state = house.handle.state();
-        let is_noted = |world: &model::World| world.token(token.id).unwrap().last_used.is_some();
-        while !state.read(is_noted) {
-            tokio::task::yield_now().await;
-        }
-    };
-    in_time("the note", noted).await;
-
-    // One that fails is not tried again at once.
-    let gone = Token {
-        id: TokenId::from_uuid(uuid::Uuid::nil()),
-        ..Token::clone(&token)
-    };
-    for tasks_more in [1, 0] {
-        let before = tasks();
-        house.handle.note_use(&gone);
-        assert_eq!(tasks(), before + tasks_more);
-    }
-    advance(NOTE_REST).await;
-    let before = tasks();
-    house.handle.note_use(&gone);
-    assert_eq!(tasks(), before + 1);
+    assert!(house.handle.runners().session(new.secret.hash()).is_some());
     house.close().await;
 }

@@ -1,33 +1,32 @@
-//! Links that sign a browser in, once and soon. They are in memory alone: after a restart somebody makes another one.
+//! Links that sign a browser in, each once and for 15 minutes. They are in memory only; after a restart people make new ones.
 
 use std::collections::VecDeque;
 
 use chrono::TimeDelta;
 use model::{PlainToken, Timestamp, TokenHash, TokenId, TokenKind};
 
-use crate::handle::Handle;
+use super::SignIns;
 use crate::limits::{SIGN_IN_LINK, SIGN_IN_LINKS, SIGN_IN_LINKS_OF_TOKEN};
+use crate::supervise::lock;
 
-/// What a link signs in with.
+/// The token with which a link signs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkedToken {
     pub id: TokenId,
-    /// Hash of the token's secret that made the link. The link and its session end with it.
+    /// Hash of the secret that made the link. The link and its session end with this secret.
     pub secret: TokenHash,
 }
 
-/// A new link.
 #[derive(Debug, Clone)]
 pub struct NewSignInLink {
-    /// Shown once.
     pub secret: PlainToken,
-    /// When it ends, by the wall clock.
+    /// The end by the wall clock.
     pub expires_at: Timestamp,
 }
 
-/// The links that nobody has used, the oldest first. Their times are of the clock that nobody can set.
+/// The unused links, oldest first. Their times are of the steady clock.
 #[derive(Debug, Default)]
-pub(crate) struct SignInLinks(VecDeque<Link>);
+pub(super) struct SignInLinks(VecDeque<Link>);
 
 #[derive(Debug)]
 struct Link {
@@ -37,7 +36,7 @@ struct Link {
 }
 
 impl SignInLinks {
-    /// The oldest links give way when there are too many, those of the same token first.
+    /// Adds a link. If there are too many, the oldest link of the same token goes, or else the oldest of all.
     fn add(&mut self, hash: TokenHash, token: LinkedToken, now: Timestamp) {
         self.0.retain(|link| link.is_open(now));
         let of_token = |link: &Link| link.token.id == token.id;
@@ -78,33 +77,29 @@ impl Link {
     }
 }
 
-impl Handle {
+impl SignIns {
     /// Makes a link that signs a browser in with this token.
-    pub fn make_sign_in_link(&self, token: LinkedToken) -> NewSignInLink {
-        let secret = PlainToken::random(TokenKind::SignInLink, &mut **self.entropy());
-        let now = self.clock().steady();
-        self.sign_in_links().add(secret.hash(), token, now);
+    pub fn make_link(&self, token: LinkedToken) -> NewSignInLink {
+        let secret = PlainToken::random(TokenKind::SignInLink, &mut **lock(&self.entropy));
+        lock(&self.links).add(secret.hash(), token, self.clock.steady());
         NewSignInLink {
             secret,
-            expires_at: self.now() + SIGN_IN_LINK,
+            expires_at: self.clock.now() + SIGN_IN_LINK,
         }
     }
 
-    /// What a link signs in with, if it is still good. The caller asks whether the token is.
-    pub fn sign_in_link(&self, hash: &TokenHash) -> Option<LinkedToken> {
-        let now = self.clock().steady();
-        self.sign_in_links().find(hash, now)
+    /// The token of a link that is still valid. The caller checks the token.
+    pub fn link(&self, hash: &TokenHash) -> Option<LinkedToken> {
+        lock(&self.links).find(hash, self.clock.steady())
     }
 
-    /// The same, and the link is used. Of several callers one gets it.
-    pub fn take_sign_in_link(&self, hash: &TokenHash) -> Option<LinkedToken> {
-        let now = self.clock().steady();
-        self.sign_in_links().take(hash, now)
+    /// The same, and uses the link up. Of several callers, one gets the token.
+    pub fn take_link(&self, hash: &TokenHash) -> Option<LinkedToken> {
+        lock(&self.links).take(hash, self.clock.steady())
     }
 
-    /// Ends the links of a token.
-    pub fn end_sign_in_links(&self, token: TokenId) {
-        self.sign_in_links().end(token);
+    pub fn end_links(&self, token: TokenId) {
+        lock(&self.links).end(token);
     }
 }
 
@@ -126,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_good_once_and_for_fifteen_minutes() {
+    fn a_link_is_valid_once_and_for_fifteen_minutes() {
         let now = Timestamp::UNIX_EPOCH;
         let mut links = SignInLinks::default();
         for n in 0..3 {
@@ -137,7 +132,7 @@ mod tests {
         assert_eq!(
             links.find(&hash(0), last),
             Some(token(0)),
-            "a look is no use"
+            "looking does not use it up"
         );
         assert_eq!(links.take(&hash(0), last), Some(token(0)));
         assert_eq!(links.find(&hash(0), last), None);
@@ -151,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_links_give_way_and_those_of_the_same_token_first() {
+    fn the_oldest_links_are_dropped_and_links_of_the_same_token_first() {
         let now = Timestamp::UNIX_EPOCH;
         let mut links = SignInLinks::default();
         links.add(hash(0), token(0), now);
@@ -167,7 +162,7 @@ mod tests {
         assert_eq!(links.0.len(), SIGN_IN_LINKS);
         assert_eq!(links.find(&hash(0), now), None);
         links.add(hash(0), token(0), now + SIGN_IN_LINK);
-        assert_eq!(links.0.len(), 1, "what is over is removed");
+        assert_eq!(links.0.len(), 1, "expired links are removed");
     }
 
     #[test]

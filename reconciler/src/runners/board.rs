@@ -20,15 +20,12 @@ use tokio::time::Instant;
 
 pub(crate) use self::polls::Arrival;
 use self::polls::Polls;
+use super::presence::Instance;
 use crate::limits::{DEADLINE_LOOK, OFFER, REPEAT};
-use crate::presence::Instance;
 
-/// A message to a runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// Claim this job with this token.
     Assigned(JobId, PlainToken),
-    /// Stop this job.
     Cancelled(JobId),
 }
 
@@ -37,31 +34,26 @@ pub enum Message {
 pub(crate) struct Board {
     waiting: Polls,
     offers: BTreeMap<JobId, Offer>,
-    /// When a runner was last told to stop a job that it still holds.
+    /// When a runner last got the message to stop a job that it still holds.
     cancels: HashMap<(RunnerId, JobId), Instant>,
     turns: Turns,
-    /// The jobs that each runner holds, by its newest poll. Those that hold nothing are not in it. Shared with readers, who
-    /// are many and quick.
+    /// The jobs that each runner holds, by its newest poll; only runners that hold a job. Shared with many readers.
     holding: Arc<HashMap<RunnerId, BTreeSet<JobId>>>,
     /// The number of each runner's newest poll, with the process that counts them.
     newest: HashMap<RunnerId, (Instance, u64)>,
     closed: bool,
 }
 
-/// A runner's request for work.
 #[derive(Debug, Clone)]
 pub(crate) struct Poll {
     pub(crate) runner: RunnerId,
     pub(crate) instance: Instance,
     /// Its place among the polls of its process, if the process counts them.
     pub(crate) number: Option<u64>,
-    /// How many jobs it runs at once.
     pub(crate) capacity: u32,
-    /// Every job that it holds.
     pub(crate) holding: BTreeSet<JobId>,
 }
 
-/// A poll on the board.
 pub(crate) struct Wait {
     /// Its place on the board; none if the daemon is stopping or a newer poll came before it.
     pub(crate) arrival: Option<Arrival>,
@@ -74,7 +66,8 @@ struct Offer {
     runner: RunnerId,
     token: PlainToken,
     until: Instant,
-    told: Instant,
+    /// When the runner last got it.
+    sent: Instant,
 }
 
 /// The moment of a look at the board.
@@ -86,11 +79,9 @@ pub(crate) struct Now {
     pub(crate) time: Timestamp,
 }
 
-/// The answer to a poll.
 #[derive(Default)]
-struct Said {
+struct Reply {
     messages: Vec<Message>,
-    /// The newly offered jobs.
     new: Vec<JobId>,
 }
 
@@ -102,13 +93,12 @@ enum Round {
 }
 
 impl Board {
-    /// How many polls wait.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether a newer poll of the same process came before this one, which a slower connection can bring about. It tells
-    /// what was true before the newer one, so it must have no effect.
+    /// Whether a newer poll of the same process came before this one, which happens on a slower connection. It
+    /// describes an earlier state, so it must have no effect.
     pub(crate) fn is_overtaken(&mut self, poll: &Poll) -> bool {
         let Some(number) = poll.number else {
             return false;
@@ -155,7 +145,7 @@ impl Board {
     pub(crate) fn forget(&mut self, runner: RunnerId) {
         self.waiting.remove(runner);
         self.offers.retain(|_, offer| offer.runner != runner);
-        self.cancels.retain(|(told, _), _| *told != runner);
+        self.cancels.retain(|(of, _), _| *of != runner);
         self.newest.remove(&runner);
         self.no_longer_holding(runner);
     }
@@ -229,9 +219,9 @@ impl Board {
                 continue;
             }
             let busy = world.running_on(poll.runner).count();
-            let said = self.say(world, poll, busy, now, entropy);
-            if !said.messages.is_empty() {
-                answers.push((poll.runner, said));
+            let reply = self.reply(world, poll, busy, now, entropy);
+            if !reply.messages.is_empty() {
+                answers.push((poll.runner, reply));
             }
         }
         self.waiting = polls;
@@ -240,7 +230,7 @@ impl Board {
             self.newest.remove(&runner);
         }
         let mut round = Round::Done;
-        for (runner, Said { messages, new }) in answers {
+        for (runner, Reply { messages, new }) in answers {
             let waiting = self.waiting.remove(runner);
             if waiting.is_none_or(|waiting| waiting.answer.send(messages).is_err()) {
                 // It has just disconnected, so its offers are free for the next ones.
@@ -253,7 +243,6 @@ impl Board {
         round
     }
 
-    /// The next job that the runner of a poll may be offered.
     fn next_job(
         &self,
         world: &World,
@@ -267,17 +256,17 @@ impl Board {
     }
 
     /// The answer to a poll of a runner with `running` jobs.
-    fn say(
+    fn reply(
         &mut self,
         world: &World,
         poll: &Poll,
         running: usize,
         Now { steady: now, time }: Now,
         entropy: &mut dyn Entropy,
-    ) -> Said {
-        let mut said = Said::default();
+    ) -> Reply {
+        let mut reply = Reply::default();
         let Some(runner) = world.runner(poll.runner) else {
-            return said;
+            return reply;
         };
         let mut busy = running;
         for job in &poll.holding {
@@ -290,10 +279,10 @@ impl Board {
                 continue;
             }
             busy += 1;
-            let told = self.cancels.get(&(poll.runner, *job));
-            if told.is_none_or(|told| *told + REPEAT <= now) {
+            let sent = self.cancels.get(&(poll.runner, *job));
+            if sent.is_none_or(|sent| *sent + REPEAT <= now) {
                 self.cancels.insert((poll.runner, *job), now);
-                said.messages.push(Message::Cancelled(*job));
+                reply.messages.push(Message::Cancelled(*job));
             }
         }
         for (job, offer) in &mut self.offers {
@@ -302,9 +291,10 @@ impl Board {
             }
             busy += 1;
             // The answer with the offer may have been lost.
-            if !poll.holding.contains(job) && offer.told + REPEAT <= now {
-                offer.told = now;
-                said.messages
+            if !poll.holding.contains(job) && offer.sent + REPEAT <= now {
+                offer.sent = now;
+                reply
+                    .messages
                     .push(Message::Assigned(*job, offer.token.clone()));
             }
         }
@@ -320,14 +310,14 @@ impl Board {
                 runner: poll.runner,
                 token: token.clone(),
                 until: now + OFFER,
-                told: now,
+                sent: now,
             };
             self.offers.insert(job, offer);
-            said.messages.push(Message::Assigned(job, token));
-            said.new.push(job);
+            reply.messages.push(Message::Assigned(job, token));
+            reply.new.push(job);
             busy += 1;
         }
-        said
+        reply
     }
 
     /// The runner that was offered the job with this token.
@@ -346,13 +336,13 @@ impl Board {
         let lapses = self.offers.values().map(|offer| offer.until);
         let offers = self.offers.iter().filter_map(|(job, offer)| {
             let poll = self.waiting.of(offer.runner)?;
-            (!poll.holding.contains(job)).then(|| offer.told + REPEAT)
+            (!poll.holding.contains(job)).then(|| offer.sent + REPEAT)
         });
         let cancels = self
             .cancels
             .iter()
             .filter(|((runner, _), _)| self.waiting.of(*runner).is_some())
-            .map(|(_, told)| *told + REPEAT);
+            .map(|(_, sent)| *sent + REPEAT);
         lapses.chain(offers).chain(cancels).min()
     }
 
@@ -371,7 +361,6 @@ fn next_delayed(world: &World, now: Now) -> Option<Duration> {
     Some(pause.min(DEADLINE_LOOK))
 }
 
-/// Whether a runner may claim the job.
 fn is_claimable(world: &World, job: JobId) -> bool {
     world.job(job).is_some_and(|job| {
         let is_scheduled = matches!(job.state, JobState::Scheduled);

@@ -27,7 +27,6 @@ impl Instance {
     }
 }
 
-/// Another process is the runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taken;
 
@@ -105,7 +104,6 @@ impl Presence {
         heard.is_some_and(|heard| !heard.has_left && now < heard.steady + SILENCE)
     }
 
-    /// The start of its lease.
     pub(crate) fn lease_from(&self, runner: RunnerId) -> Instant {
         self.heard
             .get(&runner)

@@ -1,0 +1,46 @@
+//! What the daemon remembers about people who sign in: links that sign a browser in, refused sign-ins, and the uses of
+//! tokens and sessions that were noted a moment ago. All of it is in memory only.
+
+mod links;
+mod refused;
+mod uses;
+
+use std::sync::{Arc, Mutex};
+
+use model::{Clock, Entropy};
+use state::State;
+use tokio::sync::Notify;
+
+use self::links::SignInLinks;
+pub use self::links::{LinkedToken, NewSignInLink};
+use self::refused::RefusedSignIns;
+use self::uses::Uses;
+
+pub struct SignIns {
+    state: State,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<Mutex<Box<dyn Entropy>>>,
+    links: Mutex<SignInLinks>,
+    refused: Mutex<RefusedSignIns>,
+    /// Wakes with the first refused sign-in of a minute.
+    first_refused: Notify,
+    uses: Mutex<Uses>,
+}
+
+impl SignIns {
+    pub(crate) fn new(
+        state: State,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<Mutex<Box<dyn Entropy>>>,
+    ) -> Self {
+        Self {
+            state,
+            clock,
+            entropy,
+            links: Mutex::default(),
+            refused: Mutex::default(),
+            first_refused: Notify::new(),
+            uses: Mutex::default(),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+use tempfile::TempDir;
+use tokio::time::advance;
+
+use super::*;
+use crate::testing::{House, freeze, in_time};
+
+#[tokio::test(start_paused = true)]
+async fn one_task_records_the_use_of_a_token_however_many_requests_use_it() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let token = house.handle.state().read(|world| {
+        let mut tokens = world.tokens();
+        tokens.next().unwrap().clone()
+    });
+    let tasks = || {
+        tokio::runtime::Handle::current()
+            .metrics()
+            .num_alive_tasks()
+    };
+    let before = tasks();
+    for _ in 0..100 {
+        house.handle.sign_ins().note_use(&token);
+    }
+    assert_eq!(tasks(), before + 1);
+    let noted = async {
+        let state = house.handle.state();
+        let is_noted = |world: &model::World| world.token(token.id).unwrap().last_used.is_some();
+        while !state.read(is_noted) {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the note", noted).await;
+
+    // One that fails is not tried again at once.
+    let gone = Token {
+        id: TokenId::from_uuid(uuid::Uuid::nil()),
+        ..Token::clone(&token)
+    };
+    for tasks_more in [1, 0] {
+        let before = tasks();
+        house.handle.sign_ins().note_use(&gone);
+        assert_eq!(tasks(), before + tasks_more);
+    }
+    advance(NOTE_REST).await;
+    let before = tasks();
+    house.handle.sign_ins().note_use(&gone);
+    assert_eq!(tasks(), before + 1);
+    house.close().await;
+}

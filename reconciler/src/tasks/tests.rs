@@ -1,0 +1,245 @@
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use model::decide::Retire;
+use model::limits::{RUNNER_SILENCE, TIMEOUT_END};
+use model::{Actor, JobState, Reason};
+use tempfile::TempDir;
+use tokio::time::advance;
+
+use super::*;
+use crate::testing::{
+    House, activate, end_of, freeze, in_time, jump, look_at_deadlines, pass, source_name,
+};
+use crate::{Message, SourceError, WorkerError};
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_that_falls_silent_loses_its_job_and_one_that_is_heard_keeps_it() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (silent, _) = house.register("silent", 1).await;
+    let (heard, _) = house.register("heard", 1).await;
+    let lost = house.run(silent, workflow, "plain").await.job().id;
+    let kept = house.run(heard, workflow, "plain").await.job().id;
+
+    pass(&house, RUNNER_SILENCE.to_std().unwrap() / 2).await;
+    house.handle.runners().heard(heard.runner());
+    pass(&house, RUNNER_SILENCE.to_std().unwrap() / 2).await;
+    assert_eq!(end_of(&house, lost).await, Reason::RunnerLost);
+    look_at_deadlines(&house).await;
+    let kept = house.job(kept).await;
+    assert!(matches!(kept.state, JobState::Running { .. }));
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn downtime_of_the_daemon_and_a_clock_that_is_set_make_nobody_silent() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let job = house.run(runner, workflow, "plain").await.job().id;
+    house.close().await;
+
+    let house = House::open(&folder, 3 * 60 * 60, Vec::new()).await;
+    look_at_deadlines(&house).await;
+    house.clock.set_forward(TimeDelta::minutes(30));
+    look_at_deadlines(&house).await;
+    assert!(!house.job(job).await.state.is_terminal());
+
+    pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
+    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_daemon_that_stood_still_loses_no_job_unless_its_runner_stays_silent() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let job = house.run(runner, workflow, "plain").await.job().id;
+    jump(&house, Duration::from_secs(130)).await;
+    look_at_deadlines(&house).await;
+    pass(&house, RUNNER_SILENCE.to_std().unwrap() - DEADLINE_LOOK).await;
+    look_at_deadlines(&house).await;
+    assert!(!house.job(job).await.state.is_terminal());
+    pass(&house, DEADLINE_LOOK).await;
+    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_its_runner_does_not_end_at_its_timeout_has_failed_and_its_worker_may_say_last_words()
+ {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let worker = house.run(runner, workflow, "short").await;
+    let job = worker.job().id;
+
+    house.clock.set_forward(TimeDelta::minutes(30));
+    pass(&house, TIMEOUT_END.to_std().unwrap() - DEADLINE_LOOK).await;
+    house.handle.runners().heard(runner.runner());
+    look_at_deadlines(&house).await;
+    assert!(!house.job(job).await.state.is_terminal());
+    pass(&house, DEADLINE_LOOK).await;
+    assert_eq!(end_of(&house, job).await, Reason::TimedOut);
+    // The runner is told in its next message, and what it says of the end is answered with the end.
+    let told = house
+        .handle
+        .runners()
+        .poll(runner, None, 1, vec![job])
+        .await
+        .unwrap();
+    assert_eq!(told, [Message::Cancelled(job)]);
+    let over = house.handle.worker(job, worker.token()).await.unwrap();
+    let appended = house.handle.append_log(&over, 0, Vec::new()).await;
+    assert!(appended.is_ok(), "{appended:?}");
+    let completed = house
+        .handle
+        .complete(
+            &over,
+            Vec::new(),
+            workflow::Outputs::new(),
+            BTreeMap::new(),
+            0,
+            None,
+        )
+        .await;
+    assert!(matches!(completed.unwrap().state, JobState::Failed { .. }));
+
+    house.clock.set_forward(TimeDelta::minutes(2));
+    let late = house.handle.append_log(&over, 0, Vec::new()).await;
+    assert!(matches!(late, Err(WorkerError::Over { .. })), "{late:?}");
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_whose_end_panics_is_not_tried_again_for_a_minute() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    // Its end makes a retry.
+    let job = house.run(runner, workflow, "again").await.job().id;
+    house.defect.put(true);
+    pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
+    let panicked = async {
+        while house.defect.panics() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the panic", panicked).await;
+    for name in ["b", "c", "d"] {
+        house.activate(name).await;
+        pass(&house, DEADLINE_LOOK / 2).await;
+    }
+    assert_eq!(house.defect.panics(), 1);
+    house.defect.put(false);
+    pass(&house, DEADLINE_LOOK).await;
+    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_session_ends_after_four_hours() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let worker = house.run(runner, workflow, "plain").await;
+    house.clock.set_forward(TimeDelta::hours(4));
+    let refused = house.handle.worker(worker.job().id, worker.token()).await;
+    assert!(matches!(refused, Err(WorkerError::Unauthorized { .. })));
+    advance(DEADLINE_LOOK).await;
+    assert_eq!(
+        end_of(&house, worker.job().id).await,
+        Reason::SessionExpired
+    );
+    let job = worker.job().id;
+    let state = house.job(job).await.state.clone();
+    assert!(matches!(state, JobState::Cancelled { .. }), "{state:?}");
+    let told = house
+        .handle
+        .runners()
+        .poll(runner, None, 1, vec![job])
+        .await
+        .unwrap();
+    assert_eq!(told, [Message::Cancelled(job)]);
+    // The runner has put it down, and its one place is free.
+    let next = house.dispatch(workflow, "plain").await.id;
+    assert_eq!(house.offer(runner, &[]).await.0, next);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn scheduled_jobs_of_what_is_gone_are_cancelled_and_running_ones_finish() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let (runner, _) = house.register("r", 1).await;
+    let running = house.run(runner, workflow, "plain").await.job().id;
+    let (stays, goes) = (
+        house.dispatch(workflow, "special").await.id,
+        house.dispatch(workflow, "short").await.id,
+    );
+    let without_short = "
+scans:
+  special:
+    on: {dispatch: {}}
+    runs_on: [gpu]
+    steps: [{run: 'true'}]
+";
+    let state = house.handle.state();
+    state.submit(activate("a", without_short)).await.unwrap();
+    assert_eq!(end_of(&house, goes).await, Reason::Retired);
+    assert!(!house.job(stays).await.state.is_terminal());
+    state.submit(Retire { workflow }).await.unwrap();
+    assert_eq!(end_of(&house, stays).await, Reason::Retired);
+    assert!(!house.job(running).await.state.is_terminal());
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_ends_twice_ends_once() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let job = house.dispatch(workflow, "plain").await.id;
+    let cancelled = house.handle.cancel(job, Actor::Daemon).await.unwrap();
+    assert!(house.handle.cancel(job, Actor::Daemon).await.is_err());
+    let (state, runners) = (house.handle.state(), house.handle.runners());
+    runners.end(state, job, Loss::RunnerLost).await.unwrap();
+    assert_eq!(house.job(job).await, cancelled);
+    house.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn workflows_of_a_source_nobody_configures_retire_at_the_start() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let house = House::open(&folder, 0, Vec::new()).await;
+    let workflow = house.activate("a").await;
+    let job = house.dispatch(workflow, "plain").await.id;
+    house.close().await;
+    let house = House::open(&folder, 60, Vec::new()).await;
+    assert_eq!(end_of(&house, job).await, Reason::Retired);
+    let given = BTreeMap::new();
+    let handle = &house.handle;
+    let dispatched = handle.dispatch(workflow, "plain", &given, Actor::Daemon, None);
+    assert!(dispatched.await.is_err());
+    let unknown = handle.sources().sync(&source_name(), true).await;
+    assert!(matches!(unknown, Err(SourceError::NoSuchSource { .. })));
+    house.close().await;
+}

@@ -18,7 +18,7 @@ fn a_page_says_that_the_daemon_is_away_and_goes_on_when_it_is_back() {
     for _ in 0..2 {
         world.kill_daemon();
         browser.shows("#connection", "Not connected");
-        browser.shows("#connection", "Tries again in");
+        browser.shows("#connection", "Retry in");
         browser.shows(&format!("#job-{job}"), "scheduled");
 
         world.start_daemon();

@@ -33,7 +33,7 @@ fn a_refused_token_is_answered_beside_its_field_and_a_good_one_opens_the_page_th
     browser.fill("input[name=token]", &world.token().unwrap());
     browser.press("Sign in");
     browser.arrives("/jobs?state=failed");
-    browser.shows("main", "No job is like this");
+    browser.shows("main", "No job matches");
 
     browser.click("nav.rail form button");
     browser.arrives("/login");

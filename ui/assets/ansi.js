@@ -1,16 +1,16 @@
-// The text of a log line as pieces with classes, and as nodes. Only text nodes are made from what the log says, and
-// links to http and https alone.
+// The text of a log line as pieces with classes, and as nodes. Content of the log becomes text nodes only, and links
+// only to http and https.
 import { make } from './dom.js';
 
-// A colour, another sequence of a terminal, or a control character, which is left out.
+// A colour, another terminal sequence, or a control character. All are removed from the text.
 const SEQUENCE = /\x1b\[([\d;:]*)m|\x1b\[[\d;:<=>?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-Z\\^-~]?|[\x00-\x08\x0b-\x1f\x7f]/g;
 
-/** Pieces as `[text, classes]`. A carriage return begins the line anew, as a terminal does. */
+/** Pieces as `[text, classes]`. A carriage return restarts the line, as in a terminal. */
 export function pieces(text) {
   text = text.replace(/\r+$/, '');
   const from = text.lastIndexOf('\r') + 1;
   const found = [];
-  // Weight, slant, line, colour of the text and of what is behind it.
+  // Weight, slant, underline, colour, background.
   const style = ['', '', '', '', ''];
   let at = 0;
   const push = (end) => {
@@ -23,14 +23,14 @@ export function pieces(text) {
     if (match[1] === undefined) continue;
     const codes = match[1].split(/[;:]/).map(Number);
     for (let i = 0; i < codes.length; i++) {
-      // Bright colours are the plain ones; bright black is grey.
+      // Bright colours are shown as plain ones; bright black is grey.
       const code = codes[i] > 90 && codes[i] % 10 < 8 ? codes[i] - 60 : codes[i];
       if (code === 0) style.fill('');
       else if (code < 30) {
         const place = [-1, 0, 0, 1, 2][code % 20] ?? -1;
         if (place >= 0) style[place] = code < 20 ? `a${code}` : '';
       } else if (code < 50 || code === 90) {
-        // Text is shown without the colours that have no name.
+        // Colours without a name are not shown.
         style[code >= 40 && code < 50 ? 4 : 3] = code % 10 < 8 ? `a${code}` : '';
         if (code % 10 === 8) i += { 5: 2, 2: 4 }[codes[i + 1]] ?? 0;
       }
@@ -42,7 +42,7 @@ export function pieces(text) {
 
 const LINK = /\bhttps?:\/\/[^\s<>"'`\\^{|}]+[^\s<>"'`\\^{|}.,;:!?)\]]/g;
 
-/** The line as nodes, with what is searched for marked. */
+/** The line as nodes, with matches of the search marked. */
 export function render(text, query) {
   const line = document.createDocumentFragment();
   for (const [part, classes] of pieces(text)) {
@@ -63,7 +63,7 @@ export function render(text, query) {
 function mark(parent, text, query) {
   const wanted = query?.toLowerCase(), lower = text.toLowerCase();
   let at = 0;
-  // Where lower case has another length, places would not fit.
+  // If lower case has another length, positions would be wrong.
   while (wanted && lower.length === text.length) {
     const found = lower.indexOf(wanted, at);
     if (found < 0) break;

@@ -1,10 +1,10 @@
-// The finder: pages of the menu, the workflows, scans, runners and sources that their pages link with `data-find`, and
-// the jobs whose ids begin or end with the digits that are typed, for which the daemon is asked.
+// The finder: pages of the menu; workflows, scans, runners and sources, from links with `data-find` in their pages; and
+// jobs whose ids begin or end with the typed digits, from the daemon.
 import { id, make } from './dom.js';
 
 let entries, offers = [], chosen = 0, asked, jobs = [];
 
-// Of a list in pages, with as many of the next ones.
+// The entries of a list, and of up to `more` next pages.
 async function linked(address, more = 0) {
   const answer = await fetch(address).catch(() => null);
   if (!answer?.ok) return [];

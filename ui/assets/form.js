@@ -1,14 +1,14 @@
-// Small things in forms: copying, counting what is typed, choices of this browser, and no form sent twice.
+// Forms: copy buttons, counters of typed text, settings of this browser, and protection against sending a form twice.
 import { id } from './dom.js';
 import { localise } from './times.js';
 
-/** Tells a screen reader of a change. */
-export function say(text) { id('announcements').textContent = text; }
+/** Announces a text to screen readers. */
+export function announce(text) { id('announcements').textContent = text; }
 
-/** Copies a text, or shows it selected: the clipboard is there on secure addresses alone. */
+/** Copies a text, or shows it selected: only secure addresses have a clipboard. */
 export async function copy(text) {
   const isCopied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
-  if (isCopied) say('Copied');
+  if (isCopied) announce('Copied');
   else prompt('Copy:', text);
 }
 
@@ -43,7 +43,7 @@ export function startForms() {
     if (event.target.dataset.sent) event.preventDefault();
     event.target.dataset.sent = 'yes';
   });
-  // A page that the browser kept may be sent again.
+  // When the browser restores a page, its forms may be sent again.
   addEventListener('pageshow', () => {
     for (const form of document.querySelectorAll('form[data-sent]')) delete form.dataset.sent;
   });

@@ -1,5 +1,5 @@
-// Keyboard shortcuts. None while the reader types, and none if they are off in the settings. An element that names
-// keys in `data-key` is what they stand for.
+// Keyboard shortcuts. They are off while the reader types, and if the settings say so. The keys in `data-key` click their
+// element.
 import { id } from './dom.js';
 import { setting } from './times.js';
 import { openFinder } from './finder.js';
@@ -24,7 +24,7 @@ export function startKeys() {
   document.addEventListener('keydown', (event) => {
     if (setting('keys') === 'off' || event.altKey) return;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'k') { event.preventDefault(); openFinder(); return; }
-    // The focus may still be in a dialog that was closed a moment ago.
+    // The focus may still be in a dialog that was just closed.
     if (event.ctrlKey || event.metaKey || event.target.closest('input, textarea, select, [contenteditable], dialog')?.checkVisibility()) return;
     const pair = former + event.key;
     former = event.key === 'g' && former !== 'g' ? 'g' : '';

@@ -1,10 +1,10 @@
-// Live updates. `event: changed` of the stream has the topics that changed, as a JSON array, and nothing of what holds
-// now. If a region of the page names one of them in `data-live`, the page is fetched again, and its regions are compared.
-// A browser opens six connections to a host at most, so one tab has the stream and tells the others.
+// Live updates. `event: changed` of the stream has the changed topics as a JSON array, and no content. If a region of the
+// page names one of them in `data-live`, the script fetches the page again and updates the regions that differ.
+// Browsers open at most six connections to a host, so one tab has the stream and informs the others.
 import { id, make } from './dom.js';
 import { morph } from './morph.js';
 import { clock, localise, setClock } from './times.js';
-import { say } from './form.js';
+import { announce } from './form.js';
 
 const channel = new BroadcastChannel('everscan-live');
 let url, dirty = false, busy = false, last = 0, streak = 0, version, shown = new Date(), leads, hasLeft, online = true;
@@ -20,14 +20,14 @@ function bar(text) {
   return line;
 }
 
-function saySignedOut() {
+function showSignedOut() {
   const href = `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
   const link = make('a', { href, textContent: 'Sign in' });
   bar('You are signed out. ').append(link);
 }
 
 export function refresh(topics) {
-  // One without topics, such as a count in the menu, is no reason to fetch.
+  // Regions without topics, such as a count in the menu, never cause a fetch.
   const regions = [...document.querySelectorAll('[data-live]:not([data-live=""])')];
   if (!regions.some((region) => names(region, topics))) return;
   dirty = true;
@@ -40,7 +40,7 @@ async function run() {
   while (dirty) {
     const gap = performance.now() - last;
     streak = gap < 1500 ? streak + 1 : 0;
-    // Four times a second at most; once a second while it goes on.
+    // At most four times a second; once a second if changes continue.
     const wait = (streak > 8 ? 1000 : 250) - gap;
     if (wait > 0) await new Promise((done) => setTimeout(done, wait));
     if (document.hidden) await new Promise((done) => document.addEventListener('visibilitychange', done, { once: true }));
@@ -53,10 +53,10 @@ async function run() {
 }
 
 async function fetchAgain() {
-  // It can wait a second for a page that is made for many readers at once.
+  // With `wait=1` the daemon may answer with a page that it renders for many readers at once.
   const headers = { accept: 'text/html', prefer: 'wait=1', ...(version && { 'if-none-match': version }) };
   const answer = await fetch(location.href, { headers, cache: 'no-store' });
-  if (answer.redirected && new URL(answer.url).pathname === '/login') return saySignedOut();
+  if (answer.redirected && new URL(answer.url).pathname === '/login') return showSignedOut();
   if (!answer.ok && answer.status !== 304) return;
   shown = new Date();
   setClock(answer.headers.get('date'));
@@ -67,14 +67,14 @@ async function fetchAgain() {
   for (const region of document.querySelectorAll('[data-live]')) {
     const fresh = page.getElementById(region.id);
     if (!fresh) continue;
-    const said = region.dataset.announce;
+    const before = region.dataset.announce;
     if (!hold(region, fresh)) morph(region, fresh);
-    if (region.dataset.announce !== said) say(region.dataset.announce ?? '');
+    if (region.dataset.announce !== before) announce(region.dataset.announce ?? '');
   }
   document.dispatchEvent(new Event('renewed'));
 }
 
-// Rows that are new do not move what is being read: a link tells their number, and the others are renewed in place.
+// New rows must not move a list that is being read. A link shows their number, and existing rows are updated in place.
 function hold(region, fresh) {
   const news = id('news');
   if (!news || !('calm' in region.dataset)) return false;
@@ -82,7 +82,7 @@ function hold(region, fresh) {
   const added = rows.filter((row) => !shown(row)).length;
   const holds = added > 0 && (scrollY > 99 || region.contains(document.activeElement));
   const text = holds ? `${added} new` : '';
-  if (holds && news.textContent !== text) say(text);
+  if (holds && news.textContent !== text) announce(text);
   news.textContent = text;
   news.hidden = !holds;
   if (!holds) return false;
@@ -90,41 +90,41 @@ function hold(region, fresh) {
   return true;
 }
 
-function hear(message) {
+function receive(message) {
   if (message.topics) refresh(message.topics);
-  if (message.isSignedOut) saySignedOut();
+  if (message.isSignedOut) showSignedOut();
   if (message.away !== undefined) {
     online = message.away === null;
-    bar(online ? null : `Not connected. The page is of ${clock(shown)}. Tries again in ${message.away} s.`);
-    // Somebody has signed in again.
+    bar(online ? null : `Not connected. Page from ${clock(shown)}. Retry in ${message.away} s.`);
+    // The reader has signed in again.
     if (online && hasLeft) queue();
   }
   if (message.who && leads) channel.postMessage({ away: online ? null : 0 });
 }
-function tell(message) { channel.postMessage(message); hear(message); }
+function broadcast(message) { channel.postMessage(message); receive(message); }
 
 function listen(pause, leave) {
   const stream = new EventSource(url);
-  stream.addEventListener('changed', (event) => tell({ topics: JSON.parse(event.data) }));
-  stream.addEventListener('open', () => { pause = 1; tell({ away: null, topics: ['*'] }); });
+  stream.addEventListener('changed', (event) => broadcast({ topics: JSON.parse(event.data) }));
+  stream.addEventListener('open', () => { pause = 1; broadcast({ away: null, topics: ['*'] }); });
   stream.addEventListener('error', async () => {
     stream.close();
-    // Without a session the daemon sends every page to the sign-in.
+    // Without a session, the daemon redirects every page to the sign-in.
     const page = await fetch(location.href, { redirect: 'manual' }).catch(() => null);
-    if (page?.type === 'opaqueredirect') { leave(); return tell({ isSignedOut: true }); }
-    // Timers of a hidden tab are late: a second may take a minute.
+    if (page?.type === 'opaqueredirect') { leave(); return broadcast({ isSignedOut: true }); }
+    // Timers of hidden tabs are late, by up to a minute.
     const until = performance.now() + pause * 1000;
     const count = () => {
       const left = Math.ceil((until - performance.now()) / 1000);
       if (left <= 0) return listen(Math.min(30, pause * 2), leave);
-      tell({ away: left });
+      broadcast({ away: left });
       setTimeout(count, 1000);
     };
     count();
   });
 }
 
-// Locks exist on secure addresses alone; elsewhere each tab has its own stream.
+// Only secure addresses have locks; elsewhere each tab has its own stream.
 function queue() {
   hasLeft = false;
   const lead = () => new Promise((done) => {
@@ -136,10 +136,10 @@ function queue() {
 
 export function startLive(address) {
   url = address;
-  channel.onmessage = (event) => hear(event.data);
+  channel.onmessage = (event) => receive(event.data);
   queue();
   channel.postMessage({ who: true });
-  // The page may have changed since it was made, and no event tells what time alone changes.
+  // The page may have changed since it was rendered, and no event reports changes by time alone.
   const all = () => refresh(['*']);
   all();
   setInterval(all, 60000);

@@ -1,5 +1,5 @@
-// A window over a log of any length. The scroll bar stands for record numbers; only the lines in sight are in the
-// document, and they flow, so that a wrapped line may be as high as it needs.
+// A window over a log of any length. The scroll position stands for a record number. Only visible lines are in the
+// document, in normal flow, so that wrapped lines have any height.
 import { id, make } from './dom.js';
 import { render } from './ansi.js';
 import { clock } from './times.js';
@@ -40,7 +40,7 @@ class Log {
     if (this.queued) return;
     this.queued = requestAnimationFrame(() => {
       this.queued = 0;
-      // A place that was asked for by number stays exact until the reader scrolls.
+      // A requested line stays exact until the reader scrolls.
       if (this.box.scrollTop !== this.placed) {
         const share = Math.min(1, this.box.scrollTop / this.room);
         this.first = this.height < HIGHEST ? Math.min(this.lastTop, Math.round(this.box.scrollTop / ROW)) : Math.round(share * this.lastTop);
@@ -49,12 +49,12 @@ class Log {
       this.draw();
     });
   }
-  // Where the reader is to be until he scrolls: at a line, or at the end, which is followed.
+  // The position until the reader scrolls: a line, or the end, which is followed.
   go(n) {
     this.goal = Math.max(0, n);
     this.draw();
   }
-  // Near the end, rows that wrap fill more than the screen, and the line is among them.
+  // Near the end, wrapped rows are higher than the screen, so the line is somewhere among them.
   place() {
     const { box, goal, first, rows } = this;
     const above = goal > first ? rows.querySelector(`[data-n="${goal + 1}"]`)?.offsetTop ?? rows.offsetHeight : 0;
@@ -94,10 +94,10 @@ class Log {
   }
   record(n) {
     const number = Math.floor(n / PAGE), page = this.pages.get(number), record = page?.lines[n % PAGE];
-    // A line that is missing was written after its page was loaded.
+    // A missing line was written after its page was loaded.
     if (!page || (!record && page.total < this.total)) this.load(number);
     else {
-      // The page was used last.
+      // Marks the page as most recently used.
       this.pages.delete(number);
       this.pages.set(number, page);
     }
@@ -121,11 +121,11 @@ class Log {
       lines.append(this.line(n, record));
     }
     if (!this.total) lines.append(part('p', 'empty', this.over ? 'The job wrote no output.' : 'No output yet.'));
-    // Lines that stay where they are keep focus and selection.
+    // Lines that do not move keep focus and selection.
     if (this.first === before) morph(this.rows, lines); else this.rows.replaceChildren(...lines.childNodes);
     this.pad.style.height = `${Math.max(this.height, this.rows.offsetHeight)}px`;
     if (this.goal >= 0) this.place();
-    // Nothing follows in the log of a job that is over.
+    // The log of a finished job does not grow.
     this.followButton.hidden = this.isAtEnd || this.over;
     this.box.toggleAttribute('data-drawn', isWhole);
   }
@@ -140,7 +140,7 @@ class Log {
     if (record) {
       time.dateTime = time.title = record.at;
       time.textContent = clock(new Date(record.at));
-      // Faint: the program has written over it.
+      // Faint, because later output has overwritten it.
       if (/\r+$/.test(record.text)) line.classList.add('a2');
       text.append(render(record.text, this.query));
     }
@@ -151,11 +151,11 @@ class Log {
   show(n) { this.marked = [n, n]; this.go(n - 2); history.replaceState(null, '', `#L${n + 1}`); }
   async search(query) {
     Object.assign(this, { query, matches: [], match: -1, cursor: undefined, count: 0 });
-    if (query) await this.moreMatches(); else this.say();
+    if (query) await this.moreMatches(); else this.showCount();
     if (this.matches.length) this.step(1);
     this.draw();
   }
-  // The next ones, or all of them again: there may be more lines than at the last search.
+  // Loads the next matches, or all again, because the log may have grown since the last search.
   async moreMatches() {
     const { query, total } = this, from = this.cursor ? `&cursor=${encodeURIComponent(this.cursor)}` : '';
     const answer = await fetch(`${this.box.dataset.search}?q=${encodeURIComponent(query)}&limit=1000${from}`).catch(() => null);
@@ -165,21 +165,21 @@ class Log {
     this.searched = total;
     this.matches.push(...found.matches.map((match) => match.n));
     [this.cursor, this.count] = [found.next_cursor, found.total];
-    this.say();
+    this.showCount();
   }
   async step(by) {
     if (!this.query) return;
     if (by > 0 && this.match + 1 >= this.matches.length && (this.cursor || this.searched !== this.total)) await this.moreMatches();
     if (!this.matches.length) return;
     this.match = (this.match + by + this.matches.length) % this.matches.length;
-    this.say();
+    this.showCount();
     this.show(this.matches[this.match]);
   }
-  say() {
+  showCount() {
     const none = this.query && !this.count ? 'none' : '';
     id('log-hits').textContent = this.count ? `${this.match + 1} of ${this.count.toLocaleString('en')}` : none;
   }
-  // The first line that is asked for.
+  // Shows the first matching line.
   async find(query, show = (n) => this.show(n)) {
     const [record] = await this.records(`${query}&limit=1`).catch(() => []);
     if (record) show(record.n);
@@ -201,7 +201,7 @@ export function startLog() {
   for (const tool of document.querySelectorAll('[data-log-tool]')) tool.hidden = false;
   box.addEventListener('click', (event) => {
     const to = event.target.closest('.line>a')?.parentNode.dataset.n - 1;
-    // With the shift key the lines from the marked one on.
+    // With the shift key, the range from the marked line.
     if (!event.shiftKey || !log.marked || !(to >= 0)) return;
     event.preventDefault();
     log.marked = [Math.min(log.marked[0], to), Math.max(log.marked[0], to)];

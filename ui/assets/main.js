@@ -1,4 +1,4 @@
-// What begins when a page is there. `data-settled` on the root element says that all is done that was asked for.
+// Runs when the page is loaded. `data-settled` on the root element says that no update is in progress.
 import { id } from './dom.js';
 import { localise } from './times.js';
 import { startForms } from './form.js';

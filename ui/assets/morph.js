@@ -1,7 +1,7 @@
-// Makes `from` look like `to` and touches nothing that is equal already, so that focus, selection, scroll, open
-// disclosures and typed text survive. Children are matched by id, then by kind and place.
+// Makes `from` equal to `to` and leaves equal parts alone, so that focus, selection, scroll position, open disclosures and
+// typed text survive. Children are matched by id, then by kind and position.
 
-// These belong to the reader.
+// Attributes that only the reader changes.
 const OWN = new Set(['open', 'value', 'checked', 'selected']);
 
 export function morph(from, to) {
@@ -18,7 +18,7 @@ export function morph(from, to) {
 function children(from, to) {
   const named = new Map();
   const stays = new Set([...to.children].map((child) => child.id));
-  // What goes does so first, so that nothing else moves: a move may take the focus.
+  // Remove first, so that nothing else moves: a move may lose the focus.
   for (const child of [...from.children]) {
     if (!stays.has(child.id)) child.remove(); else if (child.id) named.set(child.id, child);
   }

@@ -1,8 +1,8 @@
-// Runs before the page is drawn, so that it never appears in another theme first. The choice is this browser's.
+// Runs before the first paint, so that the page never appears in the wrong theme. The setting is stored in the browser.
 (() => {
   try {
     const theme = localStorage.getItem('theme');
     if (['system', 'light', 'dark'].includes(theme)) document.documentElement.dataset.theme = theme;
-    // Storage may be forbidden: then the theme is the page's.
+    // Storage may be forbidden. Then the theme of the page stays.
   } catch { }
 })();

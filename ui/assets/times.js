@@ -1,11 +1,11 @@
-// Times in the reader's zone, and lengths of time that go on. The words are those of the daemon.
+// Times in the reader's time zone, and running durations. The format is the same as in `words/times.rs`.
 
-/** What the reader has chosen, in this browser. */
+/** A setting of this browser. */
 export function setting(name, otherwise) {
   try { return localStorage.getItem(name) ?? otherwise; } catch { return otherwise; }
 }
 
-// The date and the time in the zone that the reader wants.
+// Date and time in the chosen time zone.
 const iso = (at) => (setting('times') === 'utc' ? at : new Date(at - at.getTimezoneOffset() * 60000)).toISOString();
 
 export const clock = (at) => iso(at).slice(11, 19);
@@ -40,7 +40,7 @@ const forms = {
 
 let ahead = 0;
 
-/** The daemon's time, to the second. A clock that differs by more is wrong. */
+/** Corrects the clock by the daemon's time if they differ by more than two seconds. */
 export function setClock(date) {
   const by = new Date(date) - Date.now();
   ahead = Math.abs(by) > 2000 ? by : 0;

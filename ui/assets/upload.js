@@ -1,10 +1,10 @@
-// Uploads with progress, one file after the other.
+// Uploads files one by one and shows the progress.
 
 export function startUploads() {
   const form = document.querySelector('form[data-upload]');
   const files = form.querySelector('input[type=file]');
   const line = form.querySelector('[data-progress]');
-  // Files that are dropped anywhere on the card are chosen.
+  // Files can be dropped anywhere on the card.
   for (const kind of ['dragover', 'drop']) form.closest('.card').addEventListener(kind, (event) => {
     const dropped = event.dataTransfer;
     if (!dropped.types.includes('Files')) return;
@@ -32,7 +32,7 @@ function putFile(form, file, line) {
     request.onloadend = () => {
       const isStored = /^2/.test(request.status);
       let detail = 'no answer';
-      // Another answer is no problem document.
+      // An answer of a proxy may have another format.
       try { detail = JSON.parse(request.responseText).detail ?? detail; } catch { }
       if (!isStored) text.textContent = `${file.name} was not stored: ${detail}`;
       bar.hidden = !isStored;

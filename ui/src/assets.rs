@@ -1,10 +1,9 @@
-//! What pages load: one style sheet, an icon and two scripts. Nothing is built for them outside of this package.
+//! The files that pages load: one style sheet, an icon and two scripts. No other tool builds them.
 //!
-//! One hash over all contents is part of every address, so an answer may be kept for ever.
+//! Every address contains one hash over all contents, so browsers may cache a file for ever.
 
 use std::sync::LazyLock;
 
-/// A file that pages load.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asset {
     pub name: &'static str,
@@ -21,9 +20,9 @@ macro_rules! file {
     };
 }
 
-/// The modules of the main script: each one after those that it imports. They are ES modules as they stand, and no two of
-/// them have the same name at the top, so one script can be made of them. It is half as long as they are one by one, and
-/// a page waits for one request.
+/// The modules of the main script, each after the modules that it imports. They are valid ES modules, and no two of
+/// them declare the same top-level name. So they can be joined to one script, which is half as large when compressed
+/// and needs one request.
 const MODULES: &[&str] = &[
     file!("dom.js"),
     file!("times.js"),
@@ -38,7 +37,6 @@ const MODULES: &[&str] = &[
     file!("main.js"),
 ];
 
-/// Every asset.
 pub static ASSETS: LazyLock<[Asset; 4]> = LazyLock::new(|| {
     let asset = |name, content_type, text: &str| Asset {
         name,
@@ -53,28 +51,27 @@ pub static ASSETS: LazyLock<[Asset; 4]> = LazyLock::new(|| {
     ]
 });
 
-/// The path below which assets are, up to the hash.
+/// The path of all assets, up to the hash.
 pub const PREFIX: &str = "/assets/";
 
 static FOLDER: LazyLock<String> = LazyLock::new(|| format!("{PREFIX}{:016x}/", hash(&*ASSETS)));
 
-/// The hash over all contents, which is also the entity tag of each asset.
+/// The hash over all contents. It is also the entity tag of each asset.
 pub fn version() -> &'static str {
     FOLDER.trim_start_matches(PREFIX).trim_end_matches('/')
 }
 
-/// The address of an asset.
 pub fn link(name: &str) -> String {
     format!("{}{name}", *FOLDER)
 }
 
-/// The asset at an address. An address with another hash has none: the page that names it is of another version.
+/// The asset at an address. An address with another hash has no asset, because the page is from another version.
 pub fn asset(path: &str) -> Option<&'static Asset> {
     let name = path.strip_prefix(FOLDER.as_str())?;
     ASSETS.iter().find(|asset| asset.name == name)
 }
 
-/// One script of modules: without their imports, which each fill a line, and without the word `export`.
+/// Joins modules to one script: removes the imports, each of which is one line, and the word `export`.
 fn joined(modules: &[&str]) -> String {
     let lines = modules.iter().flat_map(|module| module.lines());
     lines
@@ -84,8 +81,7 @@ fn joined(modules: &[&str]) -> String {
         .join("\n")
 }
 
-/// The text without its comments and indentation, which are for us. Both stand on lines of their own, and no text within
-/// a program goes over the end of a line.
+/// Removes comments and indentation. A comment fills its line, and no string spans lines.
 fn lean(text: &str) -> String {
     let is_comment =
         |line: &str| line.starts_with("//") || (line.starts_with("/*") && line.ends_with("*/"));
@@ -96,8 +92,8 @@ fn lean(text: &str) -> String {
         .join("\n")
 }
 
-/// A script without spaces around braces and operators, and after commas and semicolons. Of the texts in a script,
-/// only selectors have them, and mean the same without.
+/// Removes spaces around braces and operators, and after commas and semicolons. In strings, only selectors have such
+/// spaces, and they mean the same without them.
 fn close(script: &str) -> String {
     const OPERATORS: [&str; 16] = [
         "=>", "===", "!==", "=", "&&", "||", "??", "?", ":", "+", "-", ">", "<", ">=", "*", "/",
@@ -116,7 +112,7 @@ fn close(script: &str) -> String {
         .replace("; ", ";")
 }
 
-/// A sheet without spaces around braces and `>`, and after punctuation. No text in the sheet has them.
+/// Removes spaces around braces and `>`, and after punctuation. No string in the sheet has them.
 fn tight(sheet: &str) -> String {
     sheet
         .replace("; }", "}")
@@ -128,7 +124,7 @@ fn tight(sheet: &str) -> String {
         .replace(" > ", ">")
 }
 
-/// FNV-1a of names and contents. It tells versions apart and protects nothing.
+/// FNV-1a of names and contents. It distinguishes versions and is no protection.
 fn hash(assets: &[Asset]) -> u64 {
     let parts = assets
         .iter()
@@ -145,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_asset_is_at_its_address_and_nowhere_else() {
+    fn assets_have_exactly_one_address() {
         for expected in ASSETS.iter() {
             assert_eq!(asset(&link(expected.name)), Some(expected));
         }
@@ -156,19 +152,19 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_indentation_are_not_sent() {
+    fn comments_and_indentation_are_removed() {
         let text = "// why\n  a(1); // end\n\n/** what */\n\tb('//x');\n";
         assert_eq!(lean(text), "a(1); // end\nb('//x');");
     }
 
     #[test]
-    fn spaces_that_stand_for_nothing_are_not_sent() {
+    fn unneeded_spaces_are_removed() {
         let text = "const a = (b) => { if (b && c > 1) { d = b ?? -c + 2; } };";
         assert_eq!(close(text), "const a=(b)=>{if(b&&c>1){d=b??-c+2}};");
     }
 
     #[test]
-    fn no_text_within_a_script_has_spaces_around_operators() {
+    fn no_string_in_a_script_has_spaces_around_operators() {
         let script = lean(&joined(MODULES));
         let quoted = script
             .lines()
@@ -176,7 +172,7 @@ mod tests {
         let texts: Vec<&str> = quoted.collect();
         assert!(texts.len() > 100);
         for text in texts {
-            // A selector is the same without spaces.
+            // A selector means the same without spaces.
             let is_selector = text.contains(":is(") || text.contains("input, textarea");
             let plain = if is_selector {
                 text.replace(", ", ",")
@@ -188,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn no_two_modules_have_a_name_in_common() {
+    fn modules_share_no_top_level_name() {
         let mut names = HashSet::new();
         for line in joined(MODULES).lines() {
             let declared = ["function ", "async function ", "class ", "const ", "let "];
             let Some(rest) = declared.iter().find_map(|word| line.strip_prefix(word)) else {
                 continue;
             };
-            // A declaration of several names has a value after some of them.
+            // In a declaration of several names, some have a value.
             for part in rest.split(';').next().unwrap_or_default().split(", ") {
                 let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
                 let end = part
@@ -204,7 +200,7 @@ mod tests {
                 let name = &part[..end];
                 assert!(
                     name.is_empty() || names.insert(name.to_owned()),
-                    "{name} stands twice"
+                    "{name} is declared twice"
                 );
                 if !line.starts_with("let ") {
                     break;

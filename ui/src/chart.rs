@@ -1,6 +1,6 @@
-//! Charts of jobs as SVG. A state is a shape and a colour, and each chart says in words what it shows.
+//! Charts of jobs as SVG. Each state has a shape and a colour, and each chart has a text that says what it shows.
 //!
-//! A chart with links is a `group`: the parts of an `img` are not visible to those who hear a page.
+//! A chart with links has the role `group`: screen readers do not read the parts of an `img`.
 
 mod gauges;
 mod lanes;
@@ -20,23 +20,23 @@ pub use window::Window;
 use crate::links;
 use crate::words::duration;
 
-/// When a page is made, and the offset in which its times are shown.
+/// The time of the page, and the offset in which it shows times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
     pub now: DateTime<Utc>,
     pub offset: FixedOffset,
 }
 
-/// A job as a chart shows it.
+/// A job in a chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bar {
     pub job: Uuid,
     pub state: JobState,
-    /// When a runner claimed it; when it was made, if none did.
+    /// When a runner claimed the job; else when the job was made.
     pub start: DateTime<Utc>,
-    /// When it ended; now, if it is not over.
+    /// When the job ended; the current time if it is unfinished.
     pub end: DateTime<Utc>,
-    /// Whether a runner claimed it.
+    /// True if a runner claimed the job.
     pub has_run: bool,
 }
 
@@ -61,7 +61,8 @@ impl Bar {
         }
     }
 
-    /// How many milliseconds it ran. Clocks may differ, so an end before the start counts as no time.
+    /// The run time in milliseconds; none if no runner claimed the job. Clocks may differ, so an end before the start
+    /// counts as 0.
     pub fn millis(&self) -> Option<i64> {
         let millis = self
             .end
@@ -70,7 +71,7 @@ impl Bar {
         self.has_run.then_some(millis.max(0))
     }
 
-    /// The job in words, for those who do not see its bar.
+    /// The text of the bar for screen readers.
     fn label(&self, clock: Clock) -> String {
         let state = self.state.as_str();
         let at = window::day_and_time(self.start, clock.offset);
@@ -81,7 +82,7 @@ impl Bar {
     }
 }
 
-/// A link to the page of a job around the shape that stands for it.
+/// Wraps a shape in a link to the page of its job.
 fn job_link(bar: &Bar, label: &str, shape: &Markup) -> Markup {
     html! {
         a href=(links::job(bar.job)) aria-label=(label) {
@@ -99,12 +100,12 @@ fn count(number: usize, noun: &str) -> String {
     crate::words::count(number as u64, noun, &format!("{noun}s"))
 }
 
-/// A length in pixels; longer than any drawing if it does not fit.
+/// A length in pixels. A huge length becomes longer than any drawing.
 fn pixels(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// `part` of `whole` as pixels of a length.
+/// Scales `part` of `whole` to pixels of `length`.
 fn share(part: i64, whole: i64, length: i64) -> i64 {
     let scaled = i128::from(part.max(0)) * i128::from(length) / i128::from(whole.max(1));
     i64::try_from(scaled).unwrap_or(length).min(length)

@@ -1,4 +1,4 @@
-//! Forms: they post, carry an idempotency key, and show problems beside their fields.
+//! Forms. Each posts an idempotency key and shows problems beside its fields.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +10,35 @@ use crate::links::IN_A_SEGMENT;
 use crate::shell::{Visit, name_of};
 use crate::words::with_code;
 
-/// What was typed into a form that was refused, and why it was.
+/// The values and the problem of a refused form.
 #[derive(Debug, Clone, Default)]
 pub struct Refused {
-    /// By the names of the fields. Never secrets.
+    /// Typed values by field name, without secrets.
     pub typed: BTreeMap<String, String>,
     pub problem: Option<Problem>,
 }
 
 impl Refused {
-    /// The typed text of a field, or else what it begins with.
+    /// The typed text of a field, or else its initial value.
     pub(crate) fn value<'a>(&'a self, field: &str, otherwise: &'a str) -> &'a str {
         self.typed.get(field).map_or(otherwise, String::as_str)
     }
 
-    /// Why a field was refused.
+    /// The error of a field.
     pub(crate) fn error(&self, field: &str) -> Option<&str> {
         let errors = &self.problem.as_ref()?.errors;
         let error = errors.iter().find(|error| error.field == field)?;
         Some(&error.message)
     }
 
-    /// Whether all that is to be said stands beside these fields.
-    pub(crate) fn is_beside(&self, fields: &[&str]) -> bool {
+    /// True if there are errors, and all of them belong to these fields.
+    pub(crate) fn concerns_only(&self, fields: &[&str]) -> bool {
         let errors = self.problem.iter().flat_map(|problem| &problem.errors);
         let mut errors = errors.peekable();
         errors.peek().is_some() && errors.all(|error| fields.contains(&&*error.field))
     }
 
-    /// The problem itself, without what stands beside one of these fields.
+    /// The problem, without the errors of the given fields, which are shown beside the fields.
     pub(crate) fn summary(&self, fields: &[&str]) -> Markup {
         html! {
             @if let Some(problem) = &self.problem {
@@ -52,7 +52,7 @@ impl Refused {
     }
 }
 
-/// The problems of members for which a form has no field.
+/// Errors that belong to none of the given fields.
 pub(crate) fn other_problems(problem: &Problem, fields: &[&str]) -> Markup {
     let has_none = |field: &str| !fields.contains(&field);
     html! {
@@ -66,7 +66,7 @@ pub(crate) fn other_problems(problem: &Problem, fields: &[&str]) -> Markup {
     }
 }
 
-/// A form with its idempotency key. `name` is unique on the page.
+/// A form with its idempotency key. `name` is unique in the page.
 pub(crate) fn post(visit: &Visit, name: &str, action: &str, content: &Markup) -> Markup {
     html! {
         form method="post" action=(action) {
@@ -76,7 +76,6 @@ pub(crate) fn post(visit: &Visit, name: &str, action: &str, content: &Markup) ->
     }
 }
 
-/// A form that is one button.
 pub(crate) fn button(visit: &Visit, action: &str, label: &str) -> Markup {
     post(
         visit,
@@ -86,13 +85,13 @@ pub(crate) fn button(visit: &Visit, action: &str, label: &str) -> Markup {
     )
 }
 
-/// A button whose action cannot be taken back. It stands behind a disclosure, which works without a script and keeps a
-/// slip of the finger harmless.
+/// A button for an action that cannot be undone. The reader must first open a disclosure, which works without
+/// scripts.
 pub(crate) fn guarded(visit: &Visit, action: &str, label: &str, warning: &str) -> Markup {
     guarded_with(visit, action, label, warning, &html! {})
 }
 
-/// The same with more fields.
+/// Like [`guarded`], with more fields.
 pub(crate) fn guarded_with(
     visit: &Visit,
     action: &str,
@@ -100,22 +99,22 @@ pub(crate) fn guarded_with(
     warning: &str,
     fields: &Markup,
 ) -> Markup {
-    disclosed(visit, action, label, warning, fields, "button danger")
+    guard(visit, action, label, warning, fields, "button danger")
 }
 
-/// A harmless button with more fields, behind the same disclosure.
-pub(crate) fn asked(
+/// Like [`guarded_with`], for a harmless action.
+pub(crate) fn disclosed(
     visit: &Visit,
     action: &str,
     label: &str,
     note: &str,
     fields: &Markup,
 ) -> Markup {
-    disclosed(visit, action, label, note, fields, "button")
+    guard(visit, action, label, note, fields, "button")
 }
 
-/// `class` is that of both buttons.
-fn disclosed(
+/// Both buttons have this class.
+fn guard(
     visit: &Visit,
     action: &str,
     label: &str,
@@ -138,25 +137,25 @@ fn disclosed(
     }
 }
 
-/// The longest text that is taken.
+/// The limit of a text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Most {
+pub(crate) enum Limit {
     Bytes(u64),
     Characters(u64),
 }
 
-/// A field with its label, a hint, and the reason why its value was refused.
+/// A field with its label, hint and error.
 pub(crate) struct Field<'a> {
     pub(crate) name: &'a str,
     pub(crate) label: &'a str,
     pub(crate) hint: &'a str,
-    /// Whether a browser refuses the form while it is empty.
+    /// True if browsers refuse an empty value.
     pub(crate) required: bool,
-    /// Whether its label says that it is required.
+    /// True if the label says "(required)".
     pub(crate) marked: bool,
-    /// What its id begins with. It differs where two forms of a page have fields of one name.
+    /// The prefix of its id. Two forms of a page may have fields of the same name.
     pub(crate) form: &'a str,
-    /// The most characters of one line.
+    /// The most characters of a one-line text.
     pub(crate) most: Option<u64>,
 }
 
@@ -183,7 +182,7 @@ impl<'a> Field<'a> {
         self.marked()
     }
 
-    /// Says that it is required where the empty text is a value, too.
+    /// Marks the field as required, but lets the browser send an empty text.
     pub(crate) const fn marked(mut self) -> Self {
         self.marked = true;
         self
@@ -199,10 +198,10 @@ impl<'a> Field<'a> {
         self
     }
 
-    /// One line of text. `kind` is the type of the input.
+    /// A one-line text. `kind` is the type of the input.
     pub(crate) fn input(&self, kind: &str, value: &str, refused: &Refused) -> Markup {
-        let must_say = self.required && kind == "text";
-        // A secret is never sent back.
+        let must_have_text = self.required && kind == "text";
+        // Secrets are never sent back.
         let value = if kind == "password" {
             ""
         } else {
@@ -210,11 +209,10 @@ impl<'a> Field<'a> {
         };
         self.around(refused, |described, invalid| html! {
             input id=(self.id()) name=(self.name) type=(kind) value=(value) required[self.required] maxlength=[self.most]
-                pattern=[must_say.then_some(r".*\S.*")] title=[must_say.then_some("More than spaces")] autocomplete="off" spellcheck="false" aria-invalid=[invalid] aria-describedby=[described];
+                pattern=[must_have_text.then_some(r".*\S.*")] title=[must_have_text.then_some("More than spaces")] autocomplete="off" spellcheck="false" aria-invalid=[invalid] aria-describedby=[described];
         })
     }
 
-    /// A decimal number.
     pub(crate) fn number(&self, value: &str, refused: &Refused) -> Markup {
         self.around(refused, |described, invalid| html! {
             input id=(self.id()) name=(self.name) type="number" step="any" value=(refused.value(self.name, value))
@@ -222,24 +220,23 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// Several lines of text.
-    pub(crate) fn text(&self, value: &str, most: Most, refused: &Refused) -> Markup {
+    pub(crate) fn text(&self, value: &str, most: Limit, refused: &Refused) -> Markup {
         let (most, unit) = match most {
-            Most::Bytes(most) => (most, "bytes"),
-            Most::Characters(most) => (most, "characters"),
+            Limit::Bytes(most) => (most, "bytes"),
+            Limit::Characters(most) => (most, "characters"),
         };
         self.around(refused, |described, invalid| html! {
             textarea id=(self.id()) name=(self.name) rows="1" required[self.required] spellcheck="false"
                 data-most=(most) data-unit=(unit) aria-invalid=[invalid] aria-describedby=[described] {
-                // A browser drops the first line end.
+                // Browsers drop the first line end.
                 "\n" (refused.value(self.name, value))
             }
-            // A script says here how much is typed.
+            // A script shows the typed length here.
             p.hint.count {}
         })
     }
 
-    /// One of several values, each with its label.
+    /// A choice of several values, each with a label.
     pub(crate) fn select(
         &self,
         options: &[(String, String)],
@@ -262,7 +259,7 @@ impl<'a> Field<'a> {
     /// A switch that always sends `true` or `false`: the hidden field comes first, and the last value counts.
     pub(crate) fn switch(&self, on: bool, refused: &Refused) -> Markup {
         let on = match refused.typed.get(self.name) {
-            // The values of fields with one name, separated by spaces.
+            // All values of the field, separated by spaces.
             Some(typed) => typed.rsplit(' ').next() == Some("true"),
             None => on,
         };
@@ -301,7 +298,7 @@ impl<'a> Field<'a> {
     }
 
     fn id(&self) -> String {
-        // A space would end the id where others refer to it.
+        // An attribute that lists ids separates them by spaces.
         format!(
             "{}-{}",
             self.form,

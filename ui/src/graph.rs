@@ -1,6 +1,6 @@
 //! The graph of a workflow: which scan starts or reads which.
 //!
-//! The list of scans on the same page is the equivalent for those who do not see the graph.
+//! The list of scans on the same page has the same content for screen readers.
 
 mod draw;
 mod layout;
@@ -20,19 +20,18 @@ pub use shape::{Area, Layout, Link, Point, Route, Shape, Size};
 
 use crate::chart::Bar;
 
-/// A scan as the graph shows it.
+/// A scan in the graph.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Node {
     pub name: String,
     /// The page of the scan.
     pub href: String,
-    /// What stands beneath the name, for example when it ran.
+    /// Lines below the name, for example when it ran.
     pub lines: Vec<String>,
     /// The state of its newest job.
     pub state: Option<JobState>,
-    /// Whether nothing of it starts.
+    /// True if the scan or its workflow is suspended.
     pub is_suspended: bool,
-    /// What starts it.
     pub trigger: Option<Trigger>,
     /// Its newest jobs, oldest first.
     pub history: Vec<Bar>,
@@ -40,16 +39,17 @@ pub struct Node {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// The name of the scan whose results are read.
+    /// The scan whose results are read.
     pub from: String,
-    /// The name of the scan that reads them.
+    /// The scan that reads them.
     pub to: String,
     pub how: How,
-    /// What the expression asks of the scan that is read, for example `has_diff`.
+    /// The function that the expression calls on the scan, for example `has_diff`.
     pub asks: Option<String>,
 }
 
-/// The edges of a workflow, in the order of its file. Where a scan both starts and feeds another one, the start is shown.
+/// The edges of a workflow, in the order of its file. If a scan both starts and feeds another one, only the start is
+/// an edge.
 pub fn edges(scans: &[Scan]) -> Vec<Edge> {
     let mut edges = Vec::new();
     for scan in scans {
@@ -61,7 +61,7 @@ pub fn edges(scans: &[Scan]) -> Vec<Edge> {
                     from: reading.scan.clone(),
                     to: scan.name.clone(),
                     how: reading.how,
-                    asks: asked(scan, reading),
+                    asks: called_function(scan, reading),
                 });
             }
         }
@@ -69,8 +69,8 @@ pub fn edges(scans: &[Scan]) -> Vec<Edge> {
     edges
 }
 
-/// The first function that the expression of a scan calls on another scan.
-fn asked(scan: &Scan, reading: &Reading) -> Option<String> {
+/// The first function that the expression of `scan` calls on the scan that it reads.
+fn called_function(scan: &Scan, reading: &Reading) -> Option<String> {
     if reading.how != How::Starts {
         return None;
     }
@@ -90,14 +90,14 @@ fn asked(scan: &Scan, reading: &Reading) -> Option<String> {
     ways.iter().find_map(called)
 }
 
-/// Whether a scan starts or reads another one, or another one it.
+/// True if the scan has an edge to or from another scan.
 pub fn has_neighbours(name: &str, edges: &[Edge]) -> bool {
     edges
         .iter()
         .any(|edge| (edge.from == name) != (edge.to == name))
 }
 
-/// A scan with those that start or read it and those that it starts or reads.
+/// Keeps a scan and the scans to which it has an edge.
 pub fn neighbours(name: &str, nodes: Vec<Node>, edges: Vec<Edge>) -> (Vec<Node>, Vec<Edge>) {
     let touches = |edge: &Edge, name: &str| edge.from == name || edge.to == name;
     let edges: Vec<Edge> = edges
@@ -110,7 +110,7 @@ pub fn neighbours(name: &str, nodes: Vec<Node>, edges: Vec<Edge>) -> (Vec<Node>,
     (nodes, edges)
 }
 
-/// The edges by the positions of their nodes. An edge whose scan is missing is left out.
+/// The edges as positions of nodes. Edges of unknown scans are left out.
 fn links<'a>(nodes: &[Node], edges: &'a [Edge]) -> (Vec<Link>, Vec<&'a Edge>) {
     let positions: BTreeMap<&str, usize> = nodes
         .iter()
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_is_named_by_the_function_that_its_expression_calls() {
+    fn an_edge_has_the_function_that_its_expression_calls() {
         let reading = |how| Reading {
             scan: "a".to_owned(),
             how,
@@ -163,11 +163,11 @@ mod tests {
             ("scans.a[0].id == ''", None),
             ("scans.aa.has_diff()", None),
         ] {
-            let asks = asked(&scan(expr), &reading(How::Starts));
+            let asks = called_function(&scan(expr), &reading(How::Starts));
             assert_eq!(asks.as_deref(), expected, "{expr}");
         }
         assert_eq!(
-            asked(&scan("scans.a.size() > 2"), &reading(How::Reads)),
+            called_function(&scan("scans.a.size() > 2"), &reading(How::Reads)),
             None
         );
     }

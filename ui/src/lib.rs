@@ -1,8 +1,8 @@
 //! The pages of the web UI: values of `wire` in, markup and assets out. Pure.
 //!
-//! A page shows nothing that `/v0` does not answer. Everything but live updates, the virtual log and the finder works
-//! without a script. The pages keep a strict content security policy: no inline script, no inline style, no `style`
-//! attribute and no `data:` address, so what is drawn is SVG with attributes.
+//! A page shows only what `/v0` answers. Without scripts, everything works except live updates, the virtual log and
+//! the finder. The pages keep a strict content security policy: no inline script, no inline style, no `style`
+//! attribute and no `data:` address. Drawings are SVG with attributes.
 
 pub mod assets;
 pub mod chart;

@@ -1,10 +1,10 @@
-//! The crates in the program and their licences. The list is a file, so that a build needs no more than it, and a test
-//! holds it to what Cargo says.
+//! The crates in the program and their licences. The list is a file, so that builds need no other tool. A test
+//! compares it with the metadata of Cargo.
 
-/// A line for each crate: name, version and licence.
+/// One line per crate: name, version and licence.
 const LIST: &str = include_str!("../licences.txt");
 
-/// Name with version, and licence, in the order of names.
+/// Name with version, and licence, ordered by name.
 pub fn licences() -> impl Iterator<Item = (&'static str, &'static str)> {
     LIST.lines().filter_map(|line| line.split_once('\t'))
 }

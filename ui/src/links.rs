@@ -1,10 +1,10 @@
-//! The addresses of pages and actions. Names in them are percent-encoded, so that a name is always one segment.
+//! The addresses of pages and actions. Names are percent-encoded, so that each name is one segment.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::Uuid;
 use wire::WorkflowRef;
 
-/// What is encoded within a segment of a path, and in a value of a query.
+/// The characters to encode in a path segment and in a query value.
 pub(crate) const IN_A_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -29,7 +29,7 @@ pub const ABOUT: &str = "/about";
 /// The stream of changed topics: server-sent events named `changed`, whose data is a JSON array of topics.
 pub const LIVE: &str = "/live";
 
-/// One name as one segment. A segment of dots alone would be taken as a step in the path.
+/// Encodes a name as one segment. Dots alone would be a relative path.
 fn segment(name: &str) -> String {
     if !name.is_empty() && name.bytes().all(|byte| byte == b'.') {
         return "%2E".repeat(name.len());
@@ -37,7 +37,7 @@ fn segment(name: &str) -> String {
     utf8_percent_encode(name, IN_A_SEGMENT).to_string()
 }
 
-/// An address with those parameters that have a value.
+/// Adds the parameters that have a value.
 pub fn with_query(path: &str, parameters: &[(&str, &str)]) -> String {
     let mut address = path.to_owned();
     let given = parameters.iter().filter(|(_, value)| !value.is_empty());
@@ -50,7 +50,7 @@ pub fn with_query(path: &str, parameters: &[(&str, &str)]) -> String {
     address
 }
 
-/// The name of a workflow as `source/name`.
+/// As `source/name`.
 pub fn workflow_name(workflow: &WorkflowRef) -> String {
     format!("{}/{}", workflow.source, workflow.name)
 }
@@ -60,7 +60,7 @@ pub fn workflow(name: &str) -> String {
     format!("{WORKFLOWS}/{}", segment(name))
 }
 
-/// The page of a workflow whose graph shows one scan and its neighbours.
+/// The page of a workflow with the graph of one scan and its neighbours.
 pub fn graph_of_scan(workflow_name: &str, scan: &str) -> String {
     with_query(&workflow(workflow_name), &[("focus", scan)]) + "#graph"
 }
@@ -81,7 +81,7 @@ pub fn dispatch(workflow_name: &str, scan_name: &str) -> String {
     format!("{}/dispatch", scan(workflow_name, scan_name))
 }
 
-/// Suspends the workflow or the scan of a page.
+/// The action that suspends the workflow or scan of a page.
 pub fn suspend(page: &str) -> String {
     format!("{page}/suspend")
 }
@@ -94,7 +94,6 @@ pub fn job(id: Uuid) -> String {
     format!("{JOBS}/{id}")
 }
 
-/// An action on a job, or a page below it.
 fn below_job(id: Uuid, what: &str) -> String {
     format!("{JOBS}/{id}/{what}")
 }
@@ -115,7 +114,7 @@ pub fn job_context(id: Uuid) -> String {
     below_job(id, "context")
 }
 
-/// The log as plain pages.
+/// The log as pages that need no script.
 pub fn job_log(id: Uuid) -> String {
     below_job(id, "log")
 }
@@ -124,13 +123,13 @@ pub fn raw_log(id: Uuid) -> String {
     below_job(id, "log/raw")
 }
 
-/// Records as JSON lines, for the virtual log. Its parameters are `from`, `limit`, `step` and `stream`, as in `/v0`: a limit
-/// counts the records that are sent.
+/// Records as JSON lines, for the virtual log. The parameters are `from`, `limit`, `step` and `stream`, as in `/v0`;
+/// `limit` counts the records in the answer.
 pub fn log_records(id: Uuid) -> String {
     below_job(id, "log/records")
 }
 
-/// Matches as the JSON of `wire::LogMatches`, for the virtual log. Its parameters are `q`, `limit` and `cursor`.
+/// Matches as JSON of `wire::LogMatches`, for the virtual log. The parameters are `q`, `limit` and `cursor`.
 pub fn log_search(id: Uuid) -> String {
     below_job(id, "log/search")
 }
@@ -140,12 +139,10 @@ pub fn artifact(job: Uuid, name: &str) -> String {
     format!("{JOBS}/{job}/artifacts/{}", segment(name))
 }
 
-/// The files in an artifact.
 pub fn artifact_entries(job: Uuid, name: &str) -> String {
     format!("{}/entries", artifact(job, name))
 }
 
-/// How an artifact differs from that of another job.
 pub fn artifact_diff(job: Uuid, name: &str, against: &str) -> String {
     let path = format!("{}/diff", artifact(job, name));
     with_query(&path, &[("against", against)])
@@ -175,12 +172,12 @@ pub fn approve_source(name: &str) -> String {
     format!("{}/approve", source(name))
 }
 
-/// A folder of blobs. `prefix` is empty or ends with a slash.
+/// `prefix` is empty or ends with a slash.
 pub fn blob_folder(project: &str, prefix: &str) -> String {
     with_query(BLOBS, &[("project", project), ("prefix", prefix)])
 }
 
-/// The path of a blob is encoded already, so its slashes stay.
+/// The path of a blob is already encoded; keep its slashes.
 fn blob_path(path: &str) -> String {
     let names = path.split('/').map(|name| {
         let name = name.replace("%2F", "/").replace("%2f", "/");
@@ -195,7 +192,7 @@ pub fn blob(project: &str, path: &str) -> String {
     with_query(&address, &[("project", project)])
 }
 
-/// The whole path of a blob is a parameter, as it may have any number of segments.
+/// The whole path of the blob is one parameter, because it can have any number of segments.
 pub fn delete_blob(project: &str, path: &str) -> String {
     with_query("/blob-deletions", &[("project", project), ("path", path)])
 }
@@ -235,7 +232,7 @@ pub fn end_session(id: Uuid) -> String {
 /// Ends all sessions of the token.
 pub const END_SESSIONS: &str = "/settings/sessions/end";
 
-/// The path of a page of this daemon, if it is one: never another host.
+/// The path, if it leads to a page of this daemon and not to another host.
 pub fn local(path: &str) -> Option<&str> {
     let is_plain = |byte: u8| (0x21..0x7f).contains(&byte) && byte != b'\\';
     (path.starts_with('/') && !path.starts_with("//") && path.bytes().all(is_plain)).then_some(path)
@@ -263,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slash_in_the_name_of_a_blob_stays_in_its_name() {
+    fn an_encoded_slash_in_a_blob_name_stays_encoded() {
         assert_eq!(
             blob("infra", "lists/a%2Fb.txt"),
             "/blobs/lists/a%2Fb.txt?project=infra"
@@ -271,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_on_never_leads_elsewhere() {
+    fn local_refuses_addresses_of_other_hosts() {
         for path in ["/", "/jobs?state=failed&scan=a%20b", "/a//b"] {
             assert_eq!(local(path), Some(path));
         }

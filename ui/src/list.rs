@@ -1,4 +1,4 @@
-//! Cards, tables and what stands in place of an empty list.
+//! Cards, tables, and texts for empty lists.
 
 use maud::{Markup, html};
 use wire::{DamagedLines, Diagnostic, Excerpt, Severity};
@@ -6,7 +6,7 @@ use wire::{DamagedLines, Diagnostic, Excerpt, Severity};
 use crate::links;
 use crate::words::{condition, count, with_code};
 
-/// A part of a page with its heading. The id of the heading is made from `id`.
+/// A part of a page with a heading. `id` is the prefix of the heading's id.
 pub(crate) fn card(id: &str, title: &str, side: &Markup, content: &Markup) -> Markup {
     html! {
         section.card aria-labelledby={ (id) "-title" } {
@@ -16,7 +16,7 @@ pub(crate) fn card(id: &str, title: &str, side: &Markup, content: &Markup) -> Ma
     }
 }
 
-/// A table that scrolls sideways by itself when the window is narrow. `label` says what it lists.
+/// A table that scrolls sideways in a narrow window. `label` names its content.
 pub(crate) fn table(label: &str, heads: &[&str], rows: &Markup) -> Markup {
     html! {
         div.scroll tabindex="0" role="group" aria-label=(label) {
@@ -32,12 +32,12 @@ pub(crate) fn table(label: &str, heads: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-/// What stands in place of a list without entries.
+/// The text in place of an empty list.
 pub(crate) fn empty(content: &Markup) -> Markup {
     html! { div.empty { (content) } }
 }
 
-/// The link to the next page of a list. `parameters` are the filters of this one.
+/// The link to the next page of a list. `parameters` are the current filters.
 pub(crate) fn more(path: &str, parameters: &[(&str, &str)], next: Option<&str>) -> Markup {
     let Some(next) = next else {
         return html! {};
@@ -64,8 +64,7 @@ pub(crate) fn damaged(lines: &[DamagedLines]) -> Markup {
     }
 }
 
-/// Problems of a file, each with its place.
-/// Errors first.
+/// Problems of a file with their places, errors first.
 pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) -> Markup {
     let (errors, warnings): (Vec<_>, Vec<_>) = diagnostics
         .iter()
@@ -92,7 +91,7 @@ pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) -> Markup {
     }
 }
 
-/// Lines of a file with their numbers. Those with a problem are marked.
+/// Numbered lines of a file. Lines with a problem are marked.
 pub(crate) fn excerpt(excerpt: &Excerpt, problems: &[Diagnostic]) -> Markup {
     html! {
         div.source tabindex="0" role="group" aria-label="Lines of the file" {
@@ -104,7 +103,7 @@ pub(crate) fn excerpt(excerpt: &Excerpt, problems: &[Diagnostic]) -> Markup {
     }
 }
 
-/// A list of terms and what holds for each.
+/// Terms and their values.
 pub(crate) fn facts(facts: &[(&str, Markup)]) -> Markup {
     html! {
         dl.facts { @for (term, value) in facts { div { dt { (term) } dd { (value) } } } }

@@ -1,4 +1,4 @@
-//! The pages, one file each: a function from values of `wire` to the whole page.
+//! The pages. Each is a function from values of `wire` to a whole page.
 
 mod about;
 mod artifacts;

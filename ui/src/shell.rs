@@ -322,11 +322,11 @@ pub fn region(id: &str, topics: &[&str], content: &Markup) -> Markup {
 }
 
 /// The only first-level heading of a page, with labels beside it and the page's actions.
-pub(crate) fn heading(title: &str, beside: &Markup, actions: &Markup) -> Markup {
+pub(crate) fn heading(title: &str, labels: &Markup, actions: &Markup) -> Markup {
     html! {
         div.head {
             h1 { (title) }
-            (beside)
+            (labels)
             @if !actions.0.is_empty() { div.actions { (actions) } }
         }
     }

@@ -1,14 +1,13 @@
-//! The topics of live updates. A region of a page names those that it depends on in `data-live`, and the daemon sends
-//! those that changed on `/live`. A topic has no spaces. One that ends with `/*` stands for all that begin like it.
+//! The topics of live updates. A region of a page names its topics in `data-live`, and the daemon sends changed
+//! topics on `/live`. A topic has no spaces. A topic that ends with `/*` matches all topics with that prefix.
 
 use percent_encoding::utf8_percent_encode;
 use uuid::Uuid;
 
 use crate::links::IN_A_SEGMENT;
 
-/// Any job.
 pub const JOBS: &str = "job/*";
-/// Any scan: a job of it was made, claimed or ended, or its workflow has another revision.
+/// Any scan. It changes when a job of it is made, claimed or ended, or when its workflow has a new revision.
 pub const SCANS: &str = "scan/*";
 pub const SOURCES: &str = "source/*";
 pub const RUNNERS: &str = "runner/*";

@@ -1,4 +1,5 @@
-//! How values are said: states as a word with a shape and a colour, and what follows in the modules below.
+//! Values as text: states as a word with a shape and a colour, and the sentences, amounts and times of the modules
+//! below.
 
 mod amounts;
 mod sentences;
@@ -19,12 +20,12 @@ pub use times::{
 
 use crate::links;
 
-/// A drawing of the page's sprite. It says nothing to a screen reader: a word stands beside it.
+/// An icon of the page's sprite. Screen readers skip it, because a word stands beside it.
 pub fn icon(name: &str) -> Markup {
     html! { svg.icon aria-hidden="true" { use href={ "#i-" (name) } {} } }
 }
 
-/// A state in text: shape, colour and word.
+/// A state as shape, colour and word.
 pub fn state(state: JobState) -> Markup {
     condition(state.as_str(), state.as_str())
 }
@@ -39,7 +40,7 @@ pub fn badge(state: JobState) -> Markup {
     html! { span.state.badge.(state.as_str()) { (icon(state.as_str())) span { (state.as_str()) } } }
 }
 
-/// A state whose word only a screen reader needs, as it is clear from what stands around.
+/// A state without a visible word, where the text around it is clear. Screen readers get the word.
 pub fn state_icon(state: &str) -> Markup {
     html! { span.state.(state) { (icon(state)) span.visually-hidden { (state) } } }
 }
@@ -61,10 +62,10 @@ pub fn sentence(message: &str) -> String {
     sentence
 }
 
-/// A message whose parts between backticks are code.
+/// A message. Parts between backticks become code.
 pub fn with_code(message: &str) -> Markup {
     let parts: Vec<&str> = message.split('`').collect();
-    // A backtick without another one is a character like others.
+    // An unmatched backtick is an ordinary character.
     if parts.len().is_multiple_of(2) {
         return html! { (message) };
     }
@@ -75,12 +76,12 @@ pub fn with_code(message: &str) -> Markup {
     }
 }
 
-/// An explanation, in which the jobs that it names are links.
+/// An explanation. Ids of jobs in it become links.
 pub fn explained(explanation: &Explanation) -> Markup {
     linked(&explanation.message, &explanation.jobs)
 }
 
-/// The first of the jobs that stands in the text splits it. A job that does not stand there is not shown.
+/// Splits the text at the first job in it. Jobs that do not appear in the text are ignored.
 fn linked(text: &str, jobs: &[Uuid]) -> Markup {
     let Some((job, others)) = jobs.split_first() else {
         return with_code(text);
@@ -93,7 +94,6 @@ fn linked(text: &str, jobs: &[Uuid]) -> Markup {
     }
 }
 
-/// What makes jobs of a scan.
 pub fn trigger(trigger: Trigger) -> Markup {
     html! { span.trigger { (icon(trigger.as_str())) span { (trigger_word(trigger)) } } }
 }
@@ -106,20 +106,20 @@ pub const fn trigger_word(trigger: Trigger) -> &'static str {
     }
 }
 
-/// The last eight characters of an id. Ids made within a minute have the same first eight.
+/// The last eight characters of an id. The first eight are the same for all ids of a minute.
 pub fn short_id(id: Uuid) -> String {
     let text = id.simple().to_string();
     text.get(24..).unwrap_or_default().to_owned()
 }
 
-/// A short id with the whole one in its title, and a button that copies it.
+/// A short id with the whole id in its title, and a button that copies it.
 pub fn copied_id(id: Uuid) -> Markup {
     html! {
         span.tag { code title=(id) { (short_id(id)) } (copy_button(&id.to_string(), "Copy the id")) }
     }
 }
 
-/// A button that copies a text. A script shows it.
+/// A button that copies a text. It is visible only with scripts.
 pub fn copy_button(text: &str, label: &str) -> Markup {
     html! { button.square type="button" data-copy=(text) aria-label=(label) { (icon("copy")) } }
 }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_one_minute_differ_in_what_is_shown() {
+    fn short_ids_of_one_minute_differ() {
         let id = Uuid::from_u128(0x0199_c3a2_0000_7000_8000_1234_abcd_7b1e);
         assert_eq!(short_id(id), "abcd7b1e");
         assert!(job_link(id).into_string().contains("title=\"0199c3a2-"));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_between_backticks_is_code_and_never_markup() {
+    fn text_between_backticks_is_code_and_never_markup() {
         for (message, expected) in [
             (
                 "no `a<b>`: `c`",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_an_explanation_names_are_links() {
+    fn jobs_in_an_explanation_are_links() {
         let [one, other, absent] = [1, 2, 3].map(Uuid::from_u128);
         let explanation = Explanation {
             code: "runners_busy".to_owned(),

@@ -1,4 +1,4 @@
-//! Artifacts, the files in them, and how two artifacts differ.
+//! Artifacts, their files, and the difference between two artifacts.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 use crate::is_zero;
 
-/// A stored artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Artifact {
     /// UUID v5 of job and name.
@@ -18,26 +17,26 @@ pub struct Artifact {
     pub size: u64,
     /// SHA-256 of the zip, hexadecimal.
     pub sha256: String,
-    /// Digest over entry names and contents, which `has_diff` compares.
+    /// Digest over entry names and contents. `has_diff` compares it.
     pub content_digest: String,
     pub created_at: DateTime<Utc>,
-    /// After this it can no longer be downloaded.
+    /// The end of its retention; afterwards it cannot be downloaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
-    /// Present once the file is gone.
+    /// Present once the file was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
-    /// Files that could not be packed, once the job has ended.
+    /// Files that could not be packed; known after the end of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
 }
 
-/// Files that are not in an artifact, or not all of them.
+/// Files that are missing in an artifact, or incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// At most 20 for all artifacts of a job.
     pub files: Vec<LeftOutFile>,
-    /// How many more there are.
+    /// The number of further files.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
 }
@@ -45,40 +44,40 @@ pub struct LeftOut {
 /// A file that could not be packed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOutFile {
-    /// Relative to the job's folder. What is not UTF-8 in it is replaced.
+    /// Relative to the job's folder. Invalid UTF-8 is replaced.
     pub name: String,
     /// Why, such as `is a link to nothing`.
     pub reason: String,
 }
 
-/// Why the file of an artifact is gone. Its record stays.
+/// Why the file of an artifact was removed. Its record is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Removed {
     pub at: DateTime<Utc>,
     /// Stable name: `expired`, `deleted_by_user` or `pruned`.
     pub code: String,
-    /// The same for a person.
+    /// For people.
     pub message: String,
     /// Who caused it: a token's name or `everscand`.
     pub actor: String,
 }
 
-/// How far an artifact is that a running job stores.
+/// The progress of the artifact that a running job stores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactProgress {
     pub name: String,
     pub phase: ArtifactPhase,
-    /// Bytes of the files that are packed, or of the zip that was sent.
+    /// Packed bytes, or sent bytes of the zip.
     pub bytes: u64,
-    /// All bytes of the phase.
+    /// The total for the phase.
     pub of: u64,
 }
 
 names! {
     pub enum ArtifactPhase {
-        /// Its files are put into a zip.
+        /// The runner packs a zip.
         Packing = "packing",
-        /// The zip is sent to the daemon.
+        /// The runner sends the zip to the daemon.
         Uploading = "uploading",
     }
 }
@@ -98,28 +97,27 @@ pub struct ArtifactEntry {
     pub crc32: String,
 }
 
-/// How an artifact differs from that of another job with the same name.
+/// The difference between the artifacts of the same name of two jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactDiff {
     pub artifact: String,
     /// The job to compare with.
     pub from: Uuid,
     pub to: Uuid,
-    /// Whether names and contents of all files are the same, by the content digests.
+    /// True if names and contents of all files are the same, by content digest.
     pub same: bool,
     pub added: u64,
     pub removed: u64,
     /// Files whose length or CRC-32 differs.
     pub changed: u64,
     pub unchanged: u64,
-    /// A page of the files that differ, by name.
+    /// One page of the differing files, by name.
     pub files: Vec<FileChange>,
     /// The `cursor` of the next page; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
-/// A file that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
     pub name: String,

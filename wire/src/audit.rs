@@ -10,33 +10,33 @@ use uuid::Uuid;
 
 use crate::is_zero;
 
-/// What somebody did with a token, or tried to do without a valid one.
+/// An action with a token, or an attempt without a valid one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRecord {
     pub at: DateTime<Utc>,
-    /// Absent if nobody was let in.
+    /// Absent if authentication failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<AuditToken>,
-    /// The session of a browser, if it was done with one.
+    /// The browser session, if one was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Uuid>,
-    /// The address that the request came from. Absent if the line stands for several addresses.
+    /// The address of the client. Absent if the line stands for several addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// The method and the path of the request; of the latest one, if the line stands for several.
+    /// Method and path of the request; of the latest one, if the line stands for several.
     pub method: String,
     pub path: String,
     /// The request's id in the daemon's log.
     pub request_id: Uuid,
-    /// What was done. Lines of versions before this member do not say it.
+    /// Absent in lines of versions that did not record actions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<AuditAction>,
-    /// Actions beyond these.
+    /// The number of further actions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_actions: u64,
 }
 
-/// One thing that was made, changed or removed. It has the members that its kind needs. Values are never shown.
+/// One thing that was made, changed or removed. Only members that fit its kind are present. Values are never shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditAction {
     /// A stable name such as `token_created`.
@@ -64,15 +64,15 @@ pub struct AuditAction {
     pub scopes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
-    /// The words of whoever suspends or resumes; the code of the reason why a job ended; the commit that is approved.
+    /// The reason of a suspension or resumption; the reason code of a job's end; the approved commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How often, if one action stands for several.
+    /// The number of repetitions, if the action stands for several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
 }
 
-/// The action in one line: its kind, and then what it was done to.
+/// The action in one line: kind, object, details.
 impl fmt::Display for AuditAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -115,7 +115,7 @@ impl fmt::Display for AuditAction {
 }
 
 impl AuditRecord {
-    /// What was done, in one line.
+    /// All actions, in one line.
     pub fn done(&self) -> String {
         let actions = self.actions.iter().map(ToString::to_string);
         let more = (self.more_actions > 0).then(|| format!("{} more", self.more_actions));
@@ -123,7 +123,7 @@ impl AuditRecord {
     }
 }
 
-/// The token with which something was done. It may be revoked since.
+/// The token that was used. It may have been revoked since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditToken {
     pub id: Uuid,

@@ -1,5 +1,5 @@
-//! The events of `GET /v0/events`. An event says what has changed and not what holds now: whoever gets one, or gets
-//! none for a while, reads what it is about again.
+//! The events of `GET /v0/events`. An event says what changed, not the new state. Clients read the state again after
+//! an event, and after a gap in the stream.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -30,12 +30,12 @@ pub struct JobEvent {
     /// The job that retries it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<Uuid>,
-    /// Whether it was removed with its log and artifacts.
+    /// True if it was removed with its log and artifacts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
 }
 
-/// `event: step`: a running job has another step, artifact or mark in its log.
+/// `event: step`: a running job has a new step, artifact or log truncation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepEvent {
     pub job: Uuid,
@@ -64,7 +64,7 @@ pub struct SuspensionEvent {
     pub suspended: bool,
 }
 
-/// `event: source`: a source has another tip or another condition.
+/// `event: source`: a source has a new tip or a changed condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceEvent {
     pub name: String,
@@ -74,7 +74,7 @@ pub struct SourceEvent {
     pub conditions: Vec<Condition>,
 }
 
-/// `event: runner`: a runner was registered or removed, or has another session.
+/// `event: runner`: a runner was registered or removed, or has a new session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunnerEvent {
     pub id: Uuid,

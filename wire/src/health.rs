@@ -18,11 +18,11 @@ pub enum HealthStatus {
     Ok,
     /// The disk of the state is getting full: the daemon takes no new jobs.
     DiskLow,
-    /// The disk of the state is full: only running jobs go on.
+    /// The disk of the state is full: only running jobs continue.
     DiskFull,
     /// The wall clock jumped within the last hour: nothing is deleted by age.
     ClockJumped,
-    /// Schedules were followed ahead of the wall clock and wait for it.
+    /// Schedules already ran for times ahead of the wall clock, and wait for it.
     SchedulesAhead,
     /// A status from a newer daemon.
     #[serde(other)]

@@ -23,43 +23,43 @@ pub struct Job {
     pub trigger: Trigger,
     /// Why it is in this state.
     pub reason: JobReason,
-    /// Why it has not begun, while it is scheduled.
+    /// Why it has not started, while it is scheduled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Explanation>,
     /// The inputs, with defaults filled in.
     pub inputs: BTreeMap<String, Input>,
     pub created_at: DateTime<Utc>,
-    /// Who asked for it, if it was dispatched.
+    /// Who dispatched it, if anyone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispatched_by: Option<String>,
-    /// The job that somebody ran again, which made this one.
+    /// The earlier job that was run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<Uuid>,
-    /// The commit whose files it gets, if its scan has a `checkout`. Jobs that are not dispatched have none until they are
-    /// claimed.
+    /// The commit of the files that it gets, if its scan has a `checkout`. Jobs that are not dispatched get it when a
+    /// runner claims them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<JobSource>,
-    /// The job that failed or was lost, which made this one. It may have been removed since.
+    /// The failed or lost job that it retries. That job may have been removed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<Uuid>,
     /// The job that retries this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<Uuid>,
-    /// Of a retry: its place among the jobs that retry one another. The first of them has place 1.
+    /// For a retry: its position in the chain of retries. The first job has position 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// Of a retry: how many jobs there may be.
+    /// For a retry: the most jobs in the chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// Of a retry, and of scans that wake each other in a circle: no runner gets it earlier.
+    /// No runner gets it earlier. For retries, and for scans that start each other in a circle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<DateTime<Utc>>,
-    /// The jobs for whose ends its expression was evaluated when it was made, newest first: successes, or failures if it
+    /// The jobs whose ends caused the evaluation that made it, newest first: successes, or failures if the expression
     /// asks for those. They may have been removed since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Uuid>,
-    /// How many jobs stand before it in its chain of causes, of scans that can wake each other. From the second lap on,
-    /// such jobs wait.
+    /// The number of earlier jobs in its chain of causes, among scans that can start each other. From the second lap
+    /// on, such jobs wait.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hops: u64,
     /// When a runner claimed it.
@@ -74,10 +74,10 @@ pub struct Job {
     pub steps: Vec<Step>,
     /// The artifacts stored so far.
     pub artifacts: Vec<Artifact>,
-    /// The artifact that its runner packs or uploads at this moment. Known for running jobs.
+    /// The artifact that its runner packs or uploads now. Only known for running jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storing: Option<ArtifactProgress>,
-    /// What its steps have said, once it has completed.
+    /// The outputs of its steps, once it has completed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
     pub log: LogSummary,
@@ -86,7 +86,7 @@ pub struct Job {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowRef {
     pub id: Uuid,
-    /// The source it comes from, which is also the project's name.
+    /// Its source, which is also the project's name.
     pub source: String,
     /// Path within the source without extension.
     pub name: String,
@@ -101,7 +101,7 @@ pub struct RevisionRef {
     pub commit: String,
 }
 
-/// The commit whose files a job gets.
+/// The commit of the files that a job gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobSource {
     pub commit: String,
@@ -117,7 +117,7 @@ pub struct RunnerRef {
 }
 
 names! {
-    /// The state of a job. It never goes back.
+    /// The state of a job. It never returns to an earlier one.
     pub enum JobState {
         /// Waits for a runner.
         Scheduled = "scheduled",
@@ -135,7 +135,7 @@ names! {
 }
 
 impl JobState {
-    /// Whether the state can no longer change.
+    /// True if the job has ended.
     pub const fn is_terminal(self) -> bool {
         match self {
             Self::Scheduled | Self::Running => false,
@@ -147,7 +147,7 @@ impl JobState {
 names! {
     /// What made a job.
     pub enum Trigger {
-        /// A person or program asked for it.
+        /// A person or program dispatched it.
         Dispatch = "dispatch",
         /// A cron slot came due.
         Cron = "cron",
@@ -163,18 +163,18 @@ impl Trigger {}
 pub struct JobReason {
     /// Stable name, for example `runner_lost`.
     pub code: String,
-    /// The same for a person.
+    /// For people.
     pub message: String,
     /// Who caused it: a token's name, a runner's name or `everscand`.
     pub actor: String,
 }
 
-/// A reason that names no actor.
+/// A reason without an actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// Stable name.
     pub code: String,
-    /// The same for a person.
+    /// For people.
     pub message: String,
     /// The jobs that the message names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -218,7 +218,7 @@ pub struct Step {
     /// The script's exit code, if it ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The error, if the step failed by anything but its exit code.
+    /// The error, if the step failed without an exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Absent for a step that never started.
@@ -250,7 +250,7 @@ impl StepStatus {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
-    /// The job goes on.
+    /// The job continues.
     Succeeded,
     /// The step failed the job.
     Failed,
@@ -260,19 +260,18 @@ pub enum StepOutcome {
     Skipped,
 }
 
-/// The length of a job's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LogSummary {
     pub records: u64,
-    /// Present if the log was cut at its limit.
+    /// Present if the log was truncated at its limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<LogCut>,
 }
 
-/// Where a log was cut.
+/// Where a log was truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogCut {
-    /// The number of the record that reports the cut. Later output of steps was not kept.
+    /// The record that reports the truncation. Later output of steps was dropped.
     pub record: u64,
     /// In bytes.
     pub limit: u64,
@@ -282,12 +281,12 @@ pub struct LogCut {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DispatchRequest {
-    /// Values by input key: bare strings, numbers and booleans. Numbers and booleans may also be given as strings.
+    /// Values by input key: strings, numbers and booleans. Numbers and booleans may also be strings.
     #[serde(default)]
     pub inputs: BTreeMap<String, serde_json::Value>,
 }
 
-/// The answer to a dispatch. The job is durable.
+/// The answer to a dispatch. The job is already durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DispatchResponse {
     pub job: Job,
@@ -297,7 +296,7 @@ pub struct DispatchResponse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerunJob {
-    /// Whether the active revision runs, which checks the inputs; if not, the revision of the earlier job does.
+    /// Run the active revision, which checks the inputs, instead of the revision of the earlier job.
     #[serde(default)]
     pub current: bool,
 }
@@ -315,6 +314,6 @@ pub struct JobContext {
     /// The values: `job`, `project`, `workflow`, `revision`, `vars`, `inputs` and `scans`, in the form that `everscan expr
     /// eval --context` takes.
     pub context: serde_json::Value,
-    /// The secrets that they name, with their versions at that time. Nobody can read their values.
+    /// The secrets that they name, with their versions. Values are never shown.
     pub secrets: BTreeMap<String, u64>,
 }

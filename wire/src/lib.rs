@@ -1,8 +1,8 @@
 //! The JSON contract of `/v0`: requests and responses as they are on the wire.
 //!
-//! The types are plain data. `api` converts them by hand from the domain, so that renaming a field inside the daemon
-//! cannot change the contract; `client` sends and reads them. Times are RFC 3339 in UTC, ids are UUIDs, names are in
-//! snake_case. Readers of answers ignore members they do not know, so an older client can talk to a newer daemon.
+//! The types are plain data. `api` converts them from the domain by hand, so that renaming a field inside the daemon
+//! cannot change the contract. Times are RFC 3339 in UTC, ids are UUIDs, names are in snake_case. Clients ignore
+//! unknown members of answers, so an old client works with a newer daemon.
 
 #[macro_use]
 mod macros;
@@ -59,8 +59,8 @@ pub const VERSION_PREFIX: &str = "/v0";
 /// The response header with a renewed runner session token. The old token stays valid for ten more minutes.
 pub const REFRESH_HEADER: &str = "x-authorization-refresh";
 
-/// The header with the digest of what is uploaded or downloaded: over entry names and contents for an artifact, over the
-/// bytes for a blob.
+/// The header with the digest of an upload or download: over entry names and contents for an artifact, over the bytes
+/// for a blob.
 pub const CONTENT_DIGEST_HEADER: &str = "x-content-digest";
 
 /// The media type of every error body (RFC 9457).

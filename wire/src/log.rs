@@ -21,20 +21,19 @@ pub struct NewLogRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
     pub stream: Stream,
-    /// The text without its line end. One that ends with a carriage return was overwritten by what the program wrote next, as a
-    /// progress bar does: of such updates the runner keeps one a second, and the last.
+    /// The text without its line end. A text that ends with a carriage return was overwritten by later output, as by
+    /// a progress bar. The runner keeps one such update a second, and the last one.
     pub text: String,
 }
 
-/// The end of a text that was overwritten.
+/// The last character of a text that was overwritten.
 pub const OVERWRITTEN: char = '\r';
 
-/// The beginning of a record's JSON, up to its text. It is the same for all lines that were read at once.
+/// The start of a record's JSON, up to its text. It is the same for all lines that were read together.
 #[derive(Debug, Clone)]
 pub struct RecordHead(Vec<u8>);
 
 impl RecordHead {
-    /// The beginning of records with these members.
     pub fn new(at: DateTime<Utc>, step: Option<u32>, stream: Stream) -> Self {
         let record = NewLogRecord {
             at,
@@ -51,7 +50,7 @@ impl RecordHead {
     /// Appends a whole record, with the same JSON as [`NewLogRecord`].
     pub fn write(&self, text: &str, json: &mut Vec<u8>) {
         json.extend_from_slice(&self.0);
-        // Nearly every line is plain, and this check is several times as fast as a search for characters to escape.
+        // Nearly every line is plain, and this check is several times faster than escaping.
         let is_plain = |plain, byte: &u8| plain & (*byte >= b' ') & !matches!(byte, b'"' | b'\\');
         if text.as_bytes().iter().fold(true, is_plain) {
             json.push(b'"');
@@ -79,17 +78,16 @@ names! {
 
 impl Stream {}
 
-/// The records of a log that contain a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogMatches {
-    /// How many there are in the whole log, also when a page shows fewer.
+    /// All matches in the log, even if the page has fewer.
     pub total: u64,
-    /// Those of this page, oldest first.
+    /// The matches of this page, oldest first.
     pub matches: Vec<LogRecord>,
     /// The `cursor` of the next page: the number of the record after the last shown one. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How many records the log has.
+    /// The number of records of the log.
     pub records: u64,
 }
 
@@ -98,15 +96,15 @@ pub struct LogMatches {
 pub struct LogReceipt {
     /// Records below this number are stored. It is the number of the next record.
     pub received: u64,
-    /// Records below this number are durable. The runner may forget them.
+    /// Records below this number are durable. The runner may drop them.
     pub durable: u64,
-    /// The log has reached its limit: output of steps is no longer stored, so it need not be sent.
+    /// True if the log has reached its limit. Output of steps is no longer stored and need not be sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
 }
 
-/// Writes records as text for people: each line with its time, and with a mark unless it is standard output, and if it was
-/// overwritten. A heading stands before the first line of each step.
+/// Writes records as text for people: each line with its time, a mark unless it is standard output, and a mark if it
+/// was overwritten. A heading precedes each step.
 #[derive(Debug, Clone, Default)]
 pub struct LogText {
     /// The step of the last heading.
@@ -114,7 +112,7 @@ pub struct LogText {
 }
 
 impl LogText {
-    /// Appends the lines of the next record, each with its line end.
+    /// Appends the lines of a record.
     pub fn write(&mut self, record: &NewLogRecord, text: &mut String) {
         if let Some(step) = record.step
             && self.step.replace(step) != Some(step)
@@ -149,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_in_two_parts_is_the_record() {
+    fn a_record_written_in_two_parts_is_the_same_json() {
         let at = DateTime::from_timestamp_micros(1_790_000_000_123_456).unwrap();
         for (step, stream) in [(None, Stream::Runner), (Some(3), Stream::Stderr)] {
             for text in ["", "plain", "a \"quoted\" \u{1} \t é \\ \u{7f}"] {

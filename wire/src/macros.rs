@@ -1,4 +1,4 @@
-//! What the types of this package have in common.
+//! Macros for the types of this package.
 
 /// An enum without data. Each variant has one name, in JSON and in `as_str`.
 macro_rules! names {

@@ -10,13 +10,13 @@ pub struct Page<T> {
     /// The `cursor` of the next page; absent on the last page. Opaque.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// Lines that are missing because they cannot be read.
+    /// Lines that are missing because they are unreadable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<DamagedLines>,
 }
 
 impl<T> Page<T> {
-    /// A whole list on one page, with nothing missing.
+    /// A complete list on one page.
     pub const fn all(items: Vec<T>) -> Self {
         Self {
             items,
@@ -31,6 +31,5 @@ impl<T> Page<T> {
 pub struct DamagedLines {
     /// Path below the state folder.
     pub file: String,
-    /// The number of lines.
     pub lines: u64,
 }

@@ -1,4 +1,4 @@
-//! Errors on the wire: `application/problem+json` (RFC 9457) with a stable code.
+//! Errors: `application/problem+json` (RFC 9457) with a stable code.
 
 use std::fmt;
 
@@ -11,15 +11,15 @@ use crate::Diagnostic;
 /// The body of every error answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// Short, constant name of the class of error.
+    /// A short, constant name of the kind of error.
     pub title: String,
     /// The HTTP status, as in the status line.
     pub status: u16,
     /// For programs.
     pub code: ErrorCode,
-    /// What went wrong, for a person.
+    /// What went wrong, for people.
     pub detail: String,
-    /// What to do next, if there is something to do.
+    /// What to do next, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Identifies this request in the daemon's log.
@@ -34,13 +34,13 @@ pub struct Problem {
     /// For [`ErrorCode::LogMismatch`]: the number of the record that the daemon expects next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
-    /// For [`ErrorCode::AlreadyDone`]: the id of the token or registration that the first request made or changed.
+    /// For [`ErrorCode::AlreadyDone`]: the id of the token or registration from the first request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Uuid>,
 }
 
 impl Problem {
-    /// The problems of the request's members, each on its own line.
+    /// The errors of the members, each on its own line.
     pub fn fields(&self) -> String {
         let line = |error: &FieldError| format!("\n  {}: {}", error.field, error.message);
         self.errors.iter().map(line).collect()
@@ -61,14 +61,14 @@ pub struct FieldError {
     pub message: String,
 }
 
-/// The stable error codes of `/v0`. A code never changes its meaning. A reader treats an unknown code as
-/// [`ErrorCode::Unknown`] and goes by the HTTP status.
+/// The stable error codes of `/v0`. A code never changes its meaning. Clients treat an unknown code as
+/// [`ErrorCode::Unknown`] and go by the HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// 401: no token, or one that is wrong, expired or revoked.
     Unauthorized,
-    /// 403: a good token without the scope this route asks for.
+    /// 403: a valid token without the scope that this route needs.
     Forbidden,
     /// 404: no such route.
     NoSuchRoute,
@@ -76,19 +76,19 @@ pub enum ErrorCode {
     NotFound,
     /// 405: the path exists, the method does not.
     MethodNotAllowed,
-    /// 400: the request is not what the route takes.
+    /// 400: the request is malformed.
     InvalidRequest,
     /// 408: the body did not arrive in time.
     RequestTimeout,
     /// 411 or 413: the body exceeds the route's limit.
     BodyTooLarge,
-    /// 415: the body has a media type that the route does not take.
+    /// 415: the route does not accept the media type of the body.
     UnsupportedMediaType,
     /// 422: the inputs do not fit the scan's declaration.
     InvalidInputs,
     /// 422: the idempotency key was used for another request.
     IdempotencyMismatch,
-    /// 409: a request with this idempotency key has made a secret before, which is not shown again.
+    /// 409: an earlier request with this idempotency key has made a secret, which is not shown again.
     AlreadyDone,
     /// 409: several workflows have this name.
     AmbiguousName,
@@ -100,9 +100,9 @@ pub enum ErrorCode {
     WorkflowUnreadable,
     /// 409: the job's state does not allow the event.
     IllegalTransition,
-    /// 409: the job is over; the worker stops it.
+    /// 409: the job has ended; the worker stops it.
     JobOver,
-    /// 409: the offer lapsed, or another runner claimed the job.
+    /// 409: the offer expired, or another runner claimed the job.
     OfferLapsed,
     /// 409: the log records leave a gap or differ from the stored ones.
     LogMismatch,
@@ -110,13 +110,13 @@ pub enum ErrorCode {
     ArtifactMismatch,
     /// 409: the files of an artifact cannot be listed.
     ArtifactUnreadable,
-    /// 409: the files of the repository cannot be brought to the job; the detail names the commit and the reason.
+    /// 409: the job cannot get the files of the repository; the detail names the commit and the reason.
     CheckoutFailed,
     /// 409: a runner of that name is already registered.
     NameTaken,
-    /// 409: another process works as this runner; a second one needs its own registration.
+    /// 409: another process uses this registration; a second one needs its own.
     RunnerInUse,
-    /// 409: a poll of another process replaced this one, for the same reason.
+    /// 409: a poll of another process of this runner replaced this one.
     PollReplaced,
     /// 409: the number of tokens has reached its limit.
     TooManyTokens,
@@ -124,26 +124,26 @@ pub enum ErrorCode {
     LastAdmin,
     /// 429: the number of unfinished jobs has reached its limit.
     TooManyJobs,
-    /// 429: too many requests of one caller, or too many refused credentials. Nothing was done; `Retry-After` says how
-    /// many seconds to wait.
+    /// 429: too many requests of one caller, or too many failed authentications. Nothing was done; `Retry-After` has
+    /// the seconds to wait.
     RateLimited,
-    /// 409: the daemon has no key for secrets, or not the key of this one.
+    /// 409: the daemon has no key for secrets, or not the key of this secret.
     NoSecretKey,
-    /// 412: what the request changes is not as it demands with `If-Match` or `If-None-Match`.
+    /// 412: `If-Match` or `If-None-Match` does not hold.
     PreconditionFailed,
-    /// 409: a folder or a blob has the name that the other one would need.
+    /// 409: the name is taken by a folder or a blob.
     PathConflict,
-    /// 409: a folder has as many entries as it may have.
+    /// 409: the folder has the most entries that are allowed.
     FolderFull,
-    /// 409: the source has a newer tip than the one that is approved.
+    /// 409: the source has a newer tip than the approved one.
     NotTheTip,
-    /// 403: the project may not store so much.
+    /// 403: the quota of the project is exceeded.
     QuotaExceeded,
-    /// 400: the body has another digest than the request says.
+    /// 400: the body does not have the digest in the request.
     DigestMismatch,
     /// 410: the artifact has expired or was removed.
     Gone,
-    /// 416: a byte range outside the object.
+    /// 416: the byte range is outside of the object.
     RangeNotSatisfiable,
     /// 507: the disk of the state folder is full.
     DiskFull,
@@ -151,7 +151,8 @@ pub enum ErrorCode {
     Unavailable,
     /// 500: a defect. The daemon's log has the details under the request id.
     Internal,
-    /// 500: the daemon cannot decide on the request, because of a defect. Nothing has changed; the daemon's log has the panic.
+    /// 500: the daemon cannot decide on the request, because of a defect. Nothing has changed; the daemon's log has
+    /// the panic.
     Defect,
     /// A code from a newer daemon.
     #[serde(other)]

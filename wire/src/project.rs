@@ -5,23 +5,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A project: the vars and secrets that one source's workflows share.
+/// A project: vars and secrets, shared by the workflows of one source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Project {
-    /// Expressions see it as `project.id`.
+    /// In expressions, `project.id`.
     pub id: Uuid,
     /// The source's name.
     pub name: String,
-    /// Whether the daemon's configuration still names the source.
+    /// True if the configuration names the source.
     pub configured: bool,
     /// The number of vars.
     pub vars: u64,
     /// The number of secrets.
     pub secrets: u64,
-    /// Vars that scans name and that are not set. Only in the answer about one project.
+    /// Vars that scans use and that are not set. Only in the answer about one project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_vars: Vec<MissingName>,
-    /// The same for secrets.
+    /// Likewise for secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_secrets: Vec<MissingName>,
 }
@@ -30,7 +30,7 @@ pub struct Project {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MissingName {
     pub name: String,
-    /// The scans that name it.
+    /// The scans that use it.
     pub used_by: Vec<ScanName>,
 }
 
@@ -58,9 +58,9 @@ pub struct Named {
     /// Increases each time it is set.
     pub version: u64,
     pub updated_at: DateTime<Utc>,
-    /// The actor who set it.
+    /// Who set it.
     pub updated_by: String,
-    /// The scans of active workflows that name it, by workflow and name.
+    /// The scans of active workflows that use it, by workflow and name.
     #[serde(default)]
     pub used_by: Vec<ScanName>,
 }
@@ -73,14 +73,13 @@ pub struct Var {
     pub value: String,
 }
 
-/// A secret without its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Secret {
     #[serde(flatten)]
     pub named: Named,
     /// The id of the key that seals it.
     pub key: String,
-    /// Whether the daemon has that key.
+    /// Whether the daemon has the key of a secret.
     pub key_state: KeyState,
 }
 
@@ -88,18 +87,18 @@ pub struct Secret {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyState {
-    /// It is the present key.
+    /// It is the current key.
     Present,
-    /// It is an old key, which is needed until the secret is sealed anew.
+    /// It is an old key, needed until the secret is sealed again.
     Old,
-    /// The daemon does not have it: jobs that name the secret fail.
+    /// The daemon does not have it: jobs that use the secret fail.
     Missing,
     /// A state from a newer daemon.
     #[serde(other)]
     Other,
 }
 
-/// Which encodings of a secret are masked in logs. Nothing of its value.
+/// The encodings of a secret that are masked in logs. Values are never shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Masking {
     /// The name of the secret.
@@ -122,7 +121,7 @@ pub struct EncodingMasking {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotMasked {
-    /// A line of it is so short that it occurs in other text.
+    /// One of its lines is so short that it would match other text.
     TooShort,
     /// The masker does not recognise the encoding.
     NotRecognised,

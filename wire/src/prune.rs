@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The body of a request to remove finished jobs. Without a limit, the policy of the daemon's configuration applies.
-/// With any limit, only the given limits apply.
+/// The body of a request to remove finished jobs. Without limits, the policy of the configuration applies; otherwise
+/// only the given limits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PruneRequest {
@@ -22,7 +22,7 @@ pub struct PruneRequest {
     pub bytes: Option<u64>,
 }
 
-/// How much of a workflow's past is kept. Each given limit counts.
+/// The retention of a workflow. Each given limit applies.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RetentionPolicy {
     /// Finished jobs of the workflow.
@@ -39,14 +39,14 @@ pub struct RetentionPolicy {
 /// What was removed or would be removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pruned {
-    /// Whether the request asked for a report only.
+    /// True if nothing was removed.
     pub dry_run: bool,
     /// The policy that was applied.
     pub policy: RetentionPolicy,
     pub scans: Vec<PrunedScan>,
-    /// Whether more remains than one request removes. Repeat the request to go on.
+    /// True if one request could not remove everything. Repeat it to continue.
     pub has_more: bool,
-    /// Whether the age limit was skipped, because the daemon's clock jumped less than an hour ago.
+    /// True if the age limit was skipped, because the clock of the daemon jumped within the last hour.
     #[serde(default)]
     pub age_waits: bool,
 }
@@ -58,15 +58,15 @@ pub struct PrunedScan {
     pub removed: Amount,
     /// The finished jobs that remain.
     pub kept: Amount,
-    /// How many remain only because they are among the scan's newest two successes.
+    /// Jobs kept only because they are among the two newest successes of the scan.
     pub newest_successes: u64,
-    /// How many remain because they ended less than two minutes ago, and their runners may still add to their logs.
+    /// Jobs kept because they ended less than two minutes ago, so their runners may still append to their logs.
     #[serde(default)]
     pub just_ended: u64,
-    /// How many remain because their records cannot be read.
+    /// Jobs kept because their records are unreadable.
     #[serde(default)]
     pub unreadable: u64,
-    /// Jobs of the scan that are not over.
+    /// Unfinished jobs.
     pub unfinished: u64,
 }
 

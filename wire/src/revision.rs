@@ -1,4 +1,4 @@
-//! The revisions of a workflow, and how two of them differ in meaning.
+//! The revisions of a workflow, and the difference between two.
 
 use chrono::{DateTime, FixedOffset};
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ pub struct RevisionText {
     /// Path in the repository when it became active.
     pub file: String,
     pub text: String,
-    /// Whether the text is valid in the language of this daemon. An older daemon may have accepted more.
+    /// True if this daemon accepts the text. An older daemon may have accepted more.
     pub valid: bool,
     /// The scans of a valid text, in its order.
     pub scans: Vec<Scan>,
@@ -22,28 +22,29 @@ pub struct RevisionText {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// How two revisions differ in meaning. Comments, the order of keys, quoting and explicit defaults make no difference.
+/// The difference between two revisions. Comments, the order of keys, quoting and explicit defaults make no
+/// difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RevisionDiff {
     /// The revision to compare with.
     pub from: RevisionRef,
     pub to: RevisionRef,
     pub difference: Difference,
-    /// The difference for people, line by line; none if both mean the same.
+    /// The difference as text, line by line; empty if both mean the same.
     pub lines: Vec<String>,
-    /// The scans that are the same in both, in their order. A change outside of the scans may still matter to them.
+    /// The unchanged scans, in their order. A change outside of the scans may still affect them.
     #[serde(default)]
     pub untouched: Vec<String>,
-    /// The scans whose next five slots differ, first the present ones in their order, then the removed ones.
+    /// The scans whose next five slots differ: first the current ones in their order, then the removed ones.
     #[serde(default)]
     pub next_slots: Vec<SlotDifference>,
-    /// How the texts of the files differ, with comments and spaces.
+    /// The difference of the texts, with comments and spaces.
     #[serde(default)]
     pub text: TextDifference,
 }
 
-/// The next slots of a scan's schedule by each of two revisions, in the time zone of that schedule. A revision without the
-/// scan, or without a schedule of it, has none. Whether one of them starts a job is not said: the scan may be suspended.
+/// The next slots of a scan by each of two revisions, in the time zone of its schedule; empty if the revision has no
+/// schedule for it. A slot may start no job, for example because of a suspension.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SlotDifference {
     pub scan: String,
@@ -54,40 +55,40 @@ pub struct SlotDifference {
 /// How two texts differ, line by line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TextDifference {
-    /// From the top of the texts to their end; none if both are the same.
+    /// From top to bottom; empty if both texts are the same.
     pub hunks: Vec<Hunk>,
-    /// Whether there is more than the listed hunks: a difference of thousands of lines is cut.
+    /// True if the list is incomplete: a difference of thousands of lines is truncated.
     pub cut: bool,
 }
 
-/// Neighbouring lines that differ, with some that are the same around them.
+/// Adjacent lines that differ, with context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hunk {
-    /// The number of its first line in the text to compare with, from 1.
+    /// Its first line in the old text, from 1.
     pub from_line: u64,
-    /// The number of its first line in the text that is compared, from 1.
+    /// Its first line in the new text, from 1.
     pub to_line: u64,
-    /// Removed lines after `-`, added ones after `+`, and those in both after a space.
+    /// Each line begins with `-` (removed), `+` (added) or a space (in both).
     pub lines: Vec<String>,
 }
 
-/// What differs between two workflows.
+/// The difference between two workflows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// Outside of the scans.
     pub workflow: Vec<Change>,
-    /// The scans that differ: first the present ones in their order, then the removed ones.
+    /// The scans that differ: first the current ones in their order, then the removed ones.
     pub scans: Vec<ScanDifference>,
 }
 
-/// The change of one scan.
+/// The difference of one scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanDifference {
-    /// Its name; the new one of a scan that looks renamed.
+    /// Its name; the new one if it was renamed.
     pub scan: String,
     #[serde(flatten)]
     pub fate: Fate,
-    /// The differences in it; none if it was added or removed.
+    /// Empty if it was added or removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
 }
@@ -98,12 +99,11 @@ pub struct ScanDifference {
 pub enum Fate {
     Added,
     Removed,
-    /// It says that it is a removed scan, or it is the same as one except for the name.
+    /// It has `renamed_from`, or it equals a removed scan except for its name.
     Renamed {
         /// The name of the removed scan.
         from: String,
-        /// Whether it goes on with the results of the removed scan, because it has `renamed_from`. Otherwise it starts
-        /// anew.
+        /// True if it keeps the results of the removed scan, because it has `renamed_from`.
         #[serde(default)]
         goes_on: bool,
     },
@@ -142,7 +142,7 @@ pub enum Part {
         name: String,
     },
     Step {
-        /// Its number, from 1; of a removed step the old one.
+        /// Its number, from 1; for a removed step the old one.
         position: u64,
     },
 }
@@ -163,11 +163,9 @@ pub enum Edit {
     },
     /// A script has other lines.
     Rewritten {
-        /// How many lines were removed.
         removed: u64,
-        /// How many lines were added.
         added: u64,
-        /// The removed lines, after `-`, and the added ones, after `+`.
+        /// The removed lines after `-`, and the added ones after `+`.
         lines: Vec<String>,
     },
 }

@@ -10,12 +10,12 @@ use crate::{JobState, WorkflowRef};
 /// A registration token. Its holder may register one runner.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Registration {
-    /// Shown once, and good for one registration.
+    /// Shown once; it can register one runner.
     pub token: String,
     pub expires_at: DateTime<Utc>,
 }
 
-/// The body of a registration. It holds the registration token, so the request needs no other.
+/// The body of a registration. It has the registration token, so the request needs no other.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterRunner {
@@ -29,7 +29,7 @@ pub struct RegisterRunner {
     /// Take only jobs of scans whose `runs_on` names one of the labels.
     #[serde(default)]
     pub exclusive: bool,
-    /// The number of jobs it runs at once.
+    /// The most jobs at the same time.
     pub capacity: u32,
     /// The version of the runner's program.
     pub version: String,
@@ -54,28 +54,28 @@ pub struct RegisteredRunner {
 pub struct Hello {
     /// The version of the runner's program.
     pub version: String,
-    /// Identifies the process. A process keeps this id while it lives and may hand it on to its successor. The daemon
-    /// accepts one process at a time for a runner; all processes without an id count as one.
+    /// Identifies the process. A process keeps this id and may pass it on to its successor. The daemon accepts one
+    /// process at a time for a runner. All processes without an id count as the same one.
     #[serde(default)]
     pub instance: Uuid,
-    /// What the program can do beyond the first version, such as `checkout`. A job that needs more is not offered. Names that
-    /// the daemon does not know have no effect.
+    /// The features of the program beyond the first version, such as `checkout`. A job that needs others is not
+    /// offered. Unknown names are ignored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
 }
 
-/// A request for work. It carries the runner's whole state, so a repeat is harmless.
+/// A request for work. It has the whole state of the runner, so repeats are harmless.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Poll {
     /// Identifies the process, as in [`Hello`].
     #[serde(default)]
     pub instance: Uuid,
-    /// Counts the process's polls, so that one that was overtaken on its way is known and ignored. A poll without a number
-    /// counts as the newest.
+    /// Counts the polls of the process. The daemon ignores a poll that a newer one has overtaken. A poll without a
+    /// number counts as the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
-    /// The number of jobs the runner runs at once.
+    /// The most jobs at the same time.
     pub capacity: u32,
     /// Every job that the runner has.
     pub holding: Vec<Uuid>,
@@ -87,14 +87,14 @@ pub struct Poll {
 pub enum Message {
     /// Claim this job.
     JobAssigned(JobAssigned),
-    /// Stop this job. Repeated until `holding` no longer has it.
+    /// Stop this job. Repeated until `holding` no longer lists it.
     JobCancelled(JobCancelled),
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobAssigned {
     pub id: Uuid,
-    /// The worker session token to claim and execute the job with.
+    /// The worker session token for this job.
     pub token: String,
 }
 
@@ -110,41 +110,40 @@ pub struct Runner {
     pub name: String,
     /// The labels that `runs_on` matches.
     pub labels: Vec<String>,
-    /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
+    /// True if it only takes jobs of scans whose `runs_on` names one of its labels.
     #[serde(default)]
     pub exclusive: bool,
-    /// The number of jobs it runs at once.
+    /// The most jobs at the same time.
     pub capacity: u32,
-    /// The version that its program said when it started.
+    /// The version that its program reported when it started.
     pub version: String,
-    /// What its program can do beyond the first version, as it said when it started.
+    /// The features that its program reported when it started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
     pub registered_at: DateTime<Utc>,
     /// The last request since the daemon started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard_at: Option<DateTime<Utc>>,
-    /// Whether it was heard within the last two minutes.
+    /// True if it sent a request within the last two minutes.
     #[serde(default)]
     pub connected: bool,
-    /// The ids of the jobs that it runs, as far as the caller sees them.
+    /// Its running jobs that the caller may see.
     pub running: Vec<Uuid>,
-    /// How many of its slots are taken: by jobs of all projects, and by jobs that are over and that it still holds.
+    /// Used slots: by running jobs of all projects, and by finished jobs that it has not released yet.
     #[serde(default)]
     pub taken: u64,
-    /// The jobs that take its slots, as far as the caller sees them. Only the answer about one runner has those that are
-    /// over.
+    /// The jobs in its slots that the caller may see. Only the answer about one runner includes finished ones.
     #[serde(default)]
     pub jobs: Vec<RunnerJob>,
 }
 
-/// A job that takes a slot of a runner.
+/// A job in a slot of a runner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunnerJob {
     pub id: Uuid,
     pub workflow: WorkflowRef,
     pub scan: String,
-    /// `running`, or how it ended if the runner still holds it.
+    /// `running`, or the final state if the runner has not released it yet.
     pub state: JobState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,

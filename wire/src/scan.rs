@@ -1,4 +1,4 @@
-//! Scans with what became of them: their past and their next slots.
+//! Scans with their jobs and next slots.
 
 use std::collections::BTreeMap;
 
@@ -9,31 +9,31 @@ use uuid::Uuid;
 
 use crate::{JobState, Resumption, Scan, Suspension, Trigger, WorkflowRef, is_zero};
 
-/// A scan of an active workflow, and where it stands.
+/// A scan of an active workflow, and its current state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanStatus {
     pub workflow: WorkflowRef,
     #[serde(flatten)]
     pub scan: Scan,
-    /// Present while nothing of it starts.
+    /// Present while it or its workflow is suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<Suspension>,
     /// Present if its own latest suspension has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<Resumption>,
-    /// The next slot of its schedule. One in the past waits for a job to end.
+    /// The next slot of its schedule. A slot in the past waits for a job to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_slot: Option<DateTime<Utc>>,
-    /// Jobs that are not over.
+    /// Unfinished jobs.
     pub unfinished: u64,
-    /// Finished jobs that were not removed.
+    /// Finished jobs that are still stored.
     pub finished: FinishedJobs,
     /// The newest job, unless it was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_job: Option<JobLine>,
 }
 
-/// Finished jobs by how they ended.
+/// Finished jobs by their final state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FinishedJobs {
     pub succeeded: u64,
@@ -42,7 +42,7 @@ pub struct FinishedJobs {
     pub skipped: u64,
 }
 
-/// A job in short.
+/// A summary of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobLine {
     pub id: Uuid,
@@ -75,17 +75,17 @@ pub struct JobLine {
     pub bytes: u64,
 }
 
-/// An artifact in short.
+/// A summary of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactLine {
     pub content_digest: String,
     pub size: u64,
 }
 
-/// A slot of a schedule that is to come.
+/// A future slot of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Slot {
-    /// One in the past waits for a job to end.
+    /// A slot in the past waits for a job to end.
     pub at: DateTime<Utc>,
     /// The same moment in the time zone of the schedule.
     pub local: DateTime<FixedOffset>,

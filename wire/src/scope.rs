@@ -1,7 +1,7 @@
 //! The scopes of access tokens.
 
 names! {
-    /// What a token may do. Pages and clients ask for it before they offer an action.
+    /// What a token may do. Pages hide actions whose scope the viewer lacks.
     pub enum Scope {
         ProjectRead = "project:read",
         ProjectWrite = "project:write",

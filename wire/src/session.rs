@@ -15,33 +15,33 @@ pub struct CreateSession {
     pub token: String,
 }
 
-/// The empty body of a request for a link that signs one browser in.
+/// The empty body of a request for a sign-in link.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateSignInLink {}
 
-/// A new link that signs one browser in.
+/// A new link that signs in one browser.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SignInLink {
-    /// What comes behind the address of the daemon. It is shown once, and good once for anybody who has it.
+    /// The part after the daemon's address. It is shown once, and works once for anyone who has it.
     pub url_path: String,
     pub expires_at: DateTime<Utc>,
 }
 
-/// A browser that is signed in.
+/// A signed-in browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     pub id: Uuid,
-    /// What the browser says it is.
+    /// As the browser describes itself.
     pub device: String,
-    /// Where it signed in from.
+    /// The address at sign-in.
     pub address: IpAddr,
     pub created_at: DateTime<Utc>,
-    /// When it was last used, to the hour.
+    /// The last use, rounded to the hour.
     pub seen_at: DateTime<Utc>,
-    /// When it ends, if nobody uses it meanwhile.
+    /// When it ends, unless it is used before.
     pub expires_at: DateTime<Utc>,
-    /// Whether it is the one of this request.
+    /// True for the session of this request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub current: bool,
 }

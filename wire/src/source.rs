@@ -20,14 +20,14 @@ pub struct Source {
     pub reference: Option<String>,
     /// The folder of workflows within the repository.
     pub path: String,
-    /// Seconds between two looks, unless something wakes the daemon earlier.
+    /// Polling interval in seconds. Webhooks and requests may cause earlier polls.
     pub interval_seconds: u64,
     #[serde(flatten)]
     pub access: SourceAccess,
     /// The newest tip that was read completely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tip: Option<Tip>,
-    /// The time of the last successful look.
+    /// The last successful poll.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<DateTime<Utc>>,
     pub conditions: Vec<Condition>,
@@ -41,27 +41,26 @@ pub struct Source {
 }
 
 impl Source {
-    /// The condition of a kind, if there is one.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|one| one.kind == kind)
     }
 
-    /// Whether the tip waits for an approval.
+    /// True if the tip waits for an approval.
     pub fn is_held(&self) -> bool {
         let active = self.condition("Active");
         active.is_some_and(|active| active.reason == "removal_held")
     }
 }
 
-/// Lets a tip be applied that is held, because it retires many workflows at once.
+/// Approves a held tip, which would retire many workflows at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproveSource {
-    /// The commit of the held tip. Another one is not approved.
+    /// The commit of the held tip. No other commit is approved.
     pub commit: String,
 }
 
-/// What the daemon needs to be let into a private repository. It says where a token is, and never what it is.
+/// How the daemon gets access to a private repository: the place of the token, never its value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceAccess {
     /// The file that holds the token.
@@ -70,10 +69,10 @@ pub struct SourceAccess {
     /// The program that prints the token, without its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_command: Option<String>,
-    /// The name that the host is told with the token.
+    /// The user name that the host gets with the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
-    /// The file with the certificates of the authorities to believe.
+    /// The file with the trusted certificate authorities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<String>,
 }
@@ -90,12 +89,13 @@ pub struct Tip {
     pub author: String,
     /// When the daemon saw it.
     pub seen_at: DateTime<Utc>,
-    /// Whether the previous tip is not an ancestor of this one.
+    /// True if the previous tip is not an ancestor of this one.
     pub history_rewritten: bool,
-    /// The commits between the previous tip and this one, which were never active. Only in the answer about one source.
+    /// The commits between the previous tip and this one, which were never active. Only in the answer about one
+    /// source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<String>,
-    /// Whether there are more than are listed.
+    /// True if the list is incomplete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more_passed_over: bool,
 }
@@ -110,8 +110,8 @@ pub struct Condition {
     pub status: String,
     /// Stable name of the reason.
     pub reason: String,
-    /// The reason for a person.
+    /// For people.
     pub message: String,
-    /// Since when the status holds.
+    /// When the status last changed.
     pub changed_at: DateTime<Utc>,
 }

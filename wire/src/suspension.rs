@@ -1,4 +1,4 @@
-//! Suspending workflows and scans, and resuming them.
+//! Suspension and resumption of workflows and scans.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::WorkflowRef;
 
-/// Why nothing starts.
+/// A suspension. A suspended workflow or scan starts no jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Suspension {
-    /// What is suspended. A scan starts nothing either way.
+    /// The suspended part. The scan starts no jobs in either case.
     pub part: SuspendedPart,
     pub since: DateTime<Utc>,
     /// Who did it, as `token NAME`.
     pub by: String,
-    /// Why, in their words.
+    /// The given reason.
     pub reason: String,
 }
 
@@ -22,7 +22,7 @@ names! {
     pub enum SuspendedPart {
         /// The whole workflow.
         Workflow = "workflow",
-        /// The scan alone.
+        /// Only the scan.
         Scan = "scan",
     }
 }
@@ -35,19 +35,19 @@ pub struct Resumption {
     pub at: DateTime<Utc>,
     /// Who did it, as `token NAME`.
     pub by: String,
-    /// Why, in their words.
+    /// The given reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Whether a workflow itself, or a scan, is suspended.
+/// The suspension state of a workflow or a scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SuspensionStatus {
     pub workflow: WorkflowRef,
     /// The scan; absent for the whole workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<String>,
-    /// Present while nothing of it starts. That of the workflow also stands for its scans.
+    /// Present while it is suspended. A suspension of the workflow also applies to its scans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<Suspension>,
     /// Present if its own latest suspension has ended.
@@ -59,7 +59,7 @@ pub struct SuspensionStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Suspend {
-    /// Why, for those who wonder later; up to 500 characters.
+    /// The reason; up to 500 characters.
     pub reason: String,
 }
 
@@ -67,7 +67,7 @@ pub struct Suspend {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resume {
-    /// Why; up to 500 characters.
+    /// The reason; up to 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -9,17 +9,17 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateToken {
-    /// Names the actor of everything done with the token.
+    /// Identifies the actor of everything done with the token.
     pub name: String,
     /// Names such as `job:read`. The answer to an unknown name lists all of them.
     pub scopes: Vec<String>,
-    /// The projects it is for, by name or id; absent for those of the token that asks.
+    /// The projects of the token, by name or id; absent: the projects of the caller's token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<String>>,
     /// Seconds until it expires; absent for 90 days.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
-    /// Whether it is valid until it is revoked.
+    /// True if it stays valid until it is revoked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub never_expires: bool,
 }
@@ -30,19 +30,19 @@ pub struct Token {
     pub id: Uuid,
     pub name: String,
     pub scopes: Vec<String>,
-    /// The names of the projects it is for; absent if it is for all.
+    /// The names of its projects; absent: all projects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<String>>,
     pub created_at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
-    /// Whether it expires within a week, or has expired.
+    /// True if it expires within a week, or has expired.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expires_soon: bool,
-    /// Until when the secret before the last regeneration is accepted.
+    /// When the previous secret, replaced by the last regeneration, stops being accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub former_expires_at: Option<DateTime<Utc>>,
-    /// The last day on which it was used.
+    /// The last day of use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used: Option<NaiveDate>,
 }
@@ -51,15 +51,15 @@ pub struct Token {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegenerateToken {
-    /// Seconds for which the present secret is still accepted; up to a day.
+    /// Seconds for which the current secret is still accepted; up to a day.
     #[serde(default)]
     pub overlap_seconds: u64,
-    /// Seconds until the token expires; absent if its end stays as it is.
+    /// Seconds until the token expires; absent: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
 }
 
-/// A new token with its secret. Only this answer has it.
+/// A new token with its secret, which only this answer has.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedToken {
     #[serde(flatten)]

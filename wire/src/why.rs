@@ -1,4 +1,4 @@
-//! Why a scan ran or did not.
+//! Why a scan ran or did not run.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ pub struct Why {
     /// As `source/name`.
     pub workflow: String,
     pub scan: String,
-    /// `active`; `retired` once the workflow's file is gone; `removed` once the file no longer has the scan.
+    /// `active`; `retired` if the workflow's file was removed; `removed` if the file no longer has the scan.
     pub state: String,
-    /// The revision that removed the scan, if still known.
+    /// The revision that removed the scan, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_by: Option<RevisionRef>,
-    /// The name that it had before: its earlier jobs are under that.
+    /// Its previous name. Earlier jobs are stored under that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
-    /// The scan that goes on with its results, once it is removed.
+    /// The scan that continues with its results, once it is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_to: Option<String>,
-    /// Present while nothing of it starts, now.
+    /// Present while it or its workflow is suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<Suspension>,
     /// Present if its own latest suspension has ended.
@@ -38,22 +38,22 @@ pub struct Why {
     pub cron: Option<Schedule>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expr: Option<Watching>,
-    /// Whether the file declares `dispatch`. Scans with a schedule or an expression can always be dispatched.
+    /// True if the file declares `dispatch`. Scans with a schedule or an expression can always be dispatched.
     pub dispatch: bool,
-    /// Its jobs that are not over, newest first.
+    /// Its unfinished jobs, newest first.
     pub unfinished: Vec<UnfinishedJob>,
     /// Its newest job, if its expression made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest: Option<CausedJob>,
-    /// Present while it and others go in a circle.
+    /// Present while it and other scans start each other in a circle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circle: Option<Circle>,
-    /// The newest job that is over, if its log was cut.
+    /// The newest finished job, if its log was truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_job: Option<CutJob>,
     /// Its ledger, newest first.
     pub records: Vec<LedgerRecord>,
-    /// Records that are missing because they cannot be read.
+    /// Records that are missing because they are unreadable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<DamagedLines>,
 }
@@ -62,14 +62,14 @@ pub struct Why {
 pub struct Schedule {
     /// The five fields.
     pub schedule: String,
-    /// The same in words.
+    /// The schedule in words.
     pub description: String,
     pub timezone: String,
     /// The next slot. A slot in the past waits for a job to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<DateTime<Utc>>,
-    /// The time up to which the schedule was followed, if that is more than an hour ahead of the daemon's clock. Until
-    /// then it starts nothing.
+    /// The schedule already ran for times up to this one, more than an hour ahead of the daemon's clock. Until then
+    /// it starts nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<DateTime<Utc>>,
 }
@@ -78,13 +78,13 @@ pub struct Schedule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Watching {
     pub expression: String,
-    /// Its value now; absent when a moment in the past was asked for.
+    /// Its current value; absent if the request asked about the past.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Evaluation>,
-    /// The scans at whose next success it is evaluated; none if it is at that of any other scan.
+    /// It is evaluated at the next success of one of these scans; if empty, of any other scan.
     #[serde(default)]
     pub after_successes: Vec<String>,
-    /// The scans at whose next failure it is evaluated as well.
+    /// It is also evaluated at the next failure of one of these scans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after_failures: Vec<String>,
 }
@@ -95,19 +95,19 @@ pub struct UnfinishedJob {
     pub state: JobState,
     pub trigger: Trigger,
     pub created_at: DateTime<Utc>,
-    /// Why it has not begun, while it is scheduled.
+    /// Why it has not started, while it is scheduled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Explanation>,
-    /// Of a retry, and of scans that wake each other in a circle: no runner gets it earlier.
+    /// No runner gets it earlier. For retries, and for scans that start each other in a circle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<DateTime<Utc>>,
-    /// Of a retry: its place among the jobs that retry one another.
+    /// For a retry: its position in the chain of retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// Of a retry: how many jobs there may be.
+    /// For a retry: the most jobs in the chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// Present if its log was cut.
+    /// Present if its log was truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_cut: Option<LogCut>,
 }
@@ -117,18 +117,17 @@ pub struct UnfinishedJob {
 pub struct CausedJob {
     pub id: Uuid,
     pub created_at: DateTime<Utc>,
-    /// The jobs for whose ends the expression was evaluated, newest first.
+    /// The jobs whose ends caused the evaluation, newest first.
     pub causes: Vec<Uuid>,
 }
 
-/// Scans that wake each other, with more than a hundred laps of under a minute each behind them.
+/// Scans that start each other in a circle, with more than a hundred laps of under a minute each so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Circle {
-    /// Their names.
     pub scans: Vec<String>,
-    /// How many such laps.
+    /// The number of these laps.
     pub laps: u64,
-    /// Their job with most laps that is not over.
+    /// Their unfinished job with the most laps.
     pub job: Uuid,
 }
 
@@ -160,11 +159,11 @@ pub enum LedgerCause {
         last: DateTime<Utc>,
         count: u64,
     },
-    /// The scan was resumed, and this slot had come due while it was suspended.
+    /// The scan was resumed. This slot came due during its suspension.
     Resumed { slot: DateTime<Utc> },
     /// A scan succeeded.
     Success { scan: String, job: Uuid },
-    /// A revision added or changed the scan, whose expression asks for news.
+    /// A revision added or changed the scan, whose expression calls `has_news()`.
     Activation {
         /// The number of the revision.
         revision: u64,
@@ -173,12 +172,12 @@ pub enum LedgerCause {
     Failure { scan: String, job: Uuid },
     /// A runner claimed the job that the expression had made.
     Claim { job: Uuid },
-    /// The clock was behind the time up to which the schedule had been followed.
+    /// The clock was behind the time up to which the schedule already ran.
     Clock {
         /// That time.
         cursor: DateTime<Utc>,
     },
-    /// The same outcome repeated.
+    /// The same outcome, repeatedly.
     Repeats {
         first: DateTime<Utc>,
         last: DateTime<Utc>,
@@ -192,33 +191,33 @@ pub enum LedgerCause {
 pub enum LedgerOutcome {
     /// It made a job.
     Made { job: Uuid },
-    /// It made none.
+    /// It made no job.
     NotMade {
         /// Stable name of the reason.
         code: String,
-        /// The reason for people.
+        /// For people.
         message: String,
     },
-    /// The job it had made was skipped.
+    /// The job was skipped.
     Skipped {
         job: Uuid,
         /// Stable name of the reason.
         code: String,
-        /// The reason for people.
+        /// For people.
         message: String,
     },
 }
 
-/// The value of an expression, and what it read.
+/// The value of an expression, and the scans that it read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evaluation {
     /// The whole expression with its parts.
     pub clause: Clause,
-    /// The scans that it names.
+    /// The scans in the expression.
     pub scans: BTreeMap<String, ScanRead>,
 }
 
-/// A part of an expression and its value. A part with neither value nor error was not evaluated: the other parts had
+/// A part of an expression and its value. It was not evaluated if it has neither value nor error: the other parts
 /// decided.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clause {
@@ -232,7 +231,7 @@ pub struct Clause {
     /// The jobs that a leaf read, newest first, by scan. Ids are text, as in expressions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub jobs: BTreeMap<String, Vec<String>>,
-    /// The number of jobs it read besides those.
+    /// The number of further jobs that it read.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_jobs: u64,
     /// The parts of a combination, in order.
@@ -240,7 +239,7 @@ pub struct Clause {
     pub parts: Vec<Clause>,
 }
 
-/// What an expression read of a scan.
+/// The facts about a scan that an expression can read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanRead {
     /// The number of its jobs.
@@ -249,7 +248,7 @@ pub struct ScanRead {
     pub available: bool,
     /// The value of `has_diff()`.
     pub diff: bool,
-    /// The value of `has_news()`, if the expression asks for news of the scan.
+    /// The value of `has_news()`, if the expression calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub news: Option<bool>,
     /// The value of `has_failed()`.

@@ -18,7 +18,7 @@ pub struct Assignment {
     pub scan: String,
     /// The environment of all steps, in order. Values may hold templates.
     pub env: Vec<(String, String)>,
-    /// Names to take from the runner's own environment.
+    /// Variables to copy from the runner's own environment.
     pub pass_env: Vec<String>,
     /// The steps, in order.
     pub steps: Vec<ScanStep>,
@@ -29,21 +29,21 @@ pub struct Assignment {
     pub artifacts: Vec<ScanArtifact>,
     /// The values that expressions read, frozen at the claim, in the form of `context` in `job.json`.
     pub context: serde_json::Value,
-    /// The values of the secrets that the scan names.
+    /// The values of the secrets that the scan uses.
     pub secrets: BTreeMap<String, String>,
-    /// Vars and secrets that the scan names but that have no value, as `vars.X` or `secrets.X`, each with the reason.
+    /// Vars and secrets that the scan uses but that have no value, as `vars.X` or `secrets.X`, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<String, String>,
-    /// Whether the job may be retried. If so, the worker stops it after 100 s without contact.
+    /// True if the job may be retried. Then the worker stops it after 100 s without contact.
     pub retries: bool,
-    /// What the daemon's clock shows. The other times are by that clock, not by the worker's.
+    /// The daemon's clock. All other times are by this clock.
     pub now: DateTime<Utc>,
     /// When the worker session token expires, and the job with it.
     pub expires_at: DateTime<Utc>,
     /// The deadline of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<DateTime<Utc>>,
-    /// The number of the next log record. It is not 0 if the claim is repeated.
+    /// The number of the next log record. It is greater than 0 if the claim is a repeat.
     pub next_log_record: u64,
 }
 
@@ -51,10 +51,10 @@ pub struct Assignment {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Checkout {
     pub commit: String,
-    /// What steps see as `SERVICE_SOURCE_REF`.
+    /// In steps: `SERVICE_SOURCE_REF`.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Files and folders; empty for the whole repository. The same commit and paths are always the same files.
+    /// Files and folders; empty for the whole repository. The same commit and paths always give the same files.
     pub paths: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub struct ScanStep {
     /// The source of its condition.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// Whether the job goes on after a failure.
+    /// True if the job continues after a failure of the step.
     #[serde(default)]
     pub allow_failure: bool,
     /// Seconds until the runner stops the step.
@@ -91,26 +91,26 @@ pub struct ScanArtifact {
     pub condition: Option<String>,
     #[serde(default)]
     pub upload_on: UploadOn,
-    /// Whether a file that cannot be packed fails it. If not, such a file is left out.
+    /// True if a file that cannot be packed fails the artifact. Otherwise the file is left out.
     #[serde(default)]
     pub strict: bool,
 }
 
-/// After which end of the steps an artifact is uploaded.
+/// When an artifact is uploaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UploadOn {
-    /// No step has failed the job.
+    /// If no step failed the job.
     #[default]
     Success,
-    /// A step has failed the job.
+    /// If a step failed the job.
     Failure,
-    /// Both.
+    /// In both cases.
     Always,
 }
 
 impl UploadOn {
-    /// Whether the artifact is uploaded after steps of which none (`ok`) or one (not `ok`) has failed the job.
+    /// True if the artifact is uploaded. `ok` is true if no step failed the job.
     pub const fn includes(self, ok: bool) -> bool {
         match self {
             Self::Success => ok,
@@ -120,13 +120,13 @@ impl UploadOn {
     }
 }
 
-/// The state of a job's steps. It has all of them, so a repeat is harmless.
+/// The state of all steps of a job, so repeats are harmless.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timeline {
     /// Every step that started, ended or was skipped so far, in order.
     pub steps: Vec<Step>,
-    /// The artifact that is stored at this moment.
+    /// The artifact that the runner packs or uploads now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<ArtifactProgress>,
 }
@@ -137,12 +137,12 @@ pub struct Timeline {
 pub struct CompleteJob {
     /// All steps, in order.
     pub steps: Vec<Step>,
-    /// The number of the job's log records. The daemon refuses a completion while records are missing.
+    /// The number of log records. The daemon refuses the completion while records are missing.
     pub log_records: u64,
-    /// The outputs of all steps; later steps have won.
+    /// The outputs of all steps; those of later steps win.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
-    /// What is not in the stored artifacts, by their names.
+    /// Files that are missing in the stored artifacts, by artifact name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, LeftOut>,
     /// A failure outside the steps.
@@ -158,11 +158,11 @@ pub enum JobFailure {
     ArtifactFailed(String),
     /// A value in the scan's `env` could not be evaluated.
     EnvFailed(String),
-    /// The files of the repository could not be brought to the job.
+    /// The job could not get the files of the repository.
     CheckoutFailed(String),
     /// The runner could not prepare the job.
     SetupFailed(String),
-    /// The runner was ordered to stop at once.
+    /// The runner had to stop immediately.
     RunnerStopped(String),
     /// The scan's `timeout` passed.
     TimedOut,
@@ -171,7 +171,7 @@ pub enum JobFailure {
 /// The answer to a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Completed {
-    /// How the job ended. A repeat gets the same answer.
+    /// The final state. A repeat gets the same answer.
     pub state: JobState,
 }
 

@@ -20,26 +20,26 @@ pub struct Workflow {
     /// The description from the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// `active`; `retired` once the file or the source is gone; `unreadable` if the revision cannot be read. Then
-    /// nothing of it starts until a valid file is pushed.
+    /// `active`; `retired` if the file or the source was removed; `unreadable` if the revision cannot be read: then
+    /// it starts no jobs until a valid file is pushed.
     pub state: String,
     /// Why it is retired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retired: Option<Explanation>,
-    /// Present while nothing of it starts.
+    /// Present while it is suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<Suspension>,
     /// Present if its own latest suspension has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<Resumption>,
-    /// The scans that are suspended themselves.
+    /// Scans that are suspended themselves, apart from the workflow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspended_scans: Vec<String>,
-    /// The revision that runs.
+    /// The active revision.
     pub revision: Revision,
     /// In the order of the file.
     pub scans: Vec<Scan>,
-    /// Warnings about the file of the revision that runs.
+    /// Warnings about the file of the active revision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Diagnostic>,
     /// Present if the file at the tip is invalid.
@@ -53,15 +53,15 @@ pub struct Workflow {
 pub struct Validate {
     /// The text of a workflow file.
     pub text: String,
-    /// What diagnostics call the file; `workflow.yaml` if absent.
+    /// The name of the file in diagnostics; `workflow.yaml` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
 
-/// What a workflow file is, and what is wrong with it.
+/// The result of a validation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Validated {
-    /// Whether a push of the file would make a revision.
+    /// True if a push of the file would make a revision.
     pub valid: bool,
     /// The scans of a valid file, in its order.
     pub scans: Vec<Scan>,
@@ -69,10 +69,10 @@ pub struct Validated {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One version of a workflow file that was active.
+/// An active version of a workflow file, now or earlier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revision {
-    /// Expressions see it as `revision.id`.
+    /// In expressions, `revision.id`.
     pub id: Uuid,
     /// 1 for the first.
     pub number: u64,
@@ -92,7 +92,7 @@ pub struct Scan {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<String>,
-    /// The time zone of the schedule; none without one.
+    /// The time zone of the schedule, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ pub struct Scan {
     /// The inputs of a dispatch, if the scan declares `dispatch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Vec<ScanInput>>,
-    /// The artifacts that a success may leave.
+    /// The artifacts that a successful job may store.
     pub artifacts: Vec<String>,
     /// The scans that it reads: the edges of the workflow's graph.
     #[serde(default)]
@@ -110,23 +110,23 @@ pub struct Scan {
     /// The labels that a runner must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs_on: Vec<String>,
-    /// Which files of the repository its jobs get: `true`, or the paths.
+    /// The files of the repository that its jobs get: `true`, or the paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkout: Option<String>,
-    /// What follows a failed job, as the file says it.
+    /// How failed jobs are retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<ScanRetry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanRetry {
-    /// How many further jobs there may be.
+    /// The most further jobs.
     pub attempts: u8,
-    /// The pause before the first of them, such as `30s`. It doubles with each one.
+    /// The pause before the first retry, such as `30s`. It doubles with each one.
     pub backoff: String,
 }
 
-/// A scan that another one reads.
+/// A scan that is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading {
     pub scan: String,
@@ -137,24 +137,24 @@ pub struct Reading {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// A success of the other scan is a reason to evaluate `expr`, which may start this one.
+    /// A success of the other scan causes an evaluation of `expr`, which may start this one.
     Starts,
-    /// This one reads its results in another expression or a template, or reads its own past.
+    /// This scan reads results in another expression or a template, or reads its own past.
     Reads,
 }
 
 /// A declared input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScanInput {
-    /// Expressions read it as `inputs.KEY`.
+    /// In expressions, `inputs.KEY`.
     pub key: String,
     /// `string`, `bool`, `number` or `choice`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What a `choice` may be, in the order of the file.
+    /// The options of a `choice`, in the order of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-    /// Whether a dispatch must give it.
+    /// True if a dispatch must give it.
     pub required: bool,
     pub default: String,
 }
@@ -167,7 +167,7 @@ pub struct StaleFile {
     /// The commit it was read from.
     pub commit: String,
     pub since: DateTime<Utc>,
-    /// The revision that runs instead; absent if the file has never been valid.
+    /// The revision that stays active; absent if the file has never been valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_good: Option<RevisionRef>,
     /// All problems of the file.
@@ -180,9 +180,9 @@ pub struct StaleFile {
 /// Some lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Excerpt {
-    /// The number of the first one, from 1.
+    /// The number of the first line, from 1.
     pub first: u32,
-    /// Without their ends. A long one is cut, and ends in `…`.
+    /// Without line ends. A long line is cut and ends in `…`.
     pub lines: Vec<String>,
 }
 

@@ -316,7 +316,7 @@ async fn a_failure_needs_a_person_once_its_retry_is_cancelled() {
     let cancel = Call::post(format!("/v0/jobs/{retry}/cancel"));
     service.admin(cancel).await.expect(200);
     let page = browser.page(&path).await;
-    let said = " was to retry it and was cancelled.";
+    let said = " was going to retry it, but was cancelled.";
     assert!(page.contains(said) && page.contains(&rerun), "{page}");
     let page = browser.page("/").await;
     assert!(page.contains(&format!("{failing}{failed}")), "{page}");

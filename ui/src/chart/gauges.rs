@@ -1,23 +1,22 @@
-//! Small bars: how far a running job is, and how many slots of a runner are in use.
+//! Small bars: the progress of a running job, and the slots of a runner that are in use.
 
 use maud::{Markup, html};
 
 use super::{pixels, share};
 use crate::words::seconds;
 
-/// In parts of the bar, which is as wide as its place.
+/// In units of the view box. The bar fills the width of its place.
 const PROGRESS_WIDTH: i64 = 1_000;
 const PROGRESS_HEIGHT: i64 = 4;
 
 const SLOT_STEP: i64 = 6;
 const SLOT_WIDTH: i64 = 4;
 const SLOT_HEIGHT: i64 = 12;
-/// More bars are not counted at a glance: then one bar shows the share.
+/// Above this number of slots, one bar shows the share instead.
 const MOST_BARS: usize = 16;
 
-/// A bar that is full at the usual time. A job that takes longer fills it, and a mark then shows the usual time. A
-/// script makes the bar grow: it sets the width from `data-since` (the start, in milliseconds since 1970) and
-/// `data-usual` (in seconds).
+/// A bar that is full at the usual time. When a job takes longer, a mark shows the usual time. A script makes the bar
+/// grow from `data-since` (the start, in milliseconds since 1970) and `data-usual` (in seconds).
 pub fn progress(since_millis: i64, elapsed: i64, usual: Option<i64>) -> Markup {
     let elapsed = elapsed.max(0);
     let usual = usual.filter(|&usual| usual > 0);
@@ -45,7 +44,7 @@ pub fn progress(since_millis: i64, elapsed: i64, usual: Option<i64>) -> Markup {
     }
 }
 
-/// One small bar for each slot, filled if the slot is in use.
+/// One small bar for each slot. A used slot is filled.
 pub fn slots(used: usize, total: usize) -> Markup {
     let label = format!("{used} of {total} slots in use");
     let width = pixels(total.min(MOST_BARS)) * SLOT_STEP;

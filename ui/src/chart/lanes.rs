@@ -11,25 +11,25 @@ use super::window::{Tick, Window, day_and_time};
 use super::{Bar, Clock, count, job_link, pixels, share};
 
 const WIDTH: i64 = 1_200;
-/// For the names of the lanes, which are cut after so many characters.
+/// Space for the names of the lanes. Longer names are cut.
 const LEFT: i64 = 176;
 const NAME_LENGTH: usize = 20;
-/// Half of the last label stands to the right of the last tick.
+/// Space for the right half of the last label.
 const RIGHT: i64 = 44;
 const PLOT: i64 = WIDTH - LEFT - RIGHT;
 const TOP: i64 = 8;
 const LANE_HEIGHT: i64 = 28;
 const BAR_HEIGHT: i64 = 14;
-/// For the labels of the ticks.
+/// Space for the labels of the ticks.
 const FOOT: i64 = 24;
 const NARROWEST: i64 = 3;
-/// Narrower bars have no room for the cross of a failure.
+/// Narrower bars have no cross for a failure.
 const CROSSED: i64 = 12;
-/// Narrower boxes have no room for a number.
+/// Narrower boxes have no number.
 const NUMBERED: i64 = 28;
-/// For the head of an arrow and what leads to it.
+/// Space for an arrow.
 const ROOM: i64 = 9;
-/// Of each lane. Older jobs become counts: so many links help nobody and make the page slow.
+/// The most bars in a lane. Older jobs become boxes with a count, because many links make the page slow.
 const MOST_BARS: usize = 500;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,20 +37,18 @@ pub struct Lane {
     pub name: String,
     /// The page of the scan or workflow.
     pub href: String,
-    /// In any order.
     pub bars: Vec<Bar>,
-    /// Slots of the schedule that made no job.
+    /// Slots of the schedule without a job.
     pub empty_slots: Vec<DateTime<Utc>>,
 }
 
-/// A job whose end made another one.
+/// A job that made another job by its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cause {
     pub cause: Uuid,
     pub effect: Uuid,
 }
 
-/// The causes that a ledger names.
 pub fn causes(records: &[LedgerRecord]) -> Vec<Cause> {
     records
         .iter()
@@ -67,7 +65,6 @@ pub fn causes(records: &[LedgerRecord]) -> Vec<Cause> {
         .collect()
 }
 
-/// Draws the lanes. The drawing is as wide as its place.
 pub fn lanes(lanes: &[Lane], causes: &[Cause], window: Window, clock: Clock) -> Markup {
     let shown: Vec<Shown> = lanes.iter().map(|lane| Shown::new(lane, window)).collect();
     let ticks = window.ticks(clock.offset);
@@ -103,13 +100,13 @@ pub fn lanes(lanes: &[Lane], causes: &[Cause], window: Window, clock: Clock) -> 
     }
 }
 
-/// The jobs of a lane that are in the window.
+/// The jobs of a lane within the window.
 struct Shown<'a> {
     bars: Vec<(&'a Bar, Span)>,
     counts: Vec<Count>,
 }
 
-/// From left to right, in pixels.
+/// In pixels.
 #[derive(Clone, Copy)]
 struct Span {
     x: i64,
@@ -150,7 +147,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Counts of the older jobs, drawn up to `end`, where the bars of the newer ones begin.
+/// Counts the older jobs, for boxes up to `end`, where the bars of the newer jobs begin.
 fn counts(older: &[&Bar], window: Window, end: i64) -> Vec<Count> {
     let step = window.step();
     let mut counts: BTreeMap<i64, Count> = BTreeMap::new();
@@ -188,7 +185,7 @@ fn span(bar: &Bar, window: Window) -> Span {
     }
 }
 
-/// Where the bar of each job is: its left and right end, and its middle.
+/// The bar of each job, and its vertical middle.
 fn places(shown: &[Shown]) -> BTreeMap<Uuid, (Span, i64)> {
     let mut places = BTreeMap::new();
     for (lane, number) in shown.iter().zip(0..) {
@@ -210,10 +207,9 @@ fn axis(ticks: &[Tick], window: Window, bottom: i64) -> Markup {
     }
 }
 
-/// From the end of a cause to the start of its effect.
 fn arrow((from, from_y): (Span, i64), (to, to_y): (Span, i64)) -> Markup {
     let end = to.x;
-    // It leaves the cause at its end, or earlier where there is no room before the effect.
+    // It starts at the end of the cause, or earlier if the effect is too near.
     let start = (from.x + from.width - 1).min(end - ROOM);
     let line = format!("M{start} {from_y}V{to_y}H{}", end - 4);
     html! {
@@ -284,7 +280,7 @@ fn cut(name: &str) -> String {
     if name.chars().count() <= NAME_LENGTH {
         return name.to_owned();
     }
-    // The end tells workflows of one source apart.
+    // Keep the end: workflows of one source differ there.
     let kept = name.chars().count() - (NAME_LENGTH - 1);
     format!("…{}", name.chars().skip(kept).collect::<String>())
 }

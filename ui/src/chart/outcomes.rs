@@ -10,24 +10,24 @@ const STEP: i64 = 6;
 const BAR_WIDTH: i64 = 5;
 const TOP: i64 = 12;
 const HEIGHT: i64 = 120;
-/// For the labels of the lines.
+/// Space for the labels of the lines.
 const LABEL_WIDTH: i64 = 132;
-/// Two labels closer than this would overlap.
+/// Labels closer than this would overlap.
 const LABEL_HEIGHT: i64 = 14;
-/// A bar that took no time is still to be seen and hit.
+/// The least height, so that a short job can be seen and clicked.
 const LOWEST: i64 = 3;
 
 const MINI_STEP: i64 = 7;
 const MINI_HEIGHT: i64 = 16;
 
-/// The newest 200 of the bars, oldest first, with lines for the median and the 95th percentile of the successes. Each
-/// is a link to its job.
+/// Draws the newest 200 bars, oldest first, with lines at the median and the 95th percentile of the successes. Each
+/// bar is a link to its job.
 pub fn outcomes(bars: &[Bar], clock: Clock) -> Markup {
     let bars = newest(bars, MOST_BARS);
     let times = successes(bars);
     let (median, p95) = (percentile(&times, 50), percentile(&times, 95));
     let longest = longest(bars);
-    // One job that hung for a day must not flatten all others.
+    // One very long job must not flatten all others.
     let top = p95.map_or(longest, |p95| longest.min(p95.saturating_mul(2)));
     let width = pixels(bars.len()) * STEP + LABEL_WIDTH;
     let base = TOP + HEIGHT;
@@ -54,7 +54,7 @@ struct Line {
     text: String,
 }
 
-/// The lines from top to bottom, with their labels far enough from each other.
+/// The lines from top to bottom. Their labels do not overlap.
 fn lines(median: Option<i64>, p95: Option<i64>, longest: i64, top: i64) -> Vec<Line> {
     let is_cut = longest > top;
     let wanted = [
@@ -97,7 +97,7 @@ fn tally(bars: &[Bar]) -> String {
     format!("last {jobs}, {} failed", failed.count())
 }
 
-/// Small bars without links, for a node or a row of a table. Oldest first.
+/// Small bars without links, oldest first, for a node or a table row.
 pub fn mini_bars(bars: &[Bar]) -> Markup {
     let bars = newest(bars, MOST_BARS);
     let longest = longest(bars);
@@ -122,8 +122,8 @@ fn longest(bars: &[Bar]) -> i64 {
     times.max().unwrap_or(0).max(1)
 }
 
-/// A bar that stands on `base`. A failure has a gap, and what did not run to its end is hollow: colour alone would
-/// not tell them apart.
+/// A bar that stands on `base`. A failure has a gap, and a job that did not complete is hollow, so colour is not the
+/// only difference.
 fn shape(state: JobState, x: i64, base: i64, height: i64) -> Markup {
     let class = state.as_str();
     match state {
@@ -146,7 +146,7 @@ fn shape(state: JobState, x: i64, base: i64, height: i64) -> Markup {
     }
 }
 
-/// The smallest value that at least `percent` of the values do not exceed (nearest rank). Always one of the values.
+/// The smallest value that at least `percent` of the values do not exceed (nearest rank).
 fn percentile(values: &[i64], percent: u8) -> Option<i64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -154,15 +154,15 @@ fn percentile(values: &[i64], percent: u8) -> Option<i64> {
     sorted.get(rank.saturating_sub(1)).copied()
 }
 
-/// The median of the jobs that succeeded, in whole seconds; none if it is shorter than one. Failures often end early and
-/// would make it shorter.
+/// The median of the successful jobs in seconds; none if it is below one second. Failures often end early, so they do
+/// not count.
 pub fn usual_seconds(bars: &[Bar]) -> Option<i64> {
     percentile(&successes(bars), 50)
         .map(|millis| millis / 1_000)
         .filter(|seconds| *seconds > 0)
 }
 
-/// The milliseconds of the jobs that succeeded.
+/// The run times of the successful jobs.
 fn successes(bars: &[Bar]) -> Vec<i64> {
     let succeeded = bars.iter().filter(|bar| bar.state == JobState::Succeeded);
     succeeded.filter_map(Bar::millis).collect()
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_values() {
+    fn a_percentile_is_one_of_the_values() {
         let values: Vec<i64> = (1..=100).rev().collect();
         assert_eq!(percentile(&values, 50), Some(50));
         assert_eq!(percentile(&values, 95), Some(95));

@@ -1,9 +1,9 @@
-//! The period that a chart shows, its ticks, and times in the offset of the reader.
+//! The period that a chart shows, its ticks, and local times.
 
 use chrono::{DateTime, FixedOffset, TimeDelta, Utc};
 
 const HOUR: i64 = 3_600_000;
-/// The distances between ticks that are easy to read.
+/// Distances between ticks that are easy to read.
 const STEPS: [i64; 8] = [
     HOUR,
     2 * HOUR,
@@ -15,7 +15,7 @@ const STEPS: [i64; 8] = [
     7 * DAY,
 ];
 const DAY: i64 = 24 * HOUR;
-/// More labels would touch each other.
+/// With more ticks, the labels would touch.
 const MOST_TICKS: i64 = 9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// The time before a moment, for example the last 24 hours.
+    /// The period that ends at `until`.
     pub fn before(until: DateTime<Utc>, length: TimeDelta) -> Self {
         let from = until.checked_sub_signed(length);
         Self {
@@ -34,7 +34,7 @@ impl Window {
         }
     }
 
-    /// In milliseconds, and never empty.
+    /// In milliseconds, at least 1.
     pub(super) fn length(self) -> i64 {
         let length = self.until.timestamp_millis() - self.from.timestamp_millis();
         length.max(1)
@@ -44,7 +44,7 @@ impl Window {
         self.from <= at && at <= self.until
     }
 
-    /// How far a moment is from the start, in milliseconds.
+    /// The distance of a moment from the start, in milliseconds.
     pub(super) fn offset_of(self, at: DateTime<Utc>) -> i64 {
         at.timestamp_millis() - self.from.timestamp_millis()
     }
@@ -56,7 +56,7 @@ impl Window {
         STEPS.into_iter().find(fits).unwrap_or(whole_days)
     }
 
-    /// The ticks: whole hours, or midnights, of the offset.
+    /// The ticks, at whole hours or midnights of the offset.
     pub(super) fn ticks(self, offset: FixedOffset) -> Vec<Tick> {
         let step = self.step();
         let shift = i64::from(offset.local_minus_utc()) * 1_000;
@@ -82,13 +82,13 @@ impl Window {
     }
 }
 
-/// A line of the time axis.
+/// A tick of the time axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tick {
     /// From the start of the window, in milliseconds.
     pub(super) distance: i64,
     pub(super) label: String,
-    /// The time of a label that is a time, which a script shows as the reader's.
+    /// The time, if the label is one. A script then shows it in the time zone of the browser.
     pub(super) clock: Option<DateTime<Utc>>,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn day_and_time(at: DateTime<Utc>, offset: FixedOffset) -> String {
     formatted(at, offset, "%-d %b %H:%M")
 }
 
-/// The offset is added by hand, because a date at the end of the calendar has no local time.
+/// The offset is added by hand, because the last and first dates of the calendar have no local time.
 fn formatted(at: DateTime<Utc>, offset: FixedOffset, format: &str) -> String {
     let local = at.timestamp() + i64::from(offset.local_minus_utc());
     match DateTime::from_timestamp(local, 0) {

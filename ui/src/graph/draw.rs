@@ -1,4 +1,4 @@
-//! The graph as SVG. Looks come from classes alone, because the pages forbid style attributes.
+//! The graph as SVG. All styles come from classes, because the pages forbid style attributes.
 
 use std::fmt::Write as _;
 
@@ -13,30 +13,29 @@ use crate::words::count;
 
 const NARROWEST: usize = 228;
 const WIDEST: usize = 340;
-/// A node without lines has only its name.
+/// The height of a node that has only its name.
 const HEAD_HEIGHT: usize = 40;
 const FIRST_LINE_HEIGHT: usize = 28;
 const LINE_HEIGHT: usize = 18;
-/// More lines do not fit into a node that is read at a glance.
+/// The most lines of a node.
 const MOST_LINES: usize = 4;
-/// Of the bold name, and of the lines. Wide enough for most system fonts.
+/// Widths of a letter, in the bold name and in the lines; enough for most system fonts.
 const NAME_LETTER: usize = 8;
 const LINE_LETTER: usize = 7;
-/// Beside the name: an icon on each side, and margins.
+/// Width of both icons and the margins beside the name.
 const BESIDE_NAME: usize = 72;
 const MOST_BARS: usize = 9;
 const ARROW: i64 = 7;
-/// Longer names are cut.
+/// Longer labels are cut.
 const LABEL_LETTERS: usize = 14;
-/// Of the font of code.
+/// Width of a letter in the font of labels.
 const LABEL_LETTER: i64 = 7;
 const BESIDE_LABEL: i64 = 12;
 const LABEL_HEIGHT: i64 = 18;
 
-/// Up to this width a graph shrinks to its frame and can still be read.
+/// A graph up to this width is shrunk to its frame; a wider one scrolls.
 const MOST_TO_FIT: i64 = 1_450;
 
-/// Draws the graph. One that does not fit its frame shrinks a little; a wider one scrolls.
 pub fn draw(nodes: &[Node], edges: &[Edge]) -> Markup {
     let (links, edges) = links(nodes, edges);
     let sizes: Vec<Size> = nodes.iter().map(size).collect();
@@ -69,7 +68,7 @@ struct Label {
 }
 
 impl Label {
-    /// On the last way between two columns, so that it is near the scan that asks.
+    /// Places the label on the last gap between columns, near the reading scan.
     fn on(route: &Route, asks: &str) -> Option<Self> {
         let (from, to) = match (route.shape, route.points.as_slice()) {
             (Shape::Loop, _) => return None,
@@ -88,7 +87,7 @@ impl Label {
         })
     }
 
-    /// Whether one would hide a part of the other.
+    /// True if the labels overlap.
     fn touches(&self, other: &Self) -> bool {
         let (across, down) = (
             (self.middle.x - other.middle.x).abs(),
@@ -98,7 +97,7 @@ impl Label {
     }
 }
 
-/// The labels of edges. One that would hide another is left out; the title of its edge has it, too.
+/// The labels of edges. A label that would overlap another one is left out; the title of the edge has its text, too.
 fn labels(layout: &Layout, edges: &[&Edge]) -> Vec<Label> {
     let mut labels: Vec<Label> = Vec::new();
     for route in &layout.routes {
@@ -143,7 +142,7 @@ fn size(node: &Node) -> Size {
     }
 }
 
-/// What stands beneath the name. A suspension is first, so that it is never left out.
+/// The lines below the name. A suspension comes first, so that it is never cut.
 fn lines(node: &Node) -> impl Iterator<Item = &str> {
     let suspended = node.is_suspended.then_some("suspended");
     let others = node.lines.iter().map(String::as_str);
@@ -165,7 +164,7 @@ fn node(node: &Node, area: Area) -> Markup {
     html! {
         a href=(node.href) {
             title { (label) }
-            // The title is the name of the link. It says all of this, in an order that is read well.
+            // The title is the name of the link. It has the same content in a better order for screen readers.
             g class={ "node " (state) (suspended) } aria-hidden="true" transform={ "translate(" (area.x) " " (area.y) ")" } {
                 rect.box width=(area.width) height=(area.height) rx="9" {}
                 @if let Some(state) = node.state {
@@ -189,7 +188,7 @@ fn node(node: &Node, area: Area) -> Markup {
     }
 }
 
-/// The text, with its end left out if it has too many characters.
+/// Cuts a text to `most` characters.
 fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -226,7 +225,7 @@ fn edge(edge: &Edge, route: &Route, reader: Option<JobState>) -> Markup {
     }
 }
 
-/// The line of an edge. It ends within the arrow, so that it does not blunt its tip.
+/// The line of an edge. It ends within the arrow, which keeps the tip sharp.
 fn line(route: &Route) -> String {
     let mut line = String::new();
     let points = &route.points;
@@ -253,7 +252,7 @@ fn line(route: &Route) -> String {
         }
         let _ = match from {
             None => write!(line, "M{} {}", to.x, to.y),
-            // Within a bend, or straight ahead.
+            // Within a bend, or horizontal.
             Some(from) if index % 2 == 0 || from.y == to.y => write!(line, "L{} {}", to.x, to.y),
             Some(from) => {
                 let middle = i64::midpoint(from.x, to.x);
@@ -269,7 +268,7 @@ fn line(route: &Route) -> String {
     line
 }
 
-/// The arrow at the end of an edge. A marker would need an id, and ids must be unique in a page.
+/// The arrow at the end of an edge. A marker would need an id that is unique in the page.
 fn head(route: &Route) -> Option<String> {
     let Point { x, y } = *route.points.last()?;
     Some(match route.shape {
@@ -279,7 +278,7 @@ fn head(route: &Route) -> Option<String> {
     })
 }
 
-/// A drawing of the page's sprite, with a size: within a drawing the style sheet gives it none.
+/// An icon with a size of its own. The style sheet sets the size only outside of drawings.
 fn icon(name: &str) -> Markup {
     html! { svg.icon width="16" height="16" aria-hidden="true" { use href={ "#i-" (name) } {} } }
 }
@@ -289,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_that_would_hide_each_other_are_known() {
+    fn overlapping_labels_are_detected() {
         let at = |x, y| Label {
             text: "has_diff".to_owned(),
             middle: Point { x, y },

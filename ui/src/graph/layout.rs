@@ -1,6 +1,6 @@
-//! Layered layout of a directed graph that may have cycles. The flow goes from left to right.
+//! Layered layout of a directed graph that may have cycles. Edges lead from left to right.
 //!
-//! Everything is counted in whole pixels, so the same graph has the same layout on every machine.
+//! All lengths are whole pixels, so the layout is the same on every machine.
 
 use super::order::order;
 use super::place::place;
@@ -9,18 +9,17 @@ use super::route::{Stops, loop_points, points};
 use super::shape::{Area, Layers, Layout, Link, MARGIN, Point, Route, Shape, Size};
 
 const COLUMN_GAP: i64 = 104;
-/// Between the rows of nodes that have no edges.
+/// Between the rows of nodes without edges.
 const GRID_GAP: i64 = 24;
 const BEND_HEIGHT: i64 = 8;
-/// Above a node, for an edge to itself.
+/// Above a node with an edge to itself.
 const LOOP_HEIGHT: i64 = 20;
-/// Larger nodes are cut, so that sums stay small.
+/// Larger nodes are cut, so that sums do not overflow.
 const LARGEST: i64 = 4_000;
-/// With more bends than this, no reader follows an edge any more. Longer edges then pass behind the nodes, and the
-/// work stays bounded.
+/// The most bends, which limits the work. Beyond it, edges pass behind the nodes; nobody could follow them anyway.
 const MOST_BENDS: usize = 3_000;
 
-/// Places the nodes and leads the edges.
+/// Places the nodes and routes the edges.
 pub fn layout(sizes: &[Size], links: &[Link]) -> Layout {
     let count = sizes.len();
     let (indexes, valid): (Vec<usize>, Vec<Link>) = links
@@ -95,10 +94,10 @@ const fn turned((link, is_back): (&Link, &bool)) -> Link {
     }
 }
 
-/// A bend of an edge: its column and its number.
+/// The column and the number of a bend.
 type Bend = (usize, usize);
 
-/// The columns with all nodes that have edges, and the bends of each edge from left to right.
+/// The columns with all linked nodes, and the bends of each edge from left to right.
 fn layers(sizes: &[Size], forward: &[Link], rank: &[usize]) -> (Layers, Vec<Vec<Bend>>) {
     let count = sizes.len();
     let mut is_linked = vec![false; count];
@@ -116,11 +115,11 @@ fn layers(sizes: &[Size], forward: &[Link], rank: &[usize]) -> (Layers, Vec<Vec<
     for node in (0..count).filter(|&node| is_linked[node]) {
         columns[rank[node]].push(node);
     }
-    // The longest path has a node in each column; without edges there is one column, and it is empty.
+    // The longest path has a node in each column. Without edges there is one empty column.
     columns.retain(|column| !column.is_empty());
     let heights = sizes.iter().zip(&has_loop).map(|(size, &has_loop)| {
         let room = if has_loop { LOOP_HEIGHT } else { 0 };
-        // Even, so that the middle of an item is a whole number.
+        // Even, so that the middle is a whole number.
         (cut(size.height) + room + 1) / 2 * 2
     });
     let mut layers = Layers {
@@ -130,7 +129,7 @@ fn layers(sizes: &[Size], forward: &[Link], rank: &[usize]) -> (Layers, Vec<Vec<
         heights: heights.collect(),
         nodes: count,
     };
-    // Short edges first: when the bends run out, the longest edges go without.
+    // Short edges first: if the bends run out, the longest edges have none.
     let mut shortest_first: Vec<usize> = (0..forward.len()).collect();
     let span = |link: &Link| rank[link.to].saturating_sub(rank[link.from]);
     shortest_first.sort_by_key(|&edge| span(&forward[edge]));
@@ -178,7 +177,7 @@ fn columns(sizes: &[Size], layers: &Layers) -> Vec<(i64, i64)> {
         .collect()
 }
 
-/// The areas of the nodes in columns, before the whole drawing is moved down to its margin.
+/// The areas of the nodes, before the drawing is moved down to its margin.
 fn areas(
     sizes: &[Size],
     forward: &[Link],
@@ -208,7 +207,7 @@ fn areas(
     areas
 }
 
-/// Each node that has an edge to itself, once.
+/// The nodes with an edge to themselves.
 fn with_loop(links: &[Link]) -> Vec<usize> {
     let loops = links.iter().filter(|link| link.from == link.to);
     let mut nodes: Vec<usize> = loops.map(|link| link.from).collect();
@@ -221,13 +220,13 @@ fn items(layers: &Layers) -> impl Iterator<Item = usize> {
     layers.columns.iter().flatten().copied()
 }
 
-/// How far the columns must move down to begin at the margin.
+/// The distance by which all columns move down to start at the margin.
 fn shift(layers: &Layers, middles: &[i64]) -> i64 {
     let top = items(layers).map(|item| middles[item] - layers.heights[item] / 2);
     MARGIN - top.min().unwrap_or(0)
 }
 
-/// Nodes without edges to others stand in rows beneath: in the columns they would only make the drawing higher.
+/// Places nodes without edges in rows below the columns, which keeps the columns short.
 fn place_single_nodes(nodes: &mut [Area], forward: &[Link], layers: &Layers, bottom: Option<i64>) {
     let mut is_single = vec![true; nodes.len()];
     for item in items(layers) {

@@ -1,17 +1,16 @@
-//! The order of nodes and bends within their columns, with few crossings.
+//! Orders the nodes and bends within their columns so that few edges cross.
 
 use super::shape::Layers;
 
-/// More sweeps hardly remove another crossing.
+/// More sweeps rarely remove a crossing.
 const SWEEPS: usize = 16;
 
-/// After this many sweeps without fewer crossings, the rest is left out.
+/// Stop after this many sweeps without improvement.
 const PATIENCE: usize = 6;
 
-/// Barycentres are compared as integers with this many parts of a place.
+/// Barycentres are integers with this many parts per place.
 const PARTS: usize = 1 << 10;
 
-/// Orders each column so that few edges cross.
 pub(super) fn order(layers: &mut Layers) {
     let mut places = vec![0; layers.heights.len()];
     for column in &layers.columns {
@@ -19,9 +18,9 @@ pub(super) fn order(layers: &mut Layers) {
     }
     let mut least = crossings(layers, &places);
     let mut best = layers.columns.clone();
-    let mut in_vain = 0;
+    let mut unimproved = 0;
     for sweep in 0..SWEEPS {
-        if least == 0 || in_vain == PATIENCE {
+        if least == 0 || unimproved == PATIENCE {
             break;
         }
         let count = layers.columns.len();
@@ -36,10 +35,10 @@ pub(super) fn order(layers: &mut Layers) {
         let now = crossings(layers, &places);
         if now < least {
             least = now;
-            in_vain = 0;
+            unimproved = 0;
             best.clone_from(&layers.columns);
         } else {
-            in_vain += 1;
+            unimproved += 1;
         }
     }
     layers.columns = best;
@@ -62,7 +61,7 @@ fn sort_by_barycentre(
     } else {
         &layers.after
     };
-    // Stable: equal barycentres keep their order, so the outcome depends on the input alone.
+    // The sort is stable, so the result depends only on the input.
     layers.columns[column].sort_by_cached_key(|&item| match near[item].len() {
         0 => places[item] * PARTS,
         count => near[item].iter().map(|&other| places[other]).sum::<usize>() * PARTS / count,
@@ -70,7 +69,7 @@ fn sort_by_barycentre(
     number(&layers.columns[column], places);
 }
 
-/// Neighbours change places where that removes crossings.
+/// Swaps neighbours where that removes crossings.
 fn swap_neighbours(layers: &mut Layers, column: usize, places: &mut [usize]) {
     let items = &mut layers.columns[column];
     for &item in items.iter() {
@@ -92,7 +91,8 @@ fn swap_neighbours(layers: &mut Layers, column: usize, places: &mut [usize]) {
     number(items, places);
 }
 
-/// How many edges of two items cross, with the first above the second. Both lists are sorted by place.
+/// The number of crossings between the edges of two items, if `above` is above `below`. Both lists are sorted by
+/// place.
 fn pairs_crossed(above: &[usize], below: &[usize], places: &[usize]) -> usize {
     let mut passed = 0;
     above
@@ -106,7 +106,7 @@ fn pairs_crossed(above: &[usize], below: &[usize], places: &[usize]) -> usize {
         .sum()
 }
 
-/// The number of crossings between all columns, by a tree of counts: n log n instead of n².
+/// The number of crossings between all columns. A Fenwick tree makes it n log n instead of n².
 fn crossings(layers: &Layers, places: &[usize]) -> usize {
     let longest = layers.columns.iter().map(Vec::len).max().unwrap_or(0);
     let mut tree = vec![0_usize; longest + 1];
@@ -132,7 +132,7 @@ fn crossings(layers: &Layers, places: &[usize]) -> usize {
 }
 
 fn add(tree: &mut [usize], place: usize) {
-    // The count of all is in slot 0; the others are a Fenwick tree.
+    // Slot 0 has the total; the other slots are a Fenwick tree.
     tree[0] += 1;
     let mut slot = place + 1;
     while slot < tree.len() {
@@ -141,7 +141,7 @@ fn add(tree: &mut [usize], place: usize) {
     }
 }
 
-/// How many of the counted ends are below the place.
+/// The number of counted ends below the place.
 fn after_place(tree: &[usize], place: usize) -> usize {
     let mut slot = place + 1;
     let mut up_to = 0;

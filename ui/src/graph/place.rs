@@ -1,18 +1,18 @@
-//! How high each node and bend stands, near to what it is linked with.
+//! The vertical place of each node and bend, near its neighbours.
 
 use super::shape::Layers;
 
-/// Between two nodes of a column; half of it beside a bend.
+/// Between two nodes of a column. Beside a bend it is half.
 const ROW_GAP: i64 = 24;
 
-/// More sweeps move nothing by more than a pixel or two.
+/// More sweeps move nothing by more than two pixels.
 const SWEEPS: usize = 12;
 
-/// How strongly an edge pulls: the more of its two ends are bends, the straighter it should be. Its own place
-/// pulls an item with 1.
+/// The weight of an edge by the number of its ends that are bends: long edges should be straight. The current place
+/// of an item weighs 1.
 const PULL: [i64; 3] = [16, 32, 128];
 
-/// Items that touch and move as one. Its place is `sum / weight`.
+/// Items that touch and move together. Their place is `sum / weight`.
 struct Block {
     sum: i64,
     weight: i64,
@@ -55,7 +55,7 @@ pub(super) fn place(layers: &Layers) -> Vec<i64> {
     middles
 }
 
-/// Between the middles of two items that follow each other in a column.
+/// The distance between the middles of two adjacent items of a column.
 fn distance(layers: &Layers, above: usize, below: usize) -> i64 {
     let gap = if above < layers.nodes && below < layers.nodes {
         ROW_GAP
@@ -102,7 +102,8 @@ fn settle(layers: &Layers, column: &[usize], middles: &mut [i64]) {
     }
 }
 
-/// Moves each bend to the height of the bend before it, as far as the gaps allow. The sweeps leave a long edge as stairs.
+/// Moves each bend to the height of the previous bend, as far as the gaps allow. Otherwise long edges look like
+/// stairs.
 fn straighten(layers: &Layers, column: &[usize], middles: &mut [i64]) {
     let mut free_from = i64::MIN;
     for (place, &item) in column.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Which edges run against the flow, and the column of each node.
+//! Finds the edges that close cycles, and the column of each node.
 
 use super::shape::Link;
 
-/// Marks the edges to turn round so that no cycle is left. An edge of a node to itself is not marked.
+/// Marks edges to reverse so that no cycle is left. Edges of a node to itself are not marked.
 pub(super) fn back_edges(nodes: usize, links: &[Link]) -> Vec<bool> {
     let mut leaving = vec![Vec::new(); nodes];
     let mut is_entered = vec![false; nodes];
@@ -12,12 +12,12 @@ pub(super) fn back_edges(nodes: usize, links: &[Link]) -> Vec<bool> {
             is_entered[link.to] = true;
         }
     }
-    // What nobody starts comes first, so that the flow begins there.
+    // Start at nodes without incoming edges, so that edges lead away from them.
     let mut starts: Vec<usize> = (0..nodes).collect();
     starts.sort_by_key(|&node| is_entered[node]);
     let mut visits = vec![Visit::None; nodes];
     let mut back = vec![false; links.len()];
-    // Depth first with a stack of our own: the depth comes from the input.
+    // Depth first, with an explicit stack, because the depth depends on the input.
     let mut stack: Vec<(usize, usize)> = Vec::new();
     for start in starts {
         if visits[start] == Visit::None {
@@ -51,7 +51,7 @@ enum Visit {
     Closed,
 }
 
-/// The column of each node. `links` have no cycle, apart from edges of a node to itself.
+/// The column of each node. `links` has no cycles except edges of a node to itself.
 pub(super) fn ranks(nodes: usize, links: &[Link]) -> Vec<usize> {
     let mut leaving = vec![Vec::new(); nodes];
     let mut entering = vec![0_usize; nodes];
@@ -73,7 +73,7 @@ pub(super) fn ranks(nodes: usize, links: &[Link]) -> Vec<usize> {
             }
         }
     }
-    // Pull a node towards what it starts, where that shortens more edges than it lengthens.
+    // Move a node towards its targets if that shortens more edges than it lengthens.
     for &node in order.iter().rev() {
         let nearest = leaving[node].iter().map(|&to| rank[to]).min();
         if let Some(nearest) = nearest

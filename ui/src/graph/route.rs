@@ -1,15 +1,15 @@
-//! Where edges leave and enter nodes, and the points between.
+//! The points of edges, from the border of one node to the border of another.
 
 use super::shape::{Area, Link, Point};
 
 /// Between two edges that enter a node, if its side is long enough.
 const PORT_GAP: i64 = 14;
 
-/// Where the edge of a node to itself ends, from the right end of the top.
+/// The end of an edge of a node to itself, measured from the right end of the top.
 const LOOP_END: i64 = 28;
 
-/// The first and last point of each edge. Edges with the flow leave at the middle of the right side and are spread
-/// over the left side of their target. Edges against the flow have ports of their own below these.
+/// The first and last point of each edge. Forward edges leave at the middle of the right side and are spread over the
+/// left side of their target. Back edges have their own ports below these.
 pub(super) struct Stops {
     starts: Vec<Point>,
     ends: Vec<Point>,
@@ -43,7 +43,7 @@ impl Stops {
         (self.starts[link], self.ends[link])
     }
 
-    /// Spreads the edges that enter a node from the left, in the order of their origins: then they do not cross.
+    /// Spreads the edges that enter a node from the left, in the order of their origins, so that they do not cross.
     fn spread(&mut self, nodes: &[Area], links: &[Link], back: &[bool]) {
         let mut entering = vec![Vec::new(); nodes.len()];
         for (index, link) in links.iter().enumerate() {
@@ -64,7 +64,7 @@ impl Stops {
     }
 }
 
-/// Below all ports of edges with the flow.
+/// Below the ports of forward edges.
 const fn back_port(node: Area) -> i64 {
     node.height - node.height / 6
 }
@@ -83,7 +83,7 @@ const fn right(node: Area, down: i64) -> Point {
     }
 }
 
-/// The points of an edge. `through` are its bends from left to right.
+/// The points of an edge. `through` has its bends from left to right.
 pub(super) fn points(
     start: Point,
     end: Point,

@@ -1,6 +1,6 @@
-//! What a layout is made of: nodes and edges, their places, and the columns they stand in.
+//! The parts of a layout: nodes, edges, their places and their columns.
 
-/// Room around the drawing, for the outline of a focused node.
+/// Around the drawing, for the outline of a focused node.
 pub(super) const MARGIN: i64 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Size {
     pub height: i64,
 }
 
-/// An edge between two nodes, by their positions in the list of nodes.
+/// An edge, as positions in the list of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
     pub from: usize,
@@ -22,7 +22,7 @@ pub struct Point {
     pub y: i64,
 }
 
-/// Where a node stands.
+/// The place of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Area {
     pub x: i64,
@@ -33,15 +33,15 @@ pub struct Area {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// With the flow. Its points are in pairs: a curve between two pairs, a straight line within the bends.
+    /// From left to right. Its points are in pairs: a curve between pairs, a straight line within a pair.
     Forward,
-    /// Against the flow: it closes a cycle. Its points are as those of a forward edge.
+    /// From right to left, closing a cycle. Its points are like those of a forward edge.
     Back,
-    /// From a node to itself. Its four points are those of one cubic curve.
+    /// From a node to itself. Its four points are one cubic curve.
     Loop,
 }
 
-/// The way of an edge, from the border of its first node to the border of its last.
+/// The line of an edge between the borders of its nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// The position of the edge in the list of edges.
@@ -54,16 +54,16 @@ pub struct Route {
 pub struct Layout {
     /// In the order of the given nodes.
     pub nodes: Vec<Area>,
-    /// In the order of the given edges, without those that name a node that does not exist.
+    /// In the order of the given edges, without edges of unknown nodes.
     pub routes: Vec<Route>,
     pub width: i64,
     pub height: i64,
 }
 
-/// Nodes and bends in columns. Numbers below `nodes` are nodes, the others are bends of long edges.
+/// Nodes and bends in columns. Numbers below `nodes` are nodes, all others are bends of long edges.
 pub(super) struct Layers {
     pub(super) columns: Vec<Vec<usize>>,
-    /// The neighbours of each item in the column to its left, and to its right.
+    /// The neighbours of each item in the columns to its left and right.
     pub(super) before: Vec<Vec<usize>>,
     pub(super) after: Vec<Vec<usize>>,
     pub(super) heights: Vec<i64>,

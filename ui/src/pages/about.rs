@@ -1,4 +1,4 @@
-//! What this daemon is.
+//! The version, health and licences of the daemon.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::words::{bytes, condition, count, percent_of};
 pub struct About<'a> {
     pub health: &'a Health,
     pub readiness: &'a Readiness,
-    /// The folder of the state, for those who may know it.
+    /// Only for viewers who may see it.
     pub state_folder: Option<&'a str>,
-    /// The disk of the state, for those who may know it.
+    /// Only for viewers who may see it.
     pub disk: Option<Disk>,
     /// Names and licences of the crates in the program.
     pub licences: &'a [(&'a str, &'a str)],
 }
 
-/// Bytes of a disk.
+/// The disk of the state folder, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Disk {
     pub total: u64,

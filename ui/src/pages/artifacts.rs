@@ -1,4 +1,4 @@
-//! The newest artifacts of each scan, the files in one, and how it differs from that of another job.
+//! The newest artifacts of each scan, the files of one artifact, and its difference to that of another job.
 
 use maud::{Markup, html};
 use wire::{
@@ -31,11 +31,11 @@ pub fn artifacts(visit: &Visit, page: &Page<ScanStatus>) -> Markup {
         (region("artifacts", &[topics::SCANS], &html! {
             @if found.is_empty() {
                 (empty(&html! {
-                    p { "The newest job of each scan left no artifact. A scan names its artifacts in its file, and a job that succeeds stores them." }
+                    p { "The newest job of each scan has no artifact. A scan declares artifacts in its file, and successful jobs store them." }
                     p { a href=(links::with_query(links::JOBS, &[("state", "succeeded")])) { "Jobs that succeeded" } }
                 }))
             } @else {
-                (card("artifacts", "Of the newest job of each scan", &side, &html! {
+                (card("artifacts", "Artifacts of each scan's newest job", &side, &html! {
                     (table("Artifacts", &heads, &html! { @for found in &found { (row(visit, *found)) } }))
                 }))
             }
@@ -87,7 +87,7 @@ pub fn artifact_entries(visit: &Visit, page: &ArtifactEntries<'_>) -> Markup {
             ("digest of names and contents", html! { code.cut title=(artifact.content_digest) { (artifact.content_digest) } }),
         ]))
         @if let Some(removed) = &artifact.removed {
-            div.banner role="note" { p { "Gone since " (at(removed.at)) ": " (with_code(&removed.message)) ", by " (removed.actor) ". The digest stays." } }
+            div.banner role="note" { p { "Removed at " (at(removed.at)) ": " (with_code(&removed.message)) ", by " (removed.actor) ". The digest is kept." } }
         } @else {
             form.filters method="get" action={ (links::artifact(job.id, &artifact.name)) "/diff" } aria-label="Compare" {
                 div.field {

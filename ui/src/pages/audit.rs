@@ -10,11 +10,11 @@ use crate::words::{at, hits};
 
 pub struct Audit<'a> {
     pub records: &'a Page<AuditRecord>,
-    /// The name or id of the token of which lines are shown; empty for all.
+    /// Show only lines of this token, by name or id; empty for all.
     pub actor: &'a str,
-    /// The kind of action of which lines are shown; empty for all.
+    /// Show only actions of this kind; empty for all.
     pub kind: &'a str,
-    /// Every kind.
+    /// All kinds of actions.
     pub kinds: &'a [&'a str],
 }
 
@@ -42,7 +42,7 @@ pub fn audit(visit: &Visit, page: &Audit<'_>) -> Markup {
         (damaged(&page.records.damaged))
         (card("audit", "Who did what", &side, &html! {
             @if records.is_empty() {
-                (empty(&html! { p { @if page.actor.is_empty() && page.kind.is_empty() { "Nobody has changed anything yet." } @else { "Nothing is like that." } } }))
+                (empty(&html! { p { @if page.actor.is_empty() && page.kind.is_empty() { "Nobody has changed anything yet." } @else { "No line matches." } } }))
             } @else {
                 (table("Audit", &["time", "token", "from", "with", "done", "request", "request id"], &html! {
                     @for record in records { (row(record)) }

@@ -11,9 +11,9 @@ use crate::{form, links};
 
 pub struct Blobs<'a> {
     pub projects: &'a [Project],
-    /// The project whose blobs are shown; none where the viewer sees no project.
+    /// The project to show; none if the viewer sees no project.
     pub project: Option<&'a str>,
-    /// The folder: empty, or with a slash at its end.
+    /// The folder: empty, or with a final slash.
     pub prefix: &'a str,
     pub blobs: &'a BlobList,
 }
@@ -49,7 +49,7 @@ fn crumbs(page: &Blobs<'_>) -> Vec<Crumb> {
     crumbs
 }
 
-/// A slash in a name is written `%2F` in paths.
+/// A slash in a name is `%2F` in the path.
 fn readable(name: &str) -> String {
     name.replace("%2F", "/")
 }
@@ -113,20 +113,17 @@ fn blob_row(visit: &Visit, page: &Blobs<'_>, project: &str, blob: &Blob) -> Mark
             td { code.cut title=(blob.sha256) { (blob.sha256) } }
             td.end {
                 @if visit.may(Scope::BlobWrite) {
-                    (form::guarded(visit, &links::delete_blob(project, &blob.path), "Delete", &format!("{name} is gone then.")))
+                    (form::guarded(visit, &links::delete_blob(project, &blob.path), "Delete", &format!("This deletes {name}.")))
                 }
             }
         }
     }
 }
 
-/// A script sends each file by itself and shows the progress. Without it the form would do nothing, so it is hidden.
+/// A script sends the files one by one and shows the progress. Without scripts the form cannot work and is hidden.
 fn upload(page: &Blobs<'_>, project: &str) -> Markup {
-    card(
-        "upload",
-        "Store files here",
-        &html! {},
-        &html! {
+    html! {
+        (card("upload", "Store files here", &html! {}, &html! {
             noscript { p.body { "Storing files needs a script. Programs use " code { "everscan blob upload" } "." } }
             div.body.fields data-scripted {
                 form data-upload=(page.prefix) data-project=(project) {
@@ -134,11 +131,11 @@ fn upload(page: &Blobs<'_>, project: &str) -> Markup {
                         label for="field-file" { "Files, chosen or dropped here" }
                         input #field-file name="file" type="file" multiple required;
                     }
-                    (Field::new("expires_in", "Kept for").hint("Such as 12h, 30d or 2w; for ever if it is empty.").input("text", "", &Refused::default()))
+                    (Field::new("expires_in", "Kept for").hint("For example 12h, 30d or 2w. Empty: for ever.").input("text", "", &Refused::default()))
                     button.button.first type="submit" { "Store" }
                     p data-progress hidden role="status" { progress {} " " span {} }
                 }
             }
-        },
-    )
+        }))
+    }
 }

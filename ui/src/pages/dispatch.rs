@@ -6,22 +6,22 @@ use maud::{Markup, html};
 use wire::{Input, MissingName, Page, Project, Runner, Scan, ScanInput, ScanStatus};
 
 use super::suspension::no_dispatch;
-use crate::form::{Field, Most, Refused};
+use crate::form::{Field, Limit, Refused};
 use crate::list::card;
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
 use crate::words::{condition, count, short_id};
 use crate::{form, links, topics};
 
-/// The longest text of an input.
-const TEXT_LIMIT: Most = Most::Characters(65_535);
+/// The longest text that an input may have.
+const TEXT_LIMIT: Limit = Limit::Characters(65_535);
 
 pub struct Dispatch<'a> {
     pub scan: &'a ScanStatus,
-    /// The inputs of an earlier job, which fill the form.
+    /// An earlier job and its inputs, which fill the form.
     pub earlier: Option<(uuid::Uuid, &'a BTreeMap<String, Input>)>,
-    /// The runners, for those who may see them.
+    /// None if the viewer may not see runners.
     pub runners: Option<&'a Page<Runner>>,
-    /// The project of the scan, with the names that are used and not set, for those who may see it.
+    /// The project of the scan, with its missing vars and secrets; none if the viewer may not see it.
     pub project: Option<&'a Project>,
     pub refused: &'a Refused,
 }
@@ -62,7 +62,7 @@ pub fn dispatch(visit: &Visit, page: &Dispatch<'_>) -> Markup {
         .page(&content)
 }
 
-/// What would become of the job.
+/// Says whether the job could run, and where.
 fn outlook(page: &Dispatch<'_>, workflow: &str) -> Markup {
     let scan = &page.scan.scan;
     if let Some(suspension) = &page.scan.suspended {
@@ -99,10 +99,10 @@ fn outlook(page: &Dispatch<'_>, workflow: &str) -> Markup {
     }
 }
 
-/// Runners that are named.
+/// The most runners to name.
 const NAMED: usize = 3;
 
-/// Which runner would take the job, or why it would wait.
+/// The runners that could take the job, or why it would wait.
 fn taker(scan: &Scan, runners: Option<&Page<Runner>>) -> Markup {
     let Some(runners) = runners else {
         return html! {};
@@ -120,7 +120,7 @@ fn taker(scan: &Scan, runners: Option<&Page<Runner>>) -> Markup {
     if !free.is_empty() {
         return html! { p { (condition("succeeded", "Ready")) ": " (names(&free)) " would take the job." } };
     }
-    // There are more runners than were looked at.
+    // There are more runners than this page knows.
     if runners.next_cursor.is_some() {
         return html! {};
     }
@@ -130,7 +130,7 @@ fn taker(scan: &Scan, runners: Option<&Page<Runner>>) -> Markup {
     match (runners.items.len(), connected.len()) {
         (0, _) => waits(html! { "no runner is registered" }),
         (1, 0) => waits(html! { "the only registered runner is not connected" }),
-        (all, 0) => waits(html! { "none of the " (all) " registered runners is connected" }),
+        (all, 0) => waits(html! { "no runner of the " (all) " registered is connected" }),
         (_, _) if scan.runs_on.is_empty() => waits(html! {
             "the connected runners take only scans whose " code { "runs_on" } " names one of their labels"
         }),
@@ -156,7 +156,7 @@ fn names(runners: &[&Runner]) -> Markup {
     }
 }
 
-/// The name that problems use for an input.
+/// The name of an input in problems.
 fn member(key: &str) -> String {
     format!("inputs.{key}")
 }
@@ -164,7 +164,7 @@ fn member(key: &str) -> String {
 fn field(input: &ScanInput, page: &Dispatch<'_>) -> Markup {
     let earlier = page.earlier.and_then(|(_, inputs)| inputs.get(&input.key));
     let value = earlier.map_or_else(|| input.default.clone(), Input::to_string);
-    // Fields of inputs begin alike, so that no input is mistaken for the idempotency key.
+    // The prefix of input fields keeps them apart from the idempotency key.
     let member = member(&input.key);
     let field = Field::new(&member, &input.key);
     if input.kind == "bool" {
@@ -178,14 +178,14 @@ fn field(input: &ScanInput, page: &Dispatch<'_>) -> Markup {
         return field.hint(&hint).number(&value, page.refused);
     }
     if input.kind == "choice" {
-        // An earlier job may have had an option that is gone.
+        // The option of an earlier job may no longer exist.
         let known = input.options.contains(&value);
         let value = if known { &value } else { &input.default };
         let same = |option: &String| (option.clone(), option.clone());
         let options: Vec<_> = input.options.iter().map(same).collect();
         return field.select(&options, value, page.refused);
     }
-    // Empty is a value, so the browser does not ask for a text where it is required.
+    // The empty text is a value, so the browser must not refuse it.
     let field = field.hint("An empty field sends the empty text.");
     let field = match input.required {
         true => field.marked(),

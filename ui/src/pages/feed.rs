@@ -1,4 +1,4 @@
-//! What happened in a workflow, and what did not and why.
+//! The newest events of a workflow, including triggers that made no job.
 
 use std::cmp::Reverse;
 
@@ -14,14 +14,14 @@ use crate::list::empty;
 use crate::shell::Visit;
 use crate::words::{ago, between, cause, icon, job_link, state_icon, trigger_word, with_code};
 
-/// The newest entries that are shown.
+/// The most entries to show.
 const MOST: usize = 20;
 
-/// The past of one scan.
+/// The events of one scan.
 #[derive(Debug, Clone, Copy)]
 pub struct Past<'a> {
     pub scan: &'a str,
-    /// What was decided, newest first.
+    /// Its ledger, newest first.
     pub ledger: &'a [LedgerRecord],
     /// Its finished jobs, newest first.
     pub jobs: &'a [JobLine],
@@ -30,7 +30,7 @@ pub struct Past<'a> {
 #[derive(Clone, Copy)]
 enum What<'a> {
     Decided(&'a LedgerRecord),
-    /// A job that is over, and the older ones of its scan.
+    /// A finished job, and the older jobs of its scan.
     Ended(&'a JobLine, &'a [JobLine]),
     Suspended(&'a Suspension),
     Resumed(&'a Resumption),
@@ -41,13 +41,13 @@ struct Entry<'a> {
     /// Empty for the whole workflow.
     scan: &'a str,
     what: What<'a>,
-    /// Its place among those of its kind of its scan, newest first.
+    /// Its position among the entries of the same kind and scan, newest first.
     place: usize,
 }
 
 impl Entry<'_> {
-    /// The order in which things happened, the same each time. Within one moment a cause is before its effect: the end of
-    /// a job before the job that it starts, a decision before the end of a job that it ended.
+    /// The chronological order. At the same time, causes come before effects: the end of a job before the job that it
+    /// starts, a decision before the end of a job that it caused.
     fn order(&self) -> impl Ord {
         let rank = match self.what {
             What::Ended(job, _) if is_ended_by_decision(job) => 2,
@@ -73,7 +73,7 @@ pub(super) fn feed(
     let entries = entries(pasts, suspensions(workflow, scans));
     html! {
         @if entries.is_empty() {
-            (empty(&html! { p { "Nothing yet: no job of it is over, and no schedule or expression was evaluated." } }))
+            (empty(&html! { p { "Nothing yet: no job has finished, and no schedule or expression was evaluated." } }))
         }
         ul.feed.events {
             @for entry in &entries {
@@ -91,7 +91,7 @@ pub(super) fn feed(
     }
 }
 
-/// The latest suspension of the workflow and of each scan, or its end.
+/// The latest suspension or resumption of the workflow and of each scan.
 fn suspensions<'a>(workflow: &'a Workflow, scans: &'a [ScanStatus]) -> Vec<Entry<'a>> {
     let scans = scans.iter().map(|status| {
         let own = status.suspended.as_ref();
@@ -118,7 +118,7 @@ fn suspensions<'a>(workflow: &'a Workflow, scans: &'a [ScanStatus]) -> Vec<Entry
     entries
 }
 
-/// The newest of all, in their order.
+/// The newest entries of all, in order.
 fn entries<'a>(pasts: &[Past<'a>], mut entries: Vec<Entry<'a>>) -> Vec<Entry<'a>> {
     for Past { scan, ledger, jobs } in pasts {
         let ledger = ledger.iter().enumerate().take(MOST);
@@ -166,7 +166,7 @@ fn decided(workflow: &str, scan: &str, record: &LedgerRecord) -> Markup {
     }
 }
 
-/// The drawing of what made a job.
+/// The icon of a cause.
 const fn drawing(cause: &LedgerCause) -> &'static str {
     match cause {
         LedgerCause::Slots { .. } | LedgerCause::Resumed { .. } | LedgerCause::Clock { .. } => {
@@ -191,7 +191,7 @@ fn switched(scan: &str, drawn: &'static str, word: &str, by: &str, reason: Optio
     }
 }
 
-/// `older` are the jobs of the scan before it, newest first. One of them may be what it retries.
+/// `older` has the previous jobs of the scan, newest first. This job may retry one of them.
 fn ended(scan: &str, job: &JobLine, older: &[JobLine]) -> Markup {
     let retried = older.iter().find(|it| it.retried_by == Some(job.id));
     html! {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_moment_a_cause_is_before_its_effect() {
+    fn causes_come_before_effects_at_the_same_time() {
         let hosts = [ended(1, JobState::Succeeded, "steps_succeeded")];
         let success = LedgerCause::Success {
             scan: "hosts".to_owned(),

@@ -1,4 +1,4 @@
-//! One job: what it is, why it exists, its steps, artifacts and log.
+//! One job: its state and cause, its steps, artifacts and log.
 
 mod cards;
 
@@ -18,33 +18,33 @@ use crate::{form, links, topics};
 
 pub struct JobPage<'a> {
     pub job: &'a Job,
-    /// What its revision says of its scan, if that can be read.
+    /// Its scan as declared in its revision, if that is readable.
     pub declared: Option<&'a Declared>,
-    /// Whether no job of its scan may be started now.
+    /// True if its scan is suspended.
     pub is_suspended: bool,
-    /// The line of the ledger that says the job was made.
+    /// The ledger record of its creation.
     pub made_by: Option<&'a LedgerRecord>,
-    /// The job that retries it, if it is still there.
+    /// The job that retries it, unless that was removed.
     pub retry: Option<&'a Job>,
-    /// The newest of the jobs that retry it and one another, if that is not over.
+    /// The newest job in its chain of retries, if unfinished.
     pub pending_retry: Option<Uuid>,
     /// Finished jobs of its scan, newest first.
     pub others: &'a [JobLine],
-    /// How long jobs of its scan usually take.
+    /// The usual run time of the scan.
     pub usual: Option<TimeDelta>,
     /// The bars of the scan's last jobs.
     pub history: Markup,
-    /// How far the job is against its usual time.
+    /// The progress bar of the job.
     pub progress: Markup,
 }
 
-/// What a revision says of the scan of a job.
+/// The declaration of the job's scan.
 #[derive(Debug, Clone, Default)]
 pub struct Declared {
     pub steps: Vec<DeclaredStep>,
-    /// Whether it declares an artifact.
+    /// True if the scan declares an artifact.
     pub has_artifacts: bool,
-    /// Whether one of them is stored after a failure.
+    /// True if an artifact is also stored after a failure.
     pub keeps_after_failure: bool,
 }
 
@@ -95,13 +95,13 @@ fn head(visit: &Visit, page: &JobPage<'_>) -> Markup {
     if let Some(retry) = page.pending_retry {
         topic = format!("{topic} {}", topics::job(retry));
     }
-    // Why it waits changes with its workflow: that may be suspended.
+    // A suspension of its workflow changes why it waits.
     if job.state == JobState::Scheduled {
         topic = format!("{topic} {}", topics::scan(job.workflow.id, &job.scan));
     }
-    let said = format!("Job of {} is {}", job.scan, job.state.as_str());
+    let announcement = format!("Job of {} is {}", job.scan, job.state.as_str());
     html! {
-        div.region #head data-live=(topic) data-announce=(said) {
+        div.region #head data-live=(topic) data-announce=(announcement) {
             (heading(&job.scan, &html! { (badge(job.state)) (copied_id(job.id)) }, &actions(visit, page)))
             p.lead { (job_sentence(job, page.made_by, page.retry, page.usual, visit.now)) }
             (page.progress)
@@ -179,16 +179,16 @@ fn actions(visit: &Visit, page: &JobPage<'_>) -> Markup {
             @if page.is_suspended {
                 a.tag href=(links::scan(&workflow, &job.scan)) { "suspended" }
             } @else if job.state.is_terminal() && page.pending_retry.is_none() {
-                // The daemon refuses to run a job again while one of its retries is not over.
+                // The daemon refuses to run a job again while a retry of it is unfinished.
                 (form::button(visit, &links::rerun_job(job.id), "Run again"))
             }
             a.button href=(again) data-key="d" { "Run with changes" }
         }
         @if visit.may(Scope::JobWrite) && !job.state.is_terminal() {
             (form::guarded(visit, &links::cancel_job(job.id), "Cancel", if job.state == JobState::Scheduled {
-                "It will not run, and neither will a retry of it."
+                "It will not run and will not be retried."
             } else {
-                "The runner stops the step that runs. What it has written stays in the log."
+                "The runner stops the current step. Its output so far stays in the log."
             }))
         }
     }
@@ -199,6 +199,6 @@ fn remove(visit: &Visit, job: &Job) -> Markup {
         visit,
         &links::delete_job(job.id),
         "Remove the job",
-        "Its record, its log and its artifacts are gone then.",
+        "This deletes its record, log and artifacts.",
     )
 }

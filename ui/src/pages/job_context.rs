@@ -1,4 +1,4 @@
-//! What the expressions of a job read, frozen when a runner claimed it.
+//! The values that the expressions of a job read, frozen when a runner claimed it.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -9,13 +9,13 @@ use crate::list::{card, empty};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
 use crate::words::{at, count, short_id};
 
-/// The deepest values that are shown as a tree. Deeper ones are shown as JSON.
+/// Values at a greater depth are shown as JSON instead of a tree.
 const DEEPEST: usize = 8;
 
 pub fn job_context(visit: &Visit, job: &Job, context: &JobContext) -> Markup {
     let content = html! {
         (heading("Frozen values", &html! {}, &html! {}))
-        p.lead { "What the expressions of the job read, as of " (at(context.frozen_at)) ". Later changes do not matter to it." }
+        p.lead { "What the expressions of the job read, as of " (at(context.frozen_at)) ". Later changes do not affect it." }
         (card("values", "Values", &html! {}, &html! { div.body { (value(&context.context, 0)) } }))
         (card("secrets", "Secrets", &html! { (count(context.secrets.len() as u64, "secret", "secrets")) }, &html! {
             @if context.secrets.is_empty() {

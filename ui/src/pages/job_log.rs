@@ -1,4 +1,4 @@
-//! The log of a job: the place of the virtual log, and the plain pages that need no script.
+//! The log of a job: the place of the virtual log, and the pages that need no script.
 
 use maud::{Markup, html};
 use wire::{Job, JobState, LogRecord, OVERWRITTEN, StepOutcome, Stream};
@@ -8,8 +8,8 @@ use crate::list::empty;
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
 use crate::words::{badge, bytes, count, grouped, icon, short_id};
 
-/// Where the virtual log appears. Without a script there is a link to the plain pages in its place. The records are
-/// fetched by the script, so the log itself is never compared with a new page.
+/// The place of the virtual log. Without scripts it has a link to the plain pages. A script loads the records, so
+/// updates of the page never touch them.
 pub(super) fn virtual_log(job: &Job, topic: &str) -> Markup {
     let failed = failed_step(job);
     html! {
@@ -50,7 +50,7 @@ pub(super) fn virtual_log(job: &Job, topic: &str) -> Markup {
     }
 }
 
-/// The step that failed a job, from 0: what its reader looks for.
+/// The index of the step that failed the job.
 fn failed_step(job: &Job) -> Option<u32> {
     if job.state != JobState::Failed {
         return None;
@@ -72,7 +72,7 @@ fn search_tools() -> Markup {
     }
 }
 
-/// A button that sets or clears a class of the log.
+/// A button that toggles a class of the log.
 fn toggle(label: &str, key: &str, class: &str, on: &str) -> Markup {
     html! {
         button.button.small type="button" hidden data-log-tool data-key=(key) data-toggles=(class) data-on=(on) aria-pressed="true" {
@@ -81,7 +81,7 @@ fn toggle(label: &str, key: &str, class: &str, on: &str) -> Markup {
     }
 }
 
-/// What only shortcuts reach also has a place that can be seen and reached by the keyboard.
+/// Makes actions that have only a shortcut visible and reachable by the keyboard.
 fn hidden_actions() -> Markup {
     const ACTIONS: [(&str, &str, &str); 4] = [
         ("first", "gg", "Start"),
@@ -102,17 +102,17 @@ fn hidden_actions() -> Markup {
 pub struct LogPage<'a> {
     pub job: &'a Job,
     pub records: &'a [LogRecord],
-    /// Where the page begins.
+    /// The first record of the page.
     pub from: u64,
-    /// How many records a page has.
+    /// Records per page.
     pub limit: u64,
-    /// The text that is searched for; empty for all lines.
+    /// The search text; empty for all lines.
     pub query: &'a str,
-    /// The only step that is shown, from 0.
+    /// Show only this step, from 0.
     pub step: Option<u32>,
-    /// Where the page after this one begins.
+    /// The first record of the next page.
     pub next: Option<u64>,
-    /// How many lines contain the text, while one is searched for.
+    /// The number of matching lines, during a search.
     pub total: Option<u64>,
 }
 
@@ -141,7 +141,7 @@ pub fn job_log(visit: &Visit, page: &LogPage<'_>) -> Markup {
             }
             button.button type="submit" { (icon("search")) "Search" }
         }
-        p { (said(page)) }
+        p { (summary(page)) }
         @if page.records.is_empty() {
             (empty(&html! {
                 p { @if page.query.is_empty() { "There are no lines here." } @else { "No line contains this text." } }
@@ -168,7 +168,7 @@ pub fn job_log(visit: &Visit, page: &LogPage<'_>) -> Markup {
         .page(&content)
 }
 
-fn said(page: &LogPage<'_>) -> Markup {
+fn summary(page: &LogPage<'_>) -> Markup {
     let lines = count(page.job.log.records, "line", "lines");
     html! {
         @if let Some(total) = page.total {
@@ -199,7 +199,7 @@ fn line(job: &Job, record: &LogRecord) -> Markup {
     }
 }
 
-/// The text without the sequences of terminals.
+/// Removes terminal escape sequences.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -209,7 +209,7 @@ fn plain(text: &str) -> String {
                 Some('[') => {
                     rest.by_ref().find(|letter| ('@'..='~').contains(letter));
                 }
-                // What ends it is left out, too: BEL, or another sequence.
+                // Drop also the terminator: BEL, or another sequence.
                 Some(']') => {
                     while rest
                         .next_if(|letter| !matches!(letter, '\u{7}' | '\u{1b}'))
@@ -238,7 +238,7 @@ mod tests {
     use super::plain;
 
     #[test]
-    fn sequences_of_terminals_are_left_out() {
+    fn terminal_sequences_are_removed() {
         for (text, expected) in [
             ("plain", "plain"),
             ("\u{1b}[31mred\u{1b}[0m end", "red end"),

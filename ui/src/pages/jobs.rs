@@ -12,10 +12,10 @@ use crate::words::{
 };
 use crate::{links, topics};
 
-/// The filters in the address. An empty one does not filter.
+/// The filters in the address. Empty ones do not filter.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
-    /// The first or last digits of ids. There are no other filters beside it.
+    /// The first or last digits of ids. Other filters are then not set.
     pub id: String,
     pub state: String,
     /// As `source/name`.
@@ -47,9 +47,9 @@ impl JobFilter {
 pub struct Jobs<'a> {
     pub filter: &'a JobFilter,
     pub jobs: &'a Page<Job>,
-    /// Whether this is not the first page.
+    /// True unless this is the first page.
     pub is_later: bool,
-    /// Why the filters find nothing: one of them names what is not there.
+    /// The errors of filters with unknown values.
     pub refused: &'a Refused,
 }
 
@@ -59,20 +59,20 @@ pub fn jobs(visit: &Visit, page: &Jobs<'_>) -> Markup {
         (heading("Jobs", &html! {}, &html! {}))
         @if page.filter.id.is_empty() {
             (chips(page))
-            @if !page.refused.is_beside(&FIELDS) { (page.refused.summary(&FIELDS)) }
+            @if !page.refused.concerns_only(&FIELDS) { (page.refused.summary(&FIELDS)) }
             (fields(page))
         } @else {
-            p.lead { "Jobs whose id begins or ends with " code { (page.filter.id) } ", of those that are not over and the newest that are. " a href=(links::JOBS) { "All jobs" } }
+            p.lead { "Jobs whose id begins or ends with " code { (page.filter.id) } ", among the unfinished jobs and the newest finished ones. " a href=(links::JOBS) { "All jobs" } }
         }
-        // A script shows it, with the number of new jobs, while something on the page is being read.
+        // A script shows it with the number of new jobs while the reader uses the list.
         a.button.first.news #news href=(links::with_query(links::JOBS, &page.filter.parameters())) hidden { "New jobs" }
-        // What is read on a later page does not move.
+        // Later pages are not updated, so that nothing moves.
         div.region #jobs data-live=[(!page.is_later).then_some(topics::JOBS)] data-calm {
             (damaged(&page.jobs.damaged))
             @if let Some(problem) = &page.refused.problem {
-                (nothing_listed(problem, page.refused.is_beside(&FIELDS)))
+                (nothing_listed(problem, page.refused.concerns_only(&FIELDS)))
             } @else if items.is_empty() {
-                (none(page))
+                (empty_list(page))
             } @else {
                 section.card {
                     header { h2 { "Newest first" } div.side { (hits(items.len(), page.jobs.next_cursor.is_some())) } }
@@ -85,21 +85,21 @@ pub fn jobs(visit: &Visit, page: &Jobs<'_>) -> Markup {
     Shell::new(visit, "Jobs", Some(Menu::Jobs)).page(&content)
 }
 
-fn none(page: &Jobs<'_>) -> Markup {
+fn empty_list(page: &Jobs<'_>) -> Markup {
     empty(&html! {
         @if page.jobs.next_cursor.is_some() {
-            p { "No job is like this so far. The next page looks further back. " a href=(links::JOBS) { "Show all jobs" } "." }
+            p { "No job matches so far. The next page continues with older jobs. " a href=(links::JOBS) { "Show all jobs" } "." }
         } @else if page.filter.is_set() {
-            p { "No job is like this. " a href=(links::JOBS) { "Show all jobs" } "." }
+            p { "No job matches. " a href=(links::JOBS) { "Show all jobs" } "." }
         } @else if page.is_later {
             p { "There are no more jobs. " a href=(links::JOBS) { "To the newest" } "." }
         } @else {
-            p { "No scan has run yet. " a href=(links::WORKFLOWS) { "Workflows" } " says what starts each of them." }
+            p { "No scan has run yet. " a href=(links::WORKFLOWS) { "Workflows" } " shows what starts each scan." }
         }
     })
 }
 
-/// What stands in place of the list while a filter is refused. The hint stands here if no summary has it.
+/// Replaces the list if a filter is invalid. `with_hint`: no summary shows the hint.
 fn nothing_listed(problem: &Problem, with_hint: bool) -> Markup {
     empty(&html! {
         p { "No job is listed, because a filter is not valid. " a href=(links::JOBS) { "Show all jobs" } "." }
@@ -137,7 +137,7 @@ fn chips(page: &Jobs<'_>) -> Markup {
     }
 }
 
-/// The filters beside which an error can stand.
+/// The filters that have a field for their error.
 const FIELDS: [&str; 6] = ["state", "workflow", "scan", "trigger", "runner", "reason"];
 
 fn fields(page: &Jobs<'_>) -> Markup {
@@ -160,7 +160,7 @@ fn fields(page: &Jobs<'_>) -> Markup {
     }
 }
 
-/// What may start jobs, with a word for each. A text that is none of them is kept, so that its error has something to name.
+/// The triggers and their names. An unknown text stays in the list, so that its error has something to refer to.
 fn triggers(chosen: &str) -> Vec<(String, String)> {
     let mut options = vec![(String::new(), "anything".to_owned())];
     for trigger in [Trigger::Dispatch, Trigger::Cron, Trigger::Expr] {
@@ -173,7 +173,7 @@ fn triggers(chosen: &str) -> Vec<(String, String)> {
     options
 }
 
-/// Jobs with what a list says of each. Also for other pages.
+/// A table of jobs, also for other pages.
 pub(super) fn job_table(visit: &Visit, jobs: &[Job]) -> Markup {
     let heads = [
         "state",
@@ -228,7 +228,7 @@ fn row(visit: &Visit, job: &Job) -> Markup {
     }
 }
 
-/// Why a job is in its state. Steps are counted from 1 for people.
+/// Why a job is in its state. Steps count from 1 for people.
 fn reason(job: &Job) -> Markup {
     if let Some(waiting) = &job.waiting {
         if let Some(due) = job.not_before.filter(|_| waits_for_its_time(waiting)) {
@@ -241,7 +241,7 @@ fn reason(job: &Job) -> Markup {
     with_code(failed.as_ref().unwrap_or(&job.reason.message))
 }
 
-/// How long a job ran or has been running.
+/// The run time so far.
 pub(super) fn took(job: &Job, visit: &Visit) -> Markup {
     html! {
         @match (job.started_at, job.finished_at) {

@@ -1,4 +1,4 @@
-//! The ledger of a scan, and the expressions in it: a tree of parts, each with its value and the jobs that it read.
+//! The ledger of a scan, and the expressions in it as trees of parts, each with its value and the jobs that it read.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -20,13 +20,13 @@ pub(super) fn ledger(scan: &Scan, records: &[LedgerRecord]) -> Markup {
     }
 }
 
-/// Why a ledger has no record.
+/// Why a ledger is empty.
 const fn nothing_yet(scan: &Scan) -> &'static str {
     match (&scan.cron, &scan.expr) {
         (Some(_), Some(_)) => "Its schedule and its expression have not been evaluated yet.",
         (Some(_), None) => "Its schedule has not been evaluated yet.",
         (None, Some(_)) => "Its expression has not been evaluated yet.",
-        (None, None) => "Only people start it, so there is nothing to evaluate.",
+        (None, None) => "It is only started by hand, so nothing is evaluated.",
     }
 }
 
@@ -54,17 +54,17 @@ fn row(record: &LedgerRecord) -> Markup {
     }
 }
 
-/// The deepest part that is shown. The language allows fewer, so this only keeps a page finite.
+/// The greatest depth to show. The language allows less; this only bounds the page.
 const DEEPEST: usize = 64;
 
 pub(super) fn evaluation(evaluation: &Evaluation) -> Markup {
     part(&evaluation.clause, 0)
 }
 
-/// The parts that are named in one line.
+/// The most parts to name in one line.
 const NAMED: usize = 2;
 
-/// Which parts made an expression true or false, in one line.
+/// The parts that decided the value of an expression, in one line.
 pub(super) fn what_decided(evaluation: &Evaluation) -> Markup {
     let mut parts = Vec::new();
     decisive(&evaluation.clause, 0, &mut parts);
@@ -77,11 +77,11 @@ pub(super) fn what_decided(evaluation: &Evaluation) -> Markup {
     }
 }
 
-/// Finds the parts without parts of their own that made a clause what it is.
+/// Finds the leaves that decided the value of a clause.
 fn decisive<'c>(clause: &'c Clause, depth: usize, found: &mut Vec<&'c Clause>) {
     let is_evaluated = |part: &&Clause| part.value.is_some() || part.error.is_some();
     let has_decided = |part: &&Clause| match clause.text.as_str() {
-        // The others could have had any value.
+        // The value did not depend on the other parts.
         "&&" | "||" if clause.error.is_none() => part.value == clause.value,
         _ if clause.error.is_some() => part.error.is_some(),
         _ => true,
@@ -120,7 +120,7 @@ fn part(clause: &Clause, depth: usize) -> Markup {
     }
 }
 
-/// The ids in expressions are text.
+/// Ids in expressions are text.
 fn linked(id: &str) -> Markup {
     match Uuid::parse_str(id) {
         Ok(id) => job_link(id),

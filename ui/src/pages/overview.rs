@@ -1,4 +1,4 @@
-//! What runs, what waits and what needs the reader.
+//! Running and waiting jobs, and what needs the reader.
 
 mod needs;
 
@@ -18,48 +18,48 @@ use crate::shell::{Menu, Shell, Visit, heading, region};
 use crate::words::{copy_button, count, grouped, in_future, running_for};
 use crate::{links, topics};
 
-/// What the viewer may not see is empty, and is not spoken of.
+/// Everything that the viewer may not see is empty.
 pub struct Overview<'a> {
-    /// Where programs find the daemon.
+    /// The address of the daemon for programs.
     pub server: &'a str,
     pub health: &'a Health,
     pub sources: &'a [Source],
     pub runners: &'a [Runner],
     pub scans: &'a [ScanStatus],
-    /// Scans that have failed since their last success, and that nothing retries.
+    /// Scans that have failed since their last success and are not being retried.
     pub failing: &'a [Failing<'a>],
-    /// Scans of which it cannot be read whether they have failed.
+    /// Scans whose history cannot be read.
     pub unreadable: &'a [&'a ScanStatus],
-    /// Groups of scans that go in a circle, each with the name of its workflow.
+    /// Scans that start each other in a circle, with the name of their workflow.
     pub circles: &'a [(String, Circle)],
-    /// Whether there are too many sources, runners or scans to look at all of them.
+    /// True if there are more sources, runners or scans than were read.
     pub is_cut: bool,
-    /// The newest jobs that run and the newest that wait.
+    /// The newest running and the newest waiting jobs.
     pub unfinished: &'a [Job],
-    /// All jobs that are not over.
+    /// The numbers of all unfinished jobs.
     pub counts: Unfinished,
-    /// For each running job, in their order, how far it is against its usual time.
+    /// The progress bar of each running job.
     pub progress: Vec<Markup>,
     /// The next slots of all schedules.
     pub slots: &'a [Slot],
-    /// The projects, each with the vars and secrets that scans name and that are not set.
+    /// The projects with their missing vars and secrets.
     pub projects: &'a [Project],
-    /// The last day of all workflows.
+    /// The lanes of all workflows in the last day.
     pub lanes: Markup,
-    /// The number of jobs in the lanes, if there are more.
+    /// If the lanes do not show all jobs: the number that they show.
     pub lanes_cut: Option<u64>,
 }
 
-/// How many jobs are not over.
+/// Numbers of unfinished jobs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unfinished {
     pub running: u64,
     pub waiting: u64,
-    /// Since when the one waits that has waited longest.
+    /// When the longest wait began.
     pub oldest_wait: Option<DateTime<Utc>>,
 }
 
-/// A scan whose newest job that ran to an end has failed, and that no job retries.
+/// A scan whose newest completed job failed and is not being retried.
 #[derive(Debug, Clone, Copy)]
 pub struct Failing<'a> {
     pub scan: &'a ScanStatus,
@@ -67,7 +67,7 @@ pub struct Failing<'a> {
     pub newest: &'a JobLine,
     /// Failures since the last success.
     pub failures: u64,
-    /// When the last success ended, if that is known.
+    /// The end of the last success, if known.
     pub succeeded_at: Option<DateTime<Utc>>,
 }
 
@@ -92,7 +92,7 @@ pub fn overview(visit: &Visit, page: &Overview<'_>) -> Markup {
     Shell::new(visit, "Overview", Some(Menu::Overview)).page(&content)
 }
 
-/// Whether there is nothing yet. A viewer who may not see whether there is something learns no first steps.
+/// True if there are no sources or no scans yet. Viewers who may not see them get no first steps.
 fn is_new(visit: &Visit, page: &Overview<'_>) -> bool {
     (visit.may(Scope::ProjectRead) && page.sources.is_empty())
         || (visit.may(Scope::WorkflowRead) && page.scans.is_empty())
@@ -110,7 +110,7 @@ fn lanes(page: &Overview<'_>) -> Markup {
     card("lanes", "Last 24 hours", &lanes_legend(), &content)
 }
 
-/// That lanes show fewer jobs than there are.
+/// A note that the lanes do not show all jobs.
 pub(super) fn lanes_cut(newest: Option<u64>) -> Markup {
     html! { @if let Some(newest) = newest { p.body.small.muted { "Of the newest " (count(newest, "job", "jobs")) "." } } }
 }
@@ -154,14 +154,14 @@ const CONFIGURATION: &str = "sources:
     url: /srv/git/scans.git
 ";
 
-/// In a new shell nothing is known of the daemon.
+/// A new shell has no settings, so the commands contain them.
 fn runner_commands(server: &str) -> String {
     format!(
         "export SERVICE_URL={server}\nSERVICE_TOKEN=YOUR-TOKEN everscan runner register-token > registration-token\neverscan-runner configure --registration-token-file registration-token\neverscan-runner run\n"
     )
 }
 
-/// A text of a first step, and a button that copies it.
+/// A text with a button that copies it.
 fn to_copy(text: &str, label: &str) -> Markup {
     html! { div.copied { pre tabindex="0" role="group" aria-label="Text to copy" { code { (text) } } (copy_button(text, label)) } }
 }
@@ -170,11 +170,8 @@ fn first_steps(visit: &Visit, page: &Overview<'_>) -> Markup {
     let push = format!(
         "mkdir -p workflows\ncat > workflows/hello.yaml <<'END'\n{EXAMPLE}END\ngit add workflows && git commit -m 'A first workflow' && git push\n"
     );
-    card(
-        "first",
-        "First steps",
-        &html! {},
-        &html! {
+    html! {
+        (card("first", "First steps", &html! {}, &html! {
             ol.body.numbered {
                 @if visit.may(Scope::ProjectRead) { li {
                     @if page.sources.is_empty() {
@@ -190,8 +187,8 @@ fn first_steps(visit: &Visit, page: &Overview<'_>) -> Markup {
                     } @else { "A runner is registered." }
                 } }
             }
-        },
-    )
+        }))
+    }
 }
 
 fn running(visit: &Visit, page: &Overview<'_>) -> Markup {
@@ -222,12 +219,9 @@ fn running(visit: &Visit, page: &Overview<'_>) -> Markup {
 }
 
 fn next(visit: &Visit, page: &Overview<'_>) -> Markup {
-    card(
-        "next",
-        "Next slots",
-        &html! { (page.slots.len()) },
-        &html! {
-            @if page.slots.is_empty() { (empty(&html! { p { "No schedule that may start a job has a next slot." } })) }
+    html! {
+        (card("next", "Next slots", &html! { (page.slots.len()) }, &html! {
+            @if page.slots.is_empty() { (empty(&html! { p { "No active schedule has a next slot." } })) }
             @else {
                 (table("Next slots", &["when", "scan", "schedule"], &html! {
                     @for slot in page.slots {
@@ -240,6 +234,6 @@ fn next(visit: &Visit, page: &Overview<'_>) -> Markup {
                     }
                 }))
             }
-        },
-    )
+        }))
+    }
 }

@@ -1,4 +1,4 @@
-//! The revisions of a workflow; the text of one with its problems, and how it differs from another one.
+//! The revisions of a workflow, the text of one with its problems, and the difference between two.
 
 use chrono::{DateTime, FixedOffset};
 use maud::{Markup, html};
@@ -59,7 +59,7 @@ pub struct RevisionPage<'a> {
     /// As `source/name`.
     pub workflow: &'a str,
     pub revision: &'a RevisionText,
-    /// How it differs from the revision that `against` names.
+    /// The difference to the revision that the reader chose.
     pub diff: Option<&'a RevisionDiff>,
 }
 
@@ -138,13 +138,10 @@ fn difference(workflow: &str, diff: &RevisionDiff) -> Markup {
         " to " a href=(links::revision(workflow, diff.to.number)) { (diff.to.number) }
     };
     let difference = &diff.difference;
-    card(
-        "difference",
-        "What differs in meaning",
-        &side,
-        &html! {
+    html! {
+        (card("difference", "Differences in meaning", &side, &html! {
             @if difference.workflow.is_empty() && difference.scans.is_empty() {
-                (empty(&html! { p { "Both mean the same." } }))
+                (empty(&html! { p { "Both revisions mean the same." } }))
             } @else {
                 div.body.changes {
                     @if !difference.workflow.is_empty() {
@@ -158,11 +155,11 @@ fn difference(workflow: &str, diff: &RevisionDiff) -> Markup {
             @if !diff.untouched.is_empty() && !difference.scans.is_empty() {
                 p.body.muted { "Untouched: " (diff.untouched.join(", ")) "." }
             }
-        },
-    )
+        }))
+    }
 }
 
-/// What becomes of the times at which scans start.
+/// The next slots that differ.
 fn next_slots(diff: &RevisionDiff) -> Markup {
     let by = |revision: &RevisionRef| format!("next slots by revision {}", revision.number);
     let (from, to) = (by(&diff.from), by(&diff.to));
@@ -187,18 +184,15 @@ fn next_slots(diff: &RevisionDiff) -> Markup {
     }
 }
 
-/// The lines that differ, with those around them.
+/// The lines that differ, with context.
 fn text_difference(text: &TextDifference) -> Markup {
     let lines = || text.hunks.iter().flat_map(|hunk| &hunk.lines);
     let marked = |mark: char| lines().filter(|line| line.starts_with(mark)).count() as u64;
     let side = html! {
         ins { "+" (grouped(marked('+'))) } del { "-" (grouped(marked('-'))) }
     };
-    card(
-        "text",
-        "What differs in the text",
-        &side,
-        &html! {
+    html! {
+        (card("text", "Differences in the text", &side, &html! {
             @if text.hunks.is_empty() {
                 (empty(&html! { p { "Both texts are the same." } }))
             } @else {
@@ -207,8 +201,8 @@ fn text_difference(text: &TextDifference) -> Markup {
                 }
                 @if text.cut { p.body.note { "The difference is longer than a page can show. The rest is left out." } }
             }
-        },
-    )
+        }))
+    }
 }
 
 fn hunk_lines(hunk: &Hunk) -> Markup {
@@ -236,12 +230,12 @@ fn scan_difference(difference: &ScanDifference) -> Markup {
         Fate::Renamed {
             from,
             goes_on: true,
-        } => html! { "renamed from " code { (from) } ", goes on with its results" },
+        } => html! { "renamed from " code { (from) } ", keeps its results" },
         Fate::Renamed {
             from,
             goes_on: false,
         } => html! {
-            "looks renamed from " code { (from) } ", and starts anew unless it has " code { "renamed_from: " (from) }
+            "looks renamed from " code { (from) } ", but starts without results unless it has " code { "renamed_from: " (from) }
         },
         Fate::Changed => html! { "changed" },
     };
@@ -285,7 +279,7 @@ fn one_change(change: &Change) -> Markup {
     }
 }
 
-/// A line of a change. The sign before it says the same as the colour.
+/// A changed line. Its sign says the same as its colour.
 fn patch_line(line: &str) -> Markup {
     if line.starts_with('+') {
         html! { ins { (line) } "\n" }

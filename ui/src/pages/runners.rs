@@ -15,9 +15,9 @@ use crate::{form, links, topics};
 
 pub struct Runners<'a> {
     pub runners: &'a Page<Runner>,
-    /// The bars of slots of each runner, in their order.
+    /// The slot bars of each runner, in the same order.
     pub slots: Vec<Markup>,
-    /// A new registration. Only the answer to the form that made it has it.
+    /// A new registration. Only the response to its form shows it.
     pub registration: Option<&'a Registration>,
     /// The address of the daemon, for the command that registers a runner.
     pub server: &'a str,
@@ -58,18 +58,15 @@ fn registered(registration: &Registration, server: &str) -> Markup {
         "SERVICE_REGISTRATION_TOKEN={} everscan-runner configure --url {server} && everscan-runner run",
         registration.token
     );
-    card(
-        "registration",
-        "A new registration",
-        &html! { "ends " (at(registration.expires_at)) },
-        &html! {
+    html! {
+        (card("registration", "A new registration", &html! { "ends " (at(registration.expires_at)) }, &html! {
             div.body {
-                p { "Run this on the runner's machine. The token is shown once and is good for one runner." }
+                p { "Run this on the runner's machine. The token is shown once and can register one runner." }
                 pre.once { code { (command) } }
                 p { (copy_button(&command, "Copy the command")) }
             }
-        },
-    )
+        }))
+    }
 }
 
 fn row(visit: &Visit, runner: &Runner, slots: Option<&Markup>) -> Markup {
@@ -101,7 +98,7 @@ pub(super) fn labels(runner: &Runner) -> Markup {
     }
 }
 
-/// Whether a runner is connected, and when it was heard.
+/// The connection of a runner, and when it was last heard.
 pub(super) fn heard(runner: &Runner, now: DateTime<Utc>) -> Markup {
     html! {
         (if runner.connected { condition("succeeded", "connected") } else { condition("failed", "not connected") })
@@ -115,7 +112,6 @@ pub(super) fn heard(runner: &Runner, now: DateTime<Utc>) -> Markup {
     }
 }
 
-/// How many slots are taken, in words.
 pub(super) fn taken(runner: &Runner) -> String {
     format!(
         "{} of {}",
@@ -126,15 +122,14 @@ pub(super) fn taken(runner: &Runner) -> String {
 
 pub struct RunnerPage<'a> {
     pub runner: &'a Runner,
-    /// The newest jobs that it executed.
+    /// Its newest jobs.
     pub past: &'a [Job],
-    /// Whether it may have executed others.
+    /// True if it may have executed other jobs.
     pub has_more: bool,
-    /// The bars of its slots.
     pub slots: Markup,
-    /// When it was busy in the last day.
+    /// Its jobs in the last day.
     pub lanes: Markup,
-    /// The number of jobs in the lanes, if there are more.
+    /// If the lanes do not show all jobs: the number that they show.
     pub lanes_cut: Option<u64>,
 }
 
@@ -175,8 +170,8 @@ pub fn runner(visit: &Visit, page: &RunnerPage<'_>) -> Markup {
             }, &html! {
                 @if page.past.is_empty() {
                     (empty(&html! { p {
-                        @if page.has_more { "It has executed none of the newest jobs." }
-                        @else { "It has executed no job that is still known." }
+                        @if page.has_more { "It did not run any of the newest jobs." }
+                        @else { "It ran no job that is still stored." }
                     } }))
                 } @else {
                     (job_table(visit, page.past))

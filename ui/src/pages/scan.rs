@@ -1,4 +1,4 @@
-//! One scan: its past, why it runs or does not, its schedule and its ledger.
+//! One scan: its past, its state, its schedule and its ledger.
 
 use maud::{Markup, html};
 use wire::{
@@ -19,15 +19,14 @@ use crate::{links, topics};
 pub struct ScanPage<'a> {
     pub status: &'a ScanStatus,
     pub why: &'a Why,
-    /// Its past, newest first.
+    /// Its jobs, newest first.
     pub history: &'a Page<JobLine>,
     /// Its ledger, newest first.
     pub ledger: &'a Page<LedgerRecord>,
-    /// The next slots of its schedule.
     pub slots: &'a [Slot],
-    /// Length and outcome of its last jobs.
+    /// The bars of its last jobs.
     pub bars: Markup,
-    /// Whether the graph of its workflow shows scans that start or read it, or that it starts or reads.
+    /// True if the graph of its workflow has edges between it and other scans.
     pub has_neighbours: bool,
 }
 
@@ -40,7 +39,7 @@ pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
     let is_itself = suspended.is_some_and(|it| it.part == SuspendedPart::Scan);
     let actions = html! {
         @if visit.may(Scope::Dispatch) && page.why.state == "active" {
-            // The page of a suspended scan asks for nothing: a dispatch would be refused.
+            // Not highlighted for a suspended scan, which cannot be dispatched.
             a.button.first[suspended.is_none()] href=(links::dispatch(&name, &scan.name)) data-key="d" { "Dispatch" }
         }
         @if page.why.state == "active" {
@@ -110,7 +109,7 @@ fn past(visit: &Visit, page: &ScanPage<'_>) -> Markup {
     }
 }
 
-/// Why a scan never ran, if the ledger knows.
+/// Why a scan never ran, if the ledger says so.
 fn never(page: &ScanPage<'_>) -> Markup {
     html! {
         @if let Some(record) = page.ledger.items.first()
@@ -146,11 +145,8 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
         Some(_) => "once it is resumed, ",
         None => "",
     };
-    card(
-        "now",
-        "Why it runs or does not",
-        &html! {},
-        &html! {
+    html! {
+        (card("now", "Why it runs or does not", &html! {}, &html! {
             div.body.why {
                 @if let Some(suspension) = &why.suspended {
                     p {
@@ -163,11 +159,11 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                     p { "Revision " a href=(links::revision(&why.workflow, gone.number)) { (gone.number) } " removed the scan." }
                 }
                 @if let Some(circle) = &why.circle {
-                    p { b { "It goes in a circle" } " with " (circle.scans.len() - 1) " more: " (circle_sentence(circle)) "." }
+                    p { b { "It is in a circle" } " with " (circle.scans.len() - 1) " more: " (circle_sentence(circle)) "." }
                 }
                 @if let Some(former) = &why.renamed_from {
                     p {
-                        "It was " b { (former) } " before, and goes on with its results. "
+                        "It was " b { (former) } " before and keeps its results. "
                         a href=(links::with_query(links::JOBS, &[("workflow", &why.workflow), ("scan", former)])) { "Its earlier jobs" }
                         " are under that name."
                     }
@@ -184,7 +180,7 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                             Some(now) => { (evaluation(now)) }
                             None => { p { code { (watching.expression) } } }
                         }
-                        p { "It is looked at at the next success of " (names(&watching.after_successes))
+                        p { "It is evaluated at the next success of " (names(&watching.after_successes))
                             @if !watching.after_failures.is_empty() { ", or the next failure of " (names(&watching.after_failures)) }
                             "."
                         }
@@ -193,11 +189,11 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                     None => { p { "It has neither a schedule nor an expression: " (then) "somebody starts it by hand." } }
                 }
             }
-        },
-    )
+        }))
+    }
 }
 
-/// Scans, of which one is enough; none stands for any.
+/// Any one of these scans; if there are none, any scan.
 fn names(scans: &[String]) -> Markup {
     html! {
         @if scans.is_empty() { "any other scan" }
@@ -223,15 +219,12 @@ fn schedule(visit: &Visit, page: &ScanPage<'_>) -> Markup {
     let Some(cron) = &page.why.cron else {
         return html! {};
     };
-    card(
-        "schedule",
-        "Schedule",
-        &html! { code { (cron.schedule) } },
-        &html! {
+    html! {
+        (card("schedule", "Schedule", &html! { code { (cron.schedule) } }, &html! {
             div.body {
                 p { (cron.description) ", " (cron.timezone) "." }
                 @if let Some(ahead) = cron.ahead {
-                    p.note { "It was followed up to " (at(ahead)) ", ahead of the clock, and starts nothing until then." }
+                    p.note { "It already ran for times up to " (at(ahead)) ", ahead of the clock. It starts nothing until then." }
                 }
                 @if page.slots.is_empty() {
                     p { @if page.status.suspended.is_some() { "It is suspended, so no slot starts a job." } @else { "There is no next slot." } }
@@ -248,16 +241,13 @@ fn schedule(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                     }
                 }))
             }
-        },
-    )
+        }))
+    }
 }
 
 fn declares(scan: &Scan, workflow: &str) -> Markup {
-    card(
-        "declares",
-        "What it declares",
-        &html! { (count(u64::from(scan.steps), "step", "steps")) },
-        &html! {
+    html! {
+        (card("declares", "What it declares", &html! { (count(u64::from(scan.steps), "step", "steps")) }, &html! {
             dl.pairs {
                 div {
                     dt { "runs on" }
@@ -302,6 +292,6 @@ fn declares(scan: &Scan, workflow: &str) -> Markup {
                     }
                 }
             }
-        },
-    )
+        }))
+    }
 }

@@ -8,7 +8,7 @@ use crate::shell::{Menu, Shell, Theme, Visit, heading};
 use crate::words::{ago, at};
 use crate::{form, links};
 
-/// `sessions` are those of the viewer's token.
+/// `sessions` are the sessions of the viewer's token.
 pub fn settings(visit: &Visit, sessions: &[Session]) -> Markup {
     let content = html! {
         (heading("Settings", &html! {}, &html! {}))
@@ -37,17 +37,14 @@ fn you(visit: &Visit) -> Markup {
         return html! {};
     };
     let scopes = html! { @for scope in &viewer.scopes { span.tag { (scope.as_str()) } " " } };
-    card(
-        "you",
-        "You",
-        &html! {},
-        &html! {
+    html! {
+        (card("you", "You", &html! {}, &html! {
             div.body { (facts(&[("token", html! { (viewer.name) }), ("scopes", scopes)])) }
-        },
-    )
+        }))
+    }
 }
 
-/// Choices that a script keeps in this browser. Without a script they would do nothing, so they are hidden.
+/// Settings that a script keeps in this browser. Without scripts they cannot work and are hidden.
 fn browser() -> Markup {
     html! {
         noscript { p.body { "Theme, times and shortcuts need a script. The theme is that of the system." } }

@@ -1,4 +1,4 @@
-//! The sources, and one source.
+//! The list of sources, and the page of one source.
 
 use maud::{Markup, html};
 use wire::{Condition, Page, Scope, Source, SourceAccess, StaleFile, Tip};
@@ -15,7 +15,7 @@ pub fn sources(visit: &Visit, page: &Page<Source>) -> Markup {
         "source",
         "state",
         "tip",
-        "looked at",
+        "last poll",
         "workflows",
         "invalid files",
     ];
@@ -48,15 +48,15 @@ fn row(visit: &Visit, source: &Source) -> Markup {
             td.wide {
                 @if let Some(tip) = &source.tip { (short_commit(&tip.commit)) " " (tip.summary) } @else { span.muted { "none yet" } }
             }
-            td { (looked_at(visit, source)) }
+            td { (last_poll(visit, source)) }
             td.num { (source.active_workflows) }
             td.num { @if !source.stale_files.is_empty() { (source.stale_files.len()) } }
         }
     }
 }
 
-/// When the repository was last read, and since when looks at it have failed.
-pub(super) fn looked_at(visit: &Visit, source: &Source) -> Markup {
+/// The last successful poll, and since when polls have failed.
+pub(super) fn last_poll(visit: &Visit, source: &Source) -> Markup {
     let mut conditions = source.conditions.iter();
     let failed = conditions.find(|one| one.kind == "Fetched" && one.status == "false");
     html! {
@@ -64,7 +64,7 @@ pub(super) fn looked_at(visit: &Visit, source: &Source) -> Markup {
         @match failed {
             Some(failed) => {
                 @if source.checked_at.is_some() { ", " }
-                @else if source.tip.is_none() { "no look has succeeded, " }
+                @else if source.tip.is_none() { "no poll has succeeded, " }
                 "failing for " (running_for(failed.changed_at, visit.now))
             }
             None if source.checked_at.is_none() => { span.muted { "never" } }
@@ -73,7 +73,7 @@ pub(super) fn looked_at(visit: &Visit, source: &Source) -> Markup {
     }
 }
 
-/// The most important condition of a source, in a word.
+/// The most important condition of a source.
 pub(super) fn source_state(source: &Source) -> Markup {
     let is = |kind: &str, status: &str| {
         source
@@ -92,7 +92,7 @@ pub(super) fn source_state(source: &Source) -> Markup {
     } else if is("Active", "false") {
         condition("failed", "not active")
     } else if is("Reconciling", "true") {
-        condition("running", "looking")
+        condition("running", "polling")
     } else if is("Active", "true") && source.active_workflows == 0 {
         condition("skipped", "no workflows")
     } else if is("Active", "true") {
@@ -102,7 +102,7 @@ pub(super) fn source_state(source: &Source) -> Markup {
     }
 }
 
-/// Whether a condition is as it should be. `Stalled` and `Reconciling` are good when they are false.
+/// The shape of a condition. `Stalled` and `Reconciling` are good when false.
 pub(super) fn shape_of(condition: &Condition) -> &'static str {
     let is_good_when_true = !matches!(condition.kind.as_str(), "Stalled" | "Reconciling");
     match condition.status.as_str() {
@@ -130,8 +130,8 @@ pub fn source(visit: &Visit, source: &Source) -> Markup {
             html! { @match &source.reference { Some(name) => code { (name) }, None => "the default branch" } },
         ),
         ("folder", html! { code { (source.path) } }),
-        ("looks every", html! { (seconds(source.interval_seconds)) }),
-        ("looked at", looked_at(visit, source)),
+        ("polled every", html! { (seconds(source.interval_seconds)) }),
+        ("last poll", last_poll(visit, source)),
         ("workflows", html! { (source.active_workflows) " active" }),
     ];
     if source.access != SourceAccess::default() {
@@ -153,18 +153,18 @@ pub fn source(visit: &Visit, source: &Source) -> Markup {
         .page(&content)
 }
 
-/// The button that lets a held tip be applied. The form names the commit, so that no later one is approved unseen.
+/// The button that approves a held tip. The form names the commit, so that no later commit is approved unseen.
 fn approval(visit: &Visit, source: &Source, commit: &str) -> Markup {
     form::guarded_with(
         visit,
         &links::approve_source(&source.name),
         "Let them retire",
-        "The condition below names the workflows. Nothing new of them starts then, and what waits is cancelled.",
+        "The condition below names the workflows. They start no new jobs then, and their waiting jobs are cancelled.",
         &html! { input type="hidden" name="commit" value=(commit); },
     )
 }
 
-/// Where the token and the authorities come from. The page has no value of a token, so it can show none.
+/// The places of the token and the certificates. `wire` has no value of a token.
 fn access(access: &SourceAccess) -> Markup {
     let token = access.token_file.as_ref().or(access.token_command.as_ref());
     html! {
@@ -190,14 +190,14 @@ fn condition_row(visit: &Visit, one: &Condition) -> Markup {
     }
 }
 
-/// The commits that came and went between two looks.
+/// Commits that were never the tip of a poll.
 fn passed_over(tip: &Tip) -> Markup {
     html! {
         @if !tip.passed_over.is_empty() {
             details {
                 summary {
                     @if tip.more_passed_over { "More than " }
-                    (count(tip.passed_over.len() as u64, "commit", "commits")) " passed over since the tip before: never active"
+                    (count(tip.passed_over.len() as u64, "commit", "commits")) " skipped since the previous tip; never active"
                 }
                 p { @for commit in &tip.passed_over { (short_commit(commit)) " " } }
             }
@@ -206,24 +206,21 @@ fn passed_over(tip: &Tip) -> Markup {
 }
 
 fn tip(source: &Source) -> Markup {
-    card(
-        "tip",
-        "Tip",
-        &html! {},
-        &html! {
+    html! {
+        (card("tip", "Tip", &html! {}, &html! {
             div.body {
                 @match &source.tip {
                     Some(tip) => {
                         p { (short_commit(&tip.commit)) " " b { (tip.summary) } }
                         p.muted { "By " (tip.author) ", seen " (at(tip.seen_at)) ". Tip number " (tip.number) "." }
                         (passed_over(tip))
-                        @if tip.history_rewritten { p.note { "The history was rewritten: the tip before it is not among its ancestors." } }
+                        @if tip.history_rewritten { p.note { "The history was rewritten: the previous tip is not an ancestor of this one." } }
                     }
                     None => { p { "No tip was read completely yet. The conditions say why." } }
                 }
             }
-        },
-    )
+        }))
+    }
 }
 
 fn files(source: &Source) -> Markup {
@@ -247,8 +244,8 @@ fn stale(source: &Source, file: &StaleFile) -> Markup {
             p.muted {
                 "Since " (at(file.since)) ", " (short_commit(&file.commit)) ". "
                 @match &file.last_good {
-                    Some(good) => { "Revision " (good.number) " goes on." }
-                    None => { "It has never been valid, so nothing of it runs in " (source.name) "." }
+                    Some(good) => { "Revision " (good.number) " stays active." }
+                    None => { "It has never been valid, so it runs no jobs in " (source.name) "." }
                 }
             }
         }

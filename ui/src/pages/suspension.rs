@@ -1,4 +1,4 @@
-//! Suspending and resuming, on the pages of workflows and scans.
+//! Suspension and resumption, for the pages of workflows and scans.
 
 use maud::{Markup, html};
 use wire::{Resumption, Scope, SuspendedPart, Suspension};
@@ -11,7 +11,8 @@ use crate::words::at;
 /// The most characters of a reason.
 const REASON_CHARS: u64 = 500;
 
-/// What says that nothing starts. `workflow` is given on the page of a scan, whose workflow may be what is suspended.
+/// The banner of a suspension. On the page of a scan, `workflow` is the name of its workflow, which may be suspended
+/// instead.
 pub(super) fn banner(suspended: Option<&Suspension>, workflow: Option<&str>) -> Markup {
     html! {
         @if let Some(Suspension { part, since, by, reason }) = suspended {
@@ -25,14 +26,14 @@ pub(super) fn banner(suspended: Option<&Suspension>, workflow: Option<&str>) -> 
                             (SuspendedPart::Workflow, None) | (SuspendedPart::Scan, _) => { "Suspended" }
                         }
                     }
-                    " since " (at(*since)) " by " (by) ": " (reason) ". Nothing of it starts."
+                    " since " (at(*since)) " by " (by) ": " (reason) ". It starts no jobs."
                 }
             }
         }
     }
 }
 
-/// What says that no job of a scan may be started, with the way to the page that resumes it.
+/// The banner that says that a dispatch is refused, with a link to the page that resumes the scan.
 pub(super) fn no_dispatch(suspension: &Suspension, workflow: &str, scan: &str) -> Markup {
     let Suspension {
         part,
@@ -54,7 +55,7 @@ pub(super) fn no_dispatch(suspension: &Suspension, workflow: &str, scan: &str) -
     }
 }
 
-/// The end of the latest suspension, in a sentence.
+/// A sentence about the latest resumption.
 pub(super) fn resumed(resumed: Option<&Resumption>) -> Markup {
     html! {
         @if let Some(Resumption { at: moment, by, reason }) = resumed {
@@ -65,7 +66,7 @@ pub(super) fn resumed(resumed: Option<&Resumption>) -> Markup {
     }
 }
 
-/// The form that suspends or resumes what has this address, behind a disclosure.
+/// The form that suspends or resumes the workflow or scan at this address.
 pub(super) fn toggle(visit: &Visit, address: &str, is_suspended: bool) -> Markup {
     let field = Field::new("reason", "Why, in one line")
         .of("suspension")
@@ -75,12 +76,12 @@ pub(super) fn toggle(visit: &Visit, address: &str, is_suspended: bool) -> Markup
     html! {
         @if !visit.may(Scope::WorkflowWrite) {
         } @else if is_suspended {
-            (form::asked(visit, &links::resume(address), "Resume",
-                "Its schedules catch up as the file says, and its expressions are evaluated once for what was passed over.",
+            (form::disclosed(visit, &links::resume(address), "Resume",
+                "Its schedules catch up as configured, and its expressions are evaluated once for what they missed.",
                 &text(&field)))
         } @else {
             (form::guarded_with(visit, &links::suspend(address), "Suspend",
-                "Nothing of it starts until it is resumed. Jobs that run go on. Jobs that were dispatched before wait; new dispatches are refused.",
+                "It starts no jobs until it is resumed. Running jobs continue. Jobs that were dispatched before wait; new dispatches are refused.",
                 &text(&field.required())))
         }
     }

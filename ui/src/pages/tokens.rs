@@ -11,7 +11,7 @@ use crate::{form, links};
 
 pub struct Tokens<'a> {
     pub tokens: &'a Page<Token>,
-    /// A new token. Only the answer to the form that made it has it.
+    /// A new token. Only the response to its form shows it.
     pub created: Option<&'a CreatedToken>,
     pub refused: &'a Refused,
 }
@@ -35,18 +35,15 @@ pub fn tokens(visit: &Visit, page: &Tokens<'_>) -> Markup {
 }
 
 fn new(created: &CreatedToken) -> Markup {
-    card(
-        "created",
-        "The secret of the token",
-        &html! { (created.token.name) },
-        &html! {
+    html! {
+        (card("created", "The secret of the token", &html! { (created.token.name) }, &html! {
             div.body {
-                p { "It is shown once. Copy it now; only a new one can replace it." }
+                p { "It is shown once. Copy it now; later you can only create a new one." }
                 pre.once { code { (created.secret) } }
                 p { (copy_button(&created.secret, "Copy the secret")) }
             }
-        },
-    )
+        }))
+    }
 }
 
 fn row(visit: &Visit, token: &Token) -> Markup {
@@ -58,12 +55,12 @@ fn row(visit: &Visit, token: &Token) -> Markup {
             td {
                 @match token.expires_at { Some(expires) => (at(expires)), None => "never" }
                 @if token.expires_soon { " " span.tag { "soon" } }
-                @if let Some(former) = token.former_expires_at { p.small.muted { "the secret before until " (at(former)) } }
+                @if let Some(former) = token.former_expires_at { p.small.muted { "previous secret accepted until " (at(former)) } }
             }
             td { @match token.last_used { Some(day) => (date(day)), None => span.muted { "never" } } }
             td.end {
                 (form::guarded_with(visit, &links::regenerate_token(token.id), "Regenerate",
-                    "The token gets a new secret. The present one is accepted for the time you choose.", &overlap(token)))
+                    "The token gets a new secret. The current one is accepted for the time you choose.", &overlap(token)))
                 (form::guarded(visit, &links::revoke_token(token.id), "Revoke",
                     "Programs and browsers with this token are refused at once."))
             }
@@ -74,7 +71,7 @@ fn row(visit: &Visit, token: &Token) -> Markup {
 fn overlap(token: &Token) -> Markup {
     let id = format!("overlap-{}", token.id.simple());
     html! {
-        label for=(id) { "The present secret is accepted for" }
+        label for=(id) { "The current secret is accepted for" }
         select id=(id) name="overlap_seconds" {
             option value="0" { "no time" }
             option value="3600" { "an hour" }
@@ -97,15 +94,12 @@ fn create(visit: &Visit, page: &Tokens<'_>) -> Markup {
         .split_whitespace()
         .collect();
     let wrong = page.refused.error("scopes");
-    card(
-        "create",
-        "A new token",
-        &html! {},
-        &html! {
+    html! {
+        (card("create", "A new token", &html! {}, &html! {
             div.body.fields {
                 (page.refused.summary(&["name", "scopes", "projects", "expires_in_seconds"]))
                 (form::post(visit, "token", links::TOKENS, &html! {
-                    (Field::new("name", "Name").required().hint("It stands in the audit log beside everything that is done with the token.")
+                    (Field::new("name", "Name").required().hint("The audit log shows it with everything that is done with the token.")
                         .input("text", "", page.refused))
                     fieldset aria-invalid=[wrong.map(|_| "true")] aria-describedby=[wrong.map(|_| "scopes-error")] {
                         legend { "Scopes" }
@@ -117,12 +111,12 @@ fn create(visit: &Visit, page: &Tokens<'_>) -> Markup {
                         }
                         @if let Some(wrong) = wrong { p.error #scopes-error { (wrong) } }
                     }
-                    (Field::new("projects", "Projects").hint("Names with spaces between; all that you may see if it is empty.")
+                    (Field::new("projects", "Projects").hint("Names, separated by spaces. Empty: all projects that you may see.")
                         .input("text", "", page.refused))
                     (Field::new("expires_in_seconds", "Valid for").select(&lengths, "7776000", page.refused))
                     button.button.first type="submit" { "Make the token" }
                 }))
             }
-        },
-    )
+        }))
+    }
 }

@@ -1,9 +1,9 @@
-//! The projects, and the vars and secrets of one.
+//! The list of projects, and the vars and secrets of one.
 
 use maud::{Markup, html};
 use wire::{KeyState, MissingName, Named, Page, Project, ScanName, Scope, Secret, Var};
 
-use crate::form::{Field, Most, Refused};
+use crate::form::{Field, Limit, Refused};
 use crate::list::{card, empty, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
 use crate::words::{ago, condition, count};
@@ -37,9 +37,9 @@ pub struct Variables<'a> {
     pub project: &'a Project,
     pub vars: &'a [Var],
     pub secrets: &'a [Secret],
-    /// The form of vars that was refused.
+    /// The refused form of a var.
     pub refused_var: &'a Refused,
-    /// The form of secrets that was refused.
+    /// The refused form of a secret.
     pub refused_secret: &'a Refused,
 }
 
@@ -48,7 +48,7 @@ pub fn variables(visit: &Visit, page: &Variables<'_>) -> Markup {
     let content = html! {
         (heading(name, &html! { span.tag { "project" } }, &html! {}))
         @if !page.project.configured {
-            div.banner role="note" { p { "The configuration no longer names this source. Nothing of it starts." } }
+            div.banner role="note" { p { "The configuration no longer names this source. It starts no jobs." } }
         }
         (missing("vars", &page.project.missing_vars))
         (missing("secrets", &page.project.missing_secrets))
@@ -65,7 +65,7 @@ fn missing(kind: &str, names: &[MissingName]) -> Markup {
         @if !names.is_empty() {
             div.banner.bad role="note" {
                 p { b { "Missing " (kind) ". " } "Expressions that read them fail." }
-                ul.plain { @for missing in names { li { code { (missing.name) } ", named by " (used_by(&missing.used_by)) } } }
+                ul.plain { @for missing in names { li { code { (missing.name) } ", used by " (used_by(&missing.used_by)) } } }
             }
         }
     }
@@ -84,11 +84,8 @@ fn used_by(scans: &[ScanName]) -> Markup {
 fn vars(visit: &Visit, page: &Variables<'_>) -> Markup {
     let project = &page.project.name;
     let may = visit.may(Scope::ProjectWrite);
-    card(
-        "vars",
-        "Vars",
-        &html! { (page.vars.len()) },
-        &html! {
+    html! {
+        (card("vars", "Vars", &html! { (page.vars.len()) }, &html! {
             @if page.vars.is_empty() {
                 (empty(&html! { p { "There are no vars. Expressions read one as " code { "vars.NAME" } "." } }))
             } @else {
@@ -102,7 +99,7 @@ fn vars(visit: &Visit, page: &Variables<'_>) -> Markup {
                             td.end {
                                 @if may {
                                     (form::guarded(visit, &links::delete_var(project, &var.named.name), "Delete",
-                                        "Expressions that read it fail then."))
+                                        "Expressions that read it will fail."))
                                 }
                             }
                         }
@@ -116,13 +113,13 @@ fn vars(visit: &Visit, page: &Variables<'_>) -> Markup {
                     (form::post(visit, "var", &links::vars(project), &html! {
                         (Field::new("name", "Name").required().input("text", "", page.refused_var))
                         (Field::new("value", "Value").hint("Everybody who may see the project can read it. A var with this name gets the new value.")
-                            .text("", Most::Bytes(65_536), page.refused_var))
+                            .text("", Limit::Bytes(65_536), page.refused_var))
                         button.button type="submit" { "Set" }
                     }))
                 }
             }
-        },
-    )
+        }))
+    }
 }
 
 fn changed(visit: &Visit, named: &Named) -> Markup {
@@ -132,11 +129,8 @@ fn changed(visit: &Visit, named: &Named) -> Markup {
 fn secrets(visit: &Visit, page: &Variables<'_>) -> Markup {
     let project = &page.project.name;
     let may = visit.may(Scope::SecretWrite);
-    card(
-        "secrets",
-        "Secrets",
-        &html! { (page.secrets.len()) },
-        &html! {
+    html! {
+        (card("secrets", "Secrets", &html! { (page.secrets.len()) }, &html! {
             @if page.secrets.is_empty() {
                 (empty(&html! { p { "There are no secrets. Jobs read one as " code { "secrets.NAME" } "; nobody can read it here." } }))
             } @else {
@@ -150,7 +144,7 @@ fn secrets(visit: &Visit, page: &Variables<'_>) -> Markup {
                             td.end {
                                 @if may {
                                     (form::guarded(visit, &links::delete_secret(project, &secret.named.name), "Delete",
-                                        "Jobs that name it fail then. Its value cannot be had back."))
+                                        "Jobs that use it will fail. Its value cannot be recovered."))
                                 }
                             }
                         }
@@ -168,13 +162,13 @@ fn secrets(visit: &Visit, page: &Variables<'_>) -> Markup {
                     }))
                 }
             }
-        },
-    )
+        }))
+    }
 }
 
 fn key(secret: &Secret) -> Markup {
     match secret.key_state {
-        KeyState::Present => condition("succeeded", "present key"),
+        KeyState::Present => condition("succeeded", "current key"),
         KeyState::Old => condition("scheduled", "old key"),
         KeyState::Missing => condition("failed", "key is missing"),
         KeyState::Other => condition("skipped", "unknown"),

@@ -17,33 +17,32 @@ pub struct WorkflowPage<'a> {
     pub scans: &'a [ScanStatus],
     /// Its newest revisions.
     pub revisions: &'a [Revision],
-    /// Who starts whom. The table of scans says the same in words.
+    /// The graph of scans. The table of scans has the same content as text.
     pub graph: Markup,
-    /// The scan to which the graph is narrowed, with its neighbours.
+    /// If the graph shows only a scan and its neighbours: that scan.
     pub focus: Option<&'a str>,
-    /// The jobs of the last day or week, a lane for each scan; none where no job ran.
+    /// The jobs of the last day or week, with one lane for each scan.
     pub lanes: Option<Lanes>,
-    /// The past of each scan, in the order of `scans`.
+    /// The history of each scan, in the order of `scans`.
     pub pasts: Vec<ScanPast>,
-    /// What happened and what did not.
+    /// The events of each scan.
     pub feed: &'a [Past<'a>],
 }
 
-/// Jobs over time.
 pub struct Lanes {
-    /// Nothing where no job is in this time.
+    /// Empty if no job ran.
     pub chart: Markup,
-    /// Whether a week is shown and not a day.
+    /// True for a week, false for a day.
     pub is_week: bool,
-    /// The number of jobs of each scan that were read, if some have more.
+    /// If some scans have more jobs: the number of jobs per scan that were read.
     pub cut: Option<u64>,
 }
 
-/// What a row of the table says of the last jobs of a scan.
+/// The history of a scan in its table row.
 #[derive(Default)]
 pub struct ScanPast {
     pub bars: Markup,
-    /// How long its jobs usually take.
+    /// The usual run time.
     pub usual: Option<TimeDelta>,
 }
 
@@ -101,7 +100,7 @@ fn banners(workflow: &Workflow, name: &str) -> Markup {
     html! {
         (banner(workflow.suspended.as_ref(), None))
         @if let Some(retired) = &workflow.retired {
-            div.banner role="note" { p { b { "Retired: " } (with_code(&retired.message)) ". Nothing of it starts." } }
+            div.banner role="note" { p { b { "Retired: " } (with_code(&retired.message)) ". It starts no jobs." } }
         }
         @if let Some(stale) = &workflow.stale { (stale_banner(stale, name)) }
         @if !workflow.warnings.is_empty() {
@@ -118,7 +117,7 @@ fn stale_banner(stale: &StaleFile, name: &str) -> Markup {
             p {
                 b { "The file at the tip is invalid" } " since " (at(stale.since)) " (" (short_commit(&stale.commit)) ")"
                 @match &stale.last_good {
-                    Some(good) => { "; " a href=(links::revision(name, good.number)) { "revision " (good.number) } " goes on." }
+                    Some(good) => { "; " a href=(links::revision(name, good.number)) { "revision " (good.number) } " stays active." }
                     None => { ". It has never been valid." }
                 }
             }
@@ -128,12 +127,12 @@ fn stale_banner(stale: &StaleFile, name: &str) -> Markup {
     }
 }
 
-/// A graph of so many scans is read whole.
+/// Up to this number of scans, the graph needs no filter.
 const READ_WHOLE: usize = 8;
 
 fn graph_card(page: &WorkflowPage<'_>, name: &str) -> Markup {
     let side = html! {
-        // What the drawings mean.
+        // The legend of the icons.
         @for one in [Trigger::Cron, Trigger::Expr, Trigger::Dispatch] { (trigger(one)) }
         @if page.focus.is_some() || page.scans.len() > READ_WHOLE { (focus(page, name)) }
     };
@@ -144,7 +143,7 @@ fn graph_card(page: &WorkflowPage<'_>, name: &str) -> Markup {
     card("graph", &title, &side, &page.graph)
 }
 
-/// The form that narrows the graph to one scan, or widens it again.
+/// The form that limits the graph to one scan, or shows all scans again.
 fn focus(page: &WorkflowPage<'_>, name: &str) -> Markup {
     let is_week = page.lanes.as_ref().is_some_and(|lanes| lanes.is_week);
     html! {
@@ -170,19 +169,16 @@ fn lanes_card(lanes: &Lanes, focus: Option<&str>, name: &str) -> Markup {
     let parameters = [("lanes", length), ("focus", focus.unwrap_or_default())];
     let link = links::with_query(&links::workflow(name), &parameters);
     let side = html! { (lanes_legend()) span.muted { "○ slot without a job" } a.button.small href=(link) { (other) } };
-    card(
-        "lanes",
-        title,
-        &side,
-        &html! {
+    html! {
+        (card("lanes", title, &side, &html! {
             @if lanes.chart.0.is_empty() { (empty(&html! { p { "No job ran in this time." } })) }
             (lanes.chart)
             @if let Some(most) = lanes.cut { p.body.small.muted { "Of the newest " (grouped(most)) " jobs of each scan." } }
-        },
-    )
+        }))
+    }
 }
 
-/// What the shapes in lanes mean.
+/// The legend of the shapes in lanes.
 pub(super) fn lanes_legend() -> Markup {
     const STATES: [JobState; 5] = [
         JobState::Scheduled,
@@ -198,11 +194,8 @@ fn scans(visit: &Visit, page: &WorkflowPage<'_>, name: &str) -> Markup {
     let heads = [
         "scan", "starts", "last job", "when", "history", "usual", "next", "",
     ];
-    card(
-        "scans",
-        "Scans",
-        &html! { (page.scans.len()) },
-        &html! {
+    html! {
+        (card("scans", "Scans", &html! { (page.scans.len()) }, &html! {
             @if page.scans.is_empty() {
                 (empty(&html! { p { "No scan of this workflow is active." } }))
             } @else {
@@ -212,8 +205,8 @@ fn scans(visit: &Visit, page: &WorkflowPage<'_>, name: &str) -> Markup {
                     }
                 }))
             }
-        },
-    )
+        }))
+    }
 }
 
 fn scan_row(visit: &Visit, status: &ScanStatus, past: Option<&ScanPast>, name: &str) -> Markup {
@@ -237,7 +230,7 @@ fn scan_row(visit: &Visit, status: &ScanStatus, past: Option<&ScanPast>, name: &
                 @if let (None, Some(next)) = (&status.suspended, status.next_slot) { (in_future(next, visit.now)) }
             }
             td.end {
-                // A dispatch would be refused.
+                // A suspended scan cannot be dispatched.
                 @if let Some(suspension) = &status.suspended {
                     a.tag href=(links::scan(name, &scan.name)) title={ "by " (suspension.by) ": " (suspension.reason) } { "suspended" }
                 } @else if visit.may(Scope::Dispatch) {
@@ -248,7 +241,7 @@ fn scan_row(visit: &Visit, status: &ScanStatus, past: Option<&ScanPast>, name: &
     }
 }
 
-/// What starts a scan, in words.
+/// The triggers of a scan, as text.
 pub(super) fn starts(scan: &Scan) -> Markup {
     html! {
         @if let Some(cron) = &scan.cron {
@@ -274,11 +267,8 @@ fn newest_revisions(visit: &Visit, page: &WorkflowPage<'_>, name: &str) -> Marku
         @if number > 1 { a href=(links::with_query(&links::revision(name, number), &[("against", &before)])) { "compare" } }
         a href=(links::revisions(name)) { "all" }
     };
-    card(
-        "revisions",
-        "Revisions",
-        &all,
-        &html! {
+    html! {
+        (card("revisions", "Revisions", &all, &html! {
             (table("Revisions", &["revision", "commit", "activated"], &html! {
                 @for revision in page.revisions {
                     tr {
@@ -292,6 +282,6 @@ fn newest_revisions(visit: &Visit, page: &WorkflowPage<'_>, name: &str) -> Marku
                     }
                 }
             }))
-        },
-    )
+        }))
+    }
 }

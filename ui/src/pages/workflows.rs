@@ -1,4 +1,4 @@
-//! The workflows by source and folder.
+//! The list of workflows, by source and folder.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,9 @@ use crate::shell::{Menu, Shell, Visit, heading, region};
 use crate::words::{condition, count, in_future, with_code};
 use crate::{links, topics};
 
-/// A workflow with what a row says of its jobs.
+/// A workflow with the jobs in its row.
 pub struct WorkflowRow<'a> {
     pub workflow: &'a Workflow,
-    /// Jobs that are running.
     pub running: u64,
     /// The next slot of all its schedules.
     pub next: Option<chrono::DateTime<chrono::Utc>>,
@@ -21,10 +20,10 @@ pub struct WorkflowRow<'a> {
     pub history: Markup,
 }
 
-/// The state for which a list also has retired workflows.
+/// The filter that adds retired workflows.
 const ALL: &str = "all";
 
-/// A file that makes a first workflow.
+/// A minimal workflow file.
 pub const EXAMPLE: &str = "scans:
   hello:
     on:
@@ -33,8 +32,8 @@ pub const EXAMPLE: &str = "scans:
       - run: echo hello
 ";
 
-/// `state` is what the list is narrowed to, `sources` are those that the viewer may see, and `next` is where the next page
-/// begins.
+/// `state` is the filter of the list, `sources` the sources that the viewer may see, and `next` the cursor of the
+/// next page.
 pub fn workflows(
     visit: &Visit,
     rows: &[WorkflowRow<'_>],
@@ -63,7 +62,7 @@ pub fn workflows(
         }
         (region("workflows", &[topics::SCANS, topics::SOURCES], &html! {
             (never_valid(sources))
-            @if rows.is_empty() { (none()) }
+            @if rows.is_empty() { (empty_list()) }
             @for (place, ((source, folder), rows)) in folders.iter().enumerate() {
                 (group(visit, place, source, folder, rows))
             }
@@ -73,7 +72,7 @@ pub fn workflows(
     Shell::new(visit, "Workflows", Some(Menu::Workflows)).page(&content)
 }
 
-/// Files that would be workflows if they had ever been valid. No row of a workflow says so.
+/// Files that were never valid, and so have no row.
 fn never_valid(sources: &[Source]) -> Markup {
     let files = sources.iter().flat_map(|source| {
         let files = source.stale_files.iter();
@@ -83,7 +82,7 @@ fn never_valid(sources: &[Source]) -> Markup {
     html! {
         @if !files.is_empty() {
             div.banner.bad role="note" {
-                p { b { "Never valid, so nothing of it runs:" } }
+                p { b { "Never valid, so these workflows do not run:" } }
                 ul.plain {
                     @for (source, file) in files {
                         li {
@@ -97,12 +96,12 @@ fn never_valid(sources: &[Source]) -> Markup {
     }
 }
 
-fn none() -> Markup {
+fn empty_list() -> Markup {
     empty(&html! {
         p { "No workflow is active. Push a file such as this to " code { "workflows/hello.yaml" } " of a source:" }
         pre tabindex="0" role="group" aria-label="Example" { code { (EXAMPLE) } }
         p { (crate::words::copy_button(EXAMPLE, "Copy the example")) }
-        p { a href=(links::SOURCES) { "Sources" } " says which repositories are followed." }
+        p { a href=(links::SOURCES) { "Sources" } " lists the repositories that the daemon follows." }
     })
 }
 

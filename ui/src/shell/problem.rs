@@ -1,4 +1,4 @@
-//! The page of a request that was refused or failed.
+//! The page of a refused or failed request.
 
 use maud::{Markup, html};
 use wire::{ErrorCode, Problem};
@@ -7,8 +7,8 @@ use super::{Crumb, Shell, Visit, heading};
 use crate::words::with_code;
 use crate::{form, links};
 
-/// The problem with what to do next, and a way back. `back` is where the reader came from, if it is known, and
-/// `remedy` the page where it can be mended.
+/// The problem, what to do next, and a way back. `back` is the previous page, if known, and `remedy` the page where
+/// the reader can solve the problem.
 pub fn problem_page(
     visit: &Visit,
     problem: &Problem,
@@ -30,7 +30,7 @@ pub fn problem_page(
                 @if let Some(id) = &problem.request_id {
                     p.small.muted {
                         "Request " code { (id) } "."
-                        // The daemon logs its own failures, and no refusals.
+                        // The daemon logs failures, but no refusals.
                         @if problem.status >= 500 { " The daemon's log has more under this id." }
                     }
                 }

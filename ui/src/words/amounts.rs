@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Numbers for people.
 
-/// A number with a comma between groups of three digits.
+/// A number with commas between groups of three digits.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,13 +13,13 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// A number with its noun, in the form that fits.
+/// A number with its noun in singular or plural.
 pub fn count(number: u64, one: &str, many: &str) -> String {
     let noun = if number == 1 { one } else { many };
     format!("{} {noun}", grouped(number))
 }
 
-/// How many entries a page of a list shows, and whether there are more.
+/// The number of entries on a page of a list.
 pub fn hits(shown: usize, has_more: bool) -> String {
     let shown = grouped(shown as u64);
     if has_more {
@@ -29,7 +29,7 @@ pub fn hits(shown: usize, has_more: bool) -> String {
     }
 }
 
-/// A size in the largest unit that leaves at least 1, with one digit after the point below 10.
+/// A size in the largest unit in which it is at least 1. Below 10 it has one decimal.
 pub fn bytes(size: u64) -> String {
     const UNITS: &[&str] = &["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if size < 1_024 {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_are_in_groups() {
+    fn digits_are_grouped() {
         let text = [0, 999, 1_000, 18_204, 1_000_000].map(grouped);
         assert_eq!(text, ["0", "999", "1,000", "18,204", "1,000,000"]);
     }

@@ -1,4 +1,4 @@
-//! Whole sentences about jobs.
+//! Sentences about jobs.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
@@ -10,8 +10,8 @@ use wire::{
 
 use super::{at, between, bytes, count, explained, job_link, running_for, with_code};
 
-/// Why a job exists and what became of it, in one or two sentences. `made_by` is the line of the ledger that says it
-/// was made, and `retry` the job that retries it, if they are known. `usual` is how long jobs of its scan take.
+/// Why a job exists and how it ended, in one or two sentences. `made_by` is the ledger record of its creation,
+/// `retry` the job that retries it, and `usual` the usual run time of its scan.
 pub fn job_sentence(
     job: &Job,
     made_by: Option<&LedgerRecord>,
@@ -20,15 +20,15 @@ pub fn job_sentence(
     now: DateTime<Utc>,
 ) -> Markup {
     html! {
-        (why_made(job, made_by)) " "
-        (what_became(job, retry, now))
+        (cause_sentence(job, made_by)) " "
+        (state_sentence(job, retry, now))
         @if let (JobState::Running, Some(usual)) = (job.state, usual) {
             " It usually takes " (super::usual(usual)) "."
         }
     }
 }
 
-fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
+fn cause_sentence(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
     let verb = if job.started_at.is_some() {
         "Started"
     } else {
@@ -40,8 +40,8 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
     match (made_by.map(|record| &record.cause), job.trigger) {
         (Some(LedgerCause::Success { scan, job: other }), _) => html! {
             (verb) " because " b { (scan) } " succeeded (" (job_link(*other)) ")"
-            @if alone(made_by, scan, "has_diff") { " and its artifact " b { "differs" } " from the one before." }
-            @else if alone(made_by, scan, "has_news") { " with " b { "news" } ": it differs from what was processed." }
+            @if is_only_true_leaf(made_by, scan, "has_diff") { " and its artifact " b { "differs" } " from the one before." }
+            @else if is_only_true_leaf(made_by, scan, "has_news") { " with " b { "news" } ": it differs from what was processed." }
             @else { " and the expression was true." }
         },
         (Some(LedgerCause::Activation { revision }), _) => html! {
@@ -77,7 +77,7 @@ fn why_made(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
     }
 }
 
-/// The jobs whose ends made a job.
+/// Links to the jobs whose ends made a job.
 pub fn causes(causes: &[Uuid]) -> Markup {
     html! {
         @for (at, cause) in causes.iter().enumerate() {
@@ -87,16 +87,16 @@ pub fn causes(causes: &[Uuid]) -> Markup {
     }
 }
 
-/// How often a group of scans has gone round, and what to do.
+/// The laps of a circle, and what to do.
 pub fn circle_sentence(circle: &Circle) -> Markup {
     html! {
-        (count(circle.laps, "lap", "laps")) " of under a minute. If that is not meant, suspend a scan of them, or let one ask for a result, such as "
+        (count(circle.laps, "lap", "laps")) " of under a minute. If this is not intended, suspend one of these scans, or let one check for a new result, for example with "
         code { "scans.X.has_news()" }
     }
 }
 
-/// Whether an expression was true because of this method of the scan: it has no other true part.
-fn alone(made_by: Option<&LedgerRecord>, scan: &str, method: &str) -> bool {
+/// True if a call of this method of the scan is the only true leaf of the expression.
+fn is_only_true_leaf(made_by: Option<&LedgerRecord>, scan: &str, method: &str) -> bool {
     let Some(evaluation) = made_by.and_then(|record| record.evaluation.as_ref()) else {
         return false;
     };
@@ -108,7 +108,7 @@ fn alone(made_by: Option<&LedgerRecord>, scan: &str, method: &str) -> bool {
         && leaves.next().is_none()
 }
 
-/// The parts without parts of their own that were true.
+/// The leaves that were true.
 fn true_leaves(clause: &Clause) -> Box<dyn Iterator<Item = &Clause> + '_> {
     if clause.parts.is_empty() {
         let is_true = clause.value == Some(serde_json::Value::Bool(true));
@@ -117,14 +117,14 @@ fn true_leaves(clause: &Clause) -> Box<dyn Iterator<Item = &Clause> + '_> {
     Box::new(clause.parts.iter().flat_map(true_leaves))
 }
 
-/// Which of the jobs that retry one another a retry is, after a comma.
+/// The position of a retry in its chain, after a comma.
 pub fn attempt(attempt: Option<u32>, attempts: Option<u32>) -> Markup {
     html! {
         @if let Some((attempt, attempts)) = attempt.zip(attempts) { ", attempt " (attempt) " of " (attempts) }
     }
 }
 
-/// What a retry is for, and when it comes.
+/// What a job retries, and when.
 pub fn retry_sentence(job: &Job) -> Markup {
     html! {
         @if let Some(earlier) = job.retry_of { " retries " (job_link(earlier)) }
@@ -133,35 +133,35 @@ pub fn retry_sentence(job: &Job) -> Markup {
     }
 }
 
-/// When the retry of a failed job comes, or what became of it: the end of a sentence that begins with the retry.
-fn how_it_retries(retry: Option<&Job>) -> Markup {
+/// The end of a sentence that begins with a retry: when it runs, or how it was stopped.
+fn retry_ending(retry: Option<&Job>) -> Markup {
     let stopped = retry.map(|retry| retry.state);
     let stopped = stopped.filter(|it| matches!(it, JobState::Cancelled | JobState::Skipped));
     match (stopped, retry.and_then(due_at)) {
-        (Some(state), _) => html! { " was to retry it and was " (state.as_str()) "." },
+        (Some(state), _) => html! { " was going to retry it, but was " (state.as_str()) "." },
         (None, Some(due)) => html! { " retries it, at " (at(due)) "." },
         (None, None) => html! { " retries it." },
     }
 }
 
-/// Since when a job waits or waited for a runner: not during the pause before a retry.
+/// Since when a job waits for a runner. The pause before a retry does not count.
 pub fn waits_since(job: &Job) -> DateTime<Utc> {
     let due = job.not_before.unwrap_or(job.created_at);
     due.max(job.created_at)
 }
 
-/// When a retry comes that waits for its time.
+/// The time of a retry that is not due yet.
 fn due_at(retry: &Job) -> Option<DateTime<Utc>> {
     let waits = retry.waiting.as_ref().is_some_and(waits_for_its_time);
     retry.not_before.filter(|_| waits)
 }
 
-/// Whether a retry waits for its time and not for a runner.
+/// True if a retry waits for its time, not for a runner.
 pub fn waits_for_its_time(waiting: &Explanation) -> bool {
     waiting.code == "retry_due"
 }
 
-/// What a scheduled job waits for, in a sentence. One about a retry that waits for its time ends with `attempt`.
+/// What a scheduled job waits for. A sentence about a retry that is not due ends with `attempt`.
 pub fn what_it_waits_for(
     waiting: &Explanation,
     not_before: Option<DateTime<Utc>>,
@@ -173,7 +173,7 @@ pub fn what_it_waits_for(
     }
 }
 
-fn what_became(job: &Job, retry: Option<&Job>, now: DateTime<Utc>) -> Markup {
+fn state_sentence(job: &Job, retry: Option<&Job>, now: DateTime<Utc>) -> Markup {
     match job.state {
         JobState::Scheduled => match &job.waiting {
             Some(waiting) => {
@@ -194,7 +194,7 @@ fn what_became(job: &Job, retry: Option<&Job>, now: DateTime<Utc>) -> Markup {
         JobState::Succeeded => html! { "It " b { "succeeded" } (after(job)) "." },
         JobState::Failed => html! {
             "It " b { "failed" } (after(job)) ": " (with_code(&failure(job))) "."
-            @if let Some(next) = job.retried_by { " " (job_link(next)) (how_it_retries(retry)) }
+            @if let Some(next) = job.retried_by { " " (job_link(next)) (retry_ending(retry)) }
         },
         JobState::Cancelled => {
             html! { "It was " b { "cancelled" } (after(job)) ": " (with_code(&stopped_by(job))) "." }
@@ -213,7 +213,7 @@ fn after(job: &Job) -> Markup {
     }
 }
 
-/// The reason of the end, with who caused it unless the daemon did.
+/// The reason of the end, or the person who cancelled the job.
 pub fn stopped_by(job: &Job) -> String {
     if job.reason.code == "cancelled_by_user" {
         format!("by {}", job.reason.actor)
@@ -231,7 +231,7 @@ fn failure(job: &Job) -> String {
     job.reason.message.clone()
 }
 
-/// What the step did that failed the job. Steps are counted from 1 for people.
+/// How the step failed that failed the job. Steps count from 1 for people.
 pub fn failed_step(job: &Job) -> Option<String> {
     let step = job
         .steps
@@ -246,7 +246,6 @@ pub fn failed_step(job: &Job) -> Option<String> {
     })
 }
 
-/// Why a trigger was evaluated.
 pub fn cause(record: &LedgerRecord) -> Markup {
     match &record.cause {
         LedgerCause::Slots { last, count: 1, .. } => html! { "the slot of " (at(*last)) },
@@ -263,9 +262,9 @@ pub fn cause(record: &LedgerRecord) -> Markup {
             html! { "revision " (revision) " added or changed the scan" }
         }
         LedgerCause::Failure { scan, job } => html! { b { (scan) } " failed " (job_link(*job)) },
-        LedgerCause::Claim { job } => html! { "a runner came for " (job_link(*job)) },
+        LedgerCause::Claim { job } => html! { "a runner claimed " (job_link(*job)) },
         LedgerCause::Clock { cursor } => html! {
-            "the clock was behind " (at(*cursor)) ", up to which the schedule had been followed"
+            "the clock was behind " (at(*cursor)) ", and the schedule had already run up to that time"
         },
         LedgerCause::Repeats { last, count: 1, .. } => html! { "the same again, " (at(*last)) },
         LedgerCause::Repeats {
@@ -278,7 +277,7 @@ pub fn cause(record: &LedgerRecord) -> Markup {
     }
 }
 
-/// What came of an evaluation.
+/// The outcome of an evaluation.
 pub fn outcome_of(record: &LedgerRecord) -> Markup {
     match &record.outcome {
         LedgerOutcome::Made { job } => html! { "made " (job_link(*job)) },

@@ -1,4 +1,4 @@
-//! Every page. Here are those with much on them.
+//! All pages. The pages in this file have much content.
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
@@ -171,13 +171,13 @@ pub(crate) fn job_page(
     pages::job(visit, &page)
 }
 
-/// A failed job whose retry is not over, or never ran.
+/// A failed job with a retry that is unfinished or never ran.
 fn retried(texts: Texts, visit: &Visit, retry: &Job) -> Markup {
     let pending = (!retry.state.is_terminal()).then_some(retry.id);
     retried_by(texts, visit, retry, pending)
 }
 
-/// A failed job whose retry has failed and is retried, too.
+/// A failed job whose retry failed and is retried again.
 fn retried_twice(texts: Texts, visit: &Visit, retry: &Job) -> Markup {
     retried_by(texts, visit, retry, Some(id(11)))
 }
@@ -227,7 +227,7 @@ fn context(texts: Texts) -> JobContext {
     }
 }
 
-/// A retry whose time has not come.
+/// A retry that is not due yet.
 pub(crate) fn pending_retry(texts: Texts) -> Job {
     Job {
         waiting: Some(Explanation {
@@ -243,7 +243,7 @@ pub(crate) fn pending_retry(texts: Texts) -> Job {
     }
 }
 
-/// A retry that has waited for a runner since its time came.
+/// A due retry that waits for a runner.
 pub(crate) fn due_retry(texts: Texts) -> Job {
     Job {
         id: id(10),
@@ -253,7 +253,7 @@ pub(crate) fn due_retry(texts: Texts) -> Job {
     }
 }
 
-/// A job that was made because an artifact differs.
+/// The ledger record of a job that was made because an artifact differs.
 fn differs(texts: Texts) -> LedgerRecord {
     let hosts = texts.text("hosts");
     let clause = Clause {
@@ -327,7 +327,7 @@ fn dispatch_page(texts: Texts, visit: &Visit, earlier: &Job) -> Markup {
     pages::dispatch(visit, &page)
 }
 
-/// The form with runners that cannot take the job now, or can.
+/// The form with runners that can or cannot take the job.
 fn dispatch_waits(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup)> {
     let able = Runner {
         labels: vec![texts.text("gpu")],

@@ -61,7 +61,7 @@ fn at(time: &str) -> DateTime<Utc> {
     format!("2025-11-{time}:00Z").parse().unwrap()
 }
 
-/// Monday, 15:07 where the reader is.
+/// Monday, 15:07 in the offset of the reader.
 fn clock() -> Clock {
     Clock {
         now: at("24T14:07"),
@@ -124,14 +124,10 @@ fn the_usual_time_is_the_median_of_the_successes() {
     for bar in &mut short {
         bar.end = bar.start + TimeDelta::milliseconds(999);
     }
-    assert_eq!(
-        usual_seconds(&short),
-        None,
-        "less than a second is not known"
-    );
+    assert_eq!(usual_seconds(&short), None, "less than a second");
 }
 
-/// The jobs of a day, and what made them.
+/// The jobs of a day, and their causes.
 fn day() -> (Vec<Lane>, Vec<Cause>) {
     let lane = |name: &str, bars: Vec<Bar>| Lane {
         name: name.to_owned(),
@@ -218,7 +214,7 @@ fn older_jobs_of_a_busy_lane_are_counted() {
 }
 
 #[test]
-fn moments_at_the_ends_of_the_calendar_are_drawn() {
+fn extreme_times_are_drawn() {
     let mut odd = bar(1, Failed, "24T06:00", 0);
     odd.start = DateTime::<Utc>::MAX_UTC;
     odd.end = DateTime::<Utc>::MIN_UTC;

@@ -1,4 +1,4 @@
-//! What holds for the layout of every graph.
+//! Properties of the layout of every graph.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ fn sizes(count: impl Into<proptest::collection::SizeRange>) -> impl Strategy<Val
     vec(size, count)
 }
 
-/// Any edges, also to nodes that do not exist.
+/// Any edges, including edges to unknown nodes.
 fn graphs(most_nodes: usize, most_links: usize) -> impl Strategy<Value = (Vec<Size>, Vec<Link>)> {
     let nodes: RangeInclusive<usize> = 0..=most_nodes;
     sizes(nodes).prop_flat_map(move |sizes| {
@@ -115,18 +115,18 @@ fn extreme_sizes_are_cut() {
 }
 
 #[test]
-fn an_edge_that_closes_a_cycle_goes_back() {
+fn an_edge_that_closes_a_cycle_is_a_back_edge() {
     let found = layout(&[BOX; 3], &links(&[(0, 1), (1, 2), (2, 1)]));
     let shapes: Vec<Shape> = found.routes.iter().map(|route| route.shape).collect();
     assert_eq!(shapes, [Shape::Forward, Shape::Forward, Shape::Back]);
     let (forward, back) = (&found.routes[1].points, &found.routes[2].points);
-    assert_ne!(forward[0].y, back[1].y, "ports of their own");
-    assert_ne!(forward[1].y, back[0].y, "ports of their own");
+    assert_ne!(forward[0].y, back[1].y, "separate ports");
+    assert_ne!(forward[1].y, back[0].y, "separate ports");
     assert!(found.nodes[0].x < found.nodes[1].x && found.nodes[1].x < found.nodes[2].x);
 }
 
 #[test]
-fn an_edge_past_a_node_goes_round_it() {
+fn an_edge_past_a_node_avoids_it() {
     let found = layout(&[BOX; 3], &links(&[(0, 1), (1, 2), (0, 2)]));
     let between = found.nodes[1];
     let bends = &found.routes[2].points[1..3];
@@ -136,7 +136,7 @@ fn an_edge_past_a_node_goes_round_it() {
 }
 
 #[test]
-fn a_tree_has_no_detours() {
+fn a_parent_is_centred_on_its_children() {
     let found = layout(&[BOX; 3], &links(&[(0, 1), (0, 2)]));
     let middle = found.nodes[1].y + found.nodes[2].y;
     assert!((found.nodes[0].y * 2 - middle).abs() <= 2, "{found:?}");
@@ -163,7 +163,7 @@ fn scan(name: &str, reads: &[(&str, How)]) -> Scan {
 }
 
 #[test]
-fn the_edges_of_a_workflow_lead_from_the_scan_that_is_read() {
+fn edges_lead_from_the_scan_that_is_read_to_its_reader() {
     let scans = [
         scan("certs", &[]),
         scan(

@@ -1,4 +1,4 @@
-//! Lists, and what they lead to.
+//! Lists, and the pages of their entries.
 
 use chrono::TimeDelta;
 use maud::{Markup, html};
@@ -15,7 +15,7 @@ use crate::more_values::*;
 use crate::values::*;
 use crate::workflow_values::*;
 
-/// What other modules draw.
+/// Stands for a drawing.
 pub(crate) fn drawing() -> Markup {
     html! { svg.bars role="img" aria-label="a drawing" width="8" height="8" { rect width="4" height="4" {} } }
 }

@@ -1,4 +1,4 @@
-//! What holds for every page and drawing, and golden files of them.
+//! Properties of every page, and golden files of pages and drawings.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -88,7 +88,7 @@ fn every_page_has_one_heading_and_its_landmarks() {
 }
 
 #[test]
-fn ids_are_unique_and_what_refers_to_them_is_right() {
+fn ids_are_unique_and_references_to_them_exist() {
     for (name, elements) in pages() {
         let all: Vec<&str> = elements
             .iter()
@@ -181,11 +181,11 @@ fn forms_post_with_a_key_or_ask_with_get() {
                         .nth(1)
                         .and_then(|rest| rest.split('"').next());
                     let key = key.unwrap_or_else(|| panic!("{name}: {form:?}"));
-                    // The same token or secret may stand in several rows of the test's values.
+                    // The test values repeat tokens and secrets.
                     keys.insert((key.to_owned(), form.get("action")));
                 }
                 Some("get") => {}
-                // A script shows it and sends its files.
+                // A script sends its files.
                 None if form.get("data-upload").is_some() => {}
                 Some("dialog") => assert!(form.around.contains(&"dialog".to_owned()), "{name}"),
                 other => panic!("{name}: {other:?}"),
@@ -196,7 +196,7 @@ fn forms_post_with_a_key_or_ask_with_get() {
     }
 }
 
-/// The pages and actions that the links module names.
+/// The paths of all pages and actions.
 const PATHS: &[&str] = &[
     "",
     "login",
@@ -304,7 +304,7 @@ fn hostile_texts_stay_texts() {
 }
 
 #[test]
-fn who_may_only_look_gets_no_actions() {
+fn readers_get_no_actions() {
     for (name, elements) in
         pages().filter(|(name, _)| name.contains("-none") || name.contains("-never"))
     {

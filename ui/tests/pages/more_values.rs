@@ -1,4 +1,4 @@
-//! More values: what is not about workflows and jobs.
+//! Values that are not about workflows and jobs.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -77,7 +77,7 @@ pub(crate) fn source(texts: Texts) -> Source {
     }
 }
 
-/// A source that no look has read.
+/// A source without a successful poll.
 pub(crate) fn unread_source(texts: Texts) -> Source {
     Source {
         name: texts.text("away"),
@@ -214,7 +214,7 @@ pub(crate) fn audit_record(texts: Texts) -> AuditRecord {
     }
 }
 
-/// Of several addresses without a token.
+/// A line of failed sign-ins from several addresses.
 pub(crate) fn refused_sign_ins() -> AuditRecord {
     AuditRecord {
         at: ago(60),
@@ -289,7 +289,6 @@ pub(crate) fn slot(texts: Texts, seconds: i64) -> Slot {
     }
 }
 
-/// A job that is not over, as `why` names it.
 pub(crate) fn artifact_diff(texts: Texts) -> ArtifactDiff {
     let file = |from_size, to_size| FileChange {
         name: texts.text("hosts.txt"),

@@ -1,13 +1,13 @@
-//! A strict reading of markup, enough for what pages are: every attribute is quoted and every element is closed.
+//! A strict HTML parser for our pages: every attribute must be quoted and every element closed.
 
 /// An element with its attributes.
 #[derive(Debug)]
 pub(crate) struct Element {
     pub(crate) name: String,
     pub(crate) attributes: Vec<(String, String)>,
-    /// The text and markup up to its end.
+    /// The markup between its tags.
     pub(crate) content: String,
-    /// The names of the elements around it.
+    /// The names of its ancestors.
     pub(crate) around: Vec<String>,
 }
 
@@ -20,10 +20,10 @@ impl Element {
 
 const VOID: &[&str] = &["meta", "link", "input", "br", "hr", "img", "wbr"];
 
-/// All elements in their order.
+/// All elements, in the order of the page.
 pub(crate) fn elements(page: &str) -> Vec<Element> {
     let mut rest = page.strip_prefix("<!DOCTYPE html>").expect("no doctype");
-    // The elements around, with where the content of each begins, counted from the end of the page.
+    // The open elements: index in `found`, and the page from the start of their content.
     let mut open: Vec<(usize, &str)> = Vec::new();
     let mut found: Vec<Element> = Vec::new();
     while let Some(start) = rest.find('<') {
@@ -53,7 +53,7 @@ pub(crate) fn elements(page: &str) -> Vec<Element> {
     found
 }
 
-/// The element whose tag begins here, what follows the tag, and whether it closes itself.
+/// Parses a start tag: the element, the rest of the text, and true if the tag closes itself.
 fn start_tag(text: &str) -> (Element, &str, bool) {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
     let end = text
@@ -76,7 +76,7 @@ fn start_tag(text: &str) -> (Element, &str, bool) {
         if let Some(after) = rest.strip_prefix('>') {
             return (element, after, false);
         }
-        // Drawings of the sprite close themselves.
+        // Icons close themselves.
         if let Some(after) = rest.strip_prefix("/>") {
             return (element, after, true);
         }

@@ -1,4 +1,4 @@
-//! What pages and assets weigh.
+//! The sizes of pages and assets.
 
 use std::io::Write;
 

@@ -8,7 +8,7 @@ use ui::shell::{Counts, Theme, Viewer, Visit};
 use uuid::Uuid;
 use wire::*;
 
-/// What is appended to every text.
+/// A suffix for every text.
 #[derive(Clone, Copy)]
 pub(crate) struct Texts(pub(crate) &'static str);
 
@@ -55,7 +55,7 @@ pub(crate) fn stranger(texts: Texts) -> Visit {
     }
 }
 
-/// Somebody who may only look.
+/// A viewer who may only read.
 pub(crate) fn reader(texts: Texts) -> Visit {
     with(
         texts,
@@ -63,7 +63,7 @@ pub(crate) fn reader(texts: Texts) -> Visit {
     )
 }
 
-/// Somebody whose token has these scopes.
+/// A viewer with these scopes.
 pub(crate) fn with(texts: Texts, scopes: &[Scope]) -> Visit {
     Visit {
         viewer: Some(Viewer {

@@ -171,6 +171,7 @@ pub(crate) fn scan_status(texts: Texts, state: Option<JobState>) -> ScanStatus {
     }
 }
 
+/// An unfinished job in an answer to `why`.
 fn unfinished(job: &Job) -> UnfinishedJob {
     UnfinishedJob {
         id: job.id,

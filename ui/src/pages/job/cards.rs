@@ -1,4 +1,4 @@
-//! The parts beside the log of a job.
+//! The cards beside the log of a job.
 
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
@@ -23,11 +23,8 @@ pub(super) fn steps(visit: &Visit, page: &JobPage<'_>) -> Markup {
     };
     let declared = page.declared.map_or(&[][..], |it| &it.steps);
     let to_come = declared.get(reported..).unwrap_or_default();
-    card(
-        "steps",
-        "Steps",
-        &side,
-        &html! {
+    html! {
+        (card("steps", "Steps", &side, &html! {
             @if job.steps.is_empty() && to_come.is_empty() {
                 (empty(&html! { p { "No step has been reported." } }))
             }
@@ -48,8 +45,8 @@ pub(super) fn steps(visit: &Visit, page: &JobPage<'_>) -> Markup {
                     }
                 }
             }
-        },
-    )
+        }))
+    }
 }
 
 fn step_row(visit: &Visit, job: &Job, step: &Step, script: Option<&str>) -> Markup {
@@ -86,7 +83,7 @@ fn step_row(visit: &Visit, job: &Job, step: &Step, script: Option<&str>) -> Mark
     }
 }
 
-/// When a step ran within the time of its job.
+/// A bar that shows when the step ran within its job.
 fn share(visit: &Visit, job: &Job, step: &Step) -> Markup {
     let (Some(begin), Some(from)) = (job.started_at, step.started_at) else {
         return html! {};
@@ -108,11 +105,8 @@ pub(super) fn why(page: &JobPage<'_>) -> Markup {
     let job = page.job;
     let workflow = links::workflow_name(&job.workflow);
     let ledger = html! { a href=(links::scan(&workflow, &job.scan)) { "ledger" } };
-    card(
-        "why",
-        why_title(page),
-        &ledger,
-        &html! {
+    html! {
+        (card("why", why_title(page), &ledger, &html! {
             div.body.why {
                 @match page.made_by {
                     Some(record) => {
@@ -130,11 +124,11 @@ pub(super) fn why(page: &JobPage<'_>) -> Markup {
                     }
                 }
             }
-        },
-    )
+        }))
+    }
 }
 
-/// What the card says depends on whether the cause of the job is known.
+/// The title depends on whether the cause of the job is known.
 const fn why_title(page: &JobPage<'_>) -> &'static str {
     match (page.made_by, page.job.state) {
         (Some(_), _) | (None, JobState::Scheduled) => "Why it exists",
@@ -152,11 +146,8 @@ pub(super) fn artifacts(visit: &Visit, page: &JobPage<'_>) -> Markup {
         0 => html! { "none" },
         many => html! { (many) },
     };
-    card(
-        "artifacts",
-        "Artifacts",
-        &side,
-        &html! {
+    html! {
+        (card("artifacts", "Artifacts", &side, &html! {
             @if job.artifacts.is_empty() {
                 (empty(&html! {
                     p { (no_artifact(job.state, page.declared)) }
@@ -164,11 +155,10 @@ pub(super) fn artifacts(visit: &Visit, page: &JobPage<'_>) -> Markup {
             } @else {
                 ul.plain.entries { @for artifact in &job.artifacts { (artifact_row(visit, page, artifact)) } }
             }
-        },
-    )
+        }))
+    }
 }
 
-/// Why a job has no artifact.
 fn no_artifact(state: JobState, declared: Option<&Declared>) -> &'static str {
     match (state, declared) {
         (_, Some(declared)) if !declared.has_artifacts => "The scan declares no artifact.",
@@ -185,7 +175,7 @@ fn no_artifact(state: JobState, declared: Option<&Declared>) -> &'static str {
     }
 }
 
-/// How an artifact differs from the one before it.
+/// Compares an artifact with the one of the previous job.
 fn compared(page: &JobPage<'_>, artifact: &Artifact) -> Markup {
     let earlier = page.others.iter().filter(|other| other.id < page.job.id);
     let mut with_it =
@@ -211,7 +201,7 @@ fn artifact_row(visit: &Visit, page: &JobPage<'_>, artifact: &Artifact) -> Marku
         li {
             @if let Some(removed) = &artifact.removed {
                 b { (artifact.name) } ", " (bytes(artifact.size))
-                p.small.muted { "Gone since " (at(removed.at)) ": " (with_code(&removed.message)) ". The digest stays." }
+                p.small.muted { "Removed at " (at(removed.at)) ": " (with_code(&removed.message)) ". The digest is kept." }
             } @else {
                 a href=(links::artifact(job.id, &artifact.name)) download { (artifact.name.strip_suffix(".zip").unwrap_or(&artifact.name)) ".zip" } ", " (bytes(artifact.size))
                 " · " a href=(links::artifact_entries(job.id, &artifact.name)) { "files" }
@@ -230,18 +220,15 @@ fn artifact_row(visit: &Visit, page: &JobPage<'_>, artifact: &Artifact) -> Marku
             p.small.muted { "Digest " code.cut title=(artifact.content_digest) { (artifact.content_digest) } }
             @if artifact.removed.is_none() && visit.may(Scope::JobWrite) {
                 (form::guarded(visit, &links::delete_artifact(job.id, &artifact.name), "Delete",
-                    "The file is gone then. Its record and digest stay."))
+                    "This deletes the file. Its record and digest are kept."))
             }
         }
     }
 }
 
 pub(super) fn outputs(job: &Job) -> Markup {
-    card(
-        "outputs",
-        "Outputs",
-        &html! { (job.outputs.len()) },
-        &html! {
+    html! {
+        (card("outputs", "Outputs", &html! { (job.outputs.len()) }, &html! {
             dl.pairs {
                 @for (key, value) in &job.outputs {
                     div {
@@ -252,16 +239,13 @@ pub(super) fn outputs(job: &Job) -> Markup {
                     }
                 }
             }
-        },
-    )
+        }))
+    }
 }
 
 pub(super) fn inputs(job: &Job) -> Markup {
-    card(
-        "inputs",
-        "Inputs",
-        &html! { (job.inputs.len()) },
-        &html! {
+    html! {
+        (card("inputs", "Inputs", &html! { (job.inputs.len()) }, &html! {
             @if job.inputs.is_empty() {
                 (empty(&html! { p { "The job has no inputs." } }))
             } @else {
@@ -280,6 +264,6 @@ pub(super) fn inputs(job: &Job) -> Markup {
                     }
                 }
             }
-        },
-    )
+        }))
+    }
 }

@@ -22,7 +22,7 @@ pub(super) fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
         .iter()
         .filter(|source| is_bad(source))
         .collect();
-    let unheard: Vec<&Runner> = page
+    let disconnected: Vec<&Runner> = page
         .runners
         .iter()
         .filter(|runner| !runner.connected)
@@ -40,22 +40,19 @@ pub(super) fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
         + page.circles.len()
         + stuck.len()
         + bad.len()
-        + unheard.len()
+        + disconnected.len()
         + suspended.len()
         + missing;
-    card(
-        "needs",
-        "Needs you",
-        &html! { (all) },
-        &html! {
-            @if all == 0 { (empty(&html! { p { (nothing(visit, is_retrying)) } })) }
+    html! {
+        (card("needs", "Needs you", &html! { (all) }, &html! {
+            @if all == 0 { (empty(&html! { p { (nothing_needed(visit, is_retrying)) } })) }
             ul.feed {
                 @for one in page.failing { (failing(visit, one)) }
                 @for scan in page.unreadable { (unreadable(scan)) }
-                @for (workflow, circle) in page.circles { (going_in_a_circle(workflow, circle)) }
+                @for (workflow, circle) in page.circles { (circle_row(workflow, circle)) }
                 @for job in stuck { (stuck_job(visit, job)) }
                 @for source in bad { (bad_source(visit, source)) }
-                @for runner in unheard {
+                @for runner in disconnected {
                     li {
                         (condition("failed", "not connected"))
                         span { "runner " a href=(links::runner(runner.id)) { (runner.name) } }
@@ -69,15 +66,15 @@ pub(super) fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
                 @for (workflow, scan, suspension) in &suspended { (suspended_part(visit, workflow, *scan, suspension)) }
             }
             @if page.is_cut { p.body.small.muted { "There are too many sources, runners or scans to look at all: others may need you, too." } }
-            // They need nobody, and are not counted.
+            // These need nobody, and are not counted.
             @for job in retries { p.body.small.muted { (retry(job)) } }
-        },
-    )
+        }))
+    }
 }
 
 fn bad_source(visit: &Visit, source: &Source) -> Markup {
     let stale = source.stale_files.len() as u64;
-    // How many files are invalid says more than the condition about them.
+    // The number of invalid files says more than their condition.
     let mut failed = source.conditions.iter().filter(|one| one.kind != "Valid");
     let failed = failed.find(|one| shape_of(one) == "failed");
     html! {
@@ -93,14 +90,14 @@ fn bad_source(visit: &Visit, source: &Source) -> Markup {
     }
 }
 
-/// That nothing needs the viewer, of what the viewer may see.
-fn nothing(visit: &Visit, is_retrying: bool) -> String {
+/// Says that nothing needs the viewer, limited to what the viewer may see.
+fn nothing_needed(visit: &Visit, is_retrying: bool) -> String {
     let may = |scopes: &[Scope]| scopes.iter().all(|scope| visit.may(*scope));
     let known = [
         (
             may(&[Scope::WorkflowRead, Scope::JobRead]),
             match is_retrying {
-                true => "what has failed since the last success of its scan is tried again",
+                true => "all failed scans are being retried",
                 false => "no scan has failed since its last success",
             },
         ),
@@ -127,7 +124,7 @@ fn missing_name(kind: &str, missing: &MissingName, project: &str) -> Markup {
     }
 }
 
-/// What is suspended: workflows as a whole, and single scans.
+/// The suspended workflows and scans.
 fn suspended(scans: &[ScanStatus]) -> Vec<(String, Option<&str>, &Suspension)> {
     let mut all: Vec<(String, Option<&str>, &Suspension)> = Vec::new();
     for status in scans {
@@ -170,7 +167,7 @@ fn suspended_part(
     }
 }
 
-/// That a job hung or was too slow, which its log does not say.
+/// Says that a job took too long, because its log does not say it.
 fn took_too_long(job: &JobLine) -> Option<&'static str> {
     match job.reason.as_deref() {
         Some("timed_out") => Some("its timeout passed"),
@@ -194,7 +191,7 @@ fn failing(visit: &Visit, one: &Failing<'_>) -> Markup {
                     @match (one.succeeded_at, one.scan.finished.succeeded) {
                         (Some(success), _) => { (failures) " since its last success " (ago(success, visit.now)) }
                         (None, 0) => { (failures) ", no success before" }
-                        // It succeeded before the jobs that were looked at.
+                        // Its last success is older than the jobs that were read.
                         (None, _) => { ", at least " (count(one.failures, "failure", "failures")) " since its last success" }
                     }
                 }
@@ -219,7 +216,7 @@ fn unreadable(scan: &ScanStatus) -> Markup {
     }
 }
 
-fn going_in_a_circle(workflow: &str, circle: &Circle) -> Markup {
+fn circle_row(workflow: &str, circle: &Circle) -> Markup {
     html! {
         li {
             (condition("failed", "circle"))
@@ -236,7 +233,7 @@ fn going_in_a_circle(workflow: &str, circle: &Circle) -> Markup {
     }
 }
 
-/// Whether a job waits for a runner that does not exist: none is registered, or none that is connected may take it.
+/// True if no registered runner may take the job.
 fn is_stuck(job: &Job) -> bool {
     const CODES: [&str; 4] = [
         "no_runner",
@@ -268,7 +265,7 @@ fn stuck_job(visit: &Visit, job: &Job) -> Markup {
     }
 }
 
-/// A failure that nobody needs to look at yet.
+/// A failure that is being retried.
 fn retry(job: &Job) -> Markup {
     html! { (of_scan(job)) (retry_sentence(job)) "." }
 }

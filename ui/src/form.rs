@@ -52,13 +52,13 @@ impl Refused {
     }
 }
 
-/// Errors that belong to none of the given fields.
+/// Errors of other members than the given fields.
 pub(crate) fn other_problems(problem: &Problem, fields: &[&str]) -> Markup {
-    let has_none = |field: &str| !fields.contains(&field);
+    let has_no_field = |field: &str| !fields.contains(&field);
     html! {
-        @if problem.errors.iter().any(|error| has_none(&error.field)) {
+        @if problem.errors.iter().any(|error| has_no_field(&error.field)) {
             ul.plain {
-                @for error in problem.errors.iter().filter(|error| has_none(&error.field)) {
+                @for error in problem.errors.iter().filter(|error| has_no_field(&error.field)) {
                     li { code { (error.field) } ": " (with_code(&error.message)) }
                 }
             }
@@ -113,7 +113,7 @@ pub(crate) fn disclosed(
     guard(visit, action, label, note, fields, "button")
 }
 
-/// Both buttons have this class.
+/// A disclosure with a form in it. `class` is the class of its summary and of its button.
 fn guard(
     visit: &Visit,
     action: &str,

@@ -130,14 +130,12 @@ fn taker(scan: &Scan, runners: Option<&Page<Runner>>) -> Markup {
     match (runners.items.len(), connected.len()) {
         (0, _) => waits(html! { "no runner is registered" }),
         (1, 0) => waits(html! { "the only registered runner is not connected" }),
-        (all, 0) => waits(html! { "no runner of the " (all) " registered is connected" }),
+        (_, 0) => waits(html! { "no registered runner is connected" }),
         (_, _) if scan.runs_on.is_empty() => waits(html! {
             "the connected runners take only scans whose " code { "runs_on" } " names one of their labels"
         }),
-        (_, many) => waits(html! {
-            @if many == 1 { "the only connected runner does not have " }
-            @else { "none of the " (many) " connected runners has " }
-            @if scan.runs_on.len() == 1 { "the label " } @else { "all of the labels " }
+        (_, _) => waits(html! {
+            "no connected runner has " @if scan.runs_on.len() == 1 { "the label " } @else { "all of the labels " }
             @for (place, label) in scan.runs_on.iter().enumerate() {
                 @if place > 0 { ", " }
                 code { (label) }

@@ -13,8 +13,7 @@ use reconciler::{Handle, RunnerSession, Worker};
 use state::{AuditActor, AuditEntry};
 use wire::ErrorCode;
 
-use crate::failure::{Failure, shorten, unauthorized};
-use crate::handlers::{LINKED_BLOBS, no_such_link};
+use crate::failure::{Failure, no_such_link, shorten, unauthorized};
 use crate::limits::AUDITED_CHARS;
 use crate::peer::Peer;
 use crate::request::Arrival;
@@ -25,6 +24,12 @@ use crate::routes::{
 use crate::service::{Head, Service};
 use crate::session;
 use crate::visible::Visible;
+
+/// The path of links to blobs, before their secrets.
+pub(crate) const LINKED_BLOBS: &str = "/v0/linked-blobs/";
+
+/// The path of links that sign a browser in, before their secrets.
+pub(crate) const SIGN_IN_LINKS: &str = "/login/";
 
 /// The caller of a request, with the route that the caller may use.
 pub(crate) enum Caller {

@@ -58,19 +58,6 @@ impl Body {
         })
     }
 
-    pub(crate) fn of(bytes: Bytes) -> Self {
-        let read = bytes.len() as u64;
-        let pieces = futures_util::stream::once(async move { Ok(bytes) });
-        Self {
-            pieces: Mutex::new(Box::pin(pieces)),
-            limit: read,
-            expected: 0,
-            read: 0,
-            waited: Duration::ZERO,
-            room: None,
-        }
-    }
-
     /// The next piece; none at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
         let pieces = self

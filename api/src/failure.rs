@@ -215,6 +215,15 @@ pub(crate) fn unauthorized() -> Failure {
         )
 }
 
+/// The one answer to every bad link to a blob, whatever is wrong with it.
+pub(crate) fn no_such_link() -> Failure {
+    Failure::new(
+        ErrorCode::NotFound,
+        "there is no such link, or it has ended",
+    )
+    .hint("ask whoever gave it to you for another one")
+}
+
 /// Shortens a caller's text, so that a message can repeat it.
 pub(crate) fn shorten(given: &str) -> String {
     given.chars().take(ECHO_CHARS).collect()

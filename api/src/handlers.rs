@@ -2,7 +2,7 @@
 
 pub(crate) mod artifacts;
 pub(crate) mod audit;
-mod blob_links;
+pub(crate) mod blob_links;
 pub(crate) mod blobs;
 mod content;
 pub(crate) mod dispatch;
@@ -19,7 +19,7 @@ mod prune;
 pub(crate) mod revisions;
 pub(crate) mod runners;
 pub(crate) mod scans;
-mod schema;
+pub(crate) mod schema;
 pub(crate) mod sessions;
 pub(crate) mod sources;
 pub(crate) mod suspensions;
@@ -31,16 +31,22 @@ pub(crate) mod workflows;
 
 use std::pin::Pin;
 
-pub(crate) use blob_links::{LINKED_BLOBS, no_such_link};
 use reconciler::{Handle, RunnerSession, Worker};
 use warp::reply::Response;
+use wire::Page;
 
-use crate::access::Caller;
+use self::audit::AuditQuery;
+use self::blobs::BlobsQuery;
+use self::entries::DiffQuery;
+use self::jobs::JobsQuery;
+use self::revisions::RevisionsQuery;
+use self::scans::FilePage;
 use crate::failure::Failure;
-use crate::pages;
+use crate::limits::{ENTRIES_PAGE, HISTORY_PAGE, PAGE};
+use crate::page::Window;
+use crate::reply;
 use crate::request::Request;
-use crate::routes::{LocalRoute, PublicRoute, RunnerRoute, SessionRoute, UserRoute, WorkerRoute};
-use crate::service::Service;
+use crate::routes::{RunnerRoute, SessionRoute, UserRoute, WorkerRoute};
 use crate::visible::Visible;
 
 /// A running handler, on the heap with its own size. One future for all handlers would have the size of the largest, many
@@ -48,51 +54,27 @@ use crate::visible::Visible;
 pub(crate) type Answering<'a> =
     Pin<Box<dyn Future<Output = Result<Response, Failure>> + Send + 'a>>;
 
-/// Calls the handler of the caller's route.
-pub(crate) async fn handle(
-    service: &Service,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, Failure> {
-    let handle = &service.handle;
-    match caller {
-        Caller::Local(LocalRoute::Metrics) => Box::pin(health::metrics(service)).await,
-        Caller::Public(route) => public(service, route, request).await,
-        Caller::Page(route, me) => pages::show(service, &me, route, &request).await,
-        Caller::Action(route, me) => pages::act(service, &me, route, request).await,
-        Caller::Session(route, me) => session(&me, route, request).await,
-        Caller::User(route, me) => user(&me, route, request).await,
-        Caller::Link(route, linked) => Box::pin(blob_links::follow(&linked, route, request)).await,
-        Caller::Runner(route, runner) => of_runner(handle, route, runner, request).await,
-        Caller::Worker(route, worker) => of_worker(handle, route, &worker, request).await,
-    }
-}
-
-async fn public(
-    service: &Service,
-    route: PublicRoute,
-    request: Request,
-) -> Result<Response, Failure> {
-    let handle = &service.handle;
-    let answer: Answering<'_> = match route {
-        PublicRoute::LoginPage => return Ok(pages::login_page(service, &request)),
-        PublicRoute::LinkPage => return Ok(pages::link_page(service, &request)),
-        PublicRoute::Login => Box::pin(pages::login(service, request)),
-        PublicRoute::Asset => return pages::asset(&request),
-        PublicRoute::Healthz => Box::pin(health::alive(handle)),
-        PublicRoute::Readyz => Box::pin(health::ready(handle)),
-        PublicRoute::WorkflowSchema => return Ok(schema::workflow(&request)),
-        PublicRoute::OpenApi => return Ok(schema::openapi(&request)),
-        PublicRoute::Docs => return Ok(schema::docs(&request)),
-        PublicRoute::CreateSession => Box::pin(sessions::create(handle, request)),
-        PublicRoute::RegisterRunner => Box::pin(runners::register(handle, request)),
+/// Answers with what is loaded, as JSON.
+macro_rules! json {
+    ($loaded:expr) => {
+        Box::pin(async { Ok::<_, Failure>(reply::ok(&$loaded)) })
     };
-    answer.await
 }
 
-async fn session(me: &Visible, route: SessionRoute, request: Request) -> Result<Response, Failure> {
+/// Answers without a body once the work is done.
+macro_rules! done {
+    ($work:expr) => {
+        Box::pin(async { $work.await.map(|()| reply::empty()) })
+    };
+}
+
+pub(crate) async fn session(
+    me: &Visible,
+    route: SessionRoute,
+    request: Request,
+) -> Result<Response, Failure> {
     let answer: Answering<'_> = match route {
-        SessionRoute::ListSessions => return Ok(sessions::list(me)),
+        SessionRoute::ListSessions => json!(Page::all(sessions::list(me))),
         SessionRoute::EndSession => Box::pin(sessions::end(me, &request)),
         SessionRoute::EndSessions => Box::pin(sessions::end_all(me, &request)),
         SessionRoute::CreateSignInLink => Box::pin(sessions::create_link(me, request)),
@@ -100,27 +82,41 @@ async fn session(me: &Visible, route: SessionRoute, request: Request) -> Result<
     answer.await
 }
 
-async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Response, Failure> {
+pub(crate) async fn user(
+    me: &Visible,
+    route: UserRoute,
+    request: Request,
+) -> Result<Response, Failure> {
+    let query = &request.query;
+    let path = |n| request.parameter(n);
     let answer: Answering<'_> = match route {
-        UserRoute::ListSources => return sources::list(me, &request),
-        UserRoute::ShowSource => Box::pin(sources::show(me, &request)),
-        UserRoute::SyncSource => Box::pin(sources::sync(me, &request)),
+        UserRoute::ListSources => json!(sources::list(me, &Window::of(query)?)),
+        UserRoute::ShowSource => json!(sources::show(me, path(0)).await?),
+        UserRoute::SyncSource => json!(sources::sync(me, path(0), query.flag("wait")?).await?),
         UserRoute::ApproveSource => Box::pin(sources::approve(me, request)),
-        UserRoute::ListProjects => return projects::list(me, &request),
-        UserRoute::ShowProject => return projects::show(me, &request),
-        UserRoute::ListVars => return projects::list_vars(me, &request),
+        UserRoute::ListProjects => json!(projects::list(me, &Window::of(query)?)),
+        UserRoute::ShowProject => json!(projects::show(me, path(0))?),
+        UserRoute::ListVars => json!(projects::list_vars(me, path(0), &Window::of(query)?)?),
         UserRoute::ShowVar => return projects::show_var(me, &request),
         UserRoute::SetVar => Box::pin(projects::set_var(me, request)),
         UserRoute::DeleteVar => Box::pin(projects::delete_var(me, &request)),
-        UserRoute::ListSecrets => return projects::list_secrets(me, &request),
+        UserRoute::ListSecrets => json!(projects::list_secrets(me, path(0), &Window::of(query)?)?),
         UserRoute::SetSecret => Box::pin(projects::set_secret(me, request)),
-        UserRoute::SecretMasking => Box::pin(projects::masking(me, &request)),
+        UserRoute::SecretMasking => json!(projects::masking(me, path(0), path(1)).await?),
         UserRoute::DeleteSecret => Box::pin(projects::delete_secret(me, &request)),
-        UserRoute::ListWorkflows => return workflows::list(me, &request),
-        UserRoute::ShowWorkflow => return workflows::show(me, &request),
-        UserRoute::ListRevisions => Box::pin(revisions::list(me, &request)),
-        UserRoute::ShowRevision => Box::pin(revisions::show(me, &request)),
-        UserRoute::DiffRevision => Box::pin(revisions::diff(me, &request)),
+        UserRoute::ListWorkflows => json!(workflows::list(
+            me,
+            workflows::with_retired(query)?,
+            &Window::of(query)?
+        )),
+        UserRoute::ShowWorkflow => json!(workflows::show(me, path(0))?),
+        UserRoute::ListRevisions => {
+            json!(revisions::list(me, path(0), &RevisionsQuery::of(query)?).await?)
+        }
+        UserRoute::ShowRevision => json!(revisions::show(me, path(0), path(1)).await?),
+        UserRoute::DiffRevision => {
+            json!(revisions::diff(me, path(0), path(1), query.get("from")).await?)
+        }
         UserRoute::Validate => Box::pin(validate::validate(request)),
         UserRoute::PruneWorkflow => Box::pin(prune::prune(me, request)),
         UserRoute::SuspendWorkflow | UserRoute::SuspendScan => {
@@ -130,50 +126,73 @@ async fn user(me: &Visible, route: UserRoute, request: Request) -> Result<Respon
             Box::pin(suspensions::resume(me, request))
         }
         UserRoute::Dispatch => Box::pin(dispatch::dispatch(me, request)),
-        UserRoute::ListScans => Box::pin(scans::list(me, &request)),
-        UserRoute::ShowScan => Box::pin(scans::show(me, &request)),
-        UserRoute::ScanHistory => Box::pin(scans::history(me, &request)),
-        UserRoute::ScanLedger => Box::pin(scans::ledger(me, &request)),
-        UserRoute::Schedule => return scans::schedule(me, &request),
-        UserRoute::Why => Box::pin(why::why(me, &request)),
-        UserRoute::ListJobs => Box::pin(jobs::list(me, &request)),
+        UserRoute::ListScans => {
+            json!(scans::list(me, query.get("workflow"), &Window::of(query)?).await?)
+        }
+        UserRoute::ShowScan => json!(scans::show(me, path(0), path(1)).await?),
+        UserRoute::ScanHistory => {
+            json!(scans::history(me, path(0), path(1), &FilePage::of(query, HISTORY_PAGE)?).await?)
+        }
+        UserRoute::ScanLedger => {
+            json!(scans::ledger(me, path(0), path(1), &FilePage::of(query, PAGE)?).await?)
+        }
+        UserRoute::Schedule => json!(scans::schedule(
+            me,
+            query.get("workflow"),
+            query.get("scan"),
+            query.limit()?
+        )?),
+        UserRoute::Why => {
+            json!(why::why(me, path(0), path(1), query.time("at")?, query.limit()?).await?)
+        }
+        UserRoute::ListJobs => json!(jobs::list(me, JobsQuery::of(query)?).await?),
         UserRoute::ShowJob => Box::pin(jobs::show(me, &request)),
-        UserRoute::JobContext => Box::pin(jobs::context(me, &request)),
-        UserRoute::DeleteJob => Box::pin(jobs::delete(me, &request)),
+        UserRoute::JobContext => json!(jobs::context(me, &me.job_named(path(0)).await?).await?),
+        UserRoute::DeleteJob => done!(jobs::delete(me, path(0))),
         UserRoute::CancelJob => Box::pin(jobs::cancel(me, request)),
         UserRoute::RerunJob => Box::pin(dispatch::rerun(me, request)),
         UserRoute::ReadLog => Box::pin(logs::read(me, &request)),
-        UserRoute::SearchLog => Box::pin(log_search::search(me, &request)),
-        UserRoute::ListArtifacts => Box::pin(artifacts::list(me, &request)),
+        UserRoute::SearchLog => {
+            let job = me.job_named(path(0)).await?;
+            let wanted = log_search::wanted(query)?;
+            Box::pin(async move { Ok(reply::ok(&log_search::search(me, &job, wanted).await?)) })
+        }
+        UserRoute::ListArtifacts => {
+            json!(artifacts::list(me, path(0), &Window::of(query)?).await?)
+        }
         UserRoute::DownloadArtifact => Box::pin(artifacts::download(me, &request)),
-        UserRoute::ListEntries => Box::pin(entries::list(me, &request)),
-        UserRoute::DiffArtifact => Box::pin(entries::diff(me, &request)),
-        UserRoute::DeleteArtifact => Box::pin(artifacts::delete(me, &request)),
-        UserRoute::ListBlobs => Box::pin(blobs::list(me, &request)),
+        UserRoute::ListEntries => {
+            json!(entries::list(me, path(0), path(1), &Window::up_to(query, ENTRIES_PAGE)?).await?)
+        }
+        UserRoute::DiffArtifact => {
+            json!(entries::diff(me, path(0), path(1), &DiffQuery::of(query)?).await?)
+        }
+        UserRoute::DeleteArtifact => done!(artifacts::delete(me, path(0), path(1))),
+        UserRoute::ListBlobs => json!(blobs::list(me, BlobsQuery::of(query)?).await?),
         UserRoute::DownloadBlob => Box::pin(blobs::download(me, &request)),
         UserRoute::InspectBlob => Box::pin(blobs::inspect(me, &request)),
         UserRoute::UploadBlob => Box::pin(blobs::upload(me, request)),
         UserRoute::DeleteBlob => Box::pin(blobs::delete(me, &request)),
         UserRoute::CopyBlob => Box::pin(blobs::copy(me, request)),
         UserRoute::MoveBlob => Box::pin(blobs::rename(me, request)),
-        UserRoute::ListBlobLinks => return blob_links::list(me, &request),
+        UserRoute::ListBlobLinks => json!(blob_links::list(me, query)?),
         UserRoute::CreateBlobLink => Box::pin(blob_links::create(me, request)),
-        UserRoute::RevokeBlobLink => Box::pin(blob_links::revoke(me, &request)),
+        UserRoute::RevokeBlobLink => done!(blob_links::revoke(me, path(0))),
         UserRoute::Events => Box::pin(events::listen(me, &request)),
-        UserRoute::ListTokens => return tokens::list(me, &request),
+        UserRoute::ListTokens => json!(tokens::list(me, &Window::of(query)?)),
         UserRoute::CreateToken => Box::pin(tokens::create(me, request)),
         UserRoute::RegenerateToken => Box::pin(tokens::regenerate(me, request)),
-        UserRoute::RevokeToken => Box::pin(tokens::revoke(me, &request)),
-        UserRoute::ListAudit => Box::pin(audit::list(me, &request)),
-        UserRoute::ListRunners => return runners::list(me, &request),
-        UserRoute::ShowRunner => Box::pin(runners::show(me, &request)),
-        UserRoute::DeleteRunner => Box::pin(runners::delete(me, &request)),
+        UserRoute::RevokeToken => done!(tokens::revoke(me, path(0))),
+        UserRoute::ListAudit => json!(audit::list(me, &AuditQuery::of(query)?).await?),
+        UserRoute::ListRunners => json!(runners::list(me, &Window::of(query)?)),
+        UserRoute::ShowRunner => json!(runners::show(me, path(0)).await?),
+        UserRoute::DeleteRunner => done!(runners::delete(me, path(0))),
         UserRoute::CreateRegistration => Box::pin(runners::create_registration(me, request)),
     };
     answer.await
 }
 
-async fn of_runner(
+pub(crate) async fn of_runner(
     handle: &Handle,
     route: RunnerRoute,
     runner: RunnerSession,
@@ -187,7 +206,7 @@ async fn of_runner(
     answer.await
 }
 
-async fn of_worker(
+pub(crate) async fn of_worker(
     handle: &Handle,
     route: WorkerRoute,
     worker: &Worker,

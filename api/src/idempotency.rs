@@ -1,32 +1,53 @@
-//! The header `Idempotency-Key`, which requests that make something may carry.
+//! Idempotency keys. A command that is sent again with its key is not executed again.
 
+use bytes::Bytes;
 use model::IdempotencyKey;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::limits::IDEMPOTENCY_KEY_BYTES;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// The key of the request, if it carries one. It belongs to the caller's token and to `route`, which names what the
-/// request is about.
-pub(crate) fn key(
-    me: &Visible,
-    request: &Request,
-    route: &str,
-    body: &[u8],
-) -> Result<Option<IdempotencyKey>, Failure> {
-    let Some(value) = request.headers.get("idempotency-key") else {
-        return Ok(None);
-    };
-    // A tab is text to HTTP, but not printable.
-    let is_printable = |key: &str| key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    match value.to_str() {
-        Ok(key) if (1..=IDEMPOTENCY_KEY_BYTES).contains(&key.len()) && is_printable(key) => {
-            Ok(Some(IdempotencyKey::new(me.token().id, route, key, body)))
+/// A command as it was sent: the client's key, if there is one, and the body that a repeat must have, too.
+pub(crate) struct Attempt {
+    key: Option<String>,
+    pub(crate) body: Bytes,
+}
+
+impl Attempt {
+    /// Reads the header `Idempotency-Key` and the body.
+    pub(crate) async fn of(request: &mut Request) -> Result<Self, Failure> {
+        let key = request.headers.get("idempotency-key");
+        // A key that is not text becomes an empty one, which is refused.
+        let key = key.map(|key| key.to_str().unwrap_or_default().to_owned());
+        let body = request.body.bytes().await?;
+        Ok(Self { key, body })
+    }
+
+    /// A command from a form.
+    pub(crate) fn of_form<T: Serialize>(key: Option<&str>, command: &T) -> Result<Self, Failure> {
+        let body = serde_json::to_vec(command).map_err(|error| Failure::internal(&error))?;
+        Ok(Self {
+            key: key.map(str::to_owned),
+            body: Bytes::from(body),
+        })
+    }
+
+    /// The key, if there is one. It belongs to the caller's token and to `route`, which names the object of the command.
+    pub(crate) fn key(&self, me: &Visible, route: &str) -> Result<Option<IdempotencyKey>, Failure> {
+        let Some(key) = &self.key else {
+            return Ok(None);
+        };
+        // A tab is text to HTTP, but not printable.
+        let is_printable = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        if is_printable && (1..=IDEMPOTENCY_KEY_BYTES).contains(&key.len()) {
+            let token = me.token().id;
+            return Ok(Some(IdempotencyKey::new(token, route, key, &self.body)));
         }
-        Ok(_) | Err(_) => Err(Failure::invalid(
+        Err(Failure::invalid(
             "Idempotency-Key",
             format!("must be 1 to {IDEMPOTENCY_KEY_BYTES} printable characters"),
-        )),
+        ))
     }
 }

@@ -27,6 +27,7 @@ mod precondition;
 mod rate;
 mod reply;
 mod request;
+mod respond;
 mod routes;
 mod serve;
 mod service;
@@ -44,4 +45,5 @@ pub use routes::{
     Access, ActionRoute, LocalRoute, PageRoute, PublicRoute, ROUTES, Route, RunnerRoute,
     SessionRoute, UserRoute, WorkerRoute,
 };
-pub use serve::{Front, serve};
+pub use serve::serve;
+pub use service::Front;

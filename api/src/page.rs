@@ -9,10 +9,10 @@ use crate::failure::Failure;
 use crate::limits::PAGE;
 use crate::request::Query;
 
-/// Which page the caller wants.
+/// Which page of a list.
 pub(crate) struct Window {
     after: Option<String>,
-    limit: usize,
+    pub(crate) limit: usize,
 }
 
 impl Window {
@@ -20,10 +20,15 @@ impl Window {
         Self::up_to(query, PAGE)
     }
 
+    /// The first `limit` items.
+    pub(crate) const fn first(limit: usize) -> Self {
+        Self { after: None, limit }
+    }
+
     /// A page of at most `most` items.
     pub(crate) fn up_to(query: &Query, most: usize) -> Result<Self, Failure> {
         Ok(Self {
-            after: query.get("cursor").map(str::to_owned),
+            after: query.owned("cursor"),
             limit: query.limit_of(most)?,
         })
     }

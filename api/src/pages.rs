@@ -9,13 +9,14 @@ mod blobs;
 mod charts;
 mod daemon;
 mod frame;
+mod html;
 mod jobs;
 mod live;
 mod logs;
 mod overview;
 mod projects;
 mod reader;
-mod renewals;
+pub(crate) mod renewals;
 mod runners;
 mod scans;
 mod sign_in;
@@ -28,9 +29,8 @@ mod workflows;
 use warp::reply::Response;
 
 pub(crate) use self::assets::asset;
-pub(crate) use self::frame::protect;
+pub(crate) use self::html::protect;
 pub(crate) use self::reader::Reader;
-pub(crate) use self::renewals::Renewals;
 pub(crate) use self::sign_in::{link_page, login, login_page};
 
 use self::frame::Frame;

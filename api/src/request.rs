@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, IF_NONE_MATCH};
+use http::header::{HeaderName, IF_NONE_MATCH};
 use http::{HeaderMap, Method};
 use model::Timestamp;
-use serde::Serialize;
 use uuid::Uuid;
 
 use crate::body::Body;
@@ -33,49 +31,12 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// What `/v0` would be asked for a part of a page: the same caller, other parameters and no conditions. Empty values of
-    /// the query are those of fields that were left empty, and do not count.
-    pub(crate) fn asking(&self, parameters: &[&str], query: &[(&str, &str)]) -> Self {
-        let given = query.iter().filter(|(_, value)| !value.is_empty());
-        let pairs = given.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Self {
-            arrival: self.arrival.clone(),
-            parameters: parameters.iter().map(|it| (*it).to_owned()).collect(),
-            query: Query {
-                pairs: pairs.collect(),
-                known: None,
-            },
-            headers: HeaderMap::new(),
-            body: Body::of(Bytes::new()),
-        }
-    }
-
-    /// The same with a body, and with the idempotency key of the form that was sent.
-    pub(crate) fn telling<T: Serialize>(
-        &self,
-        parameters: &[&str],
-        body: &T,
-        key: Option<&str>,
-    ) -> Result<Self, Failure> {
-        let bytes = serde_json::to_vec(body).map_err(|error| Failure::internal(&error))?;
-        let mut request = self.asking(parameters, &[]);
-        request.body = Body::of(Bytes::from(bytes));
-        let headers = &mut request.headers;
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some(key) = key {
-            let key = HeaderValue::from_str(key)
-                .map_err(|_| Failure::invalid("idempotency_key", "is not the key of a form"))?;
-            headers.insert("idempotency-key", key);
-        }
-        Ok(request)
-    }
-
     /// The n-th parameter of the path. The route table fixes how many there are.
     pub(crate) fn parameter(&self, n: usize) -> &str {
         self.parameters.get(n).map_or("", String::as_str)
     }
 
-    /// The value of a header, if it is text.
+    /// The value of a header, if it is ASCII.
     pub(crate) fn header(&self, name: HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -91,15 +52,15 @@ impl Request {
 /// The query parameters.
 pub(crate) struct Query {
     pairs: Vec<(String, String)>,
-    /// Those that the route takes; none for a question of our own.
+    /// The parameters of the route. Pages have none here: they take fewer parameters than what they load.
     known: Option<&'static [&'static str]>,
 }
 
 impl Query {
-    /// Reads the parameters of a route that takes these.
+    /// Reads the parameters of a route that takes `known`.
     ///
     /// # Errors
-    /// If there is another one, which would have no effect, or one of them stands twice.
+    /// If there is an unknown parameter, or the same one twice.
     pub(crate) fn parse(raw: &str, known: &'static [&'static str]) -> Result<Self, Failure> {
         let mut query = Self {
             pairs: Vec::new(),
@@ -123,7 +84,24 @@ impl Query {
         Ok(query)
     }
 
-    /// All of them, in the order in which they stand.
+    /// Reads the parameters of a page. Its forms also send the fields that were left empty; those do not count.
+    pub(crate) fn of_page(raw: &str, known: &'static [&'static str]) -> Result<Self, Failure> {
+        let mut query = Self::parse(raw, known)?;
+        query.pairs.retain(|(_, value)| !value.is_empty());
+        query.known = None;
+        Ok(query)
+    }
+
+    /// The same without spaces around values that people type.
+    pub(crate) fn trimmed(&self) -> Self {
+        let pairs = self.pairs.iter();
+        let pairs = pairs.map(|(name, value)| (name.clone(), value.trim().to_owned()));
+        Self {
+            pairs: pairs.filter(|(_, value)| !value.is_empty()).collect(),
+            known: self.known,
+        }
+    }
+
     pub(crate) fn pairs(&self) -> &[(String, String)] {
         &self.pairs
     }
@@ -137,6 +115,10 @@ impl Query {
             .iter()
             .find(|(found, _)| found == name)
             .map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn owned(&self, name: &str) -> Option<String> {
+        self.get(name).map(str::to_owned)
     }
 
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Failure> {
@@ -157,7 +139,7 @@ impl Query {
             .transpose()
     }
 
-    /// A count from 1 up.
+    /// A number of 1 or more.
     pub(crate) fn count(&self, name: &str) -> Result<Option<u64>, Failure> {
         match self.number(name)? {
             Some(0) => Err(Failure::invalid(name, "must be 1 or more")),
@@ -171,12 +153,11 @@ impl Query {
         parsed.map_err(|_| Failure::invalid(name, "must be a time such as 2026-11-21T10:00:00Z"))
     }
 
-    /// How many items a page of a list has.
     pub(crate) fn limit(&self) -> Result<usize, Failure> {
         self.limit_of(PAGE)
     }
 
-    /// How many items a page has that may have at most `most`.
+    /// The number of items of a page that may have `most` at most.
     pub(crate) fn limit_of(&self, most: usize) -> Result<usize, Failure> {
         let limit = self.number("limit")?.map_or(DEFAULT_PAGE, |limit| {
             usize::try_from(limit).unwrap_or(usize::MAX)

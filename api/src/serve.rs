@@ -1,35 +1,18 @@
 //! The API on a listener.
 
-use std::net::IpAddr;
-use std::path::PathBuf;
 use std::pin::Pin;
 
 use http::{Request, Uri};
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::service::TowerToHyperService;
-use listen::{Bounds, ServerTls, Stop};
+use listen::{Bounds, Stop};
 use reconciler::Handle;
 use tokio::net::TcpListener;
 
 use crate::limits::{ADDRESS_CONNECTIONS, CONNECTIONS, DRAIN, HEAD};
-use crate::rate::Rate;
-use crate::service::service;
-
-/// How the API is offered.
-#[derive(Debug, Clone, Default)]
-pub struct Front {
-    /// Proxies whose headers on the caller's address and TLS are believed.
-    pub trusted_proxies: Vec<IpAddr>,
-    /// How many requests may be made with one token. Requests on this machine are not counted.
-    pub requests: Option<Rate>,
-    /// TLS, or plain HTTP.
-    pub tls: Option<ServerTls>,
-    /// The folder of the state, for a page that admins see.
-    pub state_folder: Option<PathBuf>,
-    /// The largest number of connections, if it is less than the default.
-    pub connections: Option<usize>,
-}
+use crate::respond::routes;
+use crate::service::Front;
 
 /// The path of requests without one. No route has it.
 const NO_PATH: &str = "/-";
@@ -54,7 +37,7 @@ pub fn serve(
         drain: DRAIN,
     };
     let tls = front.tls.clone();
-    let routes = TowerToHyperService::new(warp::service(service(handle, front)));
+    let routes = TowerToHyperService::new(warp::service(routes(handle, front)));
     let service = service_fn(move |mut request: Request<Incoming>| {
         // A request to a proxy has no path, and warp panics without one.
         if request.uri().path_and_query().is_none() {

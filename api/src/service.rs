@@ -1,44 +1,40 @@
-//! From a request to its handler: match, authenticate, bound, handle, answer.
+//! What all requests share. It knows nothing of routes, handlers and pages.
 
 use std::net::IpAddr;
-use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, LazyLock};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Buf;
-use futures_util::{FutureExt, Stream};
 use http::HeaderMap;
-use http::header::{
-    ALLOW, AUTHORIZATION, HOST, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE,
-    X_CONTENT_TYPE_OPTIONS,
-};
+use listen::ServerTls;
 use model::TokenId;
 use reconciler::Handle;
-use uuid::Uuid;
-use warp::filters::path::FullPath;
-use warp::reply::Response;
-use warp::{Filter, Rejection};
 use wire::ErrorCode;
 
-use crate::access::authenticate;
-use crate::body::Body;
 use crate::events::Hub;
-use crate::failure::{Failure, shorten};
-use crate::handlers::sessions::SIGN_IN_LINKS;
-use crate::handlers::{self, LINKED_BLOBS};
+use crate::failure::Failure;
 use crate::limits::REFUSALS;
-use crate::metrics::{Metrics, NO_ROUTE};
-use crate::pages::{self, Reader, Renewals};
+use crate::metrics::Metrics;
+use crate::pages::renewals::Renewals;
 use crate::peer::Peer;
-use crate::rate::Rates;
-use crate::reply;
-use crate::request::{Arrival, Query, Request};
-use crate::routes::{Matched, find};
-use crate::serve::Front;
+use crate::rate::{Rate, Rates};
+use crate::request::Arrival;
 
-static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// How the API is offered.
+#[derive(Debug, Clone, Default)]
+pub struct Front {
+    /// Proxies whose headers on the caller's address and TLS are believed.
+    pub trusted_proxies: Vec<IpAddr>,
+    /// How many requests may be made with one token. Requests on this machine are not counted.
+    pub requests: Option<Rate>,
+    /// TLS, or plain HTTP.
+    pub tls: Option<ServerTls>,
+    /// The folder of the state, for a page that admins see.
+    pub state_folder: Option<PathBuf>,
+    /// The largest number of connections, if it is less than the default.
+    pub connections: Option<usize>,
+}
 
-/// What all requests share.
 pub(crate) struct Service {
     pub(crate) handle: Handle,
     pub(crate) events: Arc<Hub>,
@@ -46,56 +42,11 @@ pub(crate) struct Service {
     pub(crate) renewals: Renewals,
     /// The folder of the state, if the daemon names it.
     pub(crate) state_folder: Option<String>,
-    trusted_proxies: Vec<IpAddr>,
+    pub(crate) trusted_proxies: Vec<IpAddr>,
     /// Refused credentials, by network.
     refusals: Rates<IpAddr>,
     /// Requests of users from other machines.
     requests: Option<Rates<TokenId>>,
-}
-
-/// All routes as one filter. It never rejects: an unknown route gets an answer, too.
-pub(crate) fn service(
-    handle: Handle,
-    front: Front,
-) -> impl Filter<Extract = (Response,), Error = Rejection> + Clone + Send + Sync + 'static {
-    let metrics = Arc::new(Metrics::new());
-    metrics.follow(&handle);
-    let service = Arc::new(Service {
-        handle,
-        metrics,
-        renewals: Renewals::default(),
-        events: Arc::default(),
-        state_folder: front
-            .state_folder
-            .map(|folder| folder.display().to_string()),
-        trusted_proxies: front.trusted_proxies,
-        refusals: Rates::new(REFUSALS),
-        requests: front.requests.map(Rates::new),
-    });
-    let query = warp::query::raw().or(warp::any().map(String::new)).unify();
-    warp::method()
-        .and(warp::path::full())
-        .and(query)
-        .and(warp::header::headers_cloned())
-        .and(warp::ext::get())
-        .and(warp::body::stream())
-        .then(
-            move |method, path: FullPath, query, headers, connection, body| {
-                let service = service.clone();
-                let arrival = Arc::new(Arrival {
-                    id: Uuid::new_v4(),
-                    method,
-                    path: path.as_str().to_owned(),
-                    peer: Peer::of(connection, &headers, &service.trusted_proxies),
-                });
-                let head = Head {
-                    arrival,
-                    query,
-                    headers,
-                };
-                answer(service, head, body)
-            },
-        )
 }
 
 /// A request before its body is read.
@@ -105,45 +56,23 @@ pub(crate) struct Head {
     pub(crate) headers: HeaderMap,
 }
 
-async fn answer<B: Buf>(
-    service: Arc<Service>,
-    head: Head,
-    body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
-) -> Response {
-    let arrival = head.arrival.clone();
-    let (request_id, begun) = (arrival.id.to_string(), Instant::now());
-    let mut route = NO_ROUTE;
-    let reader = Reader::of(&service, &head);
-    // On the heap, so that each of the futures around it does not have room for it, too.
-    let work = Box::pin(async {
-        let answered = respond(&service, head, body, &mut route).await;
-        answered.map_err(|failure| match &reader {
-            // No credentials were refused: a browser without a session is shown where it gets one.
-            Some(reader) if reader.is_stranger => failure,
-            Some(_) | None => service.slow_down(arrival.peer, failure),
-        })
-    });
-    let problem = |failure| match &reader {
-        Some(reader) => reader.problem(failure, &request_id),
-        None => reply::problem(failure, &request_id),
-    };
-    let mut response = settle(work, &request_id, problem).await;
-    if reader.is_some() {
-        pages::protect(&mut response);
-    }
-    let status = response.status();
-    service
-        .metrics
-        .answered(&arrival.method, route, status, begun.elapsed());
-    let (method, path) = (&arrival.method, logged(&arrival.path));
-    tracing::debug!(request_id, %method, path, peer = %arrival.peer.address, status = status.as_u16(), "answered");
-    reply::set(&mut response, REQUEST_ID.clone(), &request_id);
-    // Logs and artifacts hold whatever a job wrote. A browser must not take them for a page.
-    reply::set_static(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
-    response
-}
-
 impl Service {
+    pub(crate) fn new(handle: Handle, front: Front) -> Self {
+        let metrics = Arc::new(Metrics::new());
+        metrics.follow(&handle);
+        let folder = front.state_folder;
+        Self {
+            handle,
+            metrics,
+            renewals: Renewals::default(),
+            events: Arc::default(),
+            state_folder: folder.map(|folder| folder.display().to_string()),
+            trusted_proxies: front.trusted_proxies,
+            refusals: Rates::new(REFUSALS),
+            requests: front.requests.map(Rates::new),
+        }
+    }
+
     /// Counts refused credentials. After too many from one network, the answer says to wait instead of what is wrong.
     pub(crate) fn slow_down(&self, peer: Peer, failure: Failure) -> Failure {
         if failure.code != ErrorCode::Unauthorized || peer.is_local {
@@ -163,130 +92,5 @@ impl Service {
                 .map_err(|wait| Failure::rate_limited("too many requests with this token", wait)),
             Some(_) | None => Ok(()),
         }
-    }
-}
-
-/// A path as the log has it: without the secret of a link.
-fn logged(path: &str) -> &str {
-    let secret = [LINKED_BLOBS, SIGN_IN_LINKS];
-    let known = secret.into_iter().find(|known| path.starts_with(known));
-    known.unwrap_or(path)
-}
-
-/// Answers a request, even if its handler fails or panics. Other requests are not affected.
-async fn settle(
-    work: impl Future<Output = Result<Response, Failure>>,
-    request_id: &str,
-    problem: impl Fn(Failure) -> Response,
-) -> Response {
-    match AssertUnwindSafe(work).catch_unwind().await {
-        Ok(Ok(response)) => response,
-        Ok(Err(failure)) => problem(failure),
-        Err(_) => {
-            tracing::error!(request_id, "a handler panicked");
-            problem(Failure::defect())
-        }
-    }
-}
-
-async fn respond<B: Buf>(
-    service: &Service,
-    head: Head,
-    body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
-    pattern: &mut &'static str,
-) -> Result<Response, Failure> {
-    let (route, parameters) = match find(&head.arrival.method, &head.arrival.path) {
-        Matched::Route(route, parameters) => (route, parameters),
-        Matched::OtherMethods(methods) => {
-            let allow: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
-            let text = format!(
-                "{} is not a method of {}",
-                shorten(head.arrival.method.as_str()),
-                shorten(&head.arrival.path)
-            );
-            return Err(
-                Failure::new(ErrorCode::MethodNotAllowed, text).header(ALLOW, allow.join(", "))
-            );
-        }
-        Matched::Nothing => {
-            return Err(Failure::new(
-                ErrorCode::NoSuchRoute,
-                format!("there is no route {}", shorten(&head.arrival.path)),
-            ));
-        }
-    };
-    *pattern = route.path;
-    check_headers(&head.headers)?;
-    let caller = authenticate(service, route, &parameters, &head).await?;
-    let body = Body::new(body, &head.headers, route.body)?;
-    let request = Request {
-        arrival: head.arrival,
-        parameters,
-        query: Query::parse(&head.query, route.query)?,
-        headers: head.headers,
-        body,
-    };
-    handlers::handle(service, caller, request).await
-}
-
-/// Headers that change what a request does. One that cannot be read must not count as one that is not there.
-static MEANINGFUL: LazyLock<[HeaderName; 7]> = LazyLock::new(|| {
-    [
-        IF_MATCH,
-        IF_NONE_MATCH,
-        IF_RANGE,
-        RANGE,
-        HeaderName::from_static("last-event-id"),
-        HeaderName::from_static("idempotency-key"),
-        HeaderName::from_static(wire::CONTENT_DIGEST_HEADER),
-    ]
-});
-
-fn check_headers(headers: &HeaderMap) -> Result<(), Failure> {
-    let once = [
-        (HOST, "Host"),
-        (ORIGIN, "Origin"),
-        (AUTHORIZATION, "Authorization"),
-    ];
-    for (name, shown) in once {
-        if headers.get_all(name).iter().count() > 1 {
-            return Err(Failure::invalid(shown, "stands more than once"));
-        }
-    }
-    let mut unreadable = headers.iter().filter(|(_, value)| value.to_str().is_err());
-    match unreadable.find(|(name, _)| MEANINGFUL.contains(name)) {
-        None => Ok(()),
-        Some((name, _)) => {
-            let problem = "has characters other than printable ones of ASCII";
-            Err(Failure::invalid(name.as_str(), problem))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use http::StatusCode;
-
-    use super::*;
-
-    #[test]
-    fn the_log_has_no_secret_of_a_path() {
-        assert_eq!(logged("/v0/linked-blobs/evl_x"), "/v0/linked-blobs/");
-        assert_eq!(logged("/login/evi_x"), "/login/");
-        assert_eq!(logged("/jobs/x"), "/jobs/x");
-    }
-
-    #[tokio::test]
-    async fn a_panic_is_answered_as_a_defect() {
-        let response = settle(async { panic!("on purpose") }, "its id", |failure| {
-            reply::problem(failure, "its id")
-        })
-        .await;
-        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        let body = http_body_util::BodyExt::collect(response.into_body()).await;
-        let problem: wire::Problem = serde_json::from_slice(&body.unwrap().to_bytes()).unwrap();
-        assert_eq!(problem.code, ErrorCode::Internal);
-        assert_eq!(problem.request_id.as_deref(), Some("its id"));
-        assert!(!problem.detail.contains("on purpose"));
     }
 }

@@ -1,7 +1,7 @@
-//! Which parts of pages an event concerns, and what a listener of these topics was not told yet.
+//! Which parts of pages an event concerns, and the topics that a listener has not got yet.
 //!
-//! A page is fetched again at most four times a second, so its listener is told as often. What changes in between comes
-//! in one event: under load most commits wake no listener.
+//! A page is fetched again at most four times a second, so its listener gets as many events. Changes in between come in
+//! one event: under load most commits wake no listener.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,26 +31,26 @@ pub(super) fn channel() -> (Sender, Receiver) {
     (Sender(shared), receiver)
 }
 
-/// The side that collects. It never waits for its listener, and when it is dropped, nothing more comes.
+/// Collects topics. It never waits for its listener; the listener ends when it is dropped.
 pub(super) struct Sender(Arc<Shared>);
 
 /// The side of the listener.
 pub(super) struct Receiver {
     shared: Arc<Shared>,
-    /// When the listener may be told again.
+    /// When the next event may be sent.
     next: Instant,
 }
 
 #[derive(Default)]
 struct Shared {
-    untold: Mutex<Untold>,
+    pending: Mutex<Pending>,
     /// Something was added, or the sender is gone.
     changed: Notify,
 }
 
 #[derive(Default)]
-struct Untold {
-    /// The last commit with a topic that was not told.
+struct Pending {
+    /// The last commit with a pending topic.
     seq: Option<Seq>,
     topics: BTreeSet<Arc<str>>,
     /// There were too many topics to name them.
@@ -65,45 +65,45 @@ impl Sender {
         if events.peek().is_none() {
             return;
         }
-        let mut untold = self.0.untold();
-        untold.seq = Some(seq);
+        let mut pending = self.0.pending();
+        pending.seq = Some(seq);
         for event in events {
-            untold.topics.extend(event.topics().iter().cloned());
+            pending.topics.extend(event.topics().iter().cloned());
         }
-        if untold.topics.len() > TOLD_TOPICS {
-            untold.topics.clear();
-            untold.is_all = true;
+        if pending.topics.len() > TOLD_TOPICS {
+            pending.topics.clear();
+            pending.is_all = true;
         }
-        drop(untold);
+        drop(pending);
         self.0.changed.notify_one();
     }
 }
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        self.0.untold().has_ended = true;
+        self.0.pending().has_ended = true;
         self.0.changed.notify_one();
     }
 }
 
 impl Receiver {
     pub(super) fn is_empty(&self) -> bool {
-        self.shared.untold().seq.is_none()
+        self.shared.pending().seq.is_none()
     }
 
-    /// What has changed since the last call, not sooner than a pause after it. None when the sender is gone. Nothing is
-    /// lost when the future is dropped.
+    /// The topics since the last call, after a pause. None when the sender is gone. Nothing is lost when the future is
+    /// dropped.
     pub(super) async fn next(&mut self) -> Option<Batch> {
         loop {
-            let has_ended = self.shared.untold().has_ended;
+            let has_ended = self.shared.pending().has_ended;
             if !self.is_empty() {
                 if !has_ended {
                     sleep_until(self.next).await;
                 }
-                let told = std::mem::take(&mut *self.shared.untold());
-                self.shared.untold().has_ended |= told.has_ended;
+                let batch = std::mem::take(&mut *self.shared.pending());
+                self.shared.pending().has_ended |= batch.has_ended;
                 self.next = Instant::now() + TOPICS_PAUSE;
-                return told.batch();
+                return batch.batch();
             }
             if has_ended {
                 return None;
@@ -114,12 +114,12 @@ impl Receiver {
 }
 
 impl Shared {
-    fn untold(&self) -> MutexGuard<'_, Untold> {
-        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Untold {
+impl Pending {
     fn batch(self) -> Option<Batch> {
         let text = match self.is_all {
             true => text(&ALL),

@@ -6,7 +6,7 @@ use model::Removed;
 use model::{Artifact, Job, Timestamp};
 use reconciler::{Handle, Worker};
 use warp::reply::Response;
-use wire::{CONTENT_DIGEST_HEADER, ErrorCode};
+use wire::{CONTENT_DIGEST_HEADER, ErrorCode, Page};
 
 use super::content::Content;
 use crate::convert;
@@ -17,16 +17,19 @@ use crate::request::Request;
 use crate::visible::Visible;
 
 /// The artifacts of a job in the order in which they were stored.
-pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let window = Window::of(&request.query)?;
-    let job = me.job_named(request.parameter(0)).await?;
+pub(super) async fn list(
+    me: &Visible,
+    job: &str,
+    window: &Window,
+) -> Result<Page<wire::Artifact>, Failure> {
+    let job = me.job_named(job).await?;
     let artifacts = job.state.run().into_iter().flat_map(|run| &run.artifacts);
-    Ok(reply::ok(&window.cut(
+    Ok(window.cut(
         artifacts.enumerate(),
-        // One that was removed keeps its place.
+        // A removed artifact keeps its place.
         |(place, _)| format!("{place:04}"),
         |(_, artifact)| convert::artifact(artifact),
-    )))
+    ))
 }
 
 /// The zip of an artifact, by id or name: the whole, or one range.
@@ -99,12 +102,11 @@ pub(super) fn missing(name: &str) -> Failure {
     Failure::new(ErrorCode::Gone, text)
 }
 
-/// Removes the file of an artifact of a job that is over. Repeating this is harmless.
-pub(crate) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let job = me.job_named(request.parameter(0)).await?;
-    let name = find(&job, request.parameter(1))?.name.clone();
-    me.delete_artifact(&job, &name).await?;
-    Ok(reply::empty())
+/// Removes the file of an artifact of a finished job. A repeat is harmless.
+pub(crate) async fn delete(me: &Visible, job: &str, named: &str) -> Result<(), Failure> {
+    let job = me.job_named(job).await?;
+    let name = find(&job, named)?.name.clone();
+    me.delete_artifact(&job, &name).await
 }
 
 /// Stores an artifact that the job's worker uploads. It is streamed to disk, hashed on the way and made durable; then

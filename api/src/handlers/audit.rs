@@ -2,32 +2,39 @@
 
 use model::{AuditAction, AuditKind, JobId, Scopes, SessionId};
 use state::{AuditFilter, AuditPlace, AuditRecord};
-use warp::reply::Response;
 use wire::{AuditToken, Page};
 
 use crate::failure::Failure;
-use crate::reply;
-use crate::request::Request;
+use crate::request::Query;
 use crate::visible::Visible;
 
-/// What people did in any project, newest first. The scope `admin` is always for all of them.
-pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list(me, request).await?))
+pub(crate) struct AuditQuery {
+    filter: AuditFilter,
+    from: Option<AuditPlace>,
+    limit: usize,
 }
 
-pub(crate) async fn load_list(
+impl AuditQuery {
+    pub(crate) fn of(query: &Query) -> Result<Self, Failure> {
+        Ok(Self {
+            filter: AuditFilter {
+                actor: query.owned("actor"),
+                kind: query.get("kind").map(kind).transpose()?,
+                since: query.time("since")?,
+                until: query.time("until")?,
+            },
+            from: query.get("cursor").map(place).transpose()?,
+            limit: query.limit()?,
+        })
+    }
+}
+
+/// What people did in any project, newest first. The scope `admin` always covers all projects.
+pub(crate) async fn list(
     me: &Visible,
-    request: &Request,
+    query: &AuditQuery,
 ) -> Result<Page<wire::AuditRecord>, Failure> {
-    let query = &request.query;
-    let filter = AuditFilter {
-        actor: query.get("actor").map(str::to_owned),
-        kind: query.get("kind").map(kind).transpose()?,
-        since: query.time("since")?,
-        until: query.time("until")?,
-    };
-    let from = query.get("cursor").map(place).transpose()?;
-    let page = me.audit(&filter, from, query.limit()?).await?;
+    let page = me.audit(&query.filter, query.from, query.limit).await?;
     Ok(Page {
         next_cursor: page
             .next

@@ -1,56 +1,46 @@
 //! `/v0/blob-links`, and the blobs behind links.
 
-use http::header::{CACHE_CONTROL, HeaderName};
-use http::{StatusCode, header};
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, REFERRER_POLICY};
 use model::blob::LinkUse;
 use model::decide::{self, Once, RevokeBlobLink};
 use model::{BlobLink, BlobLinkId, ProjectId, Scope};
 use warp::reply::Response;
-use wire::{BlobLinkUse, CreateBlobLink, CreatedBlobLink, ErrorCode};
+use wire::{BlobLinkUse, CreateBlobLink, CreatedBlobLink, Page};
 
 use super::blobs::{self, project};
-use crate::access::Linked;
+use crate::access::{LINKED_BLOBS, Linked};
 use crate::body;
 use crate::convert;
-use crate::failure::Failure;
-use crate::idempotency;
+use crate::failure::{Failure, no_such_link};
+use crate::idempotency::Attempt;
 use crate::page::Window;
 use crate::reply;
-use crate::request::Request;
+use crate::request::{Query, Request};
 use crate::routes::LinkRoute;
 use crate::visible::{Shown, Visible};
 
-/// Where the blob behind a link is.
-pub(crate) const LINKED_BLOBS: &str = "/v0/linked-blobs/";
-
-const REFERRER_POLICY: HeaderName = header::REFERRER_POLICY;
-
 /// The links of a project, without their secrets.
-pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let (window, now) = (Window::of(&request.query)?, me.steady());
-    let project = project(me, &request.query)?;
-    Ok(reply::ok(&me.read(|seen| {
+pub(super) fn list(me: &Visible, query: &Query) -> Result<Page<wire::BlobLink>, Failure> {
+    let (window, now) = (Window::of(query)?, me.steady());
+    let project = project(me, query.get("project"))?;
+    Ok(me.read(|seen| {
         let open = seen.blob_links(*project).filter(|link| !link.is_over(now));
         window.cut(
             open,
             |link| link.id.to_string(),
             |link| convert::blob_link(link),
         )
-    })))
+    }))
 }
 
 /// Makes a link. A repeat with the same `Idempotency-Key` is refused, because its address is shown once.
 pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let project = project(me, &request.query)?;
+    let project = project(me, request.query.get("project"))?;
     body::is_json(&request.headers)?;
-    let bytes = request.body.bytes().await?;
-    let asked: CreateBlobLink = body::parse(&bytes)?;
-    let key = idempotency::key(
-        me,
-        &request,
-        &format!("create blob link\0{}", *project),
-        &bytes,
-    )?;
+    let attempt = Attempt::of(&mut request).await?;
+    let asked: CreateBlobLink = body::parse(&attempt.body)?;
+    let key = attempt.key(me, &format!("create blob link\0{}", *project))?;
     let path = blobs::member("path", &asked.path)?;
     let use_for = match asked.use_for {
         BlobLinkUse::Get => LinkUse::Get,
@@ -81,23 +71,21 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
     Ok(reply::json(StatusCode::CREATED, &body))
 }
 
-/// Revokes a link. What is being read through it goes on.
-pub(super) async fn revoke(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let text = request.parameter(0);
-    let missing = || Failure::not_found("link", text);
-    let id: BlobLinkId = text.parse().map_err(|_| missing())?;
+/// Revokes a link. Downloads that have begun go on.
+pub(super) async fn revoke(me: &Visible, named: &str) -> Result<(), Failure> {
+    let missing = || Failure::not_found("link", named);
+    let id: BlobLinkId = named.parse().map_err(|_| missing())?;
     let link = me.find(|seen| {
         let link = seen.blob_link(id).ok_or_else(missing)?;
         let is_allowed = link.use_for == LinkUse::Get || me.token().scopes.allow(Scope::BlobWrite);
         is_allowed.then_some(link.id).ok_or_else(missing)
     })?;
     me.submit(link.map(|link| RevokeBlobLink { link: *link }))
-        .await?;
-    Ok(reply::empty())
+        .await
 }
 
 /// Reads or stores the blob behind a link.
-pub(super) async fn follow(
+pub(crate) async fn follow(
     linked: &Linked,
     route: LinkRoute,
     request: Request,
@@ -119,13 +107,4 @@ pub(super) async fn follow(
     reply::set(&mut response, CACHE_CONTROL, "private, no-store");
     reply::set(&mut response, REFERRER_POLICY, "no-referrer");
     Ok(response)
-}
-
-/// The one answer about a link that is none, whatever is wrong with it.
-pub(crate) fn no_such_link() -> Failure {
-    Failure::new(
-        ErrorCode::NotFound,
-        "there is no such link, or it has ended",
-    )
-    .hint("ask whoever gave it to you for another one")
 }

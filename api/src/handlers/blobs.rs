@@ -18,7 +18,6 @@ use super::content::Content;
 use super::projects;
 use crate::convert;
 use crate::failure::{Failure, shorten};
-use crate::limits::PAGE;
 use crate::reply;
 use crate::request::{Query, Request};
 use crate::visible::{Shown, Visible};
@@ -28,34 +27,53 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static(CONTENT_DIGEST_HEADER);
 
-/// Blobs in order of their folders. With a delimiter, one folder alone.
-pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list(me, request).await?))
+pub(crate) struct BlobsQuery {
+    pub(crate) project: Option<String>,
+    folder: Vec<String>,
+    /// With what the next name begins.
+    begin: String,
+    /// Whether deeper folders are listed as one item each.
+    pub(crate) is_flat: bool,
+    after: Option<BlobPath>,
+    limit: usize,
 }
 
-pub(crate) async fn load_list(me: &Visible, request: &Request) -> Result<BlobList, Failure> {
-    let query = &request.query;
-    let project = project(me, query)?;
-    let (folder, begin) = split_prefix(query.get("prefix").unwrap_or(""));
-    let is_flat = match query.get("delimiter") {
-        None | Some("") => false,
-        Some("/") => true,
-        Some(_) => return Err(Failure::invalid("delimiter", "must be `/`")),
-    };
-    let after = query.get("cursor").map(str::parse).transpose();
+impl BlobsQuery {
+    pub(crate) fn of(query: &Query) -> Result<Self, Failure> {
+        let (folder, begin) = split_prefix(query.get("prefix").unwrap_or(""));
+        let is_flat = match query.get("delimiter") {
+            None | Some("") => false,
+            Some("/") => true,
+            Some(_) => return Err(Failure::invalid("delimiter", "must be `/`")),
+        };
+        let after = query.get("cursor").map(str::parse).transpose();
+        Ok(Self {
+            project: query.owned("project"),
+            folder: match folder.is_empty() {
+                true => folder,
+                false => BlobPath::new(folder)
+                    .map_err(|error| Failure::invalid("prefix", error.to_string()))?
+                    .names()
+                    .to_vec(),
+            },
+            begin,
+            is_flat,
+            after: after.map_err(|_| Failure::invalid("cursor", "is of no page of this list"))?,
+            limit: query.limit()?,
+        })
+    }
+}
+
+/// Blobs in order of their folders.
+pub(crate) async fn list(me: &Visible, query: BlobsQuery) -> Result<BlobList, Failure> {
+    let project = project(me, query.project.as_deref())?;
     let wanted = BlobQuery {
         project: *project,
-        folder: match folder.is_empty() {
-            true => folder,
-            false => BlobPath::new(folder)
-                .map_err(|error| Failure::invalid("prefix", error.to_string()))?
-                .names()
-                .to_vec(),
-        },
-        begin,
-        is_flat,
-        after: after.map_err(|_| Failure::invalid("cursor", "is of no page of this list"))?,
-        limit: query.limit_of(PAGE)?,
+        folder: query.folder,
+        begin: query.begin,
+        is_flat: query.is_flat,
+        after: query.after,
+        limit: query.limit,
         now: me.steady(),
     };
     let page = me.list_blobs(&project, &wanted).await?;
@@ -76,7 +94,7 @@ pub(crate) async fn load_list(me: &Visible, request: &Request) -> Result<BlobLis
 
 /// The content of a blob: the whole, or one range.
 pub(crate) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let (project, path) = (project(me, &request.query)?, path(request)?);
+    let (project, path) = place(me, request)?;
     content_of(me, &project, &path, request).await
 }
 
@@ -95,7 +113,7 @@ pub(super) async fn content_of(
 
 /// What a download would answer, without the content.
 pub(super) async fn inspect(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let (project, path) = (project(me, &request.query)?, path(request)?);
+    let (project, path) = place(me, request)?;
     head_of(me, &project, &path, request).await
 }
 
@@ -114,7 +132,7 @@ pub(super) async fn head_of(
 
 /// Stores a blob.
 pub(crate) async fn upload(me: &Visible, request: Request) -> Result<Response, Failure> {
-    let project = project(me, &request.query)?;
+    let project = project(me, request.query.get("project"))?;
     let expires_in = life(request.query.get("expires_in"))?;
     let new = new_blob(me, &project, path(&request)?, &request)?;
     let new = new.map(|new| NewBlob {
@@ -169,9 +187,8 @@ pub(super) async fn receive(
     Ok(answer(&stored))
 }
 
-/// Removes a blob.
-pub(crate) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let (project, path) = (project(me, &request.query)?, path(request)?);
+pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let (project, path) = place(me, request)?;
     me.delete_blob(&project, path, replacement(request)?)
         .await?;
     Ok(reply::empty())
@@ -179,7 +196,7 @@ pub(crate) async fn delete(me: &Visible, request: &Request) -> Result<Response, 
 
 /// Copies a blob within its project.
 pub(super) async fn copy(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let project = project(me, &request.query)?;
+    let project = project(me, request.query.get("project"))?;
     let condition = replacement(&request)?;
     let asked: CopyBlob = request.body.json(&request.headers).await?;
     let (from, to) = (member("from", &asked.from)?, member("to", &asked.to)?);
@@ -197,7 +214,7 @@ pub(super) async fn copy(me: &Visible, mut request: Request) -> Result<Response,
 
 /// Moves a blob within its project.
 pub(super) async fn rename(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let project = project(me, &request.query)?;
+    let project = project(me, request.query.get("project"))?;
     let condition = replacement(&request)?;
     let asked: MoveBlob = request.body.json(&request.headers).await?;
     let (from, to) = (member("from", &asked.from)?, member("to", &asked.to)?);
@@ -205,10 +222,15 @@ pub(super) async fn rename(me: &Visible, mut request: Request) -> Result<Respons
     Ok(answer(&stored))
 }
 
-/// The project of the request: the one that it names, or the only one that the token sees.
-pub(crate) fn project(me: &Visible, query: &Query) -> Result<Shown<ProjectId>, Failure> {
+/// The blob that the request names.
+fn place(me: &Visible, request: &Request) -> Result<(Shown<ProjectId>, BlobPath), Failure> {
+    Ok((project(me, request.query.get("project"))?, path(request)?))
+}
+
+/// The project of this name, or the only one that the token sees.
+pub(crate) fn project(me: &Visible, named: Option<&str>) -> Result<Shown<ProjectId>, Failure> {
     me.find(|seen| {
-        if let Some(name) = query.get("project") {
+        if let Some(name) = named {
             return projects::find(seen, name).map(|source| source.project);
         }
         let mut sources = seen.sources();

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use model::Artifact;
 use state::{ZipEntry, ZipProblem};
-use warp::reply::Response;
 use wire::{ArtifactDiff, ArtifactEntry, ErrorCode, FileChange, Page};
 
 use super::artifacts;
 use crate::failure::Failure;
 use crate::limits::{ENTRIES_PAGE, ZIPS_AT_ONCE, ZIPS_OF_TOKEN};
 use crate::page::Window;
-use crate::reply;
-use crate::request::Request;
+use crate::request::Query;
 use crate::turns::Turns;
 use crate::visible::{ShownJob, Visible};
 
@@ -20,17 +18,14 @@ use crate::visible::{ShownJob, Visible};
 static TURNS: Turns = Turns::new(ZIPS_AT_ONCE, ZIPS_OF_TOKEN);
 
 /// The files in an artifact by name.
-pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list(me, request).await?))
-}
-
-pub(crate) async fn load_list(
+pub(crate) async fn list(
     me: &Visible,
-    request: &Request,
+    job: &str,
+    name: &str,
+    window: &Window,
 ) -> Result<Page<ArtifactEntry>, Failure> {
-    let window = Window::up_to(&request.query, ENTRIES_PAGE)?;
-    let job = me.job_named(request.parameter(0)).await?;
-    let artifact = artifact(me, &job, request.parameter(1))?;
+    let job = me.job_named(job).await?;
+    let artifact = artifact(me, &job, name)?;
     let _turn = TURNS.wait(me.token().id).await;
     let listed = me
         .artifact_entries(
@@ -51,25 +46,39 @@ pub(crate) async fn load_list(
     }))
 }
 
-/// How an artifact differs from the one of the same name that another job has.
-pub(super) async fn diff(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_diff(me, request).await?))
+pub(crate) struct DiffQuery {
+    against: Option<String>,
+    window: Window,
 }
 
-pub(crate) async fn load_diff(me: &Visible, request: &Request) -> Result<ArtifactDiff, Failure> {
-    let window = Window::up_to(&request.query, ENTRIES_PAGE)?;
-    let job = me.job_named(request.parameter(0)).await?;
-    let against = request.query.get("against").ok_or_else(|| {
+impl DiffQuery {
+    pub(crate) fn of(query: &Query) -> Result<Self, Failure> {
+        Ok(Self {
+            against: query.owned("against"),
+            window: Window::up_to(query, ENTRIES_PAGE)?,
+        })
+    }
+}
+
+/// How an artifact differs from the artifact of the same name of another job.
+pub(crate) async fn diff(
+    me: &Visible,
+    job: &str,
+    name: &str,
+    query: &DiffQuery,
+) -> Result<ArtifactDiff, Failure> {
+    let job = me.job_named(job).await?;
+    let against = query.against.as_deref().ok_or_else(|| {
         Failure::invalid("against", "is missing; it names the job to compare with")
     })?;
     let other = me.job_named(against).await?;
-    let to = artifact(me, &job, request.parameter(1))?;
+    let to = artifact(me, &job, name)?;
     let from = artifact(me, &other, &to.name)?;
     let _turn = TURNS.wait(me.token().id).await;
     let after = files(me, &job, to).await?;
     let before = files(me, &other, from).await?;
     let (mut added, mut removed, mut changed, mut unchanged) = (0, 0, 0, 0);
-    let mut page = window.begin();
+    let mut page = query.window.begin();
     let mut differs = |name: &String, from: Option<&File>, to: Option<&File>| {
         let change = FileChange {
             name: name.clone(),

@@ -18,11 +18,13 @@ use wire::{
     RerunJob, Resume, SetValue, Suspend, Timeline, Validate,
 };
 
-use super::{blobs, content, logs, scans, worker};
+use super::scans::FilePage;
+use super::{blobs, content, logs, worker};
 use crate::access;
 use crate::body::{self, Body};
 use crate::convert;
 use crate::failure::Failure;
+use crate::limits::PAGE;
 use crate::page::Window;
 use crate::peer::{Connection, Peer};
 use crate::precondition::precondition;
@@ -155,7 +157,7 @@ fn parameters_of(query: &Query, known: &[&str]) {
     if has("cursor")
         && let Some(cursor) = query.get("cursor")
     {
-        drop(scans::place(query));
+        drop(FilePage::of(query, PAGE));
         drop(cursor.parse::<JobId>());
         if let Ok(path) = cursor.parse::<BlobPath>() {
             same_path(&path);

@@ -16,7 +16,7 @@ use crate::service::Service;
 
 /// The process answers, with the state of its disk and its clock. The status is always 200, because a restart would
 /// cure neither.
-pub(super) async fn alive(handle: &Handle) -> Result<Response, Failure> {
+pub(crate) async fn alive(handle: &Handle) -> Result<Response, Failure> {
     Ok(reply::ok(&load_health(handle).await?))
 }
 
@@ -94,7 +94,7 @@ fn of_clock(trouble: ClockTrouble) -> Health {
 
 /// Whether work should be sent here: 503 with the reasons while no new jobs are taken. The state is open, since the
 /// listener exists only then, and a failed commit ends the process.
-pub(super) async fn ready(handle: &Handle) -> Result<Response, Failure> {
+pub(crate) async fn ready(handle: &Handle) -> Result<Response, Failure> {
     let (status, readiness) = load_readiness(handle).await?;
     Ok(reply::json(status, &readiness))
 }
@@ -122,7 +122,7 @@ fn readiness(room: Room, is_stopping: bool) -> (StatusCode, Readiness) {
 }
 
 /// What monitoring systems read.
-pub(super) async fn metrics(service: &Service) -> Result<Response, Failure> {
+pub(crate) async fn metrics(service: &Service) -> Result<Response, Failure> {
     let handle = &service.handle;
     let (room, disk) = (room(handle).await?, load_disk(handle).await?);
     let text = service.metrics.text(handle, room, disk);

@@ -18,76 +18,105 @@ use crate::reply;
 use crate::request::{Query, Request};
 use crate::visible::{Dismissed, ShownJob, Visible};
 
-/// Jobs, newest first.
-pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list(me, request).await?))
+/// Filters that exclude the filter `id`.
+const OTHER_FILTERS: [&str; 8] = [
+    "workflow", "scan", "state", "trigger", "runner", "reason", "since", "until",
+];
+
+pub(crate) struct JobsQuery {
+    /// An id, or the first or last digits of it. Then there is no other filter.
+    id: Option<String>,
+    /// By name or id.
+    workflow: Option<String>,
+    pub(crate) filter: JobFilter,
+    /// Only jobs that were made before this one.
+    before: Option<JobId>,
+    limit: usize,
 }
 
-pub(crate) async fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Job>, Failure> {
-    let query = &request.query;
-    if let Some(part) = query.get("id") {
-        return with_digits(me, query, part).await;
+impl JobsQuery {
+    pub(crate) fn first(limit: usize) -> Self {
+        Self {
+            id: None,
+            workflow: None,
+            filter: JobFilter::default(),
+            before: None,
+            limit,
+        }
     }
-    let workflow = match query.get("workflow") {
-        None => None,
-        Some(text) => Some(me.read(|seen| workflows::find(seen, text).map(|found| found.id))?),
-    };
-    let scan = match query.get("scan") {
-        None => None,
-        Some(name) => Some(
-            name.parse()
-                .map_err(|_| Failure::invalid("scan", "is not a scan's name"))?,
-        ),
-    };
-    let state = match query.get("state") {
-        None => None,
-        Some(name) => Some(
+
+    pub(crate) fn of(query: &Query) -> Result<Self, Failure> {
+        let id = query.owned("id");
+        let other = OTHER_FILTERS.iter().find(|name| query.get(name).is_some());
+        if let (Some(_), Some(other)) = (&id, other) {
+            return Err(Failure::invalid(
+                other,
+                "cannot be asked together with `id`",
+            ));
+        }
+        let scan = query.get("scan").map(str::parse).transpose();
+        let state = query.get("state").map(|name| {
             StateKind::named(name)
-                .ok_or_else(|| Failure::invalid("state", "is not a state of a job"))?,
-        ),
-    };
-    let before = cursor(query)?;
-    let trigger =
-        match query.get("trigger") {
-            None => None,
-            Some(name) => Some(Trigger::named(name).ok_or_else(|| {
-                Failure::invalid("trigger", "must be `dispatch`, `cron` or `expr`")
-            })?),
-        };
-    let reason = match query.get("reason") {
-        Some(code) if !Reason::OF_JOBS.contains(&code) => {
-            let problem = format!("must be one of: {}", Reason::OF_JOBS.join(", "));
+                .ok_or_else(|| Failure::invalid("state", "is not a state of a job"))
+        });
+        let trigger = query.get("trigger").map(|name| {
+            Trigger::named(name)
+                .ok_or_else(|| Failure::invalid("trigger", "must be `dispatch`, `cron` or `expr`"))
+        });
+        let reason = query.owned("reason");
+        let reasons = Reason::OF_JOBS;
+        if reason.as_deref().is_some_and(|it| !reasons.contains(&it)) {
+            let problem = format!("must be one of: {}", reasons.join(", "));
             return Err(Failure::invalid("reason", problem));
         }
-        code => code.map(str::to_owned),
-    };
-    let until = query.time("until")?.map(JobId::at);
-    let filter = JobFilter {
-        workflow,
-        scan,
-        state,
-        trigger,
-        reason,
-        runner: query.get("runner").map(str::to_owned),
-        since: query.time("since")?,
-        ..JobFilter::default()
-    };
-    let before = before.into_iter().chain(until).min();
-    if let Some(scan) = &filter.scan {
-        let workflow = filter.workflow;
-        me.read(|seen| known(seen, workflow, scan))?;
+        let before = query.get("cursor").map(str::parse).transpose();
+        let before = before.map_err(|_| Failure::invalid("cursor", "is not from this list"))?;
+        let until = query.time("until")?.map(JobId::at);
+        Ok(Self {
+            id,
+            workflow: query.owned("workflow"),
+            filter: JobFilter {
+                scan: scan.map_err(|_| Failure::invalid("scan", "is not a scan's name"))?,
+                state: state.transpose()?,
+                trigger: trigger.transpose()?,
+                reason,
+                runner: query.owned("runner"),
+                since: query.time("since")?,
+                ..JobFilter::default()
+            },
+            before: before.into_iter().chain(until).min(),
+            limit: query.limit()?,
+        })
     }
+}
+
+/// Jobs, newest first.
+pub(crate) async fn list(me: &Visible, query: JobsQuery) -> Result<Page<wire::Job>, Failure> {
+    if let Some(part) = &query.id {
+        return with_digits(me, part, query.before, query.limit).await;
+    }
+    let mut filter = query.filter;
+    me.read(|seen| {
+        if let Some(named) = &query.workflow {
+            filter.workflow = Some(workflows::find(seen, named)?.id);
+        }
+        match &filter.scan {
+            Some(scan) => known(seen, filter.workflow, scan),
+            None => Ok(()),
+        }
+    })?;
+    let runner = filter.runner.clone();
     let _turn = me.list_turn().await;
-    let (jobs, page) = me.jobs(filter, before, query.limit()?).await?;
+    let (jobs, page) = me.jobs(filter, query.before, query.limit).await?;
     let next_cursor = page.next.map(|next| next.to_string());
     let items = wire_jobs(me, &jobs).await?;
-    if let Some(runner) = query.get("runner")
+    if let Some(runner) = runner
         && items.is_empty()
         && next_cursor.is_none()
         && me.read(|seen| seen.runners().all(|known| known.name != runner))
     {
-        return Err(Failure::not_found("runner", runner)
-            .hint("`everscan runner list` shows those that are registered"));
+        return Err(Failure::not_found("runner", &runner)
+            .hint("`everscan runner list` shows the registered runners"));
     }
     Ok(Page {
         items,
@@ -96,26 +125,13 @@ pub(crate) async fn load_list(me: &Visible, request: &Request) -> Result<Page<wi
     })
 }
 
-fn cursor(query: &Query) -> Result<Option<JobId>, Failure> {
-    let cursor = query.get("cursor").map(str::parse);
-    cursor
-        .transpose()
-        .map_err(|_| Failure::invalid("cursor", "is not from this list"))
-}
-
-/// Jobs whose ids begin or end with these digits. A whole id is one, too.
-async fn with_digits(me: &Visible, query: &Query, part: &str) -> Result<Page<wire::Job>, Failure> {
-    let others = [
-        "workflow", "scan", "state", "trigger", "runner", "reason", "since", "until",
-    ];
-    if let Some(other) = others.into_iter().find(|name| query.get(name).is_some()) {
-        return Err(Failure::invalid(
-            other,
-            "cannot be asked together with `id`",
-        ));
-    }
-    let limit = query.limit()?;
-    let before = cursor(query)?;
+/// Jobs whose ids begin or end with these digits. A whole id is allowed, too.
+async fn with_digits(
+    me: &Visible,
+    part: &str,
+    before: Option<JobId>,
+    limit: usize,
+) -> Result<Page<wire::Job>, Failure> {
     let mut jobs = match part.parse::<JobId>() {
         Ok(id) => match me.job(id).await {
             Ok(job) => vec![job],
@@ -145,7 +161,7 @@ async fn with_digits(me: &Visible, query: &Query, part: &str) -> Result<Page<wir
     })
 }
 
-/// Converts jobs, without those that were removed meanwhile.
+/// Converts jobs, without jobs that were removed meanwhile.
 async fn wire_jobs(me: &Visible, jobs: &[ShownJob]) -> Result<Vec<wire::Job>, Failure> {
     let mut items = Vec::with_capacity(jobs.len());
     for job in jobs {
@@ -158,7 +174,7 @@ async fn wire_jobs(me: &Visible, jobs: &[ShownJob]) -> Result<Vec<wire::Job>, Fa
     Ok(items)
 }
 
-/// Fails unless the workflow has a scan of that name, or had one that left jobs.
+/// Fails unless the workflow has a scan of that name, or there are jobs of it.
 pub(crate) fn known(
     seen: Seen<'_>,
     workflow: Option<WorkflowId>,
@@ -212,12 +228,7 @@ pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Fa
 }
 
 /// What the expressions of a claimed job read. Values of secrets are in no record.
-pub(super) async fn context(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_context(me, request).await?))
-}
-
-pub(crate) async fn load_context(me: &Visible, request: &Request) -> Result<JobContext, Failure> {
-    let job = me.job_named(request.parameter(0)).await?;
+pub(crate) async fn context(me: &Visible, job: &ShownJob) -> Result<JobContext, Failure> {
     let Some(run) = job.state.run() else {
         let text = format!(
             "job {} is {}: no runner has claimed it, so nothing is frozen",
@@ -228,7 +239,7 @@ pub(crate) async fn load_context(me: &Visible, request: &Request) -> Result<JobC
             .hint("`everscan scan why` shows what the expression of its scan reads now"));
     };
     let context = Context {
-        inputs: me.inputs(&job).await?,
+        inputs: me.inputs(job).await?,
         ..run.context.clone()
     };
     Ok(JobContext {
@@ -238,15 +249,15 @@ pub(crate) async fn load_context(me: &Visible, request: &Request) -> Result<JobC
     })
 }
 
-/// Cancels a job. A job that is already over is returned as it is, so a repeat is harmless.
 pub(super) async fn cancel(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let CancelJob {} = request.body.json_or_default(&request.headers).await?;
-    cancel_named(me, request.parameter(0)).await
+    let job = cancel_named(me, request.parameter(0)).await?;
+    Ok(reply::ok(&wire_job(me, &job).await?))
 }
 
-/// Cancels the job of that name.
-pub(crate) async fn cancel_named(me: &Visible, name: &str) -> Result<Response, Failure> {
-    let before = me.job_named(name).await?;
+/// Cancels a job. A cancelled job is returned as it is, so a repeat is harmless.
+pub(crate) async fn cancel_named(me: &Visible, named: &str) -> Result<ShownJob, Failure> {
+    let before = me.job_named(named).await?;
     let id = before.id;
     let job = if before.state.is_terminal() {
         before
@@ -257,7 +268,7 @@ pub(crate) async fn cancel_named(me: &Visible, name: &str) -> Result<Response, F
         }
     };
     match &job.state {
-        JobState::Cancelled { .. } => Ok(reply::ok(&wire_job(me, &job).await?)),
+        JobState::Cancelled { .. } => Ok(job),
         state @ (JobState::Scheduled
         | JobState::Running { .. }
         | JobState::Succeeded { .. }
@@ -277,14 +288,12 @@ pub(crate) async fn cancel_named(me: &Visible, name: &str) -> Result<Response, F
     }
 }
 
-/// Removes a job that is over, with its log and artifacts. A repeat answers that there is no such job.
-pub(crate) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let job = me.job_named(request.parameter(0)).await?;
-    me.delete_job(&job).await?;
-    Ok(reply::empty())
+/// Removes a finished job, with its log and artifacts. A repeat answers that there is no such job.
+pub(crate) async fn delete(me: &Visible, named: &str) -> Result<(), Failure> {
+    me.delete_job(&me.job_named(named).await?).await
 }
 
-/// Converts a job, with what is not in its record.
+/// Converts a job, with the values that are not in its record.
 pub(crate) async fn wire_job(me: &Visible, job: &ShownJob) -> Result<wire::Job, Failure> {
     let stored: BTreeMap<_, _>;
     let inputs = match convert::inline_inputs(job) {

@@ -14,7 +14,7 @@ use crate::request::{Query, Request};
 use crate::visible::{ShownJob, Visible};
 
 /// The format of the records.
-pub(super) enum Form {
+pub(crate) enum Form {
     /// The lines as the steps printed them.
     Plain,
     /// The same for people, with times, marks and headings.
@@ -27,11 +27,7 @@ pub(super) enum Form {
 
 impl Form {
     pub(super) fn of(request: &Request) -> Result<Self, Failure> {
-        let accept = request
-            .headers
-            .get(ACCEPT)
-            .and_then(|accept| accept.to_str().ok())
-            .unwrap_or("");
+        let accept = request.header(ACCEPT).unwrap_or("");
         let is_timed = request.query.flag("timestamps")?;
         let form = if accept.contains(NDJSON_MEDIA_TYPE) {
             Self::JsonLines
@@ -91,7 +87,7 @@ impl Form {
     }
 }
 
-/// The records that the query wants, of whatever form. Also those of a search.
+/// Which records the query wants, whatever their form.
 pub(crate) fn filter(query: &Query) -> Result<LogFilter, Failure> {
     let step = query.number("step")?.map(u32::try_from).transpose();
     let stream = match query.get("stream") {
@@ -138,29 +134,63 @@ pub(crate) async fn load_records(
     }
 }
 
-/// A job's log from record `from` on, or its last records with `tail`; with `follow=true` until the job is over. An event
-/// stream continues after `Last-Event-ID`.
-pub(crate) async fn read(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let job = me.job_named(request.parameter(0)).await?;
-    let query = &request.query;
-    let form = Form::of(request)?;
-    let filter = filter(query)?;
-    let (tail, limit) = (query.count("tail")?, query.count("limit")?);
-    let follow = query.flag("follow")?;
-    let after = request
-        .headers
-        .get("last-event-id")
-        .and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
-    let from = match (query.number("from")?, after, tail) {
-        (Some(_), _, Some(_)) => {
+#[derive(Default)]
+pub(crate) struct LogQuery {
+    filter: LogFilter,
+    from: Option<u64>,
+    tail: Option<u64>,
+    limit: Option<u64>,
+    /// Continue until the job is over.
+    follow: bool,
+}
+
+impl LogQuery {
+    pub(crate) fn of(query: &Query) -> Result<Self, Failure> {
+        let read = Self {
+            filter: filter(query)?,
+            tail: query.count("tail")?,
+            limit: query.count("limit")?,
+            follow: query.flag("follow")?,
+            from: query.number("from")?,
+        };
+        if read.from.is_some() && read.tail.is_some() {
             let problem = "says where to begin, and so does `from`; give one of them";
             return Err(Failure::invalid("tail", problem));
         }
-        (Some(from), _, None) => from,
-        // A browser that connects again has had its tail.
-        (None, Some(after), _) => after.saturating_add(1),
-        (None, None, Some(tail)) => me.begin_of_last(&job, filter, tail).await?,
-        (None, None, None) => 0,
+        Ok(read)
+    }
+}
+
+/// A job's log. An event stream continues after `Last-Event-ID`.
+pub(super) async fn read(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let job = me.job_named(request.parameter(0)).await?;
+    let form = Form::of(request)?;
+    let mut query = LogQuery::of(&request.query)?;
+    let after = request.headers.get("last-event-id");
+    let after = after.and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
+    // On reconnection, the tail was sent already.
+    query.from = query.from.or(after.map(|after| after.saturating_add(1)));
+    stream(me, job, form, query).await
+}
+
+/// Streams a job's log from the record `from` on, or its last records with `tail`.
+pub(crate) async fn stream(
+    me: &Visible,
+    job: ShownJob,
+    form: Form,
+    query: LogQuery,
+) -> Result<Response, Failure> {
+    let LogQuery {
+        filter,
+        from,
+        tail,
+        limit,
+        follow,
+    } = query;
+    let from = match (from, tail) {
+        (Some(from), _) => from,
+        (None, Some(tail)) => me.begin_of_last(&job, filter, tail).await?,
+        (None, None) => 0,
     };
     let stream = me.log(&job, from).filtered(filter);
     let stream = match limit {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use model::decide::{DeleteSecret, DeleteVar, SetVar};
-use model::{ProjectId, SecretValue, Seen, Source, Uses};
+use model::decide::{DeleteSecret, DeleteVar, Precondition, SetVar};
+use model::{ProjectId, SecretValue, Seen, Source, StoredSecret, Uses, Var};
 use tokio::sync::Semaphore;
 use warp::reply::Response;
 use wire::{Page, SetValue};
@@ -22,29 +22,20 @@ use crate::visible::{Shown, Visible};
 static MASKING: Semaphore = Semaphore::const_new(MASKING_AT_ONCE);
 
 /// The projects by name.
-pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list(me, request)?))
-}
-
-pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Project>, Failure> {
-    let window = Window::of(&request.query)?;
-    Ok(me.read(|seen| {
+pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Project> {
+    me.read(|seen| {
         window.cut(
             seen.sources(),
             |source| source.name.to_string(),
             |source| convert_source::project(seen, source),
         )
-    }))
+    })
 }
 
 /// One project, with the names that are used and not set.
-pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_show(me, request)?))
-}
-
-pub(crate) fn load_show(me: &Visible, request: &Request) -> Result<wire::Project, Failure> {
+pub(crate) fn show(me: &Visible, project: &str) -> Result<wire::Project, Failure> {
     let (mut shown, vars, secrets, workflows) = me.read(|seen| {
-        let source = find(seen, request.parameter(0))?;
+        let source = find(seen, project)?;
         let project = source.project;
         let shown = convert_source::project(seen, source);
         let (vars, secrets) = (seen.vars(project).cloned(), seen.secrets(project).cloned());
@@ -62,7 +53,7 @@ pub(crate) fn load_show(me: &Visible, request: &Request) -> Result<wire::Project
     Ok(shown)
 }
 
-/// A project as its names need it.
+/// A record of a project, with what is needed to show the names in it.
 struct Named<R> {
     source: Arc<Source>,
     /// Its vars or secrets, if it ever had any.
@@ -70,15 +61,15 @@ struct Named<R> {
     uses: Uses,
 }
 
-/// Finds the project of the path with a record of it. Which scans use its names is found out of the world, because it
+/// Finds a project with a record of it. Which scans use its names is determined after the world was read, because it
 /// takes time.
 fn named<R>(
     me: &Visible,
-    request: &Request,
+    project: &str,
     record: impl FnOnce(Seen<'_>, ProjectId) -> Option<R>,
 ) -> Result<Named<R>, Failure> {
     let (source, record, workflows) = me.read(|seen| {
-        let source = find(seen, request.parameter(0))?;
+        let source = find(seen, project)?;
         let record = record(seen, source.project);
         Ok::<_, Failure>((source.clone(), record, seen.workflows_of(source.project)))
     })?;
@@ -89,14 +80,24 @@ fn named<R>(
     })
 }
 
-/// The vars of a project by name, without their values.
-pub(super) fn list_vars(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list_vars(me, request)?))
+impl<R> Named<R> {
+    fn var(&self, name: &str, var: &Var) -> wire::Var {
+        convert_source::var(&self.source, name, var, &self.uses.vars)
+    }
+
+    fn secret(&self, me: &Visible, name: &str, secret: &StoredSecret) -> wire::Secret {
+        let key_state = me.key_state(&secret.sealed.key);
+        convert_source::secret(&self.source, name, secret, key_state, &self.uses.secrets)
+    }
 }
 
-fn load_list_vars(me: &Visible, request: &Request) -> Result<Page<wire::Named>, Failure> {
-    let window = Window::of(&request.query)?;
-    let found = named(me, request, |seen, project| seen.vars(project).cloned())?;
+/// The vars of a project by name, without their values.
+pub(super) fn list_vars(
+    me: &Visible,
+    project: &str,
+    window: &Window,
+) -> Result<Page<wire::Named>, Failure> {
+    let found = named(me, project, |seen, id| seen.vars(id).cloned())?;
     let vars = found.record.iter().flat_map(|record| &record.vars);
     Ok(window.cut(
         vars,
@@ -105,56 +106,44 @@ fn load_list_vars(me: &Visible, request: &Request) -> Result<Page<wire::Named>, 
     ))
 }
 
-/// The vars of a project with their values.
-pub(crate) fn load_vars(me: &Visible, request: &Request) -> Result<Vec<wire::Var>, Failure> {
-    let found = named(me, request, |seen, project| seen.vars(project).cloned())?;
+/// All vars of a project with their values.
+pub(crate) fn all_vars(me: &Visible, project: &str) -> Result<Vec<wire::Var>, Failure> {
+    let found = named(me, project, |seen, id| seen.vars(id).cloned())?;
     let vars = found.record.iter().flat_map(|record| &record.vars);
-    let shown =
-        vars.map(|(name, var)| convert_source::var(&found.source, name, var, &found.uses.vars));
-    Ok(shown.collect())
+    Ok(vars.map(|(name, var)| found.var(name, var)).collect())
 }
 
-/// The secrets of a project with what is known of each, but for its value.
-pub(crate) fn load_secrets(me: &Visible, request: &Request) -> Result<Vec<wire::Secret>, Failure> {
-    let found = named(me, request, |seen, project| seen.secrets(project).cloned())?;
+/// All secrets of a project, without their values.
+pub(crate) fn all_secrets(me: &Visible, project: &str) -> Result<Vec<wire::Secret>, Failure> {
+    let found = named(me, project, |seen, id| seen.secrets(id).cloned())?;
     let secrets = found.record.iter().flat_map(|record| &record.secrets);
-    let shown = secrets.map(|(name, secret)| {
-        let key_state = me.key_state(&secret.sealed.key);
-        convert_source::secret(&found.source, name, secret, key_state, &found.uses.secrets)
-    });
-    Ok(shown.collect())
+    let secrets = secrets.map(|(name, secret)| found.secret(me, name, secret));
+    Ok(secrets.collect())
 }
 
-/// The secrets of a project by name.
-pub(super) fn list_secrets(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list_secrets(me, request)?))
-}
-
-fn load_list_secrets(me: &Visible, request: &Request) -> Result<Page<wire::Secret>, Failure> {
-    let window = Window::of(&request.query)?;
-    let found = named(me, request, |seen, project| seen.secrets(project).cloned())?;
+/// The secrets of a project by name, without their values.
+pub(super) fn list_secrets(
+    me: &Visible,
+    project: &str,
+    window: &Window,
+) -> Result<Page<wire::Secret>, Failure> {
+    let found = named(me, project, |seen, id| seen.secrets(id).cloned())?;
     let secrets = found.record.iter().flat_map(|record| &record.secrets);
     Ok(window.cut(
         secrets,
         |(name, _)| (*name).clone(),
-        |(name, secret)| {
-            let key_state = me.key_state(&secret.sealed.key);
-            convert_source::secret(&found.source, name, secret, key_state, &found.uses.secrets)
-        },
+        |(name, secret)| found.secret(me, name, secret),
     ))
 }
 
 /// A var with its value.
 pub(super) fn show_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let name = request.parameter(1);
-    let found = named(me, request, |seen, project| seen.vars(project).cloned())?;
-    let var = found
-        .record
-        .as_ref()
-        .and_then(|record| record.vars.get(name));
+    let found = named(me, request.parameter(0), |seen, id| seen.vars(id).cloned())?;
+    let record = found.record.as_ref();
+    let var = record.and_then(|record| record.vars.get(name));
     let var = var.ok_or_else(|| Failure::not_found("var", name))?;
-    let shown = convert_source::var(&found.source, name, var, &found.uses.vars);
-    Ok(reply::versioned(&shown, var.edit.version))
+    Ok(reply::versioned(&found.var(name, var), var.edit.version))
 }
 
 /// Reads the value from the body. Errors never quote the body, which may hold a secret.
@@ -173,11 +162,71 @@ async fn value_of(request: &mut Request) -> Result<String, Failure> {
 }
 
 /// Sets a var, if it has the version that the request expects.
-pub(crate) async fn set_var(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let project = project(me, &request)?;
+pub(super) async fn set_var(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(me, request.parameter(0))?;
     let expects = precondition(&request.headers)?;
     let value = value_of(&mut request).await?;
     let name = request.parameter(1);
+    let var = set_var_to(me, &project, name, value, expects).await?;
+    let found = named(me, request.parameter(0), |_, _| Some(()))?;
+    Ok(reply::versioned(&found.var(name, &var), var.edit.version))
+}
+
+/// Removes a var, if it has the version that the request expects.
+pub(super) async fn delete_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let project = project(me, request.parameter(0))?;
+    let expects = precondition(&request.headers)?;
+    let name = request.parameter(1);
+    remove_var(me, &project, name, expects).await?;
+    Ok(reply::empty())
+}
+
+/// Sets a secret, if it has the version that the request expects. No answer ever contains it.
+pub(super) async fn set_secret(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(me, request.parameter(0))?;
+    let expects = precondition(&request.headers)?;
+    let value = SecretValue::new(value_of(&mut request).await?);
+    let name = request.parameter(1);
+    let secret = me.set_secret(&project, name, value, expects).await?;
+    let found = named(me, request.parameter(0), |_, _| Some(()))?;
+    let shown = found.secret(me, name, &secret);
+    Ok(reply::versioned(&shown, secret.edit.version))
+}
+
+/// Which encodings of a secret are masked. Nothing of its value.
+pub(super) async fn masking(
+    me: &Visible,
+    project: &str,
+    name: &str,
+) -> Result<wire::Masking, Failure> {
+    let no_secret = || Failure::not_found("secret", name);
+    let secrets = me.read(|seen| {
+        let source = find(seen, project)?;
+        let secrets = seen.secrets(source.project).cloned();
+        let secrets = secrets.filter(|record| record.secrets.contains_key(name));
+        secrets.ok_or_else(no_secret)
+    })?;
+    let _room = MASKING.acquire().await;
+    let checks = me.check_masking(&secrets, name).await?;
+    Ok(convert_source::masking(name, checks.ok_or_else(no_secret)?))
+}
+
+/// Removes a secret, if it has the version that the request expects.
+pub(super) async fn delete_secret(me: &Visible, request: &Request) -> Result<Response, Failure> {
+    let project = project(me, request.parameter(0))?;
+    let expects = precondition(&request.headers)?;
+    let name = request.parameter(1);
+    remove_secret(me, &project, name, expects).await?;
+    Ok(reply::empty())
+}
+
+pub(crate) async fn set_var_to(
+    me: &Visible,
+    project: &Shown<ProjectId>,
+    name: &str,
+    value: String,
+    expects: Precondition,
+) -> Result<Var, Failure> {
     let set = project.map(|project| SetVar {
         project: *project,
         name: name.to_owned(),
@@ -185,72 +234,39 @@ pub(crate) async fn set_var(me: &Visible, mut request: Request) -> Result<Respon
         actor: me.actor(),
         expects,
     });
-    let var = me.submit(set).await?;
-    let found = named(me, &request, |_, _| Some(()))?;
-    let shown = convert_source::var(&found.source, name, &var, &found.uses.vars);
-    Ok(reply::versioned(&shown, var.edit.version))
+    me.submit(set).await
 }
 
-/// Removes a var, if it has the version that the request expects.
-pub(crate) async fn delete_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let project = project(me, request)?;
-    let expects = precondition(&request.headers)?;
+pub(crate) async fn remove_var(
+    me: &Visible,
+    project: &Shown<ProjectId>,
+    name: &str,
+    expects: Precondition,
+) -> Result<(), Failure> {
     let delete = project.map(|project| DeleteVar {
         project: *project,
-        name: request.parameter(1).to_owned(),
+        name: name.to_owned(),
         expects,
     });
-    me.submit(delete).await?;
-    Ok(reply::empty())
+    me.submit(delete).await
 }
 
-/// Sets a secret, if it has the version that the request expects. No answer ever contains it.
-pub(crate) async fn set_secret(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let project = project(me, &request)?;
-    let expects = precondition(&request.headers)?;
-    let value = SecretValue::new(value_of(&mut request).await?);
-    let name = request.parameter(1);
-    let secret = me.set_secret(&project, name, value, expects).await?;
-    let found = named(me, &request, |_, _| Some(()))?;
-    let key_state = me.key_state(&secret.sealed.key);
-    let shown =
-        convert_source::secret(&found.source, name, &secret, key_state, &found.uses.secrets);
-    Ok(reply::versioned(&shown, secret.edit.version))
-}
-
-/// Which encodings of a secret are masked. Nothing of its value.
-pub(super) async fn masking(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let name = request.parameter(1);
-    let no_secret = || Failure::not_found("secret", name);
-    let secrets = me.read(|seen| {
-        let source = find(seen, request.parameter(0))?;
-        let secrets = seen.secrets(source.project).cloned();
-        let secrets = secrets.filter(|record| record.secrets.contains_key(name));
-        secrets.ok_or_else(no_secret)
-    })?;
-    let _room = MASKING.acquire().await;
-    let checks = me.check_masking(&secrets, name).await?;
-    Ok(reply::ok(&convert_source::masking(
-        name,
-        checks.ok_or_else(no_secret)?,
-    )))
-}
-
-/// Removes a secret, if it has the version that the request expects.
-pub(crate) async fn delete_secret(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let project = project(me, request)?;
-    let expects = precondition(&request.headers)?;
+pub(crate) async fn remove_secret(
+    me: &Visible,
+    project: &Shown<ProjectId>,
+    name: &str,
+    expects: Precondition,
+) -> Result<(), Failure> {
     let delete = project.map(|project| DeleteSecret {
         project: *project,
-        name: request.parameter(1).to_owned(),
+        name: name.to_owned(),
         expects,
     });
-    me.submit(delete).await?;
-    Ok(reply::empty())
+    me.submit(delete).await
 }
 
-fn project(me: &Visible, request: &Request) -> Result<Shown<ProjectId>, Failure> {
-    me.find(|seen| find(seen, request.parameter(0)).map(|source| source.project))
+pub(crate) fn project(me: &Visible, named: &str) -> Result<Shown<ProjectId>, Failure> {
+    me.find(|seen| find(seen, named).map(|source| source.project))
 }
 
 /// Finds the project by name or id.

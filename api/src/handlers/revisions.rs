@@ -3,14 +3,12 @@
 use chrono::{DateTime, FixedOffset};
 use model::{RevisionRecord, RevisionRef, Timestamp, WorkflowRef};
 use state::{ReadError, StoredRevision};
-use warp::reply::Response;
 use wire::{ErrorCode, Page, RevisionDiff, RevisionText, SlotDifference};
 use workflow::{Diagnostic, Difference, Scan, Triggers, Workflow};
 
 use super::{validate, workflows};
 use crate::failure::{Failure, RESTORE};
-use crate::reply;
-use crate::request::Request;
+use crate::request::Query;
 use crate::visible::{Shown, Visible};
 use crate::{convert, convert_diff};
 
@@ -19,23 +17,38 @@ const NEWEST: &str = "newest";
 /// The next slots of a schedule in a comparison.
 const COMPARED_SLOTS: usize = 5;
 
-/// The revisions of a workflow, newest first.
-pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list(me, request).await?))
+pub(crate) struct RevisionsQuery {
+    /// Only older revisions.
+    before: Option<u64>,
+    pub(crate) limit: usize,
 }
 
-pub(crate) async fn load_list(
+impl RevisionsQuery {
+    pub(crate) fn of(query: &Query) -> Result<Self, Failure> {
+        Ok(Self {
+            limit: query.limit()?,
+            before: query.number("cursor")?,
+        })
+    }
+
+    pub(crate) const fn first(limit: usize) -> Self {
+        let before = None;
+        Self { before, limit }
+    }
+}
+
+/// The revisions of a workflow, newest first.
+pub(crate) async fn list(
     me: &Visible,
-    request: &Request,
+    named: &str,
+    query: &RevisionsQuery,
 ) -> Result<Page<wire::Revision>, Failure> {
-    let workflow = workflow(me, request)?;
-    let limit = request.query.limit()?;
-    let before = request.query.number("cursor")?;
-    let known = me.revisions(&workflow).await?;
-    let mut rest = known
-        .into_iter()
-        .filter(|revision| before.is_none_or(|before| revision.number < before));
-    let page: Vec<RevisionRef> = rest.by_ref().take(limit).collect();
+    let (workflow, known) = revisions(me, named).await?;
+    let mut rest = known.into_iter().filter(|revision| {
+        let before = query.before;
+        before.is_none_or(|before| revision.number < before)
+    });
+    let page: Vec<RevisionRef> = rest.by_ref().take(query.limit).collect();
     let has_more = rest.next().is_some();
     let records = me.revision_records(&workflow, &page).await?;
     let items = page.iter().zip(&records);
@@ -51,14 +64,9 @@ pub(crate) async fn load_list(
 }
 
 /// A revision with its text and all problems of it.
-pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_show(me, request).await?))
-}
-
-pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<RevisionText, Failure> {
-    let workflow = workflow(me, request)?;
-    let known = me.revisions(&workflow).await?;
-    let at = find(&known, request.parameter(1))?;
+pub(crate) async fn show(me: &Visible, named: &str, number: &str) -> Result<RevisionText, Failure> {
+    let (workflow, known) = revisions(me, named).await?;
+    let at = find(&known, number)?;
     let StoredRevision { record, text } = read(me, &workflow, &known, at).await?;
     let checked = validate::check(record.file.clone(), text.clone()).await?;
     let (valid, scans, diagnostics) = validate::verdict(&checked);
@@ -73,23 +81,26 @@ pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<Revisio
 }
 
 /// What a revision defines.
-pub(crate) async fn load_definition(me: &Visible, request: &Request) -> Result<Workflow, Failure> {
-    let workflow = workflow(me, request)?;
-    let known = me.revisions(&workflow).await?;
-    let at = find(&known, request.parameter(1))?;
+pub(crate) async fn definition(
+    me: &Visible,
+    named: &str,
+    number: &str,
+) -> Result<Workflow, Failure> {
+    let (workflow, known) = revisions(me, named).await?;
+    let at = find(&known, number)?;
     Ok(defined(me, &workflow, &known, at).await?.definition)
 }
 
-/// How a revision differs from another one, by default from the one before it.
-pub(super) async fn diff(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_diff(me, request).await?))
-}
-
-pub(crate) async fn load_diff(me: &Visible, request: &Request) -> Result<RevisionDiff, Failure> {
-    let workflow = workflow(me, request)?;
-    let known = me.revisions(&workflow).await?;
-    let to = find(&known, request.parameter(1))?;
-    let from = match request.query.get("from") {
+/// How a revision differs from the revision `from`; without it, from the one before.
+pub(crate) async fn diff(
+    me: &Visible,
+    named: &str,
+    to: &str,
+    from: Option<&str>,
+) -> Result<RevisionDiff, Failure> {
+    let (workflow, known) = revisions(me, named).await?;
+    let to = find(&known, to)?;
+    let from = match from {
         Some(named) => find(&known, named)?,
         None if to + 1 < known.len() => to + 1,
         None => {
@@ -147,8 +158,14 @@ fn compared_slots(on: &Triggers, now: Timestamp) -> Vec<DateTime<FixedOffset>> {
     local.take(COMPARED_SLOTS).collect()
 }
 
-fn workflow(me: &Visible, request: &Request) -> Result<Shown<WorkflowRef>, Failure> {
-    me.find(|seen| Ok(workflows::find(seen, request.parameter(0))?.reference()))
+/// Finds a workflow with all its revisions, newest first.
+async fn revisions(
+    me: &Visible,
+    named: &str,
+) -> Result<(Shown<WorkflowRef>, Vec<RevisionRef>), Failure> {
+    let workflow = me.find(|seen| Ok(workflows::find(seen, named)?.reference()))?;
+    let known = me.revisions(&workflow).await?;
+    Ok((workflow, known))
 }
 
 /// The position of a revision, given by number or id, or as `newest`.

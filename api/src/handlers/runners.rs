@@ -13,22 +13,17 @@ use wire::{
 
 use crate::convert;
 use crate::failure::Failure;
-use crate::idempotency;
+use crate::idempotency::Attempt;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
 /// The runners by name.
-pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list(me, request)?))
-}
-
-pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Runner>, Failure> {
-    let window = Window::of(&request.query)?;
+pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Runner> {
     // Before the world: the code that hands out jobs reads both in the other order.
     let in_hand = me.jobs_in_hand();
-    Ok(me.read(|seen| {
+    me.read(|seen| {
         window.cut(
             seen.runners(),
             |runner| runner.name.clone(),
@@ -37,23 +32,19 @@ pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Ru
                 present(me, seen, runner, &slots)
             },
         )
-    }))
+    })
 }
 
 /// One runner, by id or name, with the jobs that take its slots.
-pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_show(me, request).await?))
-}
-
-pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<wire::Runner, Failure> {
+pub(crate) async fn show(me: &Visible, named: &str) -> Result<wire::Runner, Failure> {
     let in_hand = me.jobs_in_hand();
     let (mut shown, over) = me.read(|seen| {
-        let runner = find(seen, request.parameter(0))?;
+        let runner = find(seen, named)?;
         let slots = seen.slots(runner.id, in_hand.get(&runner.id));
         let shown = present(me, seen, runner, &slots);
         Ok::<_, Failure>((shown, slots.over))
     })?;
-    // A runner may say that it holds many. Those that take its slots are enough.
+    // A runner may claim to hold many jobs. The jobs that take its slots are enough.
     for job in over.into_iter().take(shown.capacity as usize) {
         match me.job(job).await {
             Ok(job) => shown.jobs.push(convert::runner_job(&job)),
@@ -75,10 +66,9 @@ fn present(me: &Visible, seen: Seen<'_>, runner: &Runner, slots: &Slots) -> wire
 }
 
 /// Removes a runner, by id or name. Its jobs fail.
-pub(crate) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let runner = me.find(|seen| Ok(find(seen, request.parameter(0))?.id))?;
-    me.remove_runner(&runner).await?;
-    Ok(reply::empty())
+pub(crate) async fn delete(me: &Visible, named: &str) -> Result<(), Failure> {
+    let runner = me.find(|seen| Ok(find(seen, named)?.id))?;
+    me.remove_runner(&runner).await
 }
 
 /// Finds a runner by id or name.
@@ -90,21 +80,20 @@ fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Runner, Failure> {
     })
 }
 
-/// Makes a registration token. A repeat with the same `Idempotency-Key` is refused, because the token is shown once.
 pub(super) async fn create_registration(
     me: &Visible,
-    request: Request,
+    mut request: Request,
 ) -> Result<Response, Failure> {
-    let made = make_registration(me, request).await?;
+    let made = make_registration(me, &Attempt::of(&mut request).await?).await?;
     Ok(reply::json(StatusCode::CREATED, &made))
 }
 
+/// Makes a registration token. A repeat with the same `Idempotency-Key` is refused, because the token is shown once.
 pub(crate) async fn make_registration(
     me: &Visible,
-    mut request: Request,
+    attempt: &Attempt,
 ) -> Result<Registration, Failure> {
-    let bytes = request.body.bytes().await?;
-    let key = idempotency::key(me, &request, "create registration", &bytes)?;
+    let key = attempt.key(me, "create registration")?;
     let new = me.create_registration(key).await?;
     Ok(Registration {
         token: new.secret.reveal().to_owned(),
@@ -113,7 +102,7 @@ pub(crate) async fn make_registration(
 }
 
 /// Registers a runner with a registration token.
-pub(super) async fn register(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+pub(crate) async fn register(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let asked: RegisterRunner = request.body.json(&request.headers).await?;
     let token = PlainToken::parse(TokenKind::Registration, &asked.token)
         .map_err(|_| Failure::from(decide::Refusal::BadRegistration))?;

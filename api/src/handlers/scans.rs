@@ -2,16 +2,13 @@
 
 use model::retention::Position;
 use model::{ActiveWorkflow, Job, JobId, ScanKey, Seen, Upcoming, WorkflowStatus, upcoming};
-use warp::reply::Response;
 use wire::{Page, ScanStatus};
 use workflow::{Scan, ScanName};
 
 use super::{why, workflows};
 use crate::failure::Failure;
-use crate::limits::HISTORY_PAGE;
 use crate::page::Window;
-use crate::reply;
-use crate::request::{Query, Request};
+use crate::request::Query;
 use crate::visible::{Shown, Visible};
 use crate::{convert, convert_scan, convert_why};
 
@@ -22,16 +19,12 @@ struct Found {
 }
 
 /// The scans of all active workflows, or of one, by source, workflow and name.
-pub(super) async fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list(me, request).await?))
-}
-
-pub(crate) async fn load_list(
+pub(crate) async fn list(
     me: &Visible,
-    request: &Request,
+    workflow: Option<&str>,
+    window: &Window,
 ) -> Result<Page<ScanStatus>, Failure> {
-    let window = Window::of(&request.query)?;
-    let workflows = me.find(|seen| active(seen, &request.query))?;
+    let workflows = me.find(|seen| active(seen, workflow))?;
     // Sorting thousands of names takes longer than a look at the world may.
     let scans = workflows.iter().flat_map(|workflow| {
         let scans = workflow.revision.definition.scans();
@@ -60,14 +53,9 @@ pub(crate) async fn load_list(
 }
 
 /// One scan of a workflow's newest revision.
-pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_show(me, request).await?))
-}
-
-pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<ScanStatus, Failure> {
+pub(crate) async fn show(me: &Visible, workflow: &str, name: &str) -> Result<ScanStatus, Failure> {
     let found = me.find(|seen| {
-        let workflow = workflows::find_readable(seen, request.parameter(0))?;
-        let name = request.parameter(1);
+        let workflow = workflows::find_readable(seen, workflow)?;
         match workflow.revision.definition.scan(name) {
             Some(scan) => Ok(stands(seen, &workflow, scan)),
             None => Err(Failure::not_found("scan", name).hint(workflows::scans_of(&workflow))),
@@ -102,19 +90,49 @@ impl Found {
     }
 }
 
-/// The lines of a scan's finished jobs, the one that ended last first.
-pub(super) async fn history(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_history(me, request).await?))
+/// Which page of a list that is in files.
+pub(crate) struct FilePage {
+    before: Option<Position>,
+    limit: usize,
 }
 
-pub(crate) async fn load_history(
+impl FilePage {
+    pub(crate) const fn first(limit: usize) -> Self {
+        let before = None;
+        Self { before, limit }
+    }
+
+    /// A page of at most `most` items.
+    pub(crate) fn of(query: &Query, most: usize) -> Result<Self, Failure> {
+        let limit = query.limit_of(most)?;
+        let Some(text) = query.get("cursor") else {
+            return Ok(Self::first(limit));
+        };
+        let before = text.split_once('-').and_then(|(page, at)| {
+            let (page, at) = (page.parse().ok()?, at.parse().ok()?);
+            Some(Position { page, at })
+        });
+        match before {
+            Some(_) => Ok(Self { before, limit }),
+            None => Err(Failure::invalid("cursor", "is not from this list")),
+        }
+    }
+}
+
+fn cursor(place: Position) -> String {
+    format!("{}-{}", place.page, place.at)
+}
+
+/// The lines of a scan's finished jobs, in the order of their ends, newest first.
+pub(crate) async fn history(
     me: &Visible,
-    request: &Request,
+    workflow: &str,
+    scan: &str,
+    page: &FilePage,
 ) -> Result<Page<wire::JobLine>, Failure> {
-    let scan = me.find(|seen| Ok(why::scan(seen, request)?.1))?;
-    let limit = request.query.limit_of(HISTORY_PAGE)?;
+    let scan = me.find(|seen| Ok(why::scan(seen, workflow, scan)?.1))?;
     let _turn = me.list_turn().await;
-    let page = me.history(&scan, place(&request.query)?, limit).await?;
+    let page = me.history(&scan, page.before, page.limit).await?;
     Ok(Page {
         items: page
             .lines
@@ -127,17 +145,14 @@ pub(crate) async fn load_history(
 }
 
 /// The records of a scan's ledger, newest first.
-pub(super) async fn ledger(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_ledger(me, request).await?))
-}
-
-pub(crate) async fn load_ledger(
+pub(crate) async fn ledger(
     me: &Visible,
-    request: &Request,
+    workflow: &str,
+    scan: &str,
+    page: &FilePage,
 ) -> Result<Page<wire::LedgerRecord>, Failure> {
-    let scan = me.find(|seen| Ok(why::scan(seen, request)?.1))?;
-    let before = place(&request.query)?;
-    let page = me.ledger(&scan, before, request.query.limit()?).await?;
+    let scan = me.find(|seen| Ok(why::scan(seen, workflow, scan)?.1))?;
+    let page = me.ledger(&scan, page.before, page.limit).await?;
     Ok(Page {
         items: page.records.into_iter().map(convert_why::record).collect(),
         next_cursor: page.next.map(cursor),
@@ -145,21 +160,19 @@ pub(crate) async fn load_ledger(
     })
 }
 
-/// The next slots of all schedules, or of those of a workflow or scan. There is no last page, so there is no cursor.
-pub(super) fn schedule(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_schedule(me, request)?))
-}
-
-pub(crate) fn load_schedule(me: &Visible, request: &Request) -> Result<Page<wire::Slot>, Failure> {
-    let query = &request.query;
-    let limit = query.limit()?;
-    let is_all = query.get("workflow").is_none() && query.get("scan").is_none();
+/// The next slots of all schedules, of a workflow, or of scans of one name. There is no last page, so there is no cursor.
+pub(crate) fn schedule(
+    me: &Visible,
+    workflow: Option<&str>,
+    scan: Option<&str>,
+    limit: usize,
+) -> Result<Page<wire::Slot>, Failure> {
     let first = me.find(|seen| {
-        if is_all {
+        if workflow.is_none() && scan.is_none() {
             // No schedule behind the first `limit` can have one of the first `limit` slots.
             Ok(seen.next_slots().take(limit).collect())
         } else {
-            next_slots_of(seen, query)
+            next_slots_of(seen, workflow, scan)
         }
     })?;
     let slots = upcoming(first.to_vec(), me.now(), limit);
@@ -167,9 +180,9 @@ pub(crate) fn load_schedule(me: &Visible, request: &Request) -> Result<Page<wire
     Ok(Page::<wire::Slot>::all(items))
 }
 
-/// The next slots of all schedules. Each schedule gets its share of `limit`, and at least two, so that one that is often due
-/// does not hide the others.
-pub(crate) fn load_next_slots(me: &Visible, limit: usize) -> Result<Vec<wire::Slot>, Failure> {
+/// The next slots of all schedules. Each schedule gets its share of `limit`, and at least two, so that a schedule that is
+/// often due does not hide the others.
+pub(crate) fn next_slots(me: &Visible, limit: usize) -> Result<Vec<wire::Slot>, Failure> {
     // No schedule behind the first `limit` can have one of the first `limit` slots.
     let first: Shown<Vec<Upcoming>> =
         me.find(|seen| Ok(seen.next_slots().take(limit).collect()))?;
@@ -183,11 +196,14 @@ pub(crate) fn load_next_slots(me: &Visible, limit: usize) -> Result<Vec<wire::Sl
     Ok(slots.iter().filter_map(convert_scan::slot).collect())
 }
 
-/// The next slot of each schedule that the query names.
-fn next_slots_of(seen: Seen<'_>, query: &Query) -> Result<Vec<Upcoming>, Failure> {
-    let name = query.get("scan");
+/// The next slot of each schedule of a workflow, or of the scans of one name.
+fn next_slots_of(
+    seen: Seen<'_>,
+    workflow: Option<&str>,
+    name: Option<&str>,
+) -> Result<Vec<Upcoming>, Failure> {
     let (mut slots, mut is_known) = (Vec::new(), name.is_none());
-    for workflow in active(seen, query)? {
+    for workflow in active(seen, workflow)? {
         let scans = workflow.revision.definition.scans();
         for scan in scans.filter(|scan| name.is_none_or(|name| scan.name.as_str() == name)) {
             is_known = true;
@@ -212,9 +228,9 @@ fn next_slots_of(seen: Seen<'_>, query: &Query) -> Result<Vec<Upcoming>, Failure
     }
 }
 
-/// The active workflows, or the one that the query names.
-fn active(seen: Seen<'_>, query: &Query) -> Result<Vec<ActiveWorkflow>, Failure> {
-    if let Some(named) = query.get("workflow") {
+/// The workflow of this name, or all active workflows.
+fn active(seen: Seen<'_>, named: Option<&str>) -> Result<Vec<ActiveWorkflow>, Failure> {
+    if let Some(named) = named {
         let workflow = workflows::find_readable(seen, named)?;
         return Ok(vec![workflow]);
     }
@@ -227,22 +243,4 @@ fn key(workflow: &ActiveWorkflow, scan: &ScanName) -> ScanKey {
         workflow: workflow.record.id,
         scan: scan.clone(),
     }
-}
-
-/// The cursor of a list that is in pages on disk.
-fn cursor(place: Position) -> String {
-    format!("{}-{}", place.page, place.at)
-}
-
-pub(super) fn place(query: &Query) -> Result<Option<Position>, Failure> {
-    let Some(text) = query.get("cursor") else {
-        return Ok(None);
-    };
-    let place = text.split_once('-').and_then(|(page, at)| {
-        let (page, at) = (page.parse().ok()?, at.parse().ok()?);
-        Some(Position { page, at })
-    });
-    place
-        .map(Some)
-        .ok_or_else(|| Failure::invalid("cursor", "is not from this list"))
 }

@@ -50,17 +50,17 @@ static OPENAPI: LazyLock<Document> = LazyLock::new(|| Document::new(DOCUMENT.to_
 static DOCS: LazyLock<Document> = LazyLock::new(|| Document::new(page(&DOCUMENT)));
 
 /// The schema of workflow files.
-pub(super) fn workflow(request: &Request) -> Response {
+pub(crate) fn workflow(request: &Request) -> Response {
     WORKFLOW.answer(request, "application/json")
 }
 
 /// The API as OpenAPI 3.1.
-pub(super) fn openapi(request: &Request) -> Response {
+pub(crate) fn openapi(request: &Request) -> Response {
     OPENAPI.answer(request, "application/json")
 }
 
 /// The same as a page.
-pub(super) fn docs(request: &Request) -> Response {
+pub(crate) fn docs(request: &Request) -> Response {
     let mut response = DOCS.answer(request, "text/html; charset=utf-8");
     reply::set(&mut response, CONTENT_SECURITY_POLICY, POLICY);
     response

@@ -8,9 +8,9 @@ use model::decide::{SignIn, SignedIn};
 use model::{PlainToken, SessionCookie, SessionId, Token, TokenHash, TokenKind};
 use reconciler::{Handle, LinkedToken};
 use warp::reply::Response;
-use wire::{CreateSession, CreateSignInLink, ErrorCode, Page, SignInLink};
+use wire::{CreateSession, CreateSignInLink, ErrorCode, SignInLink};
 
-use crate::access::{audit_entry, note_refused};
+use crate::access::{SIGN_IN_LINKS, audit_entry, note_refused};
 use crate::failure::{Failure, unauthorized};
 use crate::reply;
 use crate::request::Request;
@@ -18,7 +18,7 @@ use crate::session;
 use crate::visible::Visible;
 
 /// Signs a browser in with an access token.
-pub(super) async fn create(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
+pub(crate) async fn create(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     check_sign_in(&request)?;
     let asked: CreateSession = request.body.json(&request.headers).await?;
     let made = sign_in(handle, &request, &asked.token).await?;
@@ -123,9 +123,6 @@ async fn begin(
     Ok(handle.state().submit(sign_in).await?)
 }
 
-/// Where a link that signs a browser in leads.
-pub(crate) const SIGN_IN_LINKS: &str = "/login/";
-
 /// The path of a link that signs a browser in.
 pub fn sign_in_path(secret: &PlainToken) -> String {
     format!("{SIGN_IN_LINKS}{}", secret.reveal())
@@ -149,28 +146,26 @@ pub(crate) fn remember(response: &mut Response, request: &Request, cookie: &Sess
 }
 
 /// The browsers that are signed in with the same token, the newest first.
-pub(super) fn list(me: &Visible) -> Response {
-    reply::ok(&Page::all(load_list(me)))
-}
-
-pub(crate) fn load_list(me: &Visible) -> Vec<wire::Session> {
+pub(crate) fn list(me: &Visible) -> Vec<wire::Session> {
     let sessions = me.signed_in().into_iter().rev();
     let shown = sessions.map(|session| shown(&session, me.session() == Some(session.id)));
     shown.collect()
 }
 
-/// Signs a browser out.
-pub(crate) async fn end(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let text = request.parameter(0);
-    let id: SessionId = text
-        .parse()
-        .map_err(|_| Failure::not_found("session", text))?;
-    me.sign_out(id).await?;
+pub(super) async fn end(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let mut response = reply::empty();
-    if me.session() == Some(id) {
+    if end_named(me, request.parameter(0)).await? {
         forget(&mut response, request);
     }
     Ok(response)
+}
+
+/// Signs a browser out. True if it is the caller's.
+pub(crate) async fn end_named(me: &Visible, id: &str) -> Result<bool, Failure> {
+    let not_found = |_| Failure::not_found("session", id);
+    let id: SessionId = id.parse().map_err(not_found)?;
+    me.sign_out(id).await?;
+    Ok(me.session() == Some(id))
 }
 
 /// Signs all browsers out, and revokes the token if that is asked for.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Seen, Source};
+use model::{Seen, Source, SourceName};
 use warp::reply::Response;
 use wire::Page;
 
@@ -11,31 +11,21 @@ use crate::failure::Failure;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
-use crate::visible::Visible;
+use crate::visible::{Shown, Visible};
 
 /// The configured sources by name.
-pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list(me, request)?))
-}
-
-pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Source>, Failure> {
-    let window = Window::of(&request.query)?;
-    Ok(me.read(|seen| {
+pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Source> {
+    me.read(|seen| {
         window.cut(
             seen.sources().filter(|source| source.configured),
             |source| source.name.to_string(),
             |source| convert_source::source(seen, source, me.looked_at(source)),
         )
-    }))
+    })
 }
 
-/// One source.
-pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_show(me, request).await?))
-}
-
-pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<wire::Source, Failure> {
-    let source = me.find(|seen| Ok(find(seen, request.parameter(0))?.clone()))?;
+pub(crate) async fn show(me: &Visible, named: &str) -> Result<wire::Source, Failure> {
+    let source = me.find(|seen| Ok(find(seen, named)?.clone()))?;
     let mut shown = me.read(|seen| convert_source::source(seen, &source, me.looked_at(&source)));
     if let (Some(tip), Some(record)) = (&mut shown.tip, me.tip_record(&source).await) {
         tip.passed_over = record.skipped;
@@ -44,20 +34,22 @@ pub(crate) async fn load_show(me: &Visible, request: &Request) -> Result<wire::S
     Ok(shown)
 }
 
-/// Looks at the repository now. With `wait=true` the answer comes after that look.
-pub(crate) async fn sync(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let name = me.find(|seen| Ok(find(seen, request.parameter(0))?.name.clone()))?;
-    me.sync_source(&name, request.query.flag("wait")?).await?;
-    show(me, request).await
+/// Polls the repository now. With `wait` the answer comes after that.
+pub(crate) async fn sync(me: &Visible, named: &str, wait: bool) -> Result<wire::Source, Failure> {
+    me.sync_source(&name(me, named)?, wait).await?;
+    show(me, named).await
 }
 
-/// Lets a tip be applied that is held. With `wait=true` the answer comes after the look that applies it.
-pub(crate) async fn approve(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let name = me.find(|seen| Ok(find(seen, request.parameter(0))?.name.clone()))?;
+pub(super) async fn approve(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let name = name(me, request.parameter(0))?;
     let wire::ApproveSource { commit } = request.body.json(&request.headers).await?;
-    me.approve_source(&name, commit, request.query.flag("wait")?)
-        .await?;
-    show(me, &request).await
+    let wait = request.query.flag("wait")?;
+    me.approve_source(&name, commit, wait).await?;
+    Ok(reply::ok(&show(me, request.parameter(0)).await?))
+}
+
+pub(crate) fn name(me: &Visible, named: &str) -> Result<Shown<SourceName>, Failure> {
+    me.find(|seen| Ok(find(seen, named)?.name.clone()))
 }
 
 fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {

@@ -1,6 +1,6 @@
 //! `/v0/workflows/{workflow}/suspend` and `/resume`, and the same below `/scans/{scan}`
 
-use model::{Seen, WorkflowRecord, decide};
+use model::{Seen, WorkflowId, WorkflowRecord, decide};
 use warp::reply::Response;
 use wire::{Resume, Suspend, SuspensionStatus};
 use workflow::ScanName;
@@ -10,54 +10,76 @@ use crate::convert;
 use crate::failure::Failure;
 use crate::reply;
 use crate::request::Request;
-use crate::visible::Visible;
+use crate::visible::{Shown, Visible};
 
-/// Lets nothing of a workflow or scan start. A repeat answers the suspension that is in force.
-pub(super) async fn suspend(me: &Visible, request: Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&begin(me, request).await?))
+/// A workflow, or one scan of it, as a caller names it.
+pub(crate) struct Subject<'a> {
+    workflow: &'a str,
+    scan: Option<&'a str>,
 }
 
-pub(crate) async fn begin(me: &Visible, mut request: Request) -> Result<SuspensionStatus, Failure> {
-    let workflow = me.find(|seen| Ok(workflows::find(seen, request.parameter(0))?.id))?;
-    let Suspend { reason } = request.body.json(&request.headers).await?;
+impl<'a> Subject<'a> {
+    /// The subject in the path of the request.
+    pub(crate) fn of(request: &'a Request) -> Self {
+        Self {
+            workflow: request.parameter(0),
+            scan: Some(request.parameter(1)).filter(|scan| !scan.is_empty()),
+        }
+    }
+
+    fn find(&self, me: &Visible) -> Result<Shown<WorkflowId>, Failure> {
+        me.find(|seen| Ok(workflows::find(seen, self.workflow)?.id))
+    }
+
+    fn status(&self, me: &Visible) -> Result<SuspensionStatus, Failure> {
+        me.read(|seen| Ok(of(seen, workflows::find(seen, self.workflow)?, self.scan)))
+    }
+}
+
+pub(super) async fn suspend(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    Subject::of(&request).find(me)?;
+    let asked = request.body.json(&request.headers).await?;
+    Ok(reply::ok(&begin(me, &Subject::of(&request), asked).await?))
+}
+
+/// Keeps a workflow or scan from starting jobs. A repeat returns the suspension that is in force.
+pub(crate) async fn begin(
+    me: &Visible,
+    subject: &Subject<'_>,
+    Suspend { reason }: Suspend,
+) -> Result<SuspensionStatus, Failure> {
+    let workflow = subject.find(me)?;
     let suspend = workflow.map(|workflow| decide::Suspend {
         workflow: *workflow,
-        scan: scan(&request).map(str::to_owned),
+        scan: subject.scan.map(str::to_owned),
         reason,
         actor: me.actor(),
     });
     me.submit(suspend).await?;
-    status(me, &request)
+    subject.status(me)
+}
+
+pub(super) async fn resume(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    Subject::of(&request).find(me)?;
+    let asked = request.body.json_or_default(&request.headers).await?;
+    Ok(reply::ok(&end(me, &Subject::of(&request), asked).await?))
 }
 
 /// Lets a workflow or scan start jobs again. A repeat changes nothing.
-pub(super) async fn resume(me: &Visible, request: Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&end(me, request).await?))
-}
-
-pub(crate) async fn end(me: &Visible, mut request: Request) -> Result<SuspensionStatus, Failure> {
-    let workflow = me.find(|seen| Ok(workflows::find(seen, request.parameter(0))?.id))?;
-    let Resume { reason } = request.body.json_or_default(&request.headers).await?;
+pub(crate) async fn end(
+    me: &Visible,
+    subject: &Subject<'_>,
+    Resume { reason }: Resume,
+) -> Result<SuspensionStatus, Failure> {
+    let workflow = subject.find(me)?;
     let resume = workflow.map(|workflow| decide::Resume {
         workflow: *workflow,
-        scan: scan(&request).map(str::to_owned),
+        scan: subject.scan.map(str::to_owned),
         reason,
         actor: me.actor(),
     });
     me.submit(resume).await?;
-    status(me, &request)
-}
-
-/// The scan in the path, if it names one.
-fn scan(request: &Request) -> Option<&str> {
-    Some(request.parameter(1)).filter(|scan| !scan.is_empty())
-}
-
-fn status(me: &Visible, request: &Request) -> Result<SuspensionStatus, Failure> {
-    me.read(|seen| {
-        let record = workflows::find(seen, request.parameter(0))?;
-        Ok(of(seen, record, scan(request)))
-    })
+    subject.status(me)
 }
 
 fn of(seen: Seen<'_>, record: &WorkflowRecord, scan: Option<&str>) -> SuspensionStatus {

@@ -14,44 +14,43 @@ use super::projects;
 use crate::body;
 use crate::convert;
 use crate::failure::Failure;
-use crate::idempotency;
+use crate::idempotency::Attempt;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
 /// The tokens without their secrets, oldest first.
-pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list(me, request)?))
-}
-
-pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<wire::Token>, Failure> {
-    let (window, now) = (Window::of(&request.query)?, me.steady());
-    Ok(me.read(|seen| {
+pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Token> {
+    let now = me.steady();
+    me.read(|seen| {
         window.cut(
             seen.tokens(),
             |token| format!("{:020}-{}", token.created_at.timestamp_micros(), token.id),
             |token| convert::token(seen, token, now),
         )
-    }))
+    })
 }
 
-/// Makes a token. It may do no more than the token of this request. A repeat with the same `Idempotency-Key` is refused,
-/// because the secret is shown once.
-pub(super) async fn create(me: &Visible, request: Request) -> Result<Response, Failure> {
-    let created = make(me, request).await?;
+pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    body::is_json(&request.headers)?;
+    let attempt = Attempt::of(&mut request).await?;
+    let created = make(me, body::parse(&attempt.body)?, &attempt).await?;
     Ok(reply::json(StatusCode::CREATED, &created))
 }
 
-pub(crate) async fn make(me: &Visible, mut request: Request) -> Result<CreatedToken, Failure> {
-    body::is_json(&request.headers)?;
-    let bytes = request.body.bytes().await?;
-    let asked: CreateToken = body::parse(&bytes)?;
-    let key = idempotency::key(me, &request, "create token", &bytes)?;
+/// Makes a token. It may do no more than the token of the caller. A repeat with the same `Idempotency-Key` is refused,
+/// because the secret is shown once.
+pub(crate) async fn make(
+    me: &Visible,
+    asked: CreateToken,
+    attempt: &Attempt,
+) -> Result<CreatedToken, Failure> {
+    let key = attempt.key(me, "create token")?;
     let scopes = Scopes::parse(asked.scopes.iter().map(String::as_str));
     let scopes = scopes.map_err(|error| Failure::invalid("scopes", error.to_string()))?;
     let projects = match asked.projects {
-        // Those of the token that asks, which are all in most cases.
+        // By default the projects of the caller's token.
         None => me.token().projects.clone(),
         Some(names) => me.read(|seen| named_projects(seen, &names))?,
     };
@@ -77,18 +76,24 @@ pub(crate) async fn make(me: &Visible, mut request: Request) -> Result<CreatedTo
     Ok(with_secret(me, &created.await?))
 }
 
-/// Gives a token a new secret. The present one is accepted for the overlap. A repeat with the same `Idempotency-Key` is
-/// refused: it would end the overlap.
-pub(super) async fn regenerate(me: &Visible, request: Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&renew(me, request).await?))
+pub(super) async fn regenerate(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+    body::is_json(&request.headers)?;
+    let attempt = Attempt::of(&mut request).await?;
+    let asked = body::parse(&attempt.body)?;
+    let created = renew(me, request.parameter(0), &asked, &attempt).await?;
+    Ok(reply::ok(&created))
 }
 
-pub(crate) async fn renew(me: &Visible, mut request: Request) -> Result<CreatedToken, Failure> {
-    body::is_json(&request.headers)?;
-    let bytes = request.body.bytes().await?;
-    let asked: RegenerateToken = body::parse(&bytes)?;
-    let token = me.read(|seen| find(seen, request.parameter(0)))?;
-    let key = idempotency::key(me, &request, &format!("regenerate token\0{token}"), &bytes)?;
+/// Gives a token a new secret. The present one is accepted for the overlap. A repeat with the same `Idempotency-Key` is
+/// refused: it would end the overlap.
+pub(crate) async fn renew(
+    me: &Visible,
+    named: &str,
+    asked: &RegenerateToken,
+    attempt: &Attempt,
+) -> Result<CreatedToken, Failure> {
+    let token = me.read(|seen| find(seen, named))?;
+    let key = attempt.key(me, &format!("regenerate token\0{token}"))?;
     let overlap = seconds(asked.overlap_seconds)
         .ok_or_else(|| Failure::invalid("overlap_seconds", "is too large"))?;
     let life = life(asked.expires_in_seconds)?;
@@ -105,11 +110,10 @@ pub(crate) async fn renew(me: &Visible, mut request: Request) -> Result<CreatedT
     Ok(with_secret(me, &made.await?))
 }
 
-/// Revokes a token. Whoever holds it is let in no more, and what is open ends.
-pub(crate) async fn revoke(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let token = me.read(|seen| find(seen, request.parameter(0)))?;
-    me.revoke_token(token).await?;
-    Ok(reply::empty())
+/// Revokes a token. Its open streams end.
+pub(crate) async fn revoke(me: &Visible, named: &str) -> Result<(), Failure> {
+    let token = me.read(|seen| find(seen, named))?;
+    me.revoke_token(token).await
 }
 
 /// Finds a token by its id, or by a name that only one has.

@@ -1,25 +1,23 @@
 //! `/v0/workflows/{workflow}/scans/{scan}/why`
 
-use model::{ActiveWorkflow, ScanKey, Seen};
-use warp::reply::Response;
+use model::{ActiveWorkflow, ScanKey, Seen, Timestamp};
 
 use super::workflows;
 use crate::failure::Failure;
-use crate::reply;
-use crate::request::Request;
 use crate::visible::Visible;
 use crate::{convert, convert_why};
 
-/// Why a scan ran or did not, now or at a moment in the past.
-pub(super) async fn why(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_why(me, request).await?))
-}
-
-pub(crate) async fn load_why(me: &Visible, request: &Request) -> Result<wire::Why, Failure> {
-    let found = me.find(|seen| scan(seen, request))?;
+/// Why a scan ran or did not, now or at a moment in the past. Lists have at most `limit` items.
+pub(crate) async fn why(
+    me: &Visible,
+    workflow: &str,
+    name: &str,
+    at: Option<Timestamp>,
+    limit: usize,
+) -> Result<wire::Why, Failure> {
+    let found = me.find(|seen| scan(seen, workflow, name))?;
     let (workflow, key) = (&found.0, found.map(|(_, key)| key.clone()));
-    let at = request.query.time("at")?;
-    let why = me.why(&key, at, request.query.limit()?).await?;
+    let why = me.why(&key, at, limit).await?;
     let waiting: Vec<_> = why.unfinished.iter().map(|it| me.why_waiting(it)).collect();
     let mut answer = match workflow.scan(&key.scan) {
         Some(scan) => convert_why::why(workflow, scan, why),
@@ -51,13 +49,13 @@ pub(crate) async fn load_why(me: &Visible, request: &Request) -> Result<wire::Wh
     Ok(answer)
 }
 
-/// Finds the scan: one that the workflow has, or had while there was a job of it.
+/// Finds a scan that the workflow has, or a removed scan that has had jobs.
 pub(super) fn scan(
     seen: Seen<'_>,
-    request: &Request,
+    workflow: &str,
+    name: &str,
 ) -> Result<(ActiveWorkflow, ScanKey), Failure> {
-    let workflow = workflows::find_readable(seen, request.parameter(0))?;
-    let name = request.parameter(1);
+    let workflow = workflows::find_readable(seen, workflow)?;
     let key = name.parse().ok().map(|scan| ScanKey {
         workflow: workflow.record.id,
         scan,

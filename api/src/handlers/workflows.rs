@@ -1,44 +1,37 @@
 //! `/v0/workflows`
 
 use model::{ActiveWorkflow, Seen, Source, SourceName, WorkflowId, WorkflowRecord, WorkflowStatus};
-use warp::reply::Response;
 use wire::{ErrorCode, Page, Workflow};
 
 use crate::convert;
 use crate::failure::Failure;
 use crate::page::Window;
-use crate::reply;
-use crate::request::Request;
+use crate::request::Query;
 use crate::visible::Visible;
 
-/// The active workflows by source and name; with `state=all` also the retired ones.
-pub(super) fn list(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load_list(me, request)?))
+/// Whether a list has retired workflows, too.
+pub(crate) fn with_retired(query: &Query) -> Result<bool, Failure> {
+    match query.get("state") {
+        None | Some("active") => Ok(false),
+        Some("all") => Ok(true),
+        Some(_) => Err(Failure::invalid("state", "must be `active` or `all`")),
+    }
 }
 
-pub(crate) fn load_list(me: &Visible, request: &Request) -> Result<Page<Workflow>, Failure> {
-    let all = match request.query.get("state") {
-        None | Some("active") => false,
-        Some("all") => true,
-        Some(_) => return Err(Failure::invalid("state", "must be `active` or `all`")),
-    };
-    let window = Window::of(&request.query)?;
-    Ok(me.read(|seen| {
+/// The workflows by source and name.
+pub(crate) fn list(me: &Visible, with_retired: bool, window: &Window) -> Page<Workflow> {
+    me.read(|seen| {
         window.cut(
             seen.workflow_records()
-                .filter(|record| all || record.status == WorkflowStatus::Active),
+                .filter(|record| with_retired || record.status == WorkflowStatus::Active),
             |record| full_name(record),
             |record| convert::workflow(seen, record),
         )
-    }))
+    })
 }
 
 /// One workflow, by id or name.
-pub(super) fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    Ok(reply::ok(&load(me, request.parameter(0))?))
-}
-
-pub(crate) fn load(me: &Visible, named: &str) -> Result<Workflow, Failure> {
+pub(crate) fn show(me: &Visible, named: &str) -> Result<Workflow, Failure> {
     me.read(|seen| find(seen, named).map(|record| convert::workflow(seen, record)))
 }
 

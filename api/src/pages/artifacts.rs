@@ -5,13 +5,14 @@ use ui::pages::{self, ArtifactEntries};
 use warp::reply::Response;
 use wire::{ErrorCode, Page};
 
-use super::frame::{Frame, see_other};
+use super::frame::Frame;
+use super::html::see_other;
 use crate::failure::Failure;
-use crate::handlers::{artifacts, entries, jobs, scans};
+use crate::handlers::entries::{self, DiffQuery};
+use crate::handlers::{artifacts, jobs, scans};
 
 pub(super) async fn newest(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let query = [("cursor", frame.query("cursor"))];
-    let found = scans::load_list(frame.me, &frame.request.asking(&[], &query)).await?;
+    let found = scans::list(frame.me, None, &frame.window()?).await?;
     Ok(frame.page(pages::artifacts(&frame.visit, &found)))
 }
 
@@ -20,11 +21,9 @@ pub(super) async fn entries(frame: &Frame<'_>) -> Result<Response, Failure> {
     let shown = frame.me.job_named(job).await?;
     let found = artifacts::find(&shown, name)?;
     let artifact = crate::convert::artifact(found);
-    let query = [("cursor", frame.query("cursor"))];
-    let request = frame.request.asking(&[job, name], &query);
-    let listed = match entries::load_list(frame.me, &request).await {
+    let listed = match entries::list(frame.me, job, name, &frame.window()?).await {
         Ok(listed) => listed,
-        // The page says when and why it went, and keeps its digest.
+        // The page says when and why the artifact was removed.
         Err(failure) if failure.code == ErrorCode::Gone => Page::all(Vec::new()),
         Err(failure) => return Err(failure),
     };
@@ -37,17 +36,13 @@ pub(super) async fn entries(frame: &Frame<'_>) -> Result<Response, Failure> {
 }
 
 pub(super) async fn diff(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let query = [
-        ("against", frame.query("against").trim()),
-        ("cursor", frame.query("cursor")),
-    ];
-    let path = [frame.parameter(0), frame.parameter(1)];
-    let diff = entries::load_diff(frame.me, &frame.request.asking(&path, &query)).await?;
+    let query = DiffQuery::of(&frame.request.query.trimmed())?;
+    let diff = entries::diff(frame.me, frame.parameter(0), frame.parameter(1), &query).await?;
     Ok(frame.page(pages::artifact_diff(&frame.visit, &diff)))
 }
 
 pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {
     let job = frame.me.job_named(frame.parameter(0)).await?;
-    artifacts::delete(frame.me, frame.request).await?;
+    artifacts::delete(frame.me, frame.parameter(0), frame.parameter(1)).await?;
     Ok(see_other(&links::job(job.id.uuid())))
 }

@@ -4,22 +4,23 @@ use model::BlobCondition;
 use ui::links;
 use ui::pages;
 use warp::reply::Response;
-use wire::{BlobList, Project};
+use wire::BlobList;
 
-use super::frame::{Frame, see_other};
+use super::frame::Frame;
+use super::html::see_other;
 use crate::failure::Failure;
-use crate::handlers::{blobs, projects};
-
-/// Projects that the page offers.
-const PROJECTS: &str = "200";
+use crate::handlers::blobs::{self, BlobsQuery};
+use crate::handlers::projects;
+use crate::limits::PAGE;
+use crate::page::Window;
 
 pub(super) async fn folder(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let projects = projects(frame)?;
+    // Names of projects are in the addresses of blobs, so no other scope is asked for.
+    let projects = projects::list(frame.me, &Window::first(PAGE)).items;
     let project = match frame.query("project") {
         "" => projects.first().map(|project| project.name.as_str()),
         named => Some(named),
     };
-    let prefix = frame.query("prefix");
     let list = match project {
         None => BlobList {
             items: Vec::new(),
@@ -27,31 +28,22 @@ pub(super) async fn folder(frame: &Frame<'_>) -> Result<Response, Failure> {
             next_cursor: None,
         },
         Some(project) => {
-            let query = [
-                ("project", project),
-                ("prefix", prefix),
-                ("delimiter", "/"),
-                ("cursor", frame.query("cursor")),
-            ];
-            blobs::load_list(frame.me, &frame.request.asking(&[], &query)).await?
+            let mut query = BlobsQuery::of(&frame.request.query)?;
+            query.project = Some(project.to_owned());
+            query.is_flat = true;
+            blobs::list(frame.me, query).await?
         }
     };
     let page = pages::Blobs {
         projects: &projects,
         project,
-        prefix,
+        prefix: frame.query("prefix"),
         blobs: &list,
     };
     Ok(frame.page(pages::blobs(&frame.visit, &page)))
 }
 
-/// The projects whose blobs the reader may see. Their names are in the addresses of blobs, so no other scope is asked for.
-fn projects(frame: &Frame<'_>) -> Result<Vec<Project>, Failure> {
-    let request = frame.request.asking(&[], &[("limit", PROJECTS)]);
-    Ok(projects::load_list(frame.me, &request)?.items)
-}
-
-/// A script shows the sentence of a problem alone, so that names the field of the form.
+/// A script shows only the sentence of a problem, so the sentence names the field of the form.
 pub(super) fn in_words(failure: Failure) -> Failure {
     let mut errors = failure.errors().iter();
     match errors.find(|error| error.field == "expires_in") {
@@ -68,7 +60,7 @@ pub(super) fn in_words(failure: Failure) -> Failure {
 
 pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {
     let (project, path) = (frame.query("project"), frame.query("path"));
-    let found = blobs::project(frame.me, &frame.request.query)?;
+    let found = blobs::project(frame.me, frame.request.query.get("project"))?;
     let blob = blobs::member("path", path)?;
     frame
         .me

@@ -1,6 +1,6 @@
 //! Charts of jobs, from what the lists of jobs and of histories answer.
 
-use chrono::{DateTime, FixedOffset, Offset, TimeDelta, Utc};
+use chrono::{DateTime, Offset, TimeDelta, Utc};
 use maud::{Markup, html};
 use model::Scope;
 use ui::chart::{self, Bar, Cause, Clock, Lane, Window};
@@ -14,10 +14,9 @@ use wire::{
 
 use super::frame::Frame;
 use crate::failure::Failure;
-use crate::handlers::scans;
-use crate::limits::HISTORY_PAGE;
+use crate::handlers::scans::{self, FilePage};
+use crate::limits::{HISTORY_PAGE, PAGE};
 
-/// Jobs in the small bars of a row.
 pub(super) const ROW_BARS: usize = 20;
 /// Jobs from which the usual time of a scan is known.
 pub(super) const USUAL_OF: usize = 50;
@@ -25,15 +24,11 @@ pub(super) const USUAL_OF: usize = 50;
 pub(super) const MOST_HISTORIES: usize = 100;
 /// Jobs in the lanes of a workflow: 500 as bars of each scan, and counts of some older ones.
 const LANE_JOBS: usize = 20_000;
-/// Records of each ledger in which causes are looked for.
-const CAUSES: &str = "200";
-
 /// How many jobs of each scan are in lanes. Those of many scans have fewer, so that a page stays quick.
 pub(super) fn lane_jobs(scans: usize) -> usize {
     (LANE_JOBS / scans.max(1)).clamp(100, HISTORY_PAGE)
 }
 
-/// How far back lanes go.
 pub(super) fn day() -> TimeDelta {
     TimeDelta::hours(24)
 }
@@ -45,13 +40,9 @@ pub(super) fn week() -> TimeDelta {
 pub(super) fn clock(frame: &Frame<'_>) -> Clock {
     Clock {
         now: frame.visit.now,
-        offset: offset(),
+        // The daemon does not know the time zones of its readers.
+        offset: Utc.fix(),
     }
-}
-
-/// Charts are in UTC: the daemon does not know where its readers are.
-fn offset() -> FixedOffset {
-    Utc.fix()
 }
 
 /// The finished jobs of a scan, newest first. None for a reader who may not see jobs.
@@ -64,7 +55,7 @@ pub(super) async fn history(
     Ok(history_page(frame, workflow, scan, limit).await?.items)
 }
 
-/// The same, with what of it cannot be read.
+/// The same, with the damaged lines.
 pub(super) async fn history_page(
     frame: &Frame<'_>,
     workflow: &str,
@@ -74,11 +65,7 @@ pub(super) async fn history_page(
     if !frame.may(Scope::JobRead) {
         return Ok(Page::all(Vec::new()));
     }
-    let limit = limit.to_string();
-    let request = frame
-        .request
-        .asking(&[workflow, scan], &[("limit", &limit)]);
-    scans::load_history(frame.me, &request).await
+    scans::history(frame.me, workflow, scan, &FilePage::first(limit)).await
 }
 
 /// The newest records of the ledger of a scan.
@@ -87,10 +74,8 @@ pub(super) async fn ledger(
     workflow: &str,
     scan: &str,
 ) -> Result<Vec<LedgerRecord>, Failure> {
-    let request = frame
-        .request
-        .asking(&[workflow, scan], &[("limit", CAUSES)]);
-    Ok(scans::load_ledger(frame.me, &request).await?.items)
+    let page = FilePage::first(PAGE);
+    Ok(scans::ledger(frame.me, workflow, scan, &page).await?.items)
 }
 
 /// Slots of a schedule that made no job.

@@ -6,17 +6,15 @@ use warp::reply::Response;
 
 use super::frame::Frame;
 use crate::failure::Failure;
-use crate::handlers::{audit, health};
+use crate::handlers::audit::{self, AuditQuery};
+use crate::handlers::health;
 
 pub(super) async fn audit(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let (actor, kind) = (frame.query("actor").trim(), frame.query("kind"));
-    let cursor = frame.query("cursor");
-    let query = [("actor", actor), ("kind", kind), ("cursor", cursor)];
-    let records = audit::load_list(frame.me, &frame.request.asking(&[], &query)).await?;
+    let query = AuditQuery::of(&frame.request.query.trimmed())?;
     let page = Audit {
-        records: &records,
-        actor,
-        kind,
+        records: &audit::list(frame.me, &query).await?,
+        actor: frame.query("actor").trim(),
+        kind: frame.query("kind"),
         kinds: AuditKind::NAMES,
     };
     Ok(frame.page(pages::audit(&frame.visit, &page)))

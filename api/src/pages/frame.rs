@@ -1,33 +1,25 @@
-//! What all pages have in common: who looks, and the headers of an answer to a browser.
+//! The frame of a page: its reader, its request, and what every page shows.
 
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use http::StatusCode;
-use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LOCATION,
-    REFERRER_POLICY,
-};
-use maud::{Markup, html};
+use maud::Markup;
 use model::{ActiveWorkflow, Scope, Timestamp, Token, WorkflowStatus};
 use ui::form::Refused;
 use ui::links;
 use ui::shell::{Counts, Theme, Viewer, Visit};
 use uuid::Uuid;
-use warp::Reply;
 use warp::reply::Response;
 
+use super::html::{Made, see_other};
 use super::typed::Typed;
 use crate::convert::Convert;
 use crate::failure::Failure;
+use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
 use crate::service::Service;
 use crate::visible::Visible;
-
-/// Nothing from elsewhere, no inline script and no inline style: a name that is taken for markup could do nothing.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
-                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// A request of a browser that is signed in, and what its page says about it.
 pub(super) struct Frame<'a> {
@@ -35,62 +27,9 @@ pub(super) struct Frame<'a> {
     pub(super) me: &'a Visible,
     pub(super) request: &'a Request,
     pub(super) visit: Visit,
-    /// What stands on the page in place of the reader's name, if it is for many.
+    /// The placeholder for the reader's name, if the page is for many.
     anybody: Option<String>,
-    /// The page for many, once it is made.
     made: OnceLock<Made>,
-}
-
-/// A page that was made, before it is the page of one reader.
-#[derive(Debug, Clone)]
-pub(super) struct Made {
-    page: Arc<str>,
-    form_key: Uuid,
-    /// What stands where the name of the reader belongs, if it was made for any with the same rights.
-    anybody: Option<String>,
-}
-
-#[cfg(test)]
-impl Made {
-    pub(super) fn of(page: &str) -> Self {
-        Self {
-            page: Arc::from(page),
-            form_key: Uuid::nil(),
-            anybody: None,
-        }
-    }
-
-    pub(super) fn text(&self) -> &str {
-        &self.page
-    }
-}
-
-impl Made {
-    /// The page as one reader gets it, or that the browser has it already.
-    pub(super) fn answer(&self, me: &Visible, request: &Request) -> Response {
-        let name = || html! { (me.token().name) }.into_string();
-        let page = match &self.anybody {
-            Some(anybody) => Cow::Owned(self.page.replace(anybody, &name())),
-            None => Cow::Borrowed(&*self.page),
-        };
-        // The keys of forms differ each time, and two pages that differ in nothing else are the same.
-        let key = self.form_key.simple().to_string();
-        let etag = format!(
-            "\"{}\"",
-            workflow::sha256(page.replace(&key, "").as_bytes())
-        );
-        if request.has_already(&etag) {
-            return reply::not_modified(&etag);
-        }
-        let page = match self.anybody {
-            // No two forms have the same key.
-            Some(_) => page.replace(&key, &Uuid::new_v4().simple().to_string()),
-            None => page.into_owned(),
-        };
-        let mut response = html(StatusCode::OK, page);
-        reply::set(&mut response, ETAG, &etag);
-        response
-    }
 }
 
 impl<'a> Frame<'a> {
@@ -118,17 +57,15 @@ impl<'a> Frame<'a> {
         frame
     }
 
-    /// The page that was made, if any was.
     pub(super) fn into_made(self) -> Option<Made> {
         self.made.into_inner()
     }
 
-    /// Whether the reader may see or do what asks for this scope. A page may hold more than its own scope allows.
     pub(super) fn may(&self, scope: Scope) -> bool {
         self.me.token().scopes.allow(scope)
     }
 
-    /// Refuses what asks for another scope than its route does.
+    /// Fails without this scope, which the route itself does not ask for.
     pub(super) fn need(&self, scope: Scope) -> Result<(), Failure> {
         if self.may(scope) {
             return Ok(());
@@ -149,12 +86,17 @@ impl<'a> Frame<'a> {
         self.request.parameter(n)
     }
 
+    /// The page of a list that the address names.
+    pub(super) fn window(&self) -> Result<Window, Failure> {
+        Window::of(&self.request.query)
+    }
+
     /// A parameter of the query; empty if it is not given.
     pub(super) fn query(&self, name: &str) -> &str {
         self.request.query.get(name).unwrap_or("")
     }
 
-    /// The page, or that the browser has it already.
+    /// The page, or 304.
     pub(super) fn page(&self, page: Markup) -> Response {
         let made = Made {
             page: Arc::from(page.into_string()),
@@ -164,12 +106,12 @@ impl<'a> Frame<'a> {
         if self.anybody.is_none() {
             return made.answer(self.me, self.request);
         }
-        // Each of its readers gets an answer of his own.
+        // Each reader gets an own answer.
         drop(self.made.set(made));
         reply::empty()
     }
 
-    /// What the form of a page is shown again with. A failure that no other input would mend is returned.
+    /// How a refused form is shown again. A failure that no other input would mend is returned.
     pub(super) fn refused(
         &self,
         failure: Failure,
@@ -229,31 +171,4 @@ pub(super) fn visit(token: Option<&Token>, now: Timestamp) -> Visit {
         counts: Counts::default(),
         form_key: Uuid::new_v4(),
     }
-}
-
-/// A page with a status of its own. No browser and no proxy keeps it.
-pub(super) fn html(status: StatusCode, page: String) -> Response {
-    let mut response = page.into_response();
-    *response.status_mut() = status;
-    reply::set_static(&mut response, CONTENT_TYPE, "text/html; charset=utf-8");
-    response
-}
-
-/// Sends the browser to a page after a form was taken, so that a reload does not send it again.
-pub(super) fn see_other(address: &str) -> Response {
-    let mut response = StatusCode::SEE_OTHER.into_response();
-    reply::set(&mut response, LOCATION, address);
-    response
-}
-
-/// The headers of every answer to a browser that does not have stricter ones.
-pub(crate) fn protect(response: &mut Response) {
-    let headers = response.headers_mut();
-    let mut default = |name: HeaderName, value: &'static str| {
-        let value = HeaderValue::from_static(value);
-        headers.entry(name).or_insert(value);
-    };
-    default(CONTENT_SECURITY_POLICY, POLICY);
-    default(CACHE_CONTROL, "no-store");
-    default(REFERRER_POLICY, "same-origin");
 }

@@ -13,14 +13,15 @@ use wire::{ErrorCode, Job, LedgerOutcome, LedgerRecord, Page, RerunJob};
 use workflow::UploadOn;
 
 use super::charts;
-use super::frame::{Frame, html};
+use super::frame::Frame;
+use super::html::html;
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::{dispatch, jobs, revisions, scans, workflows};
+use crate::handlers::jobs::{self, JobsQuery};
+use crate::handlers::{dispatch, revisions, workflows};
+use crate::idempotency::Attempt;
 use crate::visible::ShownJob;
 
-/// Lines of a ledger among which the one is looked for that made a job.
-const LEDGER: &str = "200";
 /// Characters of a script that stand for its step.
 const SCRIPT_CHARS: usize = 120;
 
@@ -35,22 +36,15 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
         runner: value("runner"),
         reason: value("reason"),
     };
-    let query = [
-        ("id", filter.id.as_str()),
-        ("state", &filter.state),
-        ("workflow", &filter.workflow),
-        ("scan", &filter.scan),
-        ("trigger", &filter.trigger),
-        ("runner", &filter.runner),
-        ("reason", &filter.reason),
-        ("cursor", frame.query("cursor")),
-    ];
-    let found = jobs::load_list(frame.me, &frame.request.asking(&[], &query)).await;
+    let found = match JobsQuery::of(&frame.request.query.trimmed()) {
+        Ok(query) => jobs::list(frame.me, query).await,
+        Err(failure) => Err(failure),
+    };
     let (found, problem) = match found {
         Ok(found) => (found, None),
         Err(failure) if filter.id.is_empty() => (
             Page::all(Vec::new()),
-            Some(beside(frame, &filter, failure)?),
+            Some(refused(frame, &filter, failure)?),
         ),
         Err(failure) => return Err(failure),
     };
@@ -68,8 +62,8 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
     })
 }
 
-/// What is said beside the filter that names what is not there, or what does not exist.
-fn beside(
+/// The problem of a filter, with the field to show it at.
+fn refused(
     frame: &Frame<'_>,
     filter: &JobFilter,
     failure: Failure,
@@ -84,7 +78,7 @@ fn beside(
     frame.refused(failure, &Typed::default(), &[])
 }
 
-/// The first filter that names what is not there.
+/// The first filter that names an unknown object.
 fn unknown(seen: model::Seen<'_>, filter: &JobFilter) -> &'static str {
     let mut workflow = None;
     if !filter.workflow.is_empty() {
@@ -163,8 +157,8 @@ async fn declared(frame: &Frame<'_>, workflow: &str, job: &Job) -> Option<Declar
         return newest;
     }
     let number = job.revision.number.to_string();
-    let request = frame.request.asking(&[workflow, &number], &[]);
-    let definition = revisions::load_definition(frame.me, &request).await.ok()?;
+    let definition = revisions::definition(frame.me, workflow, &number).await;
+    let definition = definition.ok()?;
     definition.scan(&job.scan).map(of_scan)
 }
 
@@ -195,11 +189,8 @@ async fn made_by(
     if !frame.may(Scope::WorkflowRead) {
         return Ok(None);
     }
-    let request = frame
-        .request
-        .asking(&[workflow, &job.scan], &[("limit", LEDGER)]);
-    let ledger = match scans::load_ledger(frame.me, &request).await {
-        Ok(ledger) => ledger.items,
+    let ledger = match charts::ledger(frame, workflow, &job.scan).await {
+        Ok(ledger) => ledger,
         Err(failure) if is_of_the_workflow(&failure) => Vec::new(),
         Err(failure) => return Err(failure),
     };
@@ -218,23 +209,22 @@ pub(super) fn is_of_the_workflow(failure: &Failure) -> bool {
 pub(super) async fn context(frame: &Frame<'_>) -> Result<Response, Failure> {
     let shown = frame.me.job_named(frame.parameter(0)).await?;
     let job = jobs::wire_job(frame.me, &shown).await?;
-    let context = jobs::load_context(frame.me, frame.request).await?;
+    let context = jobs::context(frame.me, &shown).await?;
     Ok(frame.page(pages::job_context(&frame.visit, &job, &context)))
 }
 
 pub(super) async fn cancel(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let job = frame.me.job_named(frame.parameter(0)).await?;
-    jobs::cancel_named(frame.me, frame.request.parameter(0)).await?;
+    let job = jobs::cancel_named(frame.me, frame.parameter(0)).await?;
     Ok(frame.done(Scope::JobRead, &links::job(job.id.uuid())))
 }
 
 pub(super) async fn rerun(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
-    let path = [frame.parameter(0)];
-    let body = RerunJob { current: false };
-    let request = frame.request.telling(&path, &body, typed.key())?;
-    let job = match dispatch::start_again(frame.me, request).await {
+    let asked = RerunJob { current: false };
+    let attempt = Attempt::of_form(typed.key(), &asked)?;
+    let before = frame.me.job_named(frame.parameter(0)).await?;
+    let job = match dispatch::start_again(frame.me, &before, asked, &attempt).await {
         Err(failure) if failure.code == ErrorCode::Suspended => {
-            return suspended(frame, failure).await;
+            return suspended(frame, &before, failure).await;
         }
         answer => answer?,
     };
@@ -242,9 +232,12 @@ pub(super) async fn rerun(frame: &Frame<'_>, typed: &Typed) -> Result<Response, 
 }
 
 /// The refusal to start a job of what is suspended, with the way to the page that resumes it.
-async fn suspended(frame: &Frame<'_>, failure: Failure) -> Result<Response, Failure> {
-    let job = frame.me.job_named(frame.parameter(0)).await?;
-    let job = jobs::wire_job(frame.me, &job).await?;
+async fn suspended(
+    frame: &Frame<'_>,
+    job: &ShownJob,
+    failure: Failure,
+) -> Result<Response, Failure> {
+    let job = jobs::wire_job(frame.me, job).await?;
     let workflow = links::workflow_name(&job.workflow);
     let there = Crumb::new(
         "The scan and its suspension",
@@ -258,6 +251,6 @@ async fn suspended(frame: &Frame<'_>, failure: Failure) -> Result<Response, Fail
 }
 
 pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {
-    jobs::delete(frame.me, frame.request).await?;
+    jobs::delete(frame.me, frame.parameter(0)).await?;
     Ok(frame.done(Scope::JobRead, links::JOBS))
 }

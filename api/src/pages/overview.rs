@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::Markup;
-use model::{Circle, Reason, Scope};
+use model::{Circle, Reason, Scope, StateKind};
 use ui::chart::{Bar, Lane};
 use ui::links;
 use ui::pages::{self, Failing, Unfinished};
@@ -15,17 +15,18 @@ use super::charts;
 use super::frame::Frame;
 use super::runners::server;
 use crate::failure::Failure;
-use crate::handlers::{health, jobs, projects, runners, scans, sources};
+use crate::handlers::jobs::{self, JobsQuery};
+use crate::handlers::{health, projects, runners, scans, sources};
+use crate::limits::PAGE;
+use crate::page::Window;
 use crate::{convert, convert_why};
 
-/// The longest lists that are looked at: pages of `/v0`.
-const MOST: &str = "200";
 const SLOTS: usize = 10;
 
 pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
     let health = health::load_health(&frame.service.handle).await?;
-    let sources = sources(frame)?;
-    let runners = runners(frame)?;
+    let sources = sources(frame);
+    let runners = runners(frame);
     let scans = scans(frame).await?;
     let is_cut = sources.next_cursor.is_some()
         || runners.next_cursor.is_some()
@@ -58,29 +59,26 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::overview(&frame.visit, &page)))
 }
 
-/// The sources, for those who may see them.
-pub(super) fn sources(frame: &Frame<'_>) -> Result<Page<Source>, Failure> {
-    if !frame.may(Scope::ProjectRead) {
-        return Ok(Page::all(Vec::new()));
+/// The sources, for readers who may see them.
+pub(super) fn sources(frame: &Frame<'_>) -> Page<Source> {
+    match frame.may(Scope::ProjectRead) {
+        true => sources::list(frame.me, &Window::first(PAGE)),
+        false => Page::all(Vec::new()),
     }
-    let request = frame.request.asking(&[], &[("limit", MOST)]);
-    sources::load_list(frame.me, &request)
 }
 
-fn runners(frame: &Frame<'_>) -> Result<Page<Runner>, Failure> {
-    if !frame.may(Scope::RunnerRead) {
-        return Ok(Page::all(Vec::new()));
+fn runners(frame: &Frame<'_>) -> Page<Runner> {
+    match frame.may(Scope::RunnerRead) {
+        true => runners::list(frame.me, &Window::first(PAGE)),
+        false => Page::all(Vec::new()),
     }
-    let request = frame.request.asking(&[], &[("limit", MOST)]);
-    runners::load_list(frame.me, &request)
 }
 
 async fn scans(frame: &Frame<'_>) -> Result<Page<ScanStatus>, Failure> {
-    if !frame.may(Scope::WorkflowRead) {
-        return Ok(Page::all(Vec::new()));
+    match frame.may(Scope::WorkflowRead) {
+        true => scans::list(frame.me, None, &Window::first(PAGE)).await,
+        false => Ok(Page::all(Vec::new())),
     }
-    let request = frame.request.asking(&[], &[("limit", MOST)]);
-    scans::load_list(frame.me, &request).await
 }
 
 /// The groups of scans that go in a circle, for those who may see them.
@@ -180,10 +178,10 @@ fn failures(history: &[JobLine]) -> Option<(&JobLine, u64)> {
 async fn unfinished(frame: &Frame<'_>) -> Result<Vec<Job>, Failure> {
     let mut all = Vec::new();
     if frame.may(Scope::JobRead) {
-        for state in ["running", "scheduled"] {
-            let query = [("state", state), ("limit", MOST)];
-            let request = frame.request.asking(&[], &query);
-            all.extend(jobs::load_list(frame.me, &request).await?.items);
+        for state in [StateKind::Running, StateKind::Scheduled] {
+            let mut query = JobsQuery::first(PAGE);
+            query.filter.state = Some(state);
+            all.extend(jobs::list(frame.me, query).await?.items);
         }
     }
     Ok(all)
@@ -218,16 +216,15 @@ fn slots(frame: &Frame<'_>) -> Result<Vec<Slot>, Failure> {
     if !frame.may(Scope::WorkflowRead) {
         return Ok(Vec::new());
     }
-    scans::load_next_slots(frame.me, SLOTS)
+    scans::next_slots(frame.me, SLOTS)
 }
 
 /// The projects with the vars and secrets that scans name and that are not set. Each source is a project.
 fn projects(frame: &Frame<'_>, sources: &[Source]) -> Result<Vec<Project>, Failure> {
-    let projects = sources.iter().map(|source| {
-        let request = frame.request.asking(&[&source.name], &[]);
-        projects::load_show(frame.me, &request)
-    });
-    projects.collect()
+    let projects = sources.iter();
+    projects
+        .map(|source| projects::show(frame.me, &source.name))
+        .collect()
 }
 
 /// How far each running job is. The scans of many jobs are read once each.
@@ -256,12 +253,10 @@ async fn lanes(frame: &Frame<'_>) -> Result<(Markup, Option<u64>), Failure> {
     if !frame.may(Scope::JobRead) {
         return Ok((Markup::default(), None));
     }
-    let since = frame.visit.now - charts::day();
-    let since = since.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+    let mut query = JobsQuery::first(PAGE);
+    query.filter.since = Some(frame.visit.now - charts::day());
     let mut lanes: BTreeMap<String, Vec<Bar>> = BTreeMap::new();
-    let query = [("since", since.as_str()), ("limit", MOST)];
-    let request = frame.request.asking(&[], &query);
-    let found = jobs::load_list(frame.me, &request).await?;
+    let found = jobs::list(frame.me, query).await?;
     for job in &found.items {
         let lane = lanes
             .entry(links::workflow_name(&job.workflow))

@@ -2,19 +2,23 @@
 
 use http::StatusCode;
 use maud::Markup;
+use model::SecretValue;
+use model::decide::Precondition;
 use ui::form::Refused;
 use ui::{links, pages};
 use warp::reply::Response;
-use wire::SetValue;
 
-use super::frame::{Frame, html, see_other};
+use super::frame::Frame;
+use super::html::{html, see_other};
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::projects;
 
+/// Forms have no condition on the version of the value.
+const ANYTHING: Precondition = Precondition::Anything;
+
 pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let query = [("cursor", frame.query("cursor"))];
-    let found = projects::load_list(frame.me, &frame.request.asking(&[], &query))?;
+    let found = projects::list(frame.me, &frame.window()?);
     Ok(frame.page(pages::projects(&frame.visit, &found)))
 }
 
@@ -28,11 +32,11 @@ fn page(
     refused_var: &Refused,
     refused_secret: &Refused,
 ) -> Result<Markup, Failure> {
-    let request = frame.request.asking(&[frame.parameter(0)], &[]);
+    let project = frame.parameter(0);
     let page = pages::Variables {
-        project: &projects::load_show(frame.me, &request)?,
-        vars: &projects::load_vars(frame.me, &request)?,
-        secrets: &projects::load_secrets(frame.me, &request)?,
+        project: &projects::show(frame.me, project)?,
+        vars: &projects::all_vars(frame.me, project)?,
+        secrets: &projects::all_secrets(frame.me, project)?,
         refused_var,
         refused_secret,
     };
@@ -58,12 +62,9 @@ fn again(
 }
 
 pub(super) async fn set_var(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
-    let value = SetValue {
-        value: typed.text("value").to_owned(),
-    };
-    let path = [frame.parameter(0), typed.text("name").trim()];
-    let request = frame.request.telling(&path, &value, None)?;
-    match projects::set_var(frame.me, request).await {
+    let (name, value) = (typed.text("name").trim(), typed.text("value").to_owned());
+    let project = projects::project(frame.me, frame.parameter(0))?;
+    match projects::set_var_to(frame.me, &project, name, value, ANYTHING).await {
         Ok(_) => Ok(back(frame)),
         Err(failure) if !frame.may(model::Scope::ProjectRead) => Err(failure),
         Err(failure) => {
@@ -74,12 +75,10 @@ pub(super) async fn set_var(frame: &Frame<'_>, typed: &Typed) -> Result<Response
 }
 
 pub(super) async fn set_secret(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
-    let value = SetValue {
-        value: typed.text("value").to_owned(),
-    };
-    let path = [frame.parameter(0), typed.text("name").trim()];
-    let request = frame.request.telling(&path, &value, None)?;
-    match projects::set_secret(frame.me, request).await {
+    let value = SecretValue::new(typed.text("value").to_owned());
+    let project = projects::project(frame.me, frame.parameter(0))?;
+    let name = typed.text("name").trim();
+    match frame.me.set_secret(&project, name, value, ANYTHING).await {
         Ok(_) => Ok(back(frame)),
         Err(failure) if !frame.may(model::Scope::ProjectRead) => Err(failure),
         Err(failure) => {
@@ -90,17 +89,15 @@ pub(super) async fn set_secret(frame: &Frame<'_>, typed: &Typed) -> Result<Respo
 }
 
 pub(super) async fn delete_var(frame: &Frame<'_>) -> Result<Response, Failure> {
-    projects::delete_var(frame.me, &unconditional(frame)).await?;
+    let project = projects::project(frame.me, frame.parameter(0))?;
+    let name = frame.parameter(1);
+    projects::remove_var(frame.me, &project, name, ANYTHING).await?;
     Ok(back(frame))
 }
 
 pub(super) async fn delete_secret(frame: &Frame<'_>) -> Result<Response, Failure> {
-    projects::delete_secret(frame.me, &unconditional(frame)).await?;
+    let project = projects::project(frame.me, frame.parameter(0))?;
+    let name = frame.parameter(1);
+    projects::remove_secret(frame.me, &project, name, ANYTHING).await?;
     Ok(back(frame))
-}
-
-/// The request without the headers of the browser, which are no conditions.
-fn unconditional(frame: &Frame<'_>) -> crate::request::Request {
-    let path = [frame.parameter(0), frame.parameter(1)];
-    frame.request.asking(&path, &[])
 }

@@ -7,7 +7,8 @@ use ui::shell::{Visit, problem_page};
 use warp::reply::Response;
 use wire::ErrorCode;
 
-use super::frame::{html, see_other, visit};
+use super::frame::visit;
+use super::html::{html, see_other};
 use crate::access::signed_in;
 use crate::failure::Failure;
 use crate::reply;

@@ -12,7 +12,7 @@ use model::Viewer;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-use super::frame::Made;
+use super::html::Made;
 use crate::failure::Failure;
 use crate::limits::{LONGEST_RENEWAL_PAUSE, RENEWAL_PAUSE, RENEWAL_SHARE, RENEWALS};
 use crate::request::Request;

@@ -11,34 +11,32 @@ use warp::reply::Response;
 use wire::{Job, Page, Registration, Runner};
 
 use super::charts;
-use super::frame::{Frame, html};
+use super::frame::Frame;
+use super::html::html;
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::{jobs, runners};
+use crate::handlers::jobs::{self, JobsQuery};
+use crate::handlers::runners;
+use crate::idempotency::Attempt;
+use crate::limits::PAGE;
+use crate::page::Window;
 
-/// Jobs of a runner that are looked at: a page of `/v0`.
-const JOBS: &str = "200";
-/// Those of them that are listed.
+/// Jobs of a runner that are listed.
 const LISTED: usize = 20;
 
 pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
-    Ok(frame.page(page(frame, frame.query("cursor"), None)?))
+    Ok(frame.page(page(frame, &frame.window()?, None)))
 }
 
-fn page(
-    frame: &Frame<'_>,
-    cursor: &str,
-    registration: Option<&Registration>,
-) -> Result<Markup, Failure> {
-    let request = frame.request.asking(&[], &[("cursor", cursor)]);
-    let found = runners::load_list(frame.me, &request)?;
+fn page(frame: &Frame<'_>, window: &Window, registration: Option<&Registration>) -> Markup {
+    let found = runners::list(frame.me, window);
     let page = pages::Runners {
         slots: found.items.iter().map(slots).collect(),
         runners: &found,
         registration,
         server: &server(frame),
     };
-    Ok(pages::runners(&frame.visit, &page))
+    pages::runners(&frame.visit, &page)
 }
 
 fn slots(runner: &Runner) -> Markup {
@@ -59,12 +57,12 @@ pub(super) fn server(frame: &Frame<'_>) -> String {
 }
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let runner = runners::load_show(frame.me, frame.request).await?;
+    let runner = runners::show(frame.me, frame.parameter(0)).await?;
     let past = match frame.may(Scope::JobRead) {
         true => {
-            let query = [("runner", runner.name.as_str()), ("limit", JOBS)];
-            let request = frame.request.asking(&[], &query);
-            jobs::load_list(frame.me, &request).await?
+            let mut query = JobsQuery::first(PAGE);
+            query.filter.runner = Some(runner.name.clone());
+            jobs::list(frame.me, query).await?
         }
         false => Page::all(Vec::new()),
     };
@@ -94,14 +92,13 @@ fn lanes(frame: &Frame<'_>, runner: &Runner, jobs: &[Job]) -> Markup {
 /// Makes a registration. Its token is in this answer alone, so the answer is the page itself.
 pub(super) async fn register(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     frame.need(Scope::RunnerRead)?;
-    let nothing = serde_json::json!({});
-    let request = frame.request.telling(&[], &nothing, typed.key())?;
-    let made = runners::make_registration(frame.me, request).await?;
-    let page = page(frame, "", Some(&made))?;
+    let attempt = Attempt::of_form(typed.key(), &serde_json::json!({}))?;
+    let made = runners::make_registration(frame.me, &attempt).await?;
+    let page = page(frame, &frame.window()?, Some(&made));
     Ok(html(StatusCode::OK, page.into_string()))
 }
 
 pub(super) async fn remove(frame: &Frame<'_>) -> Result<Response, Failure> {
-    runners::delete(frame.me, frame.request).await?;
+    runners::delete(frame.me, frame.parameter(0)).await?;
     Ok(frame.done(Scope::RunnerRead, links::RUNNERS))
 }

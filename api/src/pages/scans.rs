@@ -4,44 +4,38 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use model::Scope;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use ui::form::Refused;
 use ui::pages::{self, Dispatch, ScanPage};
 use ui::{chart, graph, links};
 use uuid::Uuid;
 use warp::reply::Response;
-use wire::{Input, Page, Project, Runner, ScanStatus};
+use wire::{DispatchRequest, Input, Page, Project, Runner, ScanStatus};
 
 use super::charts;
-use super::frame::{Frame, html, see_other};
+use super::frame::Frame;
+use super::html::{html, see_other};
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::{dispatch, jobs, projects, runners, scans, why, workflows};
+use crate::handlers::scans::{self, FilePage};
+use crate::handlers::{dispatch, jobs, projects, runners, why, workflows};
+use crate::idempotency::Attempt;
+use crate::limits::{DEFAULT_PAGE, PAGE};
+use crate::page::Window;
 
-/// Jobs in the chart of a scan.
-const JOBS: &str = "200";
-const SLOTS: &str = "10";
-/// Runners that are looked at for who would take a job.
-const RUNNERS: &str = "200";
+const SLOTS: usize = 10;
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let path = [frame.parameter(0), frame.parameter(1)];
-    let why = why::load_why(frame.me, &frame.request.asking(&path, &[])).await?;
+    let (me, workflow, scan) = (frame.me, frame.parameter(0), frame.parameter(1));
+    let why = why::why(me, workflow, scan, None, DEFAULT_PAGE).await?;
     if let Some(heir) = &why.renamed_to {
-        return Ok(see_other(&links::scan(path[0], heir)));
+        return Ok(see_other(&links::scan(workflow, heir)));
     }
-    let status = status(frame).await?;
-    let history = match frame.may(Scope::JobRead) {
-        true => {
-            let request = frame.request.asking(&path, &[("limit", JOBS)]);
-            scans::load_history(frame.me, &request).await?
-        }
-        false => Page::all(Vec::new()),
-    };
-    let query = [("cursor", frame.query("cursor"))];
-    let ledger = scans::load_ledger(frame.me, &frame.request.asking(&path, &query)).await?;
-    let query = [("workflow", path[0]), ("scan", path[1]), ("limit", SLOTS)];
-    let slots = scans::load_schedule(frame.me, &frame.request.asking(&[], &query))?;
+    let status = scans::show(me, workflow, scan).await?;
+    let history = charts::history_page(frame, workflow, scan, PAGE).await?;
+    let page = FilePage::of(&frame.request.query, PAGE)?;
+    let ledger = scans::ledger(me, workflow, scan, &page).await?;
+    let slots = scans::schedule(me, Some(workflow), Some(scan), SLOTS)?;
     let bars = charts::bars(frame, &history.items);
     let page = ScanPage {
         status: &status,
@@ -59,20 +53,15 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
 }
 
 fn has_neighbours(frame: &Frame<'_>) -> Result<bool, Failure> {
-    let workflow = workflows::load(frame.me, frame.parameter(0))?;
+    let workflow = workflows::show(frame.me, frame.parameter(0))?;
     let edges = graph::edges(&workflow.scans);
     Ok(graph::has_neighbours(frame.parameter(1), &edges))
-}
-
-async fn status(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {
-    let path = [frame.parameter(0), frame.parameter(1)];
-    scans::load_show(frame.me, &frame.request.asking(&path, &[])).await
 }
 
 pub(super) async fn dispatch_form(frame: &Frame<'_>) -> Result<Response, Failure> {
     let status = status_for_dispatch(frame).await?;
     let earlier = earlier(frame, &status).await?;
-    let (runners, project) = (runners(frame)?, project(frame, &status)?);
+    let (runners, project) = (runners(frame), project(frame, &status)?);
     let page = Dispatch {
         scan: &status,
         earlier: earlier.as_ref().map(|(id, inputs)| (*id, inputs)),
@@ -86,7 +75,7 @@ pub(super) async fn dispatch_form(frame: &Frame<'_>) -> Result<Response, Failure
 /// The scan with its inputs, which a token that may only start jobs does not see.
 async fn status_for_dispatch(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {
     frame.need(Scope::WorkflowRead)?;
-    status(frame).await
+    scans::show(frame.me, frame.parameter(0), frame.parameter(1)).await
 }
 
 /// The inputs of the job that is to run again.
@@ -110,7 +99,7 @@ async fn earlier(
 pub(super) async fn dispatch(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let status = status_for_dispatch(frame).await?;
     let declared = status.scan.inputs.as_deref().unwrap_or_default();
-    let mut inputs = Map::new();
+    let mut inputs = BTreeMap::new();
     let mut fields = Vec::new();
     for input in declared {
         let field = format!("inputs.{}", input.key);
@@ -133,15 +122,18 @@ pub(super) async fn dispatch(frame: &Frame<'_>, typed: &Typed) -> Result<Respons
             continue;
         };
         if !fields.iter().any(|field| field == name) {
-            inputs.insert(key.to_owned(), json!(typed.text(name)));
+            inputs.insert(key.to_owned(), Value::from(typed.text(name)));
         }
     }
-    let path = [frame.parameter(0), frame.parameter(1)];
-    let body = json!({ "inputs": inputs });
-    let request = frame.request.telling(&path, &body, typed.key())?;
-    match dispatch::start(frame.me, request).await {
+    let (workflow, scan) = (frame.parameter(0), frame.parameter(1));
+    let asked = DispatchRequest { inputs };
+    let attempt = Attempt::of_form(typed.key(), &asked)?;
+    let id = frame
+        .me
+        .find(|seen| Ok(workflows::find(seen, workflow)?.id))?;
+    match dispatch::start(frame.me, &id, scan, &asked, &attempt).await {
         Ok(job) if frame.may(Scope::JobRead) => Ok(see_other(&links::job(job.id.uuid()))),
-        Ok(_) => Ok(see_other(&links::scan(path[0], path[1]))),
+        Ok(_) => Ok(see_other(&links::scan(workflow, scan))),
         Err(failure) => {
             let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
             let (code, refused) = frame.refused(failure, typed, &fields)?;
@@ -156,7 +148,7 @@ fn again(
     scan: &ScanStatus,
     refused: &Refused,
 ) -> Result<Response, Failure> {
-    let (runners, project) = (runners(frame)?, project(frame, scan)?);
+    let (runners, project) = (runners(frame), project(frame, scan)?);
     let page = Dispatch {
         scan,
         earlier: None,
@@ -168,20 +160,16 @@ fn again(
     Ok(html(code, page.into_string()))
 }
 
-/// The project of the scan, for those who may see it.
+/// The project of the scan, for readers who may see it.
 fn project(frame: &Frame<'_>, scan: &ScanStatus) -> Result<Option<Project>, Failure> {
     if !frame.may(Scope::ProjectRead) {
         return Ok(None);
     }
-    let request = frame.request.asking(&[&scan.workflow.source], &[]);
-    projects::load_show(frame.me, &request).map(Some)
+    projects::show(frame.me, &scan.workflow.source).map(Some)
 }
 
-/// The runners that may take the job, for those who may see them.
-fn runners(frame: &Frame<'_>) -> Result<Option<Page<Runner>>, Failure> {
-    if !frame.may(Scope::RunnerRead) {
-        return Ok(None);
-    }
-    let request = frame.request.asking(&[], &[("limit", RUNNERS)]);
-    runners::load_list(frame.me, &request).map(Some)
+/// The runners that may take the job, for readers who may see them.
+fn runners(frame: &Frame<'_>) -> Option<Page<Runner>> {
+    let may = frame.may(Scope::RunnerRead);
+    may.then(|| runners::list(frame.me, &Window::first(PAGE)))
 }

@@ -9,7 +9,8 @@ use ui::shell::problem_page;
 use warp::reply::Response;
 use wire::ErrorCode;
 
-use super::frame::{Frame, html, see_other, visit};
+use super::frame::{Frame, visit};
+use super::html::{html, see_other};
 use super::typed::Typed;
 use crate::access::signed_in;
 use crate::failure::{Failure, unauthorized};
@@ -156,18 +157,11 @@ fn forgotten(frame: &Frame<'_>) -> Response {
 }
 
 pub(super) fn settings(frame: &Frame<'_>) -> Response {
-    frame.page(pages::settings(
-        &frame.visit,
-        &sessions::load_list(frame.me),
-    ))
+    frame.page(pages::settings(&frame.visit, &sessions::list(frame.me)))
 }
 
 pub(super) async fn end_session(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let is_own = frame
-        .me
-        .session()
-        .is_some_and(|session| session.to_string() == frame.parameter(0));
-    sessions::end(frame.me, frame.request).await?;
+    let is_own = sessions::end_named(frame.me, frame.parameter(0)).await?;
     Ok(match is_own {
         true => forgotten(frame),
         false => see_other(links::SETTINGS),

@@ -2,38 +2,34 @@
 
 use ui::{links, pages};
 use warp::reply::Response;
-use wire::ApproveSource;
 
-use super::frame::{Frame, see_other};
+use super::frame::Frame;
+use super::html::see_other;
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::sources;
 
 pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let query = [("cursor", frame.query("cursor"))];
-    let found = sources::load_list(frame.me, &frame.request.asking(&[], &query))?;
+    let found = sources::list(frame.me, &frame.window()?);
     Ok(frame.page(pages::sources(&frame.visit, &found)))
 }
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let source = sources::load_show(frame.me, frame.request).await?;
+    let source = sources::show(frame.me, frame.parameter(0)).await?;
     Ok(frame.page(pages::source(&frame.visit, &source)))
 }
 
-/// Lets a held tip be applied. The page shows when the look that applies it is over.
+/// Approves a held tip. The form does not wait until it is applied; the page shows it.
 pub(super) async fn approve(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
-    let name = frame.parameter(0);
-    let body = ApproveSource {
-        commit: typed.text("commit").to_owned(),
-    };
-    let request = frame.request.telling(&[name], &body, None)?;
-    sources::approve(frame.me, request).await?;
-    Ok(see_other(&links::source(name)))
+    let name = sources::name(frame.me, frame.parameter(0))?;
+    let commit = typed.text("commit").to_owned();
+    frame.me.approve_source(&name, commit, false).await?;
+    Ok(see_other(&links::source(frame.parameter(0))))
 }
 
-/// Looks at the repository. The page shows when the look is over, so the form does not wait for it.
+/// Polls the repository. The form does not wait for the end; the page shows it.
 pub(super) async fn sync(frame: &Frame<'_>) -> Result<Response, Failure> {
     let name = frame.parameter(0);
-    sources::sync(frame.me, &frame.request.asking(&[name], &[])).await?;
+    sources::sync(frame.me, name, false).await?;
     Ok(see_other(&links::source(name)))
 }

@@ -4,31 +4,24 @@ use ui::links;
 use warp::reply::Response;
 use wire::{Resume, Suspend, SuspensionStatus};
 
-use super::frame::{Frame, see_other};
+use super::frame::Frame;
+use super::html::see_other;
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::suspensions;
+use crate::handlers::suspensions::{self, Subject};
 
 pub(super) async fn suspend(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
-    let body = Suspend {
-        reason: typed.text("reason").to_owned(),
-    };
-    let request = frame.request.telling(&path(frame), &body, typed.key())?;
-    Ok(back(&suspensions::begin(frame.me, request).await?))
+    let reason = typed.text("reason").to_owned();
+    let subject = Subject::of(frame.request);
+    let begun = suspensions::begin(frame.me, &subject, Suspend { reason });
+    Ok(back(&begun.await?))
 }
 
 pub(super) async fn resume(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
-    let body = Resume {
-        reason: typed.get("reason").map(str::to_owned),
-    };
-    let request = frame.request.telling(&path(frame), &body, typed.key())?;
-    Ok(back(&suspensions::end(frame.me, request).await?))
-}
-
-/// The workflow, and the scan if there is one.
-fn path<'f>(frame: &'f Frame<'_>) -> Vec<&'f str> {
-    let names = frame.request.parameters.iter();
-    names.map(String::as_str).collect()
+    let reason = typed.get("reason").map(str::to_owned);
+    let subject = Subject::of(frame.request);
+    let ended = suspensions::end(frame.me, &subject, Resume { reason });
+    Ok(back(&ended.await?))
 }
 
 fn back(status: &SuspensionStatus) -> Response {

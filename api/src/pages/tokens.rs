@@ -7,27 +7,26 @@ use ui::{links, pages};
 use warp::reply::Response;
 use wire::{CreateToken, CreatedToken, RegenerateToken};
 
-use super::frame::{Frame, html, see_other};
+use super::frame::Frame;
+use super::html::{html, see_other};
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::tokens;
+use crate::idempotency::Attempt;
 
 const FIELDS: [&str; 4] = ["name", "scopes", "projects", "expires_in_seconds"];
 
 pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let page = page(frame, frame.query("cursor"), None, &Refused::default())?;
-    Ok(frame.page(page))
+    Ok(frame.page(page(frame, None, &Refused::default())?))
 }
 
 fn page(
     frame: &Frame<'_>,
-    cursor: &str,
     created: Option<&CreatedToken>,
     refused: &Refused,
 ) -> Result<Markup, Failure> {
-    let request = frame.request.asking(&[], &[("cursor", cursor)]);
     let page = pages::Tokens {
-        tokens: &tokens::load_list(frame.me, &request)?,
+        tokens: &tokens::list(frame.me, &frame.window()?),
         created,
         refused,
     };
@@ -38,8 +37,8 @@ fn page(
 pub(super) async fn create(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let made = match asked(typed) {
         Ok(asked) => {
-            let request = frame.request.telling(&[], &asked, typed.key())?;
-            tokens::make(frame.me, request).await
+            let attempt = Attempt::of_form(typed.key(), &asked)?;
+            tokens::make(frame.me, asked, &attempt).await
         }
         Err(failure) => Err(failure),
     };
@@ -47,7 +46,7 @@ pub(super) async fn create(frame: &Frame<'_>, typed: &Typed) -> Result<Response,
         Ok(created) => with_secret(frame, &created),
         Err(failure) => {
             let (status, refused) = frame.refused(failure, typed, &FIELDS)?;
-            let page = page(frame, "", None, &refused)?;
+            let page = page(frame, None, &refused)?;
             Ok(html(status, page.into_string()))
         }
     }
@@ -77,7 +76,7 @@ fn asked(typed: &Typed) -> Result<CreateToken, Failure> {
 }
 
 fn with_secret(frame: &Frame<'_>, created: &CreatedToken) -> Result<Response, Failure> {
-    let page = page(frame, "", Some(created), &Refused::default())?;
+    let page = page(frame, Some(created), &Refused::default())?;
     Ok(html(StatusCode::OK, page.into_string()))
 }
 
@@ -87,14 +86,13 @@ pub(super) async fn regenerate(frame: &Frame<'_>, typed: &Typed) -> Result<Respo
         overlap_seconds: seconds.parse().unwrap_or(0),
         expires_in_seconds: None,
     };
-    let path = [frame.parameter(0)];
-    let request = frame.request.telling(&path, &asked, typed.key())?;
-    let created = tokens::renew(frame.me, request).await?;
+    let attempt = Attempt::of_form(typed.key(), &asked)?;
+    let created = tokens::renew(frame.me, frame.parameter(0), &asked, &attempt).await?;
     // The reader's own session may have ended with the former secret.
     with_secret(frame, &created)
 }
 
 pub(super) async fn revoke(frame: &Frame<'_>) -> Result<Response, Failure> {
-    tokens::revoke(frame.me, frame.request).await?;
+    tokens::revoke(frame.me, frame.parameter(0)).await?;
     Ok(see_other(links::TOKENS))
 }

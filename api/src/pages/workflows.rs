@@ -17,21 +17,19 @@ use super::frame::Frame;
 use super::jobs::is_of_the_workflow;
 use super::overview::sources;
 use crate::failure::Failure;
-use crate::handlers::{revisions, scans, workflows};
+use crate::handlers::revisions::{self, RevisionsQuery};
+use crate::handlers::{scans, workflows};
+use crate::limits::PAGE;
+use crate::page::Window;
 
 /// Revisions on the page of a workflow.
-const NEWEST: &str = "10";
-/// Scans on the page of a workflow: a page of `/v0`.
-const SCANS: &str = "200";
+const NEWEST: usize = 10;
 
 pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let state = frame.query("state");
-    let query = [
-        ("limit", SCANS),
-        ("cursor", frame.query("cursor")),
-        ("state", state),
-    ];
-    let found = workflows::load_list(frame.me, &frame.request.asking(&[], &query))?;
+    let query = &frame.request.query;
+    let mut window = frame.window()?;
+    window.limit = PAGE;
+    let found = workflows::list(frame.me, workflows::with_retired(query)?, &window);
     let (running, next) = (running(frame), next_slots(frame));
     let mut rows = Vec::with_capacity(found.items.len());
     let mut left = charts::MOST_HISTORIES;
@@ -43,7 +41,7 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
             workflow,
         });
     }
-    let sources = sources(frame)?.items;
+    let (state, sources) = (frame.query("state"), sources(frame).items);
     let next = found.next_cursor.as_deref();
     Ok(frame.page(pages::workflows(&frame.visit, &rows, state, &sources, next)))
 }
@@ -100,17 +98,15 @@ async fn history(
 }
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let workflow = workflows::load(frame.me, frame.parameter(0))?;
+    let workflow = workflows::show(frame.me, frame.parameter(0))?;
     let name = format!("{}/{}", workflow.source, workflow.name);
-    let query = [("workflow", name.as_str()), ("limit", SCANS)];
-    let scans = match scans::load_list(frame.me, &frame.request.asking(&[], &query)).await {
+    let scans = match scans::list(frame.me, Some(&name), &Window::first(PAGE)).await {
         Ok(scans) => scans.items,
         // The page says why it cannot be read.
         Err(failure) if is_of_the_workflow(&failure) => Vec::new(),
         Err(failure) => return Err(failure),
     };
-    let newest = frame.request.asking(&[&name], &[("limit", NEWEST)]);
-    let revisions = revisions::load_list(frame.me, &newest).await?;
+    let revisions = revisions::list(frame.me, &name, &RevisionsQuery::first(NEWEST)).await?;
     let is_week = frame.query("lanes") == "week";
     let most = charts::lane_jobs(scans.len());
     let mut pasts = Vec::with_capacity(scans.len());
@@ -241,21 +237,17 @@ fn lanes(
 
 pub(super) async fn revisions(frame: &Frame<'_>) -> Result<Response, Failure> {
     let name = name(frame)?;
-    let query = [("cursor", frame.query("cursor"))];
-    let found = revisions::load_list(frame.me, &frame.request.asking(&[&name], &query)).await?;
+    let query = RevisionsQuery::of(&frame.request.query)?;
+    let found = revisions::list(frame.me, &name, &query).await?;
     Ok(frame.page(pages::revisions(&frame.visit, &name, &found)))
 }
 
 pub(super) async fn revision(frame: &Frame<'_>) -> Result<Response, Failure> {
     let (name, number) = (name(frame)?, frame.parameter(1));
-    let asked = frame.request.asking(&[&name, number], &[]);
-    let revision = revisions::load_show(frame.me, &asked).await?;
+    let revision = revisions::show(frame.me, &name, number).await?;
     let diff = match frame.query("against") {
         "" => None,
-        against => {
-            let asked = frame.request.asking(&[&name, number], &[("from", against)]);
-            Some(revisions::load_diff(frame.me, &asked).await?)
-        }
+        against => Some(revisions::diff(frame.me, &name, number, Some(against)).await?),
     };
     let page = RevisionPage {
         workflow: &name,

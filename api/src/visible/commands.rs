@@ -18,8 +18,7 @@ use state::SubmitError;
 use wire::ErrorCode;
 
 use super::{Shown, ShownJob, Visible};
-use crate::failure::{Failure, unauthorized};
-use crate::handlers::no_such_link;
+use crate::failure::{Failure, no_such_link, unauthorized};
 
 impl Visible {
     /// The daemon, for a command. The body may have taken hours, and the token may have ended meanwhile.

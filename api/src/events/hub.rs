@@ -1,0 +1,276 @@
+//! All listeners, and the task that sends them the events of each commit.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use model::{JobId, ProjectId, TokenId};
+use reconciler::Handle;
+use state::{ChangesGone, Published, Seq, Subscription};
+use tokio::sync::mpsc;
+
+use super::event::{self, Event};
+use super::{Batch, Form, Inbox, Listener, Start, Wanted, batch, topics};
+use crate::limits::{LISTENER_COMMITS, LISTENERS, PROJECT_LISTENERS, TOKEN_LISTENERS};
+
+/// There are too many listeners.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum TooManyListeners {
+    /// The token has its share.
+    Token,
+    /// The project has.
+    Project,
+    /// All tokens together.
+    All,
+}
+
+/// All listeners.
+#[derive(Default)]
+pub(crate) struct Hub(Mutex<Listeners>);
+
+#[derive(Default)]
+pub(super) struct Listeners {
+    latest: u64,
+    pub(super) all: HashMap<u64, Sender>,
+    /// Listeners to one job.
+    pub(super) of_jobs: HashMap<JobId, Vec<u64>>,
+    /// Listeners to more than one job.
+    pub(super) broad: Vec<u64>,
+    pub(super) of_tokens: HashMap<TokenId, usize>,
+    /// Listeners to one project alone.
+    pub(super) of_projects: HashMap<ProjectId, usize>,
+    /// The last commit whose events were sent, while the task runs.
+    pub(super) sent: Option<Seq>,
+}
+
+pub(super) struct Sender {
+    pub(super) wanted: Wanted,
+    pub(super) outbox: Outbox,
+    pub(super) is_slow: Arc<AtomicBool>,
+}
+
+/// The other side of an [`Inbox`].
+pub(super) enum Outbox {
+    Commits(mpsc::Sender<Batch>),
+    Topics(topics::Sender),
+}
+
+impl Form {
+    pub(super) fn channel(self) -> (Outbox, Inbox) {
+        match self {
+            Self::Whole => {
+                let (sender, receiver) = mpsc::channel(LISTENER_COMMITS);
+                (Outbox::Commits(sender), Inbox::Commits(receiver))
+            }
+            Self::Topics => {
+                let (sender, receiver) = topics::channel();
+                (Outbox::Topics(sender), Inbox::Topics(receiver))
+            }
+        }
+    }
+}
+
+impl Sender {
+    /// Sends the listener's events of a commit. False if the listener is too slow.
+    fn send(&self, seq: Seq, events: &[Event<'_>]) -> bool {
+        match &self.outbox {
+            Outbox::Commits(batches) => {
+                let batch = batch(seq, &self.wanted, events);
+                batch.is_none_or(|batch| batches.try_send(batch).is_ok())
+            }
+            Outbox::Topics(pending) => {
+                pending.add(seq, events.iter().filter(|event| self.wanted.takes(event)));
+                true
+            }
+        }
+    }
+}
+
+impl Hub {
+    /// Listens from now on, or from the commit after `after`.
+    pub(crate) fn listen(
+        self: &Arc<Self>,
+        handle: &Handle,
+        wanted: Wanted,
+        after: Option<Seq>,
+    ) -> Result<Listener, TooManyListeners> {
+        let mut listeners = self.listeners();
+        listeners.check_room(&wanted)?;
+        let place = match listeners.sent {
+            Some(sent) => sent,
+            None => {
+                let (place, commits) = follow(handle);
+                listeners.sent = Some(place);
+                let (hub, handle) = (self.clone(), handle.clone());
+                tokio::spawn(async move {
+                    let sending = AssertUnwindSafe(hub.send(handle, commits));
+                    if sending.catch_unwind().await.is_err() {
+                        tracing::error!("sending events panicked; listeners are dropped");
+                        hub.listeners().drop_all();
+                    }
+                });
+                place
+            }
+        };
+        let (outbox, inbox) = wanted.form.channel();
+        let is_slow = Arc::new(AtomicBool::new(false));
+        let id = listeners.add(Sender {
+            wanted: wanted.clone(),
+            outbox,
+            is_slow: is_slow.clone(),
+        });
+        drop(listeners);
+        let (start, past) = match after.map(|after| handle.state().subscribe(after)) {
+            None => (Start::From(place), None),
+            Some(Ok(commits)) => (Start::From(place), Some(commits)),
+            Some(Err(ChangesGone { .. })) => (Start::Resync(place), None),
+        };
+        Ok(Listener {
+            start,
+            past,
+            place,
+            wanted,
+            inbox,
+            is_slow,
+            id,
+            hub: self.clone(),
+        })
+    }
+
+    /// Sends the events of each commit while there are listeners.
+    async fn send(&self, handle: Handle, mut commits: Subscription) {
+        loop {
+            let published = tokio::select! {
+                published = commits.next() => published,
+                () = handle.stopping() => return self.listeners().drop_all(),
+            };
+            let mut listeners = self.listeners();
+            if listeners.all.is_empty() {
+                listeners.sent = None;
+                return;
+            }
+            match published {
+                Ok(published) => listeners.publish(&published),
+                // This task was too slow, so all listeners were.
+                Err(ChangesGone { .. }) => {
+                    let place;
+                    (place, commits) = follow(&handle);
+                    listeners.drop_all();
+                    listeners.sent = Some(place);
+                }
+            }
+        }
+    }
+
+    pub(super) fn listeners(&self) -> MutexGuard<'_, Listeners> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Follows the commits from now on.
+fn follow(handle: &Handle) -> (Seq, Subscription) {
+    loop {
+        let place = handle.state().seq();
+        // It fails only if a thousand commits came in between.
+        if let Ok(commits) = handle.state().subscribe(place) {
+            return (place, commits);
+        }
+    }
+}
+
+impl Listeners {
+    pub(super) fn check_room(&self, wanted: &Wanted) -> Result<(), TooManyListeners> {
+        if self.of_tokens.get(&wanted.token).copied().unwrap_or(0) >= TOKEN_LISTENERS {
+            return Err(TooManyListeners::Token);
+        }
+        let project = wanted.only_project();
+        let of_project = project.and_then(|project| self.of_projects.get(&project));
+        if of_project.is_some_and(|count| *count >= PROJECT_LISTENERS) {
+            return Err(TooManyListeners::Project);
+        }
+        if self.all.len() >= LISTENERS {
+            return Err(TooManyListeners::All);
+        }
+        Ok(())
+    }
+
+    pub(super) fn add(&mut self, sender: Sender) -> u64 {
+        self.latest += 1;
+        let id = self.latest;
+        match sender.wanted.job {
+            Some(job) => self.of_jobs.entry(job).or_default().push(id),
+            None => self.broad.push(id),
+        }
+        *self.of_tokens.entry(sender.wanted.token).or_default() += 1;
+        if let Some(project) = sender.wanted.only_project() {
+            *self.of_projects.entry(project).or_default() += 1;
+        }
+        self.all.insert(id, sender);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: u64) {
+        let Some(sender) = self.all.remove(&id) else {
+            return;
+        };
+        count_down(&mut self.of_tokens, sender.wanted.token);
+        if let Some(project) = sender.wanted.only_project() {
+            count_down(&mut self.of_projects, project);
+        }
+        match sender.wanted.job {
+            None => self.broad.retain(|other| *other != id),
+            Some(job) => {
+                if let Some(listeners) = self.of_jobs.get_mut(&job) {
+                    listeners.retain(|other| *other != id);
+                    if listeners.is_empty() {
+                        self.of_jobs.remove(&job);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn drop_all(&mut self) {
+        for sender in self.all.values() {
+            sender.is_slow.store(true, Ordering::Release);
+        }
+        *self = Self {
+            latest: self.latest,
+            ..Self::default()
+        };
+    }
+
+    pub(super) fn publish(&mut self, published: &Published) {
+        let events: Vec<Event> = event::events(&published.changes).collect();
+        self.sent = Some(published.seq);
+        let mut concerned = self.broad.clone();
+        let mut jobs: Vec<JobId> = events.iter().filter_map(|event| event.job).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        for job in jobs {
+            concerned.extend(self.of_jobs.get(&job).into_iter().flatten());
+        }
+        for id in concerned {
+            let Some(sender) = self.all.get(&id) else {
+                continue;
+            };
+            if !sender.send(published.seq, &events) {
+                sender.is_slow.store(true, Ordering::Release);
+                self.remove(id);
+            }
+        }
+    }
+}
+
+fn count_down<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) {
+    if let Entry::Occupied(mut count) = counts.entry(key) {
+        *count.get_mut() -= 1;
+        if *count.get() == 0 {
+            count.remove();
+        }
+    }
+}

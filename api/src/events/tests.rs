@@ -1,0 +1,187 @@
+//! Listeners without a daemon: their bounds, their order and their ends.
+
+use model::{Change, RunnerId};
+use state::Published;
+
+use super::hub::Sender;
+use super::*;
+use crate::limits::{
+    LISTENER_COMMITS, PROJECT_LISTENERS, TOKEN_LISTENERS, TOLD_TOPICS, TOPICS_PAUSE,
+};
+
+fn published(seq: u64) -> Published {
+    removal(seq, 0)
+}
+
+/// The commit that removes this runner.
+fn removal(seq: u64, runner: u128) -> Published {
+    let runner = RunnerId::from_uuid(uuid::Uuid::from_u128(runner));
+    Published {
+        seq: Seq(seq),
+        changes: Arc::new([Change::RunnerRemoved(runner)]),
+    }
+}
+
+fn listen(hub: &Arc<Hub>, job: Option<JobId>) -> Listener {
+    listen_to(hub, job, Form::Whole)
+}
+
+fn listen_to(hub: &Arc<Hub>, job: Option<JobId>, form: Form) -> Listener {
+    let wanted = wanted(TokenId::from_uuid(uuid::Uuid::nil()));
+    listen_as(
+        hub,
+        Wanted {
+            job,
+            form,
+            ..wanted
+        },
+    )
+}
+
+/// Everything.
+fn wanted(token: TokenId) -> Wanted {
+    Wanted {
+        token,
+        viewer: Arc::new(Viewer::admin()),
+        project: None,
+        workflow: None,
+        job: None,
+        form: Form::Whole,
+    }
+}
+
+fn listen_as(hub: &Arc<Hub>, wanted: Wanted) -> Listener {
+    let (outbox, inbox) = wanted.form.channel();
+    let is_slow = Arc::new(AtomicBool::new(false));
+    let id = hub.listeners().add(Sender {
+        wanted: wanted.clone(),
+        outbox,
+        is_slow: is_slow.clone(),
+    });
+    Listener {
+        start: Start::From(Seq(0)),
+        past: None,
+        place: Seq(0),
+        wanted,
+        inbox,
+        is_slow,
+        id,
+        hub: hub.clone(),
+    }
+}
+
+#[tokio::test]
+async fn a_slow_listener_is_dropped_with_a_reason_and_delays_nobody() {
+    let hub = Arc::new(Hub::default());
+    let (mut slow, mut quick) = (listen(&hub, None), listen(&hub, None));
+    let commits = LISTENER_COMMITS as u64 + 1;
+    for seq in 1..=commits {
+        hub.listeners().publish(&published(seq));
+        assert_eq!(quick.next().await.unwrap().seq, Seq(seq));
+    }
+    for seq in 1..commits {
+        assert_eq!(slow.next().await.unwrap().seq, Seq(seq));
+    }
+    assert_eq!(slow.next().await.unwrap_err(), Dropped { is_slow: true });
+    drop(quick);
+    assert!(hub.listeners().all.is_empty() && hub.listeners().broad.is_empty());
+}
+
+#[test]
+fn one_token_leaves_room_for_other_tokens() {
+    let hub = Arc::new(Hub::default());
+    let token = TokenId::from_uuid(uuid::Uuid::nil());
+    let other = TokenId::from_uuid(uuid::Uuid::max());
+    let mut all: Vec<Listener> = (0..TOKEN_LISTENERS).map(|_| listen(&hub, None)).collect();
+    let room = |token| hub.listeners().check_room(&wanted(token));
+    assert_eq!(room(token), Err(TooManyListeners::Token));
+    assert_eq!(room(other), Ok(()));
+    all.pop();
+    assert_eq!(room(token), Ok(()));
+    drop(all);
+    assert!(hub.listeners().of_tokens.is_empty());
+}
+
+#[test]
+fn a_text_is_made_once_and_only_its_listeners_wake() {
+    let hub = Arc::new(Hub::default());
+    let mut of_job = listen(&hub, Some(JobId::FIRST));
+    let mut all = [listen(&hub, None), listen(&hub, None)];
+    hub.listeners().publish(&published(1));
+    let texts = all.each_mut().map(|listener| {
+        let batch = listener.next().now_or_never().unwrap().unwrap();
+        batch.texts[0].as_ptr()
+    });
+    assert_eq!(texts[0], texts[1]);
+    assert!(of_job.next().now_or_never().is_none());
+    assert_eq!(of_job.place(), Some(Seq(1)));
+    drop(of_job);
+    assert!(hub.listeners().of_jobs.is_empty());
+}
+
+#[test]
+fn one_project_leaves_room_for_other_projects() {
+    let hub = Arc::new(Hub::default());
+    let one = ProjectId::from_uuid(uuid::Uuid::nil());
+    let other = ProjectId::from_uuid(uuid::Uuid::max());
+    let room = |wanted: &Wanted| hub.listeners().check_room(wanted);
+    let mut all = Vec::new();
+    for number in 0..PROJECT_LISTENERS as u128 {
+        let mut wanted = wanted(TokenId::from_uuid(uuid::Uuid::from_u128(number)));
+        // A viewer of one project listens to that project alone.
+        match number % 2 {
+            0 => wanted.project = Some(one),
+            _ => {
+                let mut viewer = Viewer::admin();
+                viewer.projects = Projects::Only([one].into());
+                wanted.viewer = Arc::new(viewer);
+            }
+        }
+        assert_eq!(room(&wanted), Ok(()));
+        all.push(listen_as(&hub, wanted));
+    }
+    let mut next = all[0].wanted.clone();
+    next.token = TokenId::from_uuid(uuid::Uuid::max());
+    assert_eq!(room(&next), Err(TooManyListeners::Project));
+    next.project = Some(other);
+    assert_eq!(room(&next), Ok(()));
+    next.project = None;
+    assert_eq!(room(&next), Ok(()), "of all projects");
+    drop(all);
+    assert!(hub.listeners().of_projects.is_empty());
+}
+
+fn text(batch: &Batch) -> &str {
+    std::str::from_utf8(&batch.texts[0]).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_gets_the_first_topic_at_once_and_then_all_topics_of_a_pause() {
+    let hub = Arc::new(Hub::default());
+    let mut page = listen_to(&hub, None, Form::Topics);
+    hub.listeners().publish(&removal(1, 1));
+    let first = page.next().now_or_never().expect("nothing was sent before");
+    assert_eq!(first.unwrap().seq, Seq(1));
+    let begun = tokio::time::Instant::now();
+    for seq in 2..=50 {
+        hub.listeners().publish(&removal(seq, u128::from(seq % 2)));
+    }
+    assert!(page.next().now_or_never().is_none());
+    let second = page.next().await.unwrap();
+    assert_eq!(begun.elapsed(), TOPICS_PAUSE);
+    assert_eq!(second.seq, Seq(50));
+    assert_eq!(text(&second).matches("runner/").count(), 2);
+    assert!(page.next().now_or_never().is_none());
+    // It is never dropped for being slow, and keeps little.
+    for seq in 51..=51 + TOLD_TOPICS as u64 {
+        hub.listeners().publish(&removal(seq, u128::from(seq)));
+    }
+    assert_eq!(
+        text(&page.next().await.unwrap()),
+        "event: changed\ndata: [\"*\"]\n\n"
+    );
+    hub.listeners().publish(&removal(2_000, 1));
+    hub.listeners().drop_all();
+    assert_eq!(page.next().await.unwrap().seq, Seq(2_000));
+    assert_eq!(page.next().await.unwrap_err(), Dropped { is_slow: true });
+}

@@ -1,0 +1,102 @@
+//! Pages as answers to browsers, with their headers.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use http::StatusCode;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LOCATION,
+    REFERRER_POLICY,
+};
+use uuid::Uuid;
+use warp::Reply;
+use warp::reply::Response;
+
+use crate::reply;
+use crate::request::Request;
+use crate::visible::Visible;
+
+/// Nothing from elsewhere, no inline script and no inline style: a name that is taken for markup could do nothing.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// A rendered page, before it becomes the page of one reader.
+#[derive(Debug, Clone)]
+pub(super) struct Made {
+    pub(super) page: Arc<str>,
+    pub(super) form_key: Uuid,
+    /// The placeholder for the reader's name, if the page is for all readers with the same rights.
+    pub(super) anybody: Option<String>,
+}
+
+#[cfg(test)]
+impl Made {
+    pub(super) fn of(page: &str) -> Self {
+        Self {
+            page: Arc::from(page),
+            form_key: Uuid::nil(),
+            anybody: None,
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.page
+    }
+}
+
+impl Made {
+    /// The page as one reader gets it, or 304.
+    pub(super) fn answer(&self, me: &Visible, request: &Request) -> Response {
+        let page = match &self.anybody {
+            Some(anybody) => {
+                let name = maud::html! { (me.token().name) }.into_string();
+                Cow::Owned(self.page.replace(anybody, &name))
+            }
+            None => Cow::Borrowed(&*self.page),
+        };
+        // The keys of forms always differ. Two pages that differ in nothing else count as equal.
+        let key = self.form_key.simple().to_string();
+        let etag = format!(
+            "\"{}\"",
+            workflow::sha256(page.replace(&key, "").as_bytes())
+        );
+        if request.has_already(&etag) {
+            return reply::not_modified(&etag);
+        }
+        let page = match self.anybody {
+            // No two forms have the same key.
+            Some(_) => page.replace(&key, &Uuid::new_v4().simple().to_string()),
+            None => page.into_owned(),
+        };
+        let mut response = html(StatusCode::OK, page);
+        reply::set(&mut response, ETAG, &etag);
+        response
+    }
+}
+
+/// A page with a status of its own. No browser and no proxy keeps it.
+pub(super) fn html(status: StatusCode, page: String) -> Response {
+    let mut response = page.into_response();
+    *response.status_mut() = status;
+    reply::set_static(&mut response, CONTENT_TYPE, "text/html; charset=utf-8");
+    response
+}
+
+/// Sends the browser to a page after a form was taken, so that a reload does not send it again.
+pub(super) fn see_other(address: &str) -> Response {
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    reply::set(&mut response, LOCATION, address);
+    response
+}
+
+/// The headers of every answer to a browser that does not have stricter ones.
+pub(crate) fn protect(response: &mut Response) {
+    let headers = response.headers_mut();
+    let mut default = |name: HeaderName, value: &'static str| {
+        let value = HeaderValue::from_static(value);
+        headers.entry(name).or_insert(value);
+    };
+    default(CONTENT_SECURITY_POLICY, POLICY);
+    default(CACHE_CONTROL, "no-store");
+    default(REFERRER_POLICY, "same-origin");
+}

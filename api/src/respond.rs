@@ -1,0 +1,270 @@
+//! From a request to its handler: match, authenticate, bound, handle, answer.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
+
+use bytes::Buf;
+use futures_util::{FutureExt, Stream};
+use http::HeaderMap;
+use http::header::{
+    ALLOW, AUTHORIZATION, HOST, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use reconciler::Handle;
+use uuid::Uuid;
+use warp::filters::path::FullPath;
+use warp::reply::Response;
+use warp::{Filter, Rejection};
+use wire::ErrorCode;
+
+use crate::access::{Caller, LINKED_BLOBS, SIGN_IN_LINKS, authenticate};
+use crate::body::Body;
+use crate::failure::{Failure, shorten};
+use crate::handlers::{self, Answering, blob_links, health, runners, schema, sessions};
+use crate::metrics::NO_ROUTE;
+use crate::pages::{self, Reader};
+use crate::peer::Peer;
+use crate::reply;
+use crate::request::{Arrival, Query, Request};
+use crate::routes::{LocalRoute, Matched, PublicRoute, find};
+use crate::service::{Front, Head, Service};
+
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// All routes as one filter. It never rejects: an unknown route gets an answer, too.
+pub(crate) fn routes(
+    handle: Handle,
+    front: Front,
+) -> impl Filter<Extract = (Response,), Error = Rejection> + Clone + Send + Sync + 'static {
+    let service = Arc::new(Service::new(handle, front));
+    let query = warp::query::raw().or(warp::any().map(String::new)).unify();
+    warp::method()
+        .and(warp::path::full())
+        .and(query)
+        .and(warp::header::headers_cloned())
+        .and(warp::ext::get())
+        .and(warp::body::stream())
+        .then(
+            move |method, path: FullPath, query, headers, connection, body| {
+                let service = service.clone();
+                let arrival = Arc::new(Arrival {
+                    id: Uuid::new_v4(),
+                    method,
+                    path: path.as_str().to_owned(),
+                    peer: Peer::of(connection, &headers, &service.trusted_proxies),
+                });
+                let head = Head {
+                    arrival,
+                    query,
+                    headers,
+                };
+                answer(service, head, body)
+            },
+        )
+}
+
+async fn answer<B: Buf>(
+    service: Arc<Service>,
+    head: Head,
+    body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
+) -> Response {
+    let arrival = head.arrival.clone();
+    let (request_id, begun) = (arrival.id.to_string(), Instant::now());
+    let mut route = NO_ROUTE;
+    let reader = Reader::of(&service, &head);
+    // On the heap, so that the futures around it stay small.
+    let work = Box::pin(async {
+        let answered = respond(&service, head, body, &mut route).await;
+        answered.map_err(|failure| match &reader {
+            // A browser without a cookie showed no credentials, so none were refused.
+            Some(reader) if reader.is_stranger => failure,
+            Some(_) | None => service.slow_down(arrival.peer, failure),
+        })
+    });
+    let problem = |failure| match &reader {
+        Some(reader) => reader.problem(failure, &request_id),
+        None => reply::problem(failure, &request_id),
+    };
+    let mut response = settle(work, &request_id, problem).await;
+    if reader.is_some() {
+        pages::protect(&mut response);
+    }
+    let status = response.status();
+    service
+        .metrics
+        .answered(&arrival.method, route, status, begun.elapsed());
+    let (method, path) = (&arrival.method, logged(&arrival.path));
+    tracing::debug!(request_id, %method, path, peer = %arrival.peer.address, status = status.as_u16(), "answered");
+    reply::set(&mut response, REQUEST_ID.clone(), &request_id);
+    // Logs and artifacts hold whatever a job wrote. A browser must not take them for a page.
+    reply::set_static(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
+    response
+}
+
+/// The path for the log, without the secret of a link.
+fn logged(path: &str) -> &str {
+    let secret = [LINKED_BLOBS, SIGN_IN_LINKS];
+    let known = secret.into_iter().find(|known| path.starts_with(known));
+    known.unwrap_or(path)
+}
+
+/// Answers a request, even if its handler fails or panics.
+async fn settle(
+    work: impl Future<Output = Result<Response, Failure>>,
+    request_id: &str,
+    problem: impl Fn(Failure) -> Response,
+) -> Response {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(Ok(response)) => response,
+        Ok(Err(failure)) => problem(failure),
+        Err(_) => {
+            tracing::error!(request_id, "a handler panicked");
+            problem(Failure::defect())
+        }
+    }
+}
+
+async fn respond<B: Buf>(
+    service: &Service,
+    head: Head,
+    body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
+    pattern: &mut &'static str,
+) -> Result<Response, Failure> {
+    let (route, parameters) = match find(&head.arrival.method, &head.arrival.path) {
+        Matched::Route(route, parameters) => (route, parameters),
+        Matched::OtherMethods(methods) => {
+            let allow: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
+            let text = format!(
+                "{} is not a method of {}",
+                shorten(head.arrival.method.as_str()),
+                shorten(&head.arrival.path)
+            );
+            return Err(
+                Failure::new(ErrorCode::MethodNotAllowed, text).header(ALLOW, allow.join(", "))
+            );
+        }
+        Matched::Nothing => {
+            return Err(Failure::new(
+                ErrorCode::NoSuchRoute,
+                format!("there is no route {}", shorten(&head.arrival.path)),
+            ));
+        }
+    };
+    *pattern = route.path;
+    check_headers(&head.headers)?;
+    let caller = authenticate(service, route, &parameters, &head).await?;
+    let body = Body::new(body, &head.headers, route.body)?;
+    let query = match route.access.is_for_browsers() {
+        true => Query::of_page(&head.query, route.query)?,
+        false => Query::parse(&head.query, route.query)?,
+    };
+    let request = Request {
+        arrival: head.arrival,
+        parameters,
+        query,
+        headers: head.headers,
+        body,
+    };
+    handle(service, caller, request).await
+}
+
+/// Calls the handler of the caller's route.
+async fn handle(service: &Service, caller: Caller, request: Request) -> Result<Response, Failure> {
+    let handle = &service.handle;
+    match caller {
+        Caller::Local(LocalRoute::Metrics) => Box::pin(health::metrics(service)).await,
+        Caller::Public(route) => public(service, route, request).await,
+        Caller::Page(route, me) => pages::show(service, &me, route, &request).await,
+        Caller::Action(route, me) => pages::act(service, &me, route, request).await,
+        Caller::Session(route, me) => handlers::session(&me, route, request).await,
+        Caller::User(route, me) => handlers::user(&me, route, request).await,
+        Caller::Link(route, linked) => Box::pin(blob_links::follow(&linked, route, request)).await,
+        Caller::Runner(route, runner) => handlers::of_runner(handle, route, runner, request).await,
+        Caller::Worker(route, worker) => handlers::of_worker(handle, route, &worker, request).await,
+    }
+}
+
+async fn public(
+    service: &Service,
+    route: PublicRoute,
+    request: Request,
+) -> Result<Response, Failure> {
+    let handle = &service.handle;
+    let answer: Answering<'_> = match route {
+        PublicRoute::LoginPage => return Ok(pages::login_page(service, &request)),
+        PublicRoute::LinkPage => return Ok(pages::link_page(service, &request)),
+        PublicRoute::Login => Box::pin(pages::login(service, request)),
+        PublicRoute::Asset => return pages::asset(&request),
+        PublicRoute::Healthz => Box::pin(health::alive(handle)),
+        PublicRoute::Readyz => Box::pin(health::ready(handle)),
+        PublicRoute::WorkflowSchema => return Ok(schema::workflow(&request)),
+        PublicRoute::OpenApi => return Ok(schema::openapi(&request)),
+        PublicRoute::Docs => return Ok(schema::docs(&request)),
+        PublicRoute::CreateSession => Box::pin(sessions::create(handle, request)),
+        PublicRoute::RegisterRunner => Box::pin(runners::register(handle, request)),
+    };
+    answer.await
+}
+
+/// Headers that change what a request does. An unreadable one must not count as absent.
+static MEANINGFUL: LazyLock<[HeaderName; 7]> = LazyLock::new(|| {
+    [
+        IF_MATCH,
+        IF_NONE_MATCH,
+        IF_RANGE,
+        RANGE,
+        HeaderName::from_static("last-event-id"),
+        HeaderName::from_static("idempotency-key"),
+        HeaderName::from_static(wire::CONTENT_DIGEST_HEADER),
+    ]
+});
+
+fn check_headers(headers: &HeaderMap) -> Result<(), Failure> {
+    let once = [
+        (HOST, "Host"),
+        (ORIGIN, "Origin"),
+        (AUTHORIZATION, "Authorization"),
+    ];
+    for (name, shown) in once {
+        if headers.get_all(name).iter().count() > 1 {
+            return Err(Failure::invalid(shown, "stands more than once"));
+        }
+    }
+    let mut unreadable = headers.iter().filter(|(_, value)| value.to_str().is_err());
+    match unreadable.find(|(name, _)| MEANINGFUL.contains(name)) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let problem = "has characters other than printable ones of ASCII";
+            Err(Failure::invalid(name.as_str(), problem))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn the_log_has_no_secret_of_a_path() {
+        assert_eq!(logged("/v0/linked-blobs/evl_x"), "/v0/linked-blobs/");
+        assert_eq!(logged("/login/evi_x"), "/login/");
+        assert_eq!(logged("/jobs/x"), "/jobs/x");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered_as_a_defect() {
+        let response = settle(async { panic!("on purpose") }, "its id", |failure| {
+            reply::problem(failure, "its id")
+        })
+        .await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let body = http_body_util::BodyExt::collect(response.into_body()).await;
+        let problem: wire::Problem = serde_json::from_slice(&body.unwrap().to_bytes()).unwrap();
+        assert_eq!(problem.code, ErrorCode::Internal);
+        assert_eq!(problem.request_id.as_deref(), Some("its id"));
+        assert!(!problem.detail.contains("on purpose"));
+    }
+}

@@ -1,17 +1,19 @@
-//! Every answer on the wire, compared with a file. Clients rely on these, and the user interface is drawn with them.
+//! Every answer on the wire, compared with a file of its area. Clients rely on these answers.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use api::ROUTES;
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::client::{Answer, Call};
 use crate::service::{Runner, Service, text};
 
-/// Compares an answer's JSON with `answers/<name>.json`.
+/// Compares an answer's JSON with an entry of `answers/<area>.json`. `name` is `<area>/<entry>`.
 pub(crate) fn check(service: &Service, name: &str, answer: &Answer) {
+    static FILES: Mutex<()> = Mutex::new(());
     let mut body = answer.json();
     let fixed = json!("00000000-0000-4000-8000-000000000000");
     if let Some(id) = body.get_mut("request_id") {
@@ -25,21 +27,41 @@ pub(crate) fn check(service: &Service, name: &str, answer: &Answer) {
     {
         *id = fixed.clone();
     }
-    let shown = serde_json::to_string_pretty(&body).unwrap() + "\n";
-    let folder = service.folder().to_str().unwrap();
-    compare(&format!("{name}.json"), &shown.replace(folder, "/srv/git"));
+    let shown = serde_json::to_string_pretty(&body).unwrap();
+    let shown = shown.replace(service.folder().to_str().unwrap(), "/srv/git");
+    let (area, entry) = name.split_once('/').unwrap();
+    let file = folder().join(format!("{area}.json"));
+    let _turn = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    let all = fs::read(&file).unwrap_or_else(|_| b"{}".to_vec());
+    let mut all: Map<String, Value> = serde_json::from_slice(&all).unwrap();
+    if is_update() {
+        let shown = serde_json::from_str(&shown).unwrap();
+        all.insert(entry.to_owned(), shown);
+        let text = serde_json::to_string_pretty(&all).unwrap() + "\n";
+        fs::write(&file, text).unwrap();
+    }
+    let expected = serde_json::to_string_pretty(&all.get(entry)).unwrap();
+    expect_equal(name, &shown, &expected);
 }
 
 /// Compares a text with the file of that name in `answers/`.
 pub(crate) fn compare(name: &str, shown: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/api/answers")
-        .join(name);
-    if std::env::var_os("UPDATE_ANSWERS").is_some() {
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let file = folder().join(name);
+    if is_update() {
         fs::write(&file, shown).unwrap();
     }
-    let expected = fs::read_to_string(&file).unwrap_or_default();
+    expect_equal(name, shown, &fs::read_to_string(&file).unwrap_or_default());
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api/answers")
+}
+
+fn is_update() -> bool {
+    std::env::var_os("UPDATE_ANSWERS").is_some()
+}
+
+fn expect_equal(name: &str, shown: &str, expected: &str) {
     assert!(
         shown == expected,
         "{name} is not\n{expected}\nbut\n{shown}\n(UPDATE_ANSWERS=1 takes it over)"
@@ -79,46 +101,55 @@ async fn every_route_that_shows_something_shows_it_like_this() {
     let workflow = text(&service.get("/v0/workflows/pipeline").await.expect(200)["id"]);
     let mut shown = Vec::new();
     for (name, path) in [
-        ("healthz", "/healthz".to_owned()),
-        ("readyz", "/readyz".to_owned()),
-        ("schema_workflow", "/v0/schema/workflow.json".to_owned()),
-        ("sources", "/v0/sources".to_owned()),
-        ("source", "/v0/sources/main".to_owned()),
-        ("projects", "/v0/projects".to_owned()),
-        ("project", "/v0/projects/main".to_owned()),
-        ("vars", "/v0/projects/main/vars".to_owned()),
-        ("var", "/v0/projects/main/vars/URL".to_owned()),
-        ("secrets", "/v0/projects/main/secrets".to_owned()),
+        ("daemon/healthz", "/healthz".to_owned()),
+        ("daemon/readyz", "/readyz".to_owned()),
         (
-            "secret_masking",
+            "schema/schema_workflow",
+            "/v0/schema/workflow.json".to_owned(),
+        ),
+        ("sources/sources", "/v0/sources".to_owned()),
+        ("sources/source", "/v0/sources/main".to_owned()),
+        ("projects/projects", "/v0/projects".to_owned()),
+        ("projects/project", "/v0/projects/main".to_owned()),
+        ("projects/vars", "/v0/projects/main/vars".to_owned()),
+        ("projects/var", "/v0/projects/main/vars/URL".to_owned()),
+        ("projects/secrets", "/v0/projects/main/secrets".to_owned()),
+        (
+            "projects/secret_masking",
             "/v0/projects/main/secrets/KEY/masking".to_owned(),
         ),
-        ("workflows", "/v0/workflows".to_owned()),
-        ("workflow", format!("/v0/workflows/{workflow}")),
+        ("workflows/workflows", "/v0/workflows".to_owned()),
+        ("workflows/workflow", format!("/v0/workflows/{workflow}")),
         (
-            "why_schedule",
+            "scans/why_schedule",
             format!("/v0/workflows/{workflow}/scans/nightly/why"),
         ),
         (
-            "why_expression",
+            "scans/why_expression",
             format!("/v0/workflows/{workflow}/scans/announce/why"),
         ),
         (
-            "why_dispatch",
+            "scans/why_dispatch",
             format!("/v0/workflows/{workflow}/scans/large/why?at=2026-11-20T12:00:00Z"),
         ),
-        ("jobs", "/v0/jobs".to_owned()),
-        ("job_finished", format!("/v0/jobs/{finished}")),
-        ("job_running", format!("/v0/jobs/{running}")),
+        ("jobs/jobs", "/v0/jobs".to_owned()),
+        ("jobs/job_finished", format!("/v0/jobs/{finished}")),
+        ("jobs/job_running", format!("/v0/jobs/{running}")),
         (
-            "log_matches",
+            "jobs/log_matches",
             format!("/v0/jobs/{finished}/logs/search?q=MAKING&case=false"),
         ),
-        ("artifacts", format!("/v0/jobs/{finished}/artifacts")),
-        ("artifacts_none", format!("/v0/jobs/{running}/artifacts")),
-        ("tokens", "/v0/tokens".to_owned()),
-        ("runners", "/v0/runners".to_owned()),
-        ("audit", "/v0/audit?limit=2".to_owned()),
+        (
+            "artifacts/artifacts",
+            format!("/v0/jobs/{finished}/artifacts"),
+        ),
+        (
+            "artifacts/artifacts_none",
+            format!("/v0/jobs/{running}/artifacts"),
+        ),
+        ("daemon/tokens", "/v0/tokens".to_owned()),
+        ("runners/runners", "/v0/runners".to_owned()),
+        ("daemon/audit", "/v0/audit?limit=2".to_owned()),
     ] {
         service.use_is_noted("tester").await;
         let answer = service.get(&path).await;
@@ -219,21 +250,21 @@ async fn what_is_made_is_answered_like_this() {
         )
         .await;
     assert_eq!(answer.status, 202);
-    check(&service, "dispatched", &answer);
+    check(&service, "jobs/dispatched", &answer);
     let job = text(&answer.json()["job"]["id"]);
 
     let body =
         json!({"name": "ci", "scopes": ["dispatch", "job:read"], "expires_in_seconds": 3600});
     let answer = service.post("/v0/tokens", &body).await;
     assert_eq!(answer.status, 201);
-    check(&service, "token_created", &answer);
+    check(&service, "daemon/token_created", &answer);
 
     for (name, text) in [
         (
-            "validated",
+            "workflows/validated",
             "scans: { a: { on: { dispatch: {} }, steps: [ { run: make, shell: \"${{ inputs.x }}\" } ] } }",
         ),
-        ("validated_invalid", "scans:\n  a:\n    onn: {}\n"),
+        ("workflows/validated_invalid", "scans:\n  a:\n    onn: {}\n"),
     ] {
         let body = json!({"text": text, "file": "workflows/new.yaml"});
         let answer = service.post("/v0/validate", &body).await;
@@ -246,48 +277,52 @@ async fn what_is_made_is_answered_like_this() {
 
     let answer = service.admin(Call::post("/v0/runner-registrations")).await;
     assert_eq!(answer.status, 201);
-    check(&service, "registration_created", &answer);
+    check(&service, "runners/registration_created", &answer);
     let body = json!({
         "token": answer.json()["token"], "name": "one", "labels": ["linux"], "capacity": 1, "version": "0.1.0",
     });
     let answer = Call::post("/v0/runners/register").json(&body);
     let answer = answer.send(service.address).await;
     assert_eq!(answer.status, 201);
-    check(&service, "runner_registered", &answer);
+    check(&service, "runners/runner_registered", &answer);
     let runner = Runner::registered(&answer.json());
 
     let answer = runner.poll(1, &[]).send(service.address).await;
-    check(&service, "messages_assigned", &answer);
+    check(&service, "runners/messages_assigned", &answer);
     let worker = crate::service::offered(&answer.json()[0]);
     let answer = worker.call(Method::POST, &worker.path("resolve"));
-    check(&service, "assignment", &answer.send(service.address).await);
+    check(
+        &service,
+        "runners/assignment",
+        &answer.send(service.address).await,
+    );
     let answer = worker.append(0, &["a line"]).send(service.address).await;
-    check(&service, "log_receipt", &answer);
+    check(&service, "runners/log_receipt", &answer);
     let answer = worker.upload("out", b"a zip").send(service.address).await;
-    check(&service, "artifact_stored", &answer);
+    check(&service, "artifacts/artifact_stored", &answer);
 
     let answer = service
         .admin(Call::post(format!("/v0/jobs/{job}/cancel")))
         .await;
     assert_eq!(answer.status, 200);
-    check(&service, "job_cancelled", &answer);
+    check(&service, "jobs/job_cancelled", &answer);
     let answer = runner.poll(1, &[&job]).send(service.address).await;
-    check(&service, "messages_cancelled", &answer);
+    check(&service, "runners/messages_cancelled", &answer);
     let answer = service.complete(&worker, 1).await;
     assert_eq!(answer.status, 200);
-    check(&service, "completed", &answer);
+    check(&service, "runners/completed", &answer);
     let answer = service
         .admin(Call::post("/v0/sources/main/sync?wait=true"))
         .await;
     assert_eq!(answer.status, 200);
-    check(&service, "source_synced", &answer);
+    check(&service, "sources/source_synced", &answer);
 
     let answer = service.set("vars/URL", "https://localhost").await;
     assert_eq!(answer.status, 200);
-    check(&service, "var_set", &answer);
+    check(&service, "projects/var_set", &answer);
     let answer = service.set("secrets/KEY", "hunter2").await;
     assert_eq!(answer.status, 200);
-    check(&service, "secret_set", &answer);
+    check(&service, "projects/secret_set", &answer);
     for path in ["vars/URL", "secrets/KEY"] {
         let removed = Call::new(Method::DELETE, format!("/v0/projects/main/{path}"));
         let removed = service.admin(removed).await;

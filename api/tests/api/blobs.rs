@@ -41,7 +41,7 @@ async fn paths(service: &Service, query: &str) -> (Vec<String>, Value) {
 async fn a_blob_is_answered_as_it_was_stored() {
     let service = Service::start().await;
     let first = service.admin(put("reports/a%20b.txt", "0123456789")).await;
-    check(&service, "blob_stored", &first);
+    check(&service, "blobs/blob_stored", &first);
     let sha256 = text(&first.expect(201)["sha256"]);
     let etag = format!("\"{sha256}\"");
     assert_eq!(first.header("etag"), Some(etag.as_str()));
@@ -176,7 +176,7 @@ async fn lists_go_by_prefix_and_by_folder() {
         ["b/1", "b/2/x", "b/3"]
     );
     let answer = service.get("/v0/blobs?prefix=b/&delimiter=/").await;
-    check(&service, "blobs", &answer);
+    check(&service, "blobs/blobs", &answer);
     let (top, list) = paths(&service, "?delimiter=/&limit=2").await;
     assert_eq!(
         (top, &list["folders"]),
@@ -205,7 +205,7 @@ async fn copies_and_moves_stay_in_the_project_and_say_what_is_in_the_way() {
     let again = service.post("/v0/blob-copies", &copy("a/1", "c/1")).await;
     again.expect(200);
     let moved = service.post("/v0/blob-moves", &copy("c/1", "b")).await;
-    check(&service, "blob_moved", &moved);
+    check(&service, "blobs/blob_moved", &moved);
     moved.expect(200);
     assert_eq!(paths(&service, "").await.0, ["a/1", "b"]);
     assert_eq!(read(&service, "b").await.text(), "one");

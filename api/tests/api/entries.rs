@@ -50,7 +50,7 @@ async fn the_files_of_an_artifact_are_listed_by_name() {
     let path = format!("/v0/jobs/{}/artifacts/out/entries", jobs[0]);
     let answer = service.get(&path).await;
     answer.expect(200);
-    check(&service, "artifact_entries", &answer);
+    check(&service, "artifacts/artifact_entries", &answer);
     let (mut names, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = service
@@ -91,7 +91,7 @@ async fn two_artifacts_differ_in_their_files() {
     );
     let answer = service.get(&path).await;
     answer.expect(200);
-    check(&service, "artifact_diff", &answer);
+    check(&service, "artifacts/artifact_diff", &answer);
     let page = service.get(&format!("{path}&limit=1")).await.expect(200);
     assert_eq!(page["files"][0]["name"], "gone");
     let page = format!("{path}&limit=1&cursor={}", text(&page["next_cursor"]));

@@ -49,7 +49,7 @@ async fn a_part_that_several_jobs_have_names_them_and_one_that_none_has_says_how
     // The first digits tell the time, which stands still.
     let shared = &first[..9];
     let answer = service.get(&format!("/v0/jobs/{shared}")).await;
-    check(&service, "ambiguous_job", &answer);
+    check(&service, "jobs/ambiguous_job", &answer);
     let hint = text(&answer.problem(409, "ambiguous_name")["hint"]);
     assert!(hint.contains(&first) && hint.contains(&second), "{hint}");
 
@@ -59,7 +59,7 @@ async fn a_part_that_several_jobs_have_names_them_and_one_that_none_has_says_how
     call.send(service.address).await.problem(404, "not_found");
 
     for (part, hint) in [
-        ("ffffffff", "the newest 1000 that are"),
+        ("ffffffff", "the newest 1000 finished ones"),
         ("123", "at least 4"),
     ] {
         let problem = service.get(&format!("/v0/jobs/{part}")).await;
@@ -160,7 +160,7 @@ scans:
     service.set("vars/URL", "https://changed").await.expect(200);
     let answer = service.get(&path).await;
     answer.expect(200);
-    check(&service, "job_context", &answer);
+    check(&service, "jobs/job_context", &answer);
     let shown = answer.json();
     assert_eq!(
         shown["context"]["vars"],

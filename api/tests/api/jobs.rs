@@ -177,7 +177,7 @@ async fn a_failed_job_names_its_retry_and_the_retry_when_it_is_due() {
     let id = failed["retried_by"].as_str().unwrap();
     let path = format!("/v0/jobs/{id}");
     let answer = service.get(&path).await;
-    crate::answers::check(&service, "retry", &answer);
+    crate::answers::check(&service, "jobs/retry", &answer);
     let retry = answer.expect(200);
     assert_eq!(retry["retry_of"], worker.id);
     assert_eq!(retry["waiting"]["code"], "retry_due");

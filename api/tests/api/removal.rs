@@ -81,7 +81,7 @@ async fn a_deleted_artifact_says_who_deleted_it() {
         );
     }
     let answer = service.get(&job.path("artifacts")).await;
-    check(&service, "artifacts_deleted", &answer);
+    check(&service, "artifacts/artifacts_deleted", &answer);
     assert_eq!(
         service.get(&job.path("artifacts/more")).await.text(),
         "0123456789"
@@ -114,7 +114,11 @@ async fn a_policy_makes_room() {
     let path = "/v0/workflows/pipeline/prune";
     for body in [json!({"dry_run": true, "jobs": 0}), json!({"jobs": 0})] {
         let dry = body["dry_run"] == true;
-        let name = if dry { "prune_dry_run" } else { "pruned" };
+        let name = if dry {
+            "jobs/prune_dry_run"
+        } else {
+            "jobs/pruned"
+        };
         let answer = service.post(path, &body).await;
         assert_eq!(answer.status, 200);
         check(&service, name, &answer);

@@ -25,9 +25,9 @@ async fn with_revisions() -> Service {
 async fn revisions_are_shown_like_this() {
     let service = with_revisions().await;
     for (name, path) in [
-        ("revisions", ""),
-        ("revision", "/2"),
-        ("revision_diff", "/2/diff"),
+        ("workflows/revisions", ""),
+        ("workflows/revision", "/2"),
+        ("workflows/revision_diff", "/2/diff"),
     ] {
         let answer = service.get(&format!("{REVISIONS}{path}")).await;
         answer.expect(200);

@@ -74,5 +74,5 @@ async fn a_runner_is_shown_like_this() {
     service.claimed("one").await;
     let answer = service.get("/v0/runners/one").await;
     answer.expect(200);
-    check(&service, "runner", &answer);
+    check(&service, "runners/runner", &answer);
 }

@@ -227,11 +227,17 @@ async fn a_scan_and_its_past_are_shown_like_this() {
         .expect(200);
     service.complete(&worker, 0).await.expect(200);
     for (name, path) in [
-        ("scans", "/v0/scans".to_owned()),
-        ("scan", format!("{PIPELINE}/scans/build")),
-        ("scan_history", format!("{PIPELINE}/scans/build/history")),
-        ("scan_ledger", format!("{PIPELINE}/scans/announce/ledger")),
-        ("schedule", "/v0/schedule?limit=2".to_owned()),
+        ("scans/scans", "/v0/scans".to_owned()),
+        ("scans/scan", format!("{PIPELINE}/scans/build")),
+        (
+            "scans/scan_history",
+            format!("{PIPELINE}/scans/build/history"),
+        ),
+        (
+            "scans/scan_ledger",
+            format!("{PIPELINE}/scans/announce/ledger"),
+        ),
+        ("scans/schedule", "/v0/schedule?limit=2".to_owned()),
     ] {
         let answer = service.get(&path).await;
         answer.expect(200);

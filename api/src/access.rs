@@ -34,23 +34,21 @@ pub(crate) const SIGN_IN_LINKS: &str = "/login/";
 /// The caller of a request, with the route that the caller may use.
 pub(crate) enum Caller {
     Public(PublicRoute),
-    /// Somebody on this machine, or the holder of a personal access token.
+    /// A program on this machine, or the holder of a personal access token.
     Local(LocalRoute),
     /// The holder of a personal access token.
     User(UserRoute, Box<Visible>),
     /// The holder of a personal access token, or a browser that is signed in.
     Session(SessionRoute, Box<Visible>),
-    /// Whoever has a link to a blob.
+    /// The holder of a link to a blob.
     Link(LinkRoute, Box<Linked>),
-    /// A runner, with its session token.
     Runner(RunnerRoute, RunnerSession),
     Worker(WorkerRoute, Box<Worker>),
-    /// A browser that is signed in.
     Page(PageRoute, Box<Visible>),
     Action(ActionRoute, Box<Visible>),
 }
 
-/// A link to a blob, and the daemon as the token that made it sees it.
+/// A link to a blob, and the daemon as seen with the token that made the link.
 pub(crate) struct Linked {
     pub(crate) me: Visible,
     pub(crate) link: Arc<BlobLink>,
@@ -118,7 +116,7 @@ pub(crate) async fn authenticate(
     }
 }
 
-/// What a route takes as proof of who calls.
+/// The kinds of credentials that a route accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Credentials {
     /// A personal access token.
@@ -138,7 +136,7 @@ impl Credentials {
     }
 }
 
-/// Somebody with a personal access token or a session, as the route asks. A route without a scope takes any token.
+/// Authenticates a personal access token or a session. A route without a scope takes any token.
 fn user(
     service: &Service,
     scope: Option<Scope>,
@@ -190,13 +188,12 @@ fn user(
     ))
 }
 
-/// The token of the session that the request names, if both are valid.
+/// The token of the request's session, if both are valid.
 pub(crate) fn signed_in(handle: &Handle, headers: &HeaderMap, peer: Peer) -> Option<Arc<Token>> {
     let cookie = session::cookie(headers, peer)?;
     Some(of_cookie(handle, &cookie).ok()?.0)
 }
 
-/// The token with the secret in the header.
 fn of_bearer(handle: &Handle, headers: &HeaderMap) -> Result<(Arc<Token>, TokenHash), Failure> {
     let secret = PlainToken::parse(TokenKind::Personal, bearer(headers)?)
         .map_err(|_| unauthorized())?
@@ -224,7 +221,7 @@ fn of_cookie(
     found.ok_or_else(unauthorized)
 }
 
-/// What the audit log says of the request, if it changes something.
+/// The line of the audit log for a request that changes something.
 pub(crate) fn audit_entry(
     token: &Token,
     session: Option<SessionId>,
@@ -248,8 +245,8 @@ pub(crate) fn audit_entry(
     }
 }
 
-/// Counts a credential of a person that is not valid, for the audit log. A session that has ended is none: pages that stay
-/// open come with it. Neither are the credentials of runners and workers.
+/// Counts an invalid credential of a person, for the audit log. A session that has ended does not count: pages that stay
+/// open send it. Neither do the credentials of runners and workers.
 pub(crate) fn note_refused(handle: &Handle, arrival: &Arrival) {
     let entry = AuditEntry {
         actor: None,
@@ -263,7 +260,7 @@ pub(crate) fn note_refused(handle: &Handle, arrival: &Arrival) {
         .note_refused(arrival.peer.network(), entry);
 }
 
-/// A link is good as long as its token could do the same.
+/// A link is valid as long as its token could do the same.
 fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Option<Linked> {
     let handle = &service.handle;
     let secret = PlainToken::parse(TokenKind::BlobLink, secret).ok()?.hash();

@@ -1,4 +1,4 @@
-//! Live events: what each commit has changed, sent to those who listen.
+//! Live events: the changes of each commit, sent to listeners.
 //!
 //! One task follows the commits while anybody listens. It makes the text of an event once, whoever gets it, and wakes
 //! only those whom an event concerns. A listener that does not keep up is dropped; the task never waits for one.
@@ -19,33 +19,29 @@ use tokio::sync::mpsc;
 use self::event::Event;
 pub(crate) use self::hub::{Hub, TooManyListeners};
 
-/// Which events a listener gets.
+/// The filter of a listener.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
-    /// With which token.
     pub(crate) token: TokenId,
-    /// Who listens. What the viewer does not see is left out.
+    /// The listener gets no event that the viewer may not see.
     pub(crate) viewer: Arc<Viewer>,
-    /// Only of this project.
     pub(crate) project: Option<ProjectId>,
-    /// Only of this workflow.
     pub(crate) workflow: Option<WorkflowId>,
-    /// Only of this job.
     pub(crate) job: Option<JobId>,
     pub(crate) form: Form,
 }
 
-/// In which form events are sent.
+/// The form of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// What has changed, as `/v0` tells it.
+    /// The objects that have changed, as in `/v0`.
     Whole,
     /// The topics of the pages that show it, and nothing else.
     Topics,
 }
 
 impl Wanted {
-    /// The project of which alone it hears, if there is one.
+    /// The only project of the listener, if there is one.
     fn only_project(&self) -> Option<ProjectId> {
         self.project.or(match &self.viewer.projects {
             Projects::Only(projects) if projects.len() == 1 => projects.first().copied(),
@@ -74,19 +70,19 @@ pub(crate) struct Batch {
     pub(crate) texts: Vec<Bytes>,
 }
 
-/// What a listener has got so far.
+/// Where a listener begins.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// Everything after this commit comes.
     From(Seq),
-    /// What it asked for is gone. Everything after this commit comes.
+    /// The requested commits are no longer available. Everything after this commit comes.
     Resync(Seq),
 }
 
 /// The receiving side of a listener.
 pub(crate) struct Listener {
     pub(crate) start: Start,
-    /// The commits between the one that was asked for and `place`. They are read one by one, as the listener takes them.
+    /// The commits from the requested one to `place`. They are read one by one, as the listener takes them.
     past: Option<Subscription>,
     /// The last commit before the first that comes by `batches`.
     place: Seq,
@@ -120,7 +116,7 @@ pub(crate) struct Dropped {
 }
 
 impl Listener {
-    /// The last commit, once the listener has got everything up to it.
+    /// The last commit, if the listener has everything up to it.
     pub(crate) fn place(&self) -> Option<Seq> {
         if self.past.is_some() {
             return None;
@@ -163,7 +159,7 @@ impl Drop for Listener {
     }
 }
 
-/// What a listener gets of a commit, if that is anything.
+/// The listener's events of a commit, if there are any.
 fn batch(seq: Seq, wanted: &Wanted, events: &[Event]) -> Option<Batch> {
     let taken = events.iter().filter(|event| wanted.takes(event));
     let texts: Vec<Bytes> = taken.map(Event::text).collect();

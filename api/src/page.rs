@@ -57,7 +57,7 @@ impl Window {
     }
 }
 
-/// The first items behind a key, of those that have come so far. No more are kept.
+/// The first items after a key, among the items that were added. No more are kept.
 pub(crate) struct Cut<T> {
     after: Option<String>,
     limit: usize,

@@ -42,7 +42,7 @@ use crate::routes::{ActionRoute, PageRoute};
 use crate::service::Service;
 use crate::visible::Visible;
 
-/// Answers a request for a page, or for what a page loads.
+/// Answers a request for a page, or for data of a page.
 pub(crate) async fn show(
     service: &Service,
     me: &Visible,
@@ -66,7 +66,7 @@ pub(crate) async fn show(
     };
     match renewed {
         Ok(made) => Ok(made.answer(me, request)),
-        Err(alone) => alone,
+        Err(unshared) => unshared,
     }
 }
 
@@ -108,7 +108,7 @@ async fn page(frame: &Frame<'_>, route: PageRoute) -> Result<Response, Failure> 
     answer.await
 }
 
-/// Does what a form or a script of a page asks for.
+/// Executes the action of a form or script of a page.
 pub(crate) async fn act(
     service: &Service,
     me: &Visible,

@@ -12,7 +12,7 @@ use crate::failure::{Failure, shorten};
 use crate::limits::{DEFAULT_PAGE, PAGE};
 use crate::peer::Peer;
 
-/// What is known of a request as it arrives.
+/// The first facts of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
     /// The id under which the log has the request.
@@ -147,7 +147,6 @@ impl Query {
         }
     }
 
-    /// A time with its zone.
     pub(crate) fn time(&self, name: &str) -> Result<Option<Timestamp>, Failure> {
         let parsed = self.get(name).map(str::parse).transpose();
         parsed.map_err(|_| Failure::invalid(name, "must be a time such as 2026-11-21T10:00:00Z"))

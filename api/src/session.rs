@@ -43,13 +43,11 @@ pub(crate) fn cookie(headers: &HeaderMap, peer: Peer) -> Option<SessionCookie> {
     ours.find_map(|(_, value)| SessionCookie::parse(value).ok())
 }
 
-/// `Set-Cookie` with a new session.
 pub(crate) fn set(headers: &HeaderMap, peer: Peer, cookie: &SessionCookie) -> String {
     let age = SESSION_LIFE.num_seconds();
     written(headers, peer, &cookie.reveal(), age)
 }
 
-/// `Set-Cookie` that removes the session's.
 pub(crate) fn unset(headers: &HeaderMap, peer: Peer) -> String {
     written(headers, peer, "", 0)
 }

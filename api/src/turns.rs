@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use model::TokenId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-/// The turns of one kind of request.
 pub(crate) struct Turns {
     all: Semaphore,
     /// How many one token has at once.
@@ -16,7 +15,7 @@ pub(crate) struct Turns {
     tokens: Mutex<BTreeMap<TokenId, Arc<Semaphore>>>,
 }
 
-/// A turn, which ends when it is dropped. Whoever has one must not wait for another one of the same kind.
+/// A turn, which ends when it is dropped. Its holder must not wait for another turn of the same kind.
 pub(crate) struct Turn {
     _of_all: Option<SemaphorePermit<'static>>,
     _of_token: Option<OwnedSemaphorePermit>,

@@ -36,12 +36,12 @@ pub(crate) struct Visible {
     events: Arc<Hub>,
 }
 
-/// What was found through the eyes of a caller. Commands take nothing else.
+/// A value that the caller may see. Commands take nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown<T>(T);
 
 impl<T> Shown<T> {
-    /// What follows from it.
+    /// A value that follows from it.
     pub(crate) fn map<U>(&self, follow: impl FnOnce(&T) -> U) -> Shown<U> {
         Shown(follow(&self.0))
     }
@@ -64,12 +64,10 @@ pub(crate) enum Dismissed {
     Unauthorized,
 }
 
-/// A job that the caller may see.
 pub(crate) type ShownJob = Shown<Arc<Job>>;
 
-/// The caller.
 impl Visible {
-    /// What the holder of this secret sees. `token` must accept it.
+    /// `token` must accept the secret.
     pub(crate) fn new(
         handle: &Handle,
         events: &Arc<Hub>,
@@ -88,7 +86,7 @@ impl Visible {
         }
     }
 
-    /// The same for whoever has a link of the token.
+    /// The holder of a link that was made with the token.
     pub(crate) fn through(self, link: BlobLinkId) -> Self {
         Self {
             link: Some(link),
@@ -100,12 +98,11 @@ impl Visible {
         &self.token
     }
 
-    /// What the caller may see and do.
+    /// The rights of the caller.
     pub(crate) const fn viewer(&self) -> &Arc<Viewer> {
         &self.viewer
     }
 
-    /// The session of the caller, if the caller is a browser.
     pub(crate) fn session(&self) -> Option<SessionId> {
         self.session
     }
@@ -118,7 +115,7 @@ impl Visible {
         })
     }
 
-    /// Whether `token`, which is the caller's, still lets the caller in.
+    /// Whether the caller's `token`, and the session if there is one, are valid.
     fn is_let_in(&self, world: &World, token: &Token, now: Timestamp) -> bool {
         let is_open = |session| {
             let session = world.session(session);
@@ -127,7 +124,6 @@ impl Visible {
         token.accepts(&self.secret, now) && self.session.is_none_or(is_open)
     }
 
-    /// The actor of what the caller changes.
     pub(crate) fn actor(&self) -> Actor {
         Actor::Token {
             id: self.token.id,
@@ -143,7 +139,6 @@ impl Visible {
         }
     }
 
-    /// Waits until the daemon is stopping.
     pub(crate) async fn stopping(&self) {
         self.handle.stopping().await;
     }
@@ -178,7 +173,6 @@ impl Visible {
     }
 }
 
-/// Reading.
 impl Visible {
     fn state(&self) -> &State {
         self.handle.state()
@@ -189,7 +183,7 @@ impl Visible {
         self.state().read(|world| look(world.seen_by(&self.viewer)))
     }
 
-    /// Finds what a command is about.
+    /// Finds the object of a command.
     pub(crate) fn find<T>(
         &self,
         look: impl FnOnce(Seen<'_>) -> Result<T, Failure>,
@@ -237,7 +231,7 @@ impl Visible {
                 }
             };
             Failure::rate_limited(&problem, LISTENER_WAIT)
-                .hint("one stream serves all tabs of a browser; close those that are not read")
+                .hint("one stream serves all tabs of a browser; close streams that are not read")
         })
     }
 
@@ -251,7 +245,6 @@ impl Visible {
         self.handle.by_the_clock(end)
     }
 
-    /// Lines of the audit log, newest first.
     pub(crate) async fn audit(
         &self,
         filter: &AuditFilter,
@@ -271,7 +264,6 @@ impl Visible {
         self.handle.runners().jobs_in_hand()
     }
 
-    /// When a runner last contacted the daemon.
     pub(crate) fn heard_at(&self, runner: &Runner) -> Option<Timestamp> {
         self.handle.runners().heard_at(runner.id)
     }

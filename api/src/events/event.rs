@@ -11,7 +11,6 @@ use wire::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent, Suspens
 use super::topics;
 use crate::{convert, convert_source};
 
-/// The kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Job,

@@ -20,11 +20,11 @@ use crate::limits::{LISTENER_COMMITS, LISTENERS, PROJECT_LISTENERS, TOKEN_LISTEN
 /// There are too many listeners.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TooManyListeners {
-    /// The token has its share.
+    /// Of one token.
     Token,
-    /// The project has.
+    /// Of one project.
     Project,
-    /// All tokens together.
+    /// Of all tokens.
     All,
 }
 

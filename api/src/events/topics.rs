@@ -59,7 +59,6 @@ struct Pending {
 }
 
 impl Sender {
-    /// Adds the topics of a commit.
     pub(super) fn add<'e, 'c: 'e>(&self, seq: Seq, events: impl Iterator<Item = &'e Event<'c>>) {
         let mut events = events.peekable();
         if events.peek().is_none() {
@@ -136,7 +135,6 @@ fn text<T: Serialize>(topics: &T) -> Bytes {
     Bytes::from(format!("event: changed\ndata: {data}\n\n"))
 }
 
-/// The topics of an event.
 pub(super) fn of(about: &About<'_>) -> Vec<String> {
     match about {
         About::Job(job, _) => vec![topics::job(job.id.uuid()), scan(job)],

@@ -52,7 +52,7 @@ impl From<Refusal> for Failure {
                 format!("look at the newest one with `everscan source show {source_name}`, and approve that"),
             ),
             Refusal::NoSuchToken => Self::new(ErrorCode::NotFound, text)
-                .hint("`everscan token list` shows those that you may manage"),
+                .hint("`everscan token list` shows the tokens that you may manage"),
             Refusal::LastAdmin => Self::new(ErrorCode::LastAdmin, text)
                 .hint("`everscan token create --scope admin` makes one"),
             Refusal::Retired { .. } => Self::new(ErrorCode::Retired, text)

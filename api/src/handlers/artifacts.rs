@@ -32,7 +32,6 @@ pub(super) async fn list(
     ))
 }
 
-/// The zip of an artifact, by id or name: the whole, or one range.
 pub(crate) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let job = me.job_named(request.parameter(0)).await?;
     let artifact = find(&job, request.parameter(1))?;
@@ -54,7 +53,6 @@ pub(crate) async fn download(me: &Visible, request: &Request) -> Result<Response
     content.answer(me, request, stored)
 }
 
-/// Finds an artifact of the job by id or name.
 pub(crate) fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failure> {
     let artifacts = job
         .state

@@ -20,7 +20,6 @@ use crate::request::{Query, Request};
 use crate::routes::LinkRoute;
 use crate::visible::{Shown, Visible};
 
-/// The links of a project, without their secrets.
 pub(super) fn list(me: &Visible, query: &Query) -> Result<Page<wire::BlobLink>, Failure> {
     let (window, now) = (Window::of(query)?, me.steady());
     let project = project(me, query.get("project"))?;

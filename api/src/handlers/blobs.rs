@@ -22,7 +22,7 @@ use crate::reply;
 use crate::request::{Query, Request};
 use crate::visible::{Shown, Visible};
 
-/// All but what names in headers may have as they are.
+/// All characters that are encoded in names in headers.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static(CONTENT_DIGEST_HEADER);
@@ -111,7 +111,7 @@ pub(super) async fn content_of(
     Ok(response)
 }
 
-/// What a download would answer, without the content.
+/// The headers of a download, without the content.
 pub(super) async fn inspect(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let (project, path) = place(me, request)?;
     head_of(me, &project, &path, request).await
@@ -130,7 +130,6 @@ pub(super) async fn head_of(
     Ok(response)
 }
 
-/// Stores a blob.
 pub(crate) async fn upload(me: &Visible, request: Request) -> Result<Response, Failure> {
     let project = project(me, request.query.get("project"))?;
     let expires_in = life(request.query.get("expires_in"))?;
@@ -142,7 +141,7 @@ pub(crate) async fn upload(me: &Visible, request: Request) -> Result<Response, F
     receive(me, &new, request).await
 }
 
-/// What the headers of a request say about a blob that is to be stored.
+/// A new blob with the conditions in the headers of the request.
 pub(super) fn new_blob(
     me: &Visible,
     project: &Shown<ProjectId>,
@@ -159,7 +158,7 @@ pub(super) fn new_blob(
     }))
 }
 
-/// Receives a blob. It is streamed to disk, hashed on the way and made durable; then it is in its place.
+/// Receives a blob. It is streamed to disk, hashed on the way and made durable before it is in its place.
 pub(super) async fn receive(
     me: &Visible,
     new: &Shown<NewBlob>,
@@ -194,7 +193,6 @@ pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, 
     Ok(reply::empty())
 }
 
-/// Copies a blob within its project.
 pub(super) async fn copy(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let project = project(me, request.query.get("project"))?;
     let condition = replacement(&request)?;
@@ -212,7 +210,6 @@ pub(super) async fn copy(me: &Visible, mut request: Request) -> Result<Response,
     Ok(answer(&stored))
 }
 
-/// Moves a blob within its project.
 pub(super) async fn rename(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let project = project(me, request.query.get("project"))?;
     let condition = replacement(&request)?;
@@ -222,7 +219,6 @@ pub(super) async fn rename(me: &Visible, mut request: Request) -> Result<Respons
     Ok(answer(&stored))
 }
 
-/// The blob that the request names.
 fn place(me: &Visible, request: &Request) -> Result<(Shown<ProjectId>, BlobPath), Failure> {
     Ok((project(me, request.query.get("project"))?, path(request)?))
 }
@@ -280,7 +276,7 @@ pub(super) fn life(text: Option<&str>) -> Result<Option<TimeDelta>, Failure> {
     .transpose()
 }
 
-/// What a write demands of the blob that is there.
+/// The condition of a write on the existing blob.
 pub(super) fn replacement(request: &Request) -> Result<BlobCondition, Failure> {
     let condition = condition(request)?;
     match (request.header(IF_NONE_MATCH).map(str::trim), condition) {

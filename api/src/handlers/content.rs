@@ -18,14 +18,13 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// What is known of a content before it is read.
+/// A content, before it is read.
 pub(super) struct Content<'a> {
     pub(super) media_type: &'static str,
     pub(super) size: u64,
-    /// Hexadecimal.
     pub(super) sha256: &'a str,
     pub(super) disposition: String,
-    /// Whether the whole is hashed while it is sent, and broken off at its end if it is damaged.
+    /// Whether the whole is hashed while it is sent. A damaged one is broken off at its end.
     pub(super) is_checked: bool,
 }
 
@@ -92,7 +91,7 @@ impl Content<'_> {
         Ok(response)
     }
 
-    /// The headers alone, for a request that wants no body.
+    /// The headers alone.
     pub(super) fn head(&self, request: &Request) -> Response {
         let etag = self.etag();
         if request.has_already(&etag) {
@@ -140,7 +139,7 @@ pub(super) enum Wanted {
     Outside,
 }
 
-/// Reads a `Range` header. Several ranges, and units other than bytes, are answered with the whole.
+/// Reads a `Range` header. Several ranges, and units other than bytes, mean the whole.
 pub(super) fn wanted_range(header: &str, size: u64) -> Wanted {
     let Some(range) = header
         .strip_prefix("bytes=")

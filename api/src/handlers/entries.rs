@@ -119,14 +119,13 @@ pub(crate) async fn diff(
     })
 }
 
-/// What a comparison needs of a file.
+/// The part of a file's entry that is compared.
 #[derive(PartialEq, Eq)]
 struct File {
     size: u64,
     crc32: u32,
 }
 
-/// The files of an artifact by name.
 async fn files(
     me: &Visible,
     job: &ShownJob,
@@ -142,7 +141,6 @@ async fn files(
     readable(job, artifact, listed)
 }
 
-/// An artifact whose file should be there.
 fn artifact<'a>(me: &Visible, job: &'a ShownJob, name: &str) -> Result<&'a Artifact, Failure> {
     let artifact = artifacts::find(job, name)?;
     match artifacts::gone(artifact, me.steady()) {

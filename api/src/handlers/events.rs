@@ -14,7 +14,7 @@ use crate::reply::{self, Pieces, Unread};
 use crate::request::Request;
 use crate::visible::{Shown, Visible};
 
-/// Sends what changes, from now on or after `Last-Event-ID`. The id of an event is the number of its commit.
+/// Sends changes, from now on or after `Last-Event-ID`. The id of an event is the number of its commit.
 pub(super) async fn listen(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let query = &request.query;
     let project: Option<Shown<ProjectId>> = query
@@ -46,18 +46,17 @@ pub(super) async fn listen(me: &Visible, request: &Request) -> Result<Response, 
     Ok(stream(me, listener, |_, _| std::future::pending()))
 }
 
-/// `Last-Event-ID`, if the caller continues a stream.
 fn last_seen(request: &Request) -> Option<Seq> {
     match request.header(HeaderName::from_static("last-event-id")) {
         None | Some("") => None,
-        // An id that is none of ours is as good as one that is too old.
+        // An unknown id counts as too old.
         Some(id) => Some(Seq(id.parse().unwrap_or(u64::MAX))),
     }
 }
 
-/// Streams what a listener hears, until the caller goes or may hear no more. `beside` sends more on the same
+/// Streams the events of a listener until the caller goes or may see no more. `extra` sends more on the same
 /// stream; it never ends by itself.
-pub(crate) fn stream<B, F>(me: &Visible, listener: Listener, beside: B) -> Response
+pub(crate) fn stream<B, F>(me: &Visible, listener: Listener, extra: B) -> Response
 where
     B: FnOnce(Visible, Pieces) -> F + Send + 'static,
     F: Future<Output = ()> + Send + 'static,
@@ -66,7 +65,7 @@ where
     let mut response = reply::streamed("text/event-stream", move |pieces| async move {
         tokio::select! {
             _ = send(listener, &pieces) => {}
-            () = beside(me.clone(), pieces.clone()) => {}
+            () = extra(me.clone(), pieces.clone()) => {}
             _ = me.dismissed() => {}
             () = pieces.closed() => {}
         }
@@ -105,7 +104,7 @@ async fn send(mut listener: Listener, pieces: &Pieces) -> Result<(), Unread> {
     }
 }
 
-/// The events of a commit, and then its number: a connection that breaks off in between gets all of them again.
+/// The events of a commit, then its number: a connection that breaks in between gets all of them again.
 async fn send_batch(batch: Batch, pieces: &Pieces) -> Result<(), Unread> {
     let Batch { seq, texts } = batch;
     for text in texts {
@@ -114,7 +113,7 @@ async fn send_batch(batch: Batch, pieces: &Pieces) -> Result<(), Unread> {
     pieces.send(alive(Some(seq))).await
 }
 
-/// Keeps the connection in the eyes of proxies, and tells the place without an event.
+/// Keeps the connection open in proxies, and reports the place without an event.
 fn alive(place: Option<Seq>) -> Bytes {
     match place {
         Some(place) => Bytes::from(format!(": alive\nid: {}\n\n", place.0)),

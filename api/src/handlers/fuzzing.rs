@@ -32,7 +32,7 @@ use crate::request::{Arrival, Query, Request};
 use crate::routes::{Matched, find};
 use crate::session;
 
-/// Reads a body as every type that a route takes. What is accepted can be written and means the same again.
+/// Reads a body as each type that a route takes. An accepted value is the same after it is written and read again.
 pub fn body(text: &[u8]) {
     again::<CancelJob>(text);
     again::<CreateBlobLink>(text);
@@ -82,7 +82,7 @@ fn again<T: DeserializeOwned + Serialize + PartialEq>(text: &[u8]) -> Option<T> 
     Some(first)
 }
 
-/// A path that was accepted is the same once it is written and read again.
+/// An accepted path is the same after it is written and read again.
 fn same_path(path: &BlobPath) {
     assert_eq!(path.to_string().parse().as_ref(), Ok(path));
 }
@@ -171,7 +171,7 @@ fn parameters_of(query: &Query, known: &[&str]) {
     }
 }
 
-/// Reads the headers of a request, one on each line, as everything reads them that does.
+/// Reads the headers of a request, one on each line, with each function that reads headers.
 pub fn headers(text: &[u8]) {
     let mut headers = HeaderMap::new();
     for line in text.split(|byte| *byte == b'\n').take(100) {
@@ -214,7 +214,6 @@ pub fn headers(text: &[u8]) {
     }
 }
 
-/// A request without a body.
 fn request(
     method: Method,
     path: &str,

@@ -14,7 +14,7 @@ use crate::metrics;
 use crate::reply;
 use crate::service::Service;
 
-/// The process answers, with the state of its disk and its clock. The status is always 200, because a restart would
+/// The state of the disk and the clock. The status is always 200, because a restart would
 /// cure neither.
 pub(crate) async fn alive(handle: &Handle) -> Result<Response, Failure> {
     Ok(reply::ok(&load_health(handle).await?))
@@ -121,7 +121,6 @@ fn readiness(room: Room, is_stopping: bool) -> (StatusCode, Readiness) {
     }
 }
 
-/// What monitoring systems read.
 pub(crate) async fn metrics(service: &Service) -> Result<Response, Failure> {
     let handle = &service.handle;
     let (room, disk) = (room(handle).await?, load_disk(handle).await?);
@@ -133,17 +132,16 @@ pub(crate) async fn metrics(service: &Service) -> Result<Response, Failure> {
     Ok(response)
 }
 
-/// How full the disk is.
 async fn room(handle: &Handle) -> Result<Room, Failure> {
     measured(handle, State::room).await
 }
 
-/// How large the disk of the state is. The metrics and a page say it.
+/// The size of the disk of the state.
 pub(crate) async fn load_disk(handle: &Handle) -> Result<Option<DiskBytes>, Failure> {
     measured(handle, State::disk_bytes).await
 }
 
-/// What the disk says. One that hangs must not block the threads that serve.
+/// Asks the disk. A disk that hangs must not block the threads that serve.
 async fn measured<T: Send + 'static>(handle: &Handle, ask: fn(&State) -> T) -> Result<T, Failure> {
     let state = handle.state().clone();
     let answer = tokio::task::spawn_blocking(move || ask(&state)).await;

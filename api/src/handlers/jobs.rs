@@ -26,7 +26,6 @@ const OTHER_FILTERS: [&str; 8] = [
 pub(crate) struct JobsQuery {
     /// An id, or the first or last digits of it. Then there is no other filter.
     id: Option<String>,
-    /// By name or id.
     workflow: Option<String>,
     pub(crate) filter: JobFilter,
     /// Only jobs that were made before this one.
@@ -90,7 +89,6 @@ impl JobsQuery {
     }
 }
 
-/// Jobs, newest first.
 pub(crate) async fn list(me: &Visible, query: JobsQuery) -> Result<Page<wire::Job>, Failure> {
     if let Some(part) = &query.id {
         return with_digits(me, part, query.before, query.limit).await;
@@ -161,7 +159,6 @@ async fn with_digits(
     })
 }
 
-/// Converts jobs, without jobs that were removed meanwhile.
 async fn wire_jobs(me: &Visible, jobs: &[ShownJob]) -> Result<Vec<wire::Job>, Failure> {
     let mut items = Vec::with_capacity(jobs.len());
     for job in jobs {

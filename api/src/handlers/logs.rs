@@ -284,12 +284,12 @@ fn missing_end(stream: &LogStream, job: &Job) -> Option<Bytes> {
     stream.missing_end(run.log_records, end.at)
 }
 
-/// Whether the job has left the live world.
+/// Whether the job has ended.
 fn is_over(me: &Visible, job: &ShownJob) -> bool {
     me.read(|seen| seen.job(job.id).is_none())
 }
 
-/// Waits until there may be more to read. Returns false if the reader is gone or nothing more may be sent to it.
+/// Waits until there may be more to read. False if the reader is gone or the daemon stops.
 async fn wait(
     me: &Visible,
     job: &ShownJob,

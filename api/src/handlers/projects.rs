@@ -18,10 +18,9 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::{Shown, Visible};
 
-/// Each holds a thread for a while.
+/// Each takes a thread for a while.
 static MASKING: Semaphore = Semaphore::const_new(MASKING_AT_ONCE);
 
-/// The projects by name.
 pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Project> {
     me.read(|seen| {
         window.cut(
@@ -106,7 +105,6 @@ pub(super) fn list_vars(
     ))
 }
 
-/// All vars of a project with their values.
 pub(crate) fn all_vars(me: &Visible, project: &str) -> Result<Vec<wire::Var>, Failure> {
     let found = named(me, project, |seen, id| seen.vars(id).cloned())?;
     let vars = found.record.iter().flat_map(|record| &record.vars);
@@ -136,7 +134,6 @@ pub(super) fn list_secrets(
     ))
 }
 
-/// A var with its value.
 pub(super) fn show_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let name = request.parameter(1);
     let found = named(me, request.parameter(0), |seen, id| seen.vars(id).cloned())?;
@@ -193,7 +190,7 @@ pub(super) async fn set_secret(me: &Visible, mut request: Request) -> Result<Res
     Ok(reply::versioned(&shown, secret.edit.version))
 }
 
-/// Which encodings of a secret are masked. Nothing of its value.
+/// Which encodings of a secret are masked. The answer has nothing of its value.
 pub(super) async fn masking(
     me: &Visible,
     project: &str,
@@ -269,7 +266,6 @@ pub(crate) fn project(me: &Visible, named: &str) -> Result<Shown<ProjectId>, Fai
     me.find(|seen| find(seen, named).map(|source| source.project))
 }
 
-/// Finds the project by name or id.
 pub(super) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {
     let named = text.parse().ok().and_then(|name| seen.source(&name));
     let by_id = || text.parse().ok().and_then(|id| seen.source_of(id));

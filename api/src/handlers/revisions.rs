@@ -12,13 +12,11 @@ use crate::request::Query;
 use crate::visible::{Shown, Visible};
 use crate::{convert, convert_diff};
 
-/// The word for the newest revision.
 const NEWEST: &str = "newest";
 /// The next slots of a schedule in a comparison.
 const COMPARED_SLOTS: usize = 5;
 
 pub(crate) struct RevisionsQuery {
-    /// Only older revisions.
     before: Option<u64>,
     pub(crate) limit: usize,
 }
@@ -37,7 +35,6 @@ impl RevisionsQuery {
     }
 }
 
-/// The revisions of a workflow, newest first.
 pub(crate) async fn list(
     me: &Visible,
     named: &str,
@@ -80,7 +77,6 @@ pub(crate) async fn show(me: &Visible, named: &str, number: &str) -> Result<Revi
     })
 }
 
-/// What a revision defines.
 pub(crate) async fn definition(
     me: &Visible,
     named: &str,
@@ -124,7 +120,7 @@ pub(crate) async fn diff(
     })
 }
 
-/// The present scans of which nothing differs.
+/// The scans of the newer revision without a difference.
 fn untouched(definition: &Workflow, difference: &Difference) -> Vec<String> {
     let differs = |name: &str| difference.scans.iter().any(|scan| scan.scan == name);
     let names = definition.scans().map(|scan| scan.name.to_string());
@@ -151,7 +147,6 @@ fn next_slots(from: &Workflow, to: &Workflow, now: Timestamp) -> Vec<SlotDiffere
     to.scans().chain(removed).filter_map(differs).collect()
 }
 
-/// The next slots of a schedule, in its time zone.
 fn compared_slots(on: &Triggers, now: Timestamp) -> Vec<DateTime<FixedOffset>> {
     let slots = std::iter::successors(on.next_slot(now), |slot| on.next_slot(*slot));
     let local = slots.map(|slot| slot.with_timezone(&on.timezone).fixed_offset());
@@ -185,7 +180,6 @@ fn find(known: &[RevisionRef], text: &str) -> Result<usize, Failure> {
     })
 }
 
-/// Reads one of the known revisions.
 async fn read(
     me: &Visible,
     workflow: &Shown<WorkflowRef>,
@@ -204,14 +198,12 @@ async fn read(
         })
 }
 
-/// A revision that is valid.
 struct Defined {
     reference: RevisionRef,
     definition: Workflow,
     text: String,
 }
 
-/// What one of the known revisions defines.
 async fn defined(
     me: &Visible,
     workflow: &Shown<WorkflowRef>,

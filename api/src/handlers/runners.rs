@@ -19,7 +19,6 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// The runners by name.
 pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Runner> {
     // Before the world: the code that hands out jobs reads both in the other order.
     let in_hand = me.jobs_in_hand();
@@ -71,7 +70,6 @@ pub(crate) async fn delete(me: &Visible, named: &str) -> Result<(), Failure> {
     me.remove_runner(&runner).await
 }
 
-/// Finds a runner by id or name.
 fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Runner, Failure> {
     let by_id = text.parse().ok().and_then(|id| seen.runner(id));
     let found = by_id.or_else(|| seen.runners().find(|runner| runner.name == text));
@@ -101,7 +99,6 @@ pub(crate) async fn make_registration(
     })
 }
 
-/// Registers a runner with a registration token.
 pub(crate) async fn register(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     let asked: RegisterRunner = request.body.json(&request.headers).await?;
     let token = PlainToken::parse(TokenKind::Registration, &asked.token)

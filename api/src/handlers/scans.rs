@@ -12,7 +12,7 @@ use crate::request::Query;
 use crate::visible::{Shown, Visible};
 use crate::{convert, convert_scan, convert_why};
 
-/// Where a scan stands, and its newest job if the record of that is on disk.
+/// The status of a scan, and its newest job if that job's record is on disk.
 struct Found {
     status: ScanStatus,
     settled: Option<JobId>,
@@ -52,7 +52,6 @@ pub(crate) async fn list(
     })
 }
 
-/// One scan of a workflow's newest revision.
 pub(crate) async fn show(me: &Visible, workflow: &str, name: &str) -> Result<ScanStatus, Failure> {
     let found = me.find(|seen| {
         let workflow = workflows::find_readable(seen, workflow)?;
@@ -80,7 +79,7 @@ fn stands(seen: Seen<'_>, workflow: &ActiveWorkflow, scan: &Scan) -> Found {
 }
 
 impl Found {
-    /// With its newest job, of which the record on disk is given.
+    /// Adds the newest job, if its record is on disk.
     fn with(&self, settled: Option<Job>) -> ScanStatus {
         let mut status = self.status.clone();
         if let Some(job) = settled {

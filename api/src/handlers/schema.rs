@@ -14,11 +14,10 @@ use crate::request::Request;
 /// Editors ask at every start.
 const LIFE: &str = "public, max-age=3600";
 
-/// The page has its style and nothing else.
+/// The page has a style and no script.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A text with its tag.
 struct Document {
     text: String,
     etag: String,
@@ -49,7 +48,6 @@ static WORKFLOW: LazyLock<Document> =
 static OPENAPI: LazyLock<Document> = LazyLock::new(|| Document::new(DOCUMENT.to_string()));
 static DOCS: LazyLock<Document> = LazyLock::new(|| Document::new(page(&DOCUMENT)));
 
-/// The schema of workflow files.
 pub(crate) fn workflow(request: &Request) -> Response {
     WORKFLOW.answer(request, "application/json")
 }
@@ -59,7 +57,6 @@ pub(crate) fn openapi(request: &Request) -> Response {
     OPENAPI.answer(request, "application/json")
 }
 
-/// The same as a page.
 pub(crate) fn docs(request: &Request) -> Response {
     let mut response = DOCS.answer(request, "text/html; charset=utf-8");
     reply::set(&mut response, CONTENT_SECURITY_POLICY, POLICY);

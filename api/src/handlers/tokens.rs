@@ -136,7 +136,7 @@ fn find(seen: Seen<'_>, text: &str) -> Result<TokenId, Failure> {
         )
         .hint("name it by its id, which `everscan token list` shows")),
         (None, _) => Err(Failure::not_found("token", text)
-            .hint("`everscan token list` shows those that you may manage")),
+            .hint("`everscan token list` shows the tokens that you may manage")),
     }
 }
 

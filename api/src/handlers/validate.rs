@@ -11,10 +11,10 @@ use crate::limits::{VALIDATED_AT_ONCE, VALIDATED_FILE_CHARS};
 use crate::reply;
 use crate::request::Request;
 
-/// Each holds a thread for a while.
+/// Each takes a thread for a while.
 static ROOM: Semaphore = Semaphore::const_new(VALIDATED_AT_ONCE);
 
-/// Tells all errors and warnings of a text, and its scans if it is valid. Nothing is stored.
+/// Reports all errors and warnings of a text, and its scans if it is valid. Nothing is stored.
 pub(super) async fn validate(mut request: Request) -> Result<Response, Failure> {
     let Validate { text, file } = request.body.json(&request.headers).await?;
     let file = file.unwrap_or("workflow.yaml".to_owned());
@@ -31,10 +31,8 @@ pub(super) async fn validate(mut request: Request) -> Result<Response, Failure> 
     }))
 }
 
-/// A valid file, or all that is wrong with it.
 pub(super) type Checked = Result<Parsed, Vec<Diagnostic>>;
 
-/// Checks a text on a thread that may block.
 pub(super) async fn check(file: String, text: String) -> Result<Checked, Failure> {
     let _room = ROOM.acquire().await;
     let checked =
@@ -44,7 +42,6 @@ pub(super) async fn check(file: String, text: String) -> Result<Checked, Failure
         .map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))
 }
 
-/// Compares two texts on a thread that may block.
 pub(super) async fn compare(before: String, after: String) -> Result<LineDifference, Failure> {
     let _room = ROOM.acquire().await;
     let compared = tokio::task::spawn_blocking(move || workflow::line_diff(&before, &after));
@@ -53,7 +50,6 @@ pub(super) async fn compare(before: String, after: String) -> Result<LineDiffere
         .map_err(|_| Failure::new(ErrorCode::Unavailable, "the daemon is stopping"))
 }
 
-/// Whether the file is valid, its scans, and its problems.
 pub(super) fn verdict(checked: &Checked) -> (bool, Vec<wire::Scan>, Vec<wire::Diagnostic>) {
     let (valid, scans, diagnostics) = match checked {
         Ok(parsed) => {

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::reply;
 use crate::request::Request;
 
-/// Claims the job and returns everything needed to execute it. A repeat gets the same answer.
+/// Claims the job and returns all that is needed to execute it. A repeat gets the same answer.
 pub(super) async fn resolve(handle: &Handle, worker: &Worker) -> Result<Response, Failure> {
     let resolved = handle.resolve(worker).await?;
     assignment(handle, &resolved).map(|assignment| reply::ok(&assignment))
@@ -101,7 +101,7 @@ fn checkout(scan: &Scan, job: &Job) -> Option<wire::Checkout> {
     })
 }
 
-/// Streams the files of the repository that the job gets. If they cannot be read to the end, the answer breaks off.
+/// Streams the job's files of the repository. The answer breaks off if they cannot be read to the end.
 pub(super) async fn source(handle: &Handle, worker: &Worker) -> Result<Response, Failure> {
     let mut files = handle.source_files(worker).await?.read();
     let job = worker.job().id;
@@ -149,7 +149,6 @@ fn artifacts(scan: &Scan) -> Vec<ScanArtifact> {
         .collect()
 }
 
-/// Records the state of all steps.
 pub(super) async fn timeline(
     handle: &Handle,
     worker: &Worker,

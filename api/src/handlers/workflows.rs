@@ -18,7 +18,6 @@ pub(crate) fn with_retired(query: &Query) -> Result<bool, Failure> {
     }
 }
 
-/// The workflows by source and name.
 pub(crate) fn list(me: &Visible, with_retired: bool, window: &Window) -> Page<Workflow> {
     me.read(|seen| {
         window.cut(
@@ -30,7 +29,6 @@ pub(crate) fn list(me: &Visible, with_retired: bool, window: &Window) -> Page<Wo
     })
 }
 
-/// One workflow, by id or name.
 pub(crate) fn show(me: &Visible, named: &str) -> Result<Workflow, Failure> {
     me.read(|seen| find(seen, named).map(|record| convert::workflow(seen, record)))
 }
@@ -40,7 +38,7 @@ pub(super) fn find_readable(seen: Seen<'_>, text: &str) -> Result<ActiveWorkflow
     Ok(seen.readable_workflow(find(seen, text)?.id)?)
 }
 
-/// Lists the scans of a workflow, for a caller that asked for another one.
+/// A hint with the scans of a workflow, for a caller that named an unknown scan.
 pub(super) fn scans_of(workflow: &ActiveWorkflow) -> String {
     let scans = workflow.revision.definition.scans();
     let known: Vec<&str> = scans.map(|scan| scan.name.as_str()).collect();
@@ -89,7 +87,7 @@ pub(crate) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w WorkflowRecord,
     }
 }
 
-/// The source with an invalid file of the workflow, which is given by id, `source/name` or name.
+/// The source in which the file of this workflow is invalid. `text` is its id, `source/name` or name.
 fn invalid_file<'w>(seen: Seen<'w>, text: &str) -> Option<&'w SourceName> {
     let id: Option<WorkflowId> = text.parse().ok();
     let is_it = |source: &Source, stale: WorkflowId| {
@@ -111,7 +109,6 @@ fn invalid_file<'w>(seen: Seen<'w>, text: &str) -> Option<&'w SourceName> {
     found.map(|source| &source.name)
 }
 
-/// A workflow as `source/name`.
 pub(crate) fn full_name(record: &WorkflowRecord) -> String {
     format!("{}/{}", record.source, record.name)
 }
@@ -126,7 +123,6 @@ mod tests {
 
     use super::*;
 
-    /// The world as an admin sees it.
     fn all(world: &World) -> Seen<'_> {
         static ADMIN: LazyLock<Viewer> = LazyLock::new(Viewer::admin);
         world.seen_by(&ADMIN)

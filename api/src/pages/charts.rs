@@ -18,13 +18,13 @@ use crate::handlers::scans::{self, FilePage};
 use crate::limits::{HISTORY_PAGE, PAGE};
 
 pub(super) const ROW_BARS: usize = 20;
-/// Jobs from which the usual time of a scan is known.
+/// Jobs from which the usual time of a scan is calculated.
 pub(super) const USUAL_OF: usize = 50;
 /// Scans whose histories are read for one page. Each is a read of a file, and no reader compares more.
 pub(super) const MOST_HISTORIES: usize = 100;
 /// Jobs in the lanes of a workflow: 500 as bars of each scan, and counts of some older ones.
 const LANE_JOBS: usize = 20_000;
-/// How many jobs of each scan are in lanes. Those of many scans have fewer, so that a page stays quick.
+/// The number of jobs of each scan in lanes. With many scans it is smaller, so that the page stays quick.
 pub(super) fn lane_jobs(scans: usize) -> usize {
     (LANE_JOBS / scans.max(1)).clamp(100, HISTORY_PAGE)
 }
@@ -45,7 +45,7 @@ pub(super) fn clock(frame: &Frame<'_>) -> Clock {
     }
 }
 
-/// The finished jobs of a scan, newest first. None for a reader who may not see jobs.
+/// The finished jobs of a scan, newest first. Empty for a reader who may not see jobs.
 pub(super) async fn history(
     frame: &Frame<'_>,
     workflow: &str,
@@ -68,7 +68,6 @@ pub(super) async fn history_page(
     scans::history(frame.me, workflow, scan, &FilePage::first(limit)).await
 }
 
-/// The newest records of the ledger of a scan.
 pub(super) async fn ledger(
     frame: &Frame<'_>,
     workflow: &str,
@@ -89,7 +88,6 @@ pub(super) fn empty_slots(ledger: &[LedgerRecord]) -> Vec<DateTime<Utc>> {
     slots.collect()
 }
 
-/// The bars of jobs, oldest first. `lines` are newest first.
 pub(super) fn bars(frame: &Frame<'_>, lines: &[JobLine]) -> Vec<Bar> {
     let lines = lines.iter().rev();
     lines
@@ -97,7 +95,7 @@ pub(super) fn bars(frame: &Frame<'_>, lines: &[JobLine]) -> Vec<Bar> {
         .collect()
 }
 
-/// Small bars of the newest jobs; nothing where there are none.
+/// Small bars of the newest jobs; empty without jobs.
 pub(super) fn mini_bars(bars: &[Bar]) -> Markup {
     if bars.is_empty() {
         return html! {};
@@ -106,7 +104,6 @@ pub(super) fn mini_bars(bars: &[Bar]) -> Markup {
     chart::mini_bars(newest.unwrap_or_default())
 }
 
-/// How far a running job is.
 pub(super) fn progress(frame: &Frame<'_>, job: &Job, bars: &[Bar]) -> Markup {
     let (Some(started), JobState::Running) = (job.started_at, job.state) else {
         return html! {};
@@ -116,7 +113,7 @@ pub(super) fn progress(frame: &Frame<'_>, job: &Job, bars: &[Bar]) -> Markup {
     chart::progress(started.timestamp_millis(), elapsed, usual)
 }
 
-/// Lanes with arrows from causes to effects; nothing where no job is in them.
+/// Lanes with arrows from causes to effects; empty without jobs.
 pub(super) fn lanes(
     frame: &Frame<'_>,
     all: &[Lane],
@@ -131,7 +128,7 @@ pub(super) fn lanes(
     chart::lanes(all, causes, window, clock(frame))
 }
 
-/// The number of jobs in lanes of the last day, if jobs that are not among them may be in it, too.
+/// The number of jobs in lanes of the last day, if there may be more.
 pub(super) fn cut(frame: &Frame<'_>, jobs: &Page<Job>) -> Option<u64> {
     let from = frame.visit.now - day();
     let oldest = jobs.items.last()?;
@@ -139,7 +136,7 @@ pub(super) fn cut(frame: &Frame<'_>, jobs: &Page<Job>) -> Option<u64> {
     (jobs.next_cursor.is_some() && is_in_it).then_some(jobs.items.len() as u64)
 }
 
-/// The graph of a workflow, or of one scan with its neighbours; nothing where no scan reads another one.
+/// The graph of a workflow, or of one scan with its neighbours; empty if no scan reads another one.
 pub(super) fn graph(
     frame: &Frame<'_>,
     workflow: &str,
@@ -172,7 +169,7 @@ pub(super) fn graph(
     graph::draw(&nodes, &edges)
 }
 
-/// What stands beneath the name of a scan.
+/// The lines below the name of a scan.
 fn lines(frame: &Frame<'_>, status: &ScanStatus) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(cron) = &status.scan.cron {

@@ -21,7 +21,7 @@ use crate::request::Request;
 use crate::service::Service;
 use crate::visible::Visible;
 
-/// A request of a browser that is signed in, and what its page says about it.
+/// A request of a browser that is signed in, and the state of the page around its content.
 pub(super) struct Frame<'a> {
     pub(super) service: &'a Service,
     pub(super) me: &'a Visible,
@@ -46,7 +46,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The same for a page that is the same for all readers with the rights of this one.
+    /// A page that is equal for all readers with the same rights.
     pub(super) fn for_many(service: &'a Service, me: &'a Visible, request: &'a Request) -> Self {
         let mut frame = Self::new(service, me, request);
         let anybody = format!("reader-{}", Uuid::new_v4().simple());
@@ -73,7 +73,7 @@ impl<'a> Frame<'a> {
         Err(Failure::without_scope(scope))
     }
 
-    /// Sends the browser to a page after a form was taken, or to the overview if the page asks for more than the reader has.
+    /// Sends the browser to a page after a form was accepted, or to the overview if the reader lacks the scope of the page.
     pub(super) fn done(&self, scope: Scope, address: &str) -> Response {
         see_other(match self.may(scope) {
             true => address,
@@ -81,7 +81,6 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// The n-th parameter of the path.
     pub(super) fn parameter(&self, n: usize) -> &str {
         self.request.parameter(n)
     }
@@ -138,7 +137,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// What the menu counts, of what the reader may see.
+/// The counts in the menu.
 fn counts(me: &Visible) -> Counts {
     let may = |scope| me.token().scopes.allow(scope);
     let is_active = |it: &ActiveWorkflow| it.record.status == WorkflowStatus::Active;
@@ -158,7 +157,6 @@ fn counts(me: &Visible) -> Counts {
     })
 }
 
-/// How a page sees its reader.
 pub(super) fn visit(token: Option<&Token>, now: Timestamp) -> Visit {
     Visit {
         viewer: token.map(|token| Viewer {

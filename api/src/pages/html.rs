@@ -16,7 +16,7 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// Nothing from elsewhere, no inline script and no inline style: a name that is taken for markup could do nothing.
+/// Nothing from other hosts, no inline script, no inline style. A name with markup could do nothing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -74,7 +74,7 @@ impl Made {
     }
 }
 
-/// A page with a status of its own. No browser and no proxy keeps it.
+/// A page that no browser and no proxy stores.
 pub(super) fn html(status: StatusCode, page: String) -> Response {
     let mut response = page.into_response();
     *response.status_mut() = status;
@@ -82,14 +82,14 @@ pub(super) fn html(status: StatusCode, page: String) -> Response {
     response
 }
 
-/// Sends the browser to a page after a form was taken, so that a reload does not send it again.
+/// Sends the browser to a page after a form was accepted, so that a reload does not send the form again.
 pub(super) fn see_other(address: &str) -> Response {
     let mut response = StatusCode::SEE_OTHER.into_response();
     reply::set(&mut response, LOCATION, address);
     response
 }
 
-/// The headers of every answer to a browser that does not have stricter ones.
+/// The default headers of answers to browsers. A stricter value stays.
 pub(crate) fn protect(response: &mut Response) {
     let headers = response.headers_mut();
     let mut default = |name: HeaderName, value: &'static str| {

@@ -22,7 +22,6 @@ use crate::handlers::{dispatch, revisions, workflows};
 use crate::idempotency::Attempt;
 use crate::visible::ShownJob;
 
-/// Characters of a script that stand for its step.
 const SCRIPT_CHARS: usize = 120;
 
 pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
@@ -128,8 +127,8 @@ async fn retry(frame: &Frame<'_>, job: &Job) -> Option<Job> {
     jobs::wire_job(frame.me, &retry).await.ok()
 }
 
-/// The newest of the jobs that retry this one and one another, if that is not over. There are few of them: a file says how
-/// many at most.
+/// The last job of this chain of retries, if it is unfinished. A chain is short: the workflow file limits
+/// it.
 async fn pending_retry(frame: &Frame<'_>, job: &ShownJob) -> Option<Uuid> {
     let mut next = job.retried_by?;
     loop {
@@ -141,7 +140,7 @@ async fn pending_retry(frame: &Frame<'_>, job: &ShownJob) -> Option<Uuid> {
     }
 }
 
-/// What the job's revision says of its scan, for those who may read that. A revision that cannot be read says nothing.
+/// The steps and artifacts that the job's revision declares. None without the scope, or if it cannot be read.
 async fn declared(frame: &Frame<'_>, workflow: &str, job: &Job) -> Option<Declared> {
     if !frame.may(Scope::WorkflowRead) {
         return None;
@@ -180,7 +179,7 @@ fn of_scan(scan: &workflow::Scan) -> Declared {
     }
 }
 
-/// The line of the ledger that says why the job was made, for those who may read it.
+/// The line of the ledger that made the job. None without the scope.
 async fn made_by(
     frame: &Frame<'_>,
     workflow: &str,
@@ -198,7 +197,7 @@ async fn made_by(
     Ok(ledger.into_iter().find(is_it))
 }
 
-/// Whether a failure says that a workflow or scan is gone or cannot be read.
+/// True if a workflow or scan does not exist or cannot be read.
 pub(super) fn is_of_the_workflow(failure: &Failure) -> bool {
     matches!(
         failure.code,
@@ -231,7 +230,7 @@ pub(super) async fn rerun(frame: &Frame<'_>, typed: &Typed) -> Result<Response, 
     Ok(frame.done(Scope::JobRead, &links::job(job.id.uuid())))
 }
 
-/// The refusal to start a job of what is suspended, with the way to the page that resumes it.
+/// The page that refuses to start a job of a suspended scan, with a link to the page that resumes it.
 async fn suspended(
     frame: &Frame<'_>,
     job: &ShownJob,

@@ -17,27 +17,27 @@ use crate::handlers::events;
 use crate::reply::Pieces;
 use crate::visible::Visible;
 
-/// Time for which nothing more is told of logs: a log that grows all the time costs a page one fetch a second.
+/// Pause between two events about logs: a log that grows all the time costs a page one fetch a second.
 const LOG_PAUSE: Duration = Duration::from_secs(1);
 
-/// Running jobs whose logs are looked at, the newest first. Nobody reads more at a time.
+/// Running jobs whose logs are followed, the newest first. Nobody reads more at a time.
 const FOLLOWED_LOGS: usize = 200;
 
-/// Sends what changes from now on. A page that has lost its stream is fetched again, so it asks for nothing before.
+/// Sends the topics of changes from now on. A page that lost its stream is fetched again, so it needs no earlier topics.
 pub(super) fn listen(frame: &Frame<'_>) -> Result<Response, Failure> {
     let listener = frame.me.listen(None, None, None, Form::Topics, None)?;
     let sees_jobs = frame.may(Scope::JobRead);
     let logs = async move |me: Visible, pieces: Pieces| {
         if sees_jobs {
-            tell_growth(&me, &pieces).await;
+            send_growth(&me, &pieces).await;
         }
         std::future::pending::<()>().await;
     };
     Ok(events::stream(frame.me, listener, logs))
 }
 
-/// Tells which logs have grown. Lines of a log are no commits, so no event tells it.
-async fn tell_growth(me: &Visible, pieces: &Pieces) {
+/// Sends the topics of logs that have grown. Lines of a log are not commits, so there is no event.
+async fn send_growth(me: &Visible, pieces: &Pieces) {
     let mut followed = HashMap::new();
     let mut changes = me.changed();
     loop {
@@ -60,7 +60,7 @@ async fn tell_growth(me: &Visible, pieces: &Pieces) {
     }
 }
 
-/// Waits until one of the logs has grown, and leaves it to be found by [`grown`].
+/// Waits until a log has grown, and leaves the mark for [`grown`].
 async fn any_growth(followed: &mut HashMap<JobId, watch::Receiver<()>>) {
     let waiting = followed.values_mut().map(|growth| {
         Box::pin(async {
@@ -78,7 +78,7 @@ async fn any_growth(followed: &mut HashMap<JobId, watch::Receiver<()>>) {
     select_all(waiting).await;
 }
 
-/// The topics of running jobs whose logs have grown since the last look. One that was not looked at before may have.
+/// The topics of running jobs whose logs have grown since the last call, or are new.
 fn grown(me: &Visible, followed: &mut HashMap<JobId, watch::Receiver<()>>) -> Vec<String> {
     let running: Vec<_> = me.read(|seen| {
         let jobs = seen.jobs().rev();

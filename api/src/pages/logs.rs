@@ -13,7 +13,7 @@ use crate::handlers::{jobs, log_search};
 use crate::reply;
 use crate::visible::ShownJob;
 
-/// Lines of a plain page: the most, and the number where none is given.
+/// Lines of a plain page: the maximum, and the default.
 const LINES: u64 = 1_000;
 
 pub(super) async fn plain(frame: &Frame<'_>) -> Result<Response, Failure> {
@@ -96,14 +96,12 @@ pub(super) async fn raw(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(response)
 }
 
-/// Records for the virtual log.
 pub(super) async fn records(frame: &Frame<'_>) -> Result<Response, Failure> {
     let job = frame.me.job_named(frame.parameter(0)).await?;
     let query = LogQuery::of(&frame.request.query)?;
     logs::stream(frame.me, job, Form::JsonLines, query).await
 }
 
-/// Matches for the virtual log.
 pub(super) async fn search(frame: &Frame<'_>) -> Result<Response, Failure> {
     let job = frame.me.job_named(frame.parameter(0)).await?;
     let wanted = log_search::wanted(&frame.request.query)?;

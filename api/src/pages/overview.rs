@@ -1,4 +1,4 @@
-//! The overview. It is for every reader, and each part of it for those who may see that part.
+//! The overview. Every reader may see it; each part needs its own scope.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,6 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::overview(&frame.visit, &page)))
 }
 
-/// The sources, for readers who may see them.
 pub(super) fn sources(frame: &Frame<'_>) -> Page<Source> {
     match frame.may(Scope::ProjectRead) {
         true => sources::list(frame.me, &Window::first(PAGE)),
@@ -81,7 +80,7 @@ async fn scans(frame: &Frame<'_>) -> Result<Page<ScanStatus>, Failure> {
     }
 }
 
-/// The groups of scans that go in a circle, for those who may see them.
+/// The groups of scans in a circle. Empty without the scopes.
 fn circles(frame: &Frame<'_>) -> Vec<(String, wire::Circle)> {
     if !frame.may(Scope::WorkflowRead) || !frame.may(Scope::JobRead) {
         return Vec::new();
@@ -101,14 +100,14 @@ fn may_fail(scan: &ScanStatus) -> bool {
     scan.finished.failed + scan.finished.cancelled > 0 && newest != Some(JobState::Succeeded)
 }
 
-/// Whether the end of a job needs somebody: it failed, or nobody stopped it and it ran until its session ended.
+/// Whether a person should look at the end of a job: it failed, or it ran until its session ended.
 fn has_failed(job: &JobLine) -> bool {
     let expired = Reason::SessionExpired.code();
     job.state == JobState::Failed || job.reason.as_deref() == Some(expired)
 }
 
-/// The newest finished jobs of scans that may have failed since their last success, and the scans of which not all of
-/// them can be read.
+/// The newest finished jobs of scans that may have failed since their last success, and the scans with jobs that
+/// cannot be read.
 async fn histories<'a>(
     frame: &Frame<'_>,
     scans: &'a [ScanStatus],
@@ -139,7 +138,6 @@ async fn histories<'a>(
     (all, unreadable)
 }
 
-/// The scans that have failed since their last success.
 fn failing<'a>(scans: &'a [ScanStatus], histories: &'a [Vec<JobLine>]) -> Vec<Failing<'a>> {
     let one = |(scan, history): (&'a ScanStatus, &'a Vec<JobLine>)| {
         let (newest, failures) = failures(history)?;
@@ -155,13 +153,13 @@ fn failing<'a>(scans: &'a [ScanStatus], histories: &'a [Vec<JobLine>]) -> Vec<Fa
     scans.iter().zip(histories).filter_map(one).collect()
 }
 
-/// The newest failure after the last success that nothing retries any more, and how many there are. `history` is newest
+/// The newest failure after the last success that was not retried, and the number of them. `history` is newest
 /// first.
 fn failures(history: &[JobLine]) -> Option<(&JobLine, u64)> {
     let since = history
         .iter()
         .take_while(|job| job.state != JobState::Succeeded);
-    // One that was retried is not the end of its chain, unless its retry never ran to an end.
+    // A retried job is not the end of its chain, unless its retry never ran to an end.
     let was_stopped = |retry: Uuid| {
         let stopped = [JobState::Cancelled, JobState::Skipped];
         history
@@ -174,7 +172,6 @@ fn failures(history: &[JobLine]) -> Option<(&JobLine, u64)> {
     Some((newest, failed.count() as u64 + 1))
 }
 
-/// The newest jobs that run and the newest that wait.
 async fn unfinished(frame: &Frame<'_>) -> Result<Vec<Job>, Failure> {
     let mut all = Vec::new();
     if frame.may(Scope::JobRead) {
@@ -187,7 +184,7 @@ async fn unfinished(frame: &Frame<'_>) -> Result<Vec<Job>, Failure> {
     Ok(all)
 }
 
-/// How many jobs run and wait, also those that are not listed.
+/// How many jobs run and wait, including jobs that are not listed.
 fn counts(frame: &Frame<'_>) -> Unfinished {
     let mut counts = Unfinished::default();
     if !frame.may(Scope::JobRead) {
@@ -219,7 +216,7 @@ fn slots(frame: &Frame<'_>) -> Result<Vec<Slot>, Failure> {
     scans::next_slots(frame.me, SLOTS)
 }
 
-/// The projects with the vars and secrets that scans name and that are not set. Each source is a project.
+/// The projects with the names of missing vars and secrets. Each source is a project.
 fn projects(frame: &Frame<'_>, sources: &[Source]) -> Result<Vec<Project>, Failure> {
     let projects = sources.iter();
     projects
@@ -227,7 +224,7 @@ fn projects(frame: &Frame<'_>, sources: &[Source]) -> Result<Vec<Project>, Failu
         .collect()
 }
 
-/// How far each running job is. The scans of many jobs are read once each.
+/// The progress of each running job. The history of a scan is read once for all its jobs.
 async fn progress(frame: &Frame<'_>, unfinished: &[Job]) -> Vec<Markup> {
     let mut known: BTreeMap<(String, &str), Vec<Bar>> = BTreeMap::new();
     let mut all = Vec::new();
@@ -248,7 +245,7 @@ async fn progress(frame: &Frame<'_>, unfinished: &[Job]) -> Vec<Markup> {
     all
 }
 
-/// The jobs of the last day, a lane for each workflow, and how many they are if there are more.
+/// The jobs of the last day, a lane for each workflow, and their number if there may be more.
 async fn lanes(frame: &Frame<'_>) -> Result<(Markup, Option<u64>), Failure> {
     if !frame.may(Scope::JobRead) {
         return Ok((Markup::default(), None));

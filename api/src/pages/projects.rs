@@ -43,7 +43,7 @@ fn page(
     Ok(pages::variables(&frame.visit, &page))
 }
 
-/// The page after a change. A reader who may not see it is sent to one that all may see.
+/// Sends the reader to the page after a change, or to the overview without its scope.
 fn back(frame: &Frame<'_>) -> Response {
     match frame.may(model::Scope::ProjectRead) {
         true => see_other(&links::project(frame.parameter(0))),
@@ -51,7 +51,7 @@ fn back(frame: &Frame<'_>) -> Response {
     }
 }
 
-/// The page with a form that was refused, for those who may see the page.
+/// The page with a refused form.
 fn again(
     frame: &Frame<'_>,
     status: StatusCode,

@@ -15,24 +15,22 @@ use crate::reply;
 use crate::routes::{Access, Matched, find};
 use crate::service::{Head, Service};
 
-/// What does not belong to browsers, whatever they accept.
+/// Paths for programs, whatever they accept.
 const OF_PROGRAMS: [&str; 4] = ["/v0/", "/healthz", "/readyz", "/metrics"];
 
 /// Who gets a page if a request fails.
 pub(crate) struct Reader {
-    /// Whether the browser has shown no cookie at all.
+    /// Whether the browser has sent no cookie at all.
     pub(crate) is_stranger: bool,
-    /// Whether a script reads the answer.
     is_data: bool,
     visit: Visit,
-    /// Where to come to after a sign-in.
+    /// The page to return to after a sign-in.
     here: Option<String>,
     /// The other page of this daemon that the request came from.
     back: Option<String>,
 }
 
 impl Reader {
-    /// The reader of the answer, unless that is a program.
     pub(crate) fn of(service: &Service, head: &Head) -> Option<Self> {
         let (arrival, headers) = (&head.arrival, &head.headers);
         let path = arrival.path.as_str();
@@ -74,7 +72,6 @@ impl Reader {
         })
     }
 
-    /// The answer to a request that failed.
     pub(crate) fn problem(&self, failure: Failure, request_id: &str) -> Response {
         if self.is_data {
             return reply::problem(failure, request_id);
@@ -98,7 +95,7 @@ impl Reader {
     }
 }
 
-/// The page of this daemon that has the link or the form.
+/// The page of this daemon with the link or form.
 fn came_from(head: &Head) -> Option<String> {
     let text = |name| head.headers.get(name)?.to_str().ok();
     let referer = text(REFERER)?;

@@ -2,7 +2,7 @@
 //!
 //! While jobs come and go, every open page is fetched again and again. A script that says that it can wait
 //! (`Prefer: wait`) gets a page whose making begins after its request, and shares it with all who ask for the same
-//! meanwhile. A page that takes long to make is made less often, so that readers cannot slow down those who run jobs.
+//! meanwhile. A page that takes long to make is made less often, so that readers cannot slow down jobs.
 
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::limits::{LONGEST_RENEWAL_PAUSE, RENEWAL_PAUSE, RENEWAL_SHARE, RENEWALS};
 use crate::request::Request;
 
-/// A page, and the rights with which it looks the same.
+/// The key of a shared page: its address, and the rights of its readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Same {
     path: String,
@@ -34,19 +34,19 @@ struct Known {
     used: Instant,
 }
 
-/// One page as readers with the same rights see it. Whoever holds the lock makes it; others wait and share it.
+/// One page as readers with the same rights see it. The holder of the lock makes it; others wait and share it.
 type Page = Mutex<Option<Last>>;
 
-/// The last time that a page was made.
+/// The newest rendering of a page.
 struct Last {
     begun: Instant,
     took: Duration,
-    /// None once everybody has it who waited for it.
+    /// None once all waiting readers have it.
     made: Option<Made>,
 }
 
-/// What only the one reader gets who has made it: a refusal, or a page that is none of those that are shared.
-pub(super) type Alone = Result<warp::reply::Response, Failure>;
+/// A response that must not be shared: an error, or a page for one reader.
+pub(super) type Unshared = Result<warp::reply::Response, Failure>;
 
 impl Same {
     pub(super) fn of(request: &Request, viewer: &Arc<Viewer>) -> Self {
@@ -58,17 +58,21 @@ impl Same {
     }
 }
 
-/// Whether the script that asks can wait a moment.
+/// Whether the script can wait a moment.
 pub(super) fn can_wait(request: &Request) -> bool {
     let prefer = request.header(HeaderName::from_static("prefer"));
     prefer.is_some_and(|prefer| prefer.trim_start().starts_with("wait="))
 }
 
 impl Renewals {
-    /// The page, as it is at a moment after the request. `make` makes it if no other reader does.
-    pub(super) async fn page<F>(&self, same: Same, make: impl FnOnce() -> F) -> Result<Made, Alone>
+    /// The page, rendered after the request has arrived: by `make`, or by another reader's `make`.
+    pub(super) async fn page<F>(
+        &self,
+        same: Same,
+        make: impl FnOnce() -> F,
+    ) -> Result<Made, Unshared>
     where
-        F: Future<Output = Result<Made, Alone>>,
+        F: Future<Output = Result<Made, Unshared>>,
     {
         let arrived = Instant::now();
         let page = self.find(same, arrived);
@@ -95,7 +99,7 @@ impl Renewals {
         made
     }
 
-    /// What is known of a page. A page that is not known yet is remembered, in place of one that nobody has asked for since.
+    /// Finds or adds the entry of a page. Entries that nobody has used of late are removed.
     fn find(&self, same: Same, now: Instant) -> Arc<Page> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|known| {
@@ -118,13 +122,13 @@ impl Renewals {
     }
 }
 
-/// Whether no reader but the one who asks has the page: the list has it, too.
+/// True if only the caller and the list hold the page.
 fn is_last(page: &Arc<Page>) -> bool {
     Arc::strong_count(page) <= 2
 }
 
 impl Last {
-    /// The time from one making to the next.
+    /// The time from one rendering to the next.
     fn pause(&self) -> Duration {
         let pause = self.took.saturating_mul(RENEWAL_SHARE);
         pause.clamp(RENEWAL_PAUSE, LONGEST_RENEWAL_PAUSE)
@@ -149,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Asks for a page, whose making is counted. Answers which one it was.
+    /// Asks for a page. Renderings are counted; returns the number of this one.
     async fn ask(renewals: &Renewals, same: Same, count: &Cell<u32>) -> String {
         let make = async || {
             count.set(count.get() + 1);

@@ -21,7 +21,6 @@ use crate::idempotency::Attempt;
 use crate::limits::PAGE;
 use crate::page::Window;
 
-/// Jobs of a runner that are listed.
 const LISTED: usize = 20;
 
 pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
@@ -44,7 +43,7 @@ fn slots(runner: &Runner) -> Markup {
     chart::slots(taken, runner.capacity as usize)
 }
 
-/// The address at which the browser has reached the daemon.
+/// The address of the daemon in the browser's request.
 pub(super) fn server(frame: &Frame<'_>) -> String {
     let scheme = match frame.request.arrival.peer.is_https {
         true => "https",
@@ -77,7 +76,6 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::runner(&frame.visit, &page)))
 }
 
-/// When the runner was busy.
 fn lanes(frame: &Frame<'_>, runner: &Runner, jobs: &[Job]) -> Markup {
     let bars = jobs.iter().map(|job| Bar::of_job(job, frame.visit.now));
     let lane = Lane {
@@ -89,7 +87,7 @@ fn lanes(frame: &Frame<'_>, runner: &Runner, jobs: &[Job]) -> Markup {
     charts::lanes(frame, &[lane], &[], charts::day())
 }
 
-/// Makes a registration. Its token is in this answer alone, so the answer is the page itself.
+/// Makes a registration. Only this answer has its token, so the answer is the page itself.
 pub(super) async fn register(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     frame.need(Scope::RunnerRead)?;
     let attempt = Attempt::of_form(typed.key(), &serde_json::json!({}))?;

@@ -72,13 +72,13 @@ pub(super) async fn dispatch_form(frame: &Frame<'_>) -> Result<Response, Failure
     Ok(frame.page(pages::dispatch(&frame.visit, &page)))
 }
 
-/// The scan with its inputs, which a token that may only start jobs does not see.
+/// The scan with its inputs. A token that may only start jobs does not see them.
 async fn status_for_dispatch(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {
     frame.need(Scope::WorkflowRead)?;
     scans::show(frame.me, frame.parameter(0), frame.parameter(1)).await
 }
 
-/// The inputs of the job that is to run again.
+/// The inputs of the job to run again.
 async fn earlier(
     frame: &Frame<'_>,
     status: &ScanStatus,
@@ -160,7 +160,6 @@ fn again(
     Ok(html(code, page.into_string()))
 }
 
-/// The project of the scan, for readers who may see it.
 fn project(frame: &Frame<'_>, scan: &ScanStatus) -> Result<Option<Project>, Failure> {
     if !frame.may(Scope::ProjectRead) {
         return Ok(None);
@@ -168,7 +167,6 @@ fn project(frame: &Frame<'_>, scan: &ScanStatus) -> Result<Option<Project>, Fail
     projects::show(frame.me, &scan.workflow.source).map(Some)
 }
 
-/// The runners that may take the job, for readers who may see them.
 fn runners(frame: &Frame<'_>) -> Option<Page<Runner>> {
     let may = frame.may(Scope::RunnerRead);
     may.then(|| runners::list(frame.me, &Window::first(PAGE)))

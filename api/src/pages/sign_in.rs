@@ -20,7 +20,7 @@ use crate::request::Request;
 use crate::service::Service;
 use crate::session;
 
-/// Where the daemon puts its first token. Who reads the page before the sign-in learns no path of the machine.
+/// The file of the first token. Before the sign-in, a page shows no path of the machine.
 const FIRST_TOKEN: &str = "<state folder>/initial-admin-token";
 
 pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
@@ -29,7 +29,7 @@ pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
     html(StatusCode::OK, page)
 }
 
-/// The page of a link that signs a browser in. Looking at it does not use the link: programs that show previews look, too.
+/// The page of a sign-in link. The page does not use up the link, because programs fetch it for previews.
 pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
     let link = request.parameter(0);
     if let Some(token) = sessions::token_of_link(&service.handle, link) {
@@ -64,7 +64,7 @@ fn form(service: &Service, next: &str, refused: &Refused) -> String {
     pages::login(&visit(None, service.handle.now()), &page).into_string()
 }
 
-/// Whether the daemon still has its first token, and no browser is signed in.
+/// Whether the daemon has its first token, and no browser is signed in.
 fn is_new(service: &Service) -> bool {
     let state = service.handle.state();
     state.read(|world| {
@@ -73,7 +73,7 @@ fn is_new(service: &Service) -> bool {
     })
 }
 
-/// The form, with what is wrong and without the token.
+/// The form with the problem, without the token.
 fn again(service: &Service, request: &Request, next: &str, failure: Failure) -> Response {
     let status = match failure.status() {
         StatusCode::BAD_REQUEST => StatusCode::UNPROCESSABLE_ENTITY,
@@ -99,7 +99,7 @@ fn no_such_link() -> Failure {
     .hint("`everscan session link` makes another one.")
 }
 
-/// Signs a browser in, with a token or with a link. What is refused is answered by the form.
+/// Signs a browser in, with a token or a link. The form shows a refusal.
 pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Response, Failure> {
     let typed = Typed::read(&mut request).await?;
     let next = typed.text("next");
@@ -125,7 +125,7 @@ pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Res
     }
 }
 
-/// No page of another site may sign its visitors in, so browsers must say where the form is from.
+/// Pages of other sites must not sign their visitors in, so browsers must name the origin of the form.
 async fn sign_in(service: &Service, request: &Request, typed: &Typed) -> Result<SignedIn, Failure> {
     let (handle, arrival) = (&service.handle, &request.arrival);
     let from_here = session::check_origin(&arrival.method, &request.headers, arrival.peer);
@@ -149,7 +149,7 @@ pub(super) async fn logout(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(forgotten(frame))
 }
 
-/// The way out: no cookie, and nothing that the browser has kept.
+/// The answer to a sign-out: it removes the cookie and the browser's cache.
 fn forgotten(frame: &Frame<'_>) -> Response {
     let mut response = see_other(links::LOGIN);
     sessions::forget(&mut response, frame.request);

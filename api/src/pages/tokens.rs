@@ -33,7 +33,7 @@ fn page(
     Ok(pages::tokens(&frame.visit, &page))
 }
 
-/// Makes a token. Its secret is in this answer alone, so the answer is the page itself.
+/// Makes a token. Only this answer has its secret, so the answer is the page itself.
 pub(super) async fn create(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let made = match asked(typed) {
         Ok(asked) => {

@@ -8,12 +8,10 @@ use wire::ErrorCode;
 use crate::failure::Failure;
 use crate::request::Request;
 
-/// The fields of a form in their order.
 #[derive(Default)]
 pub(super) struct Typed(Vec<(String, String)>);
 
 impl Typed {
-    /// Reads the body of a form.
     pub(super) async fn read(request: &mut Request) -> Result<Self, Failure> {
         let kind = request.header(CONTENT_TYPE).unwrap_or("");
         let essence = kind.split(';').next().unwrap_or("").trim();
@@ -39,7 +37,7 @@ impl Typed {
         )
     }
 
-    /// The value of a field. Of several the last counts: a switch sends `false` before its `true`.
+    /// The last value of a field: a switch sends `false` before its `true`.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let mut newest_first = self.0.iter().rev();
         let (_, value) = newest_first.find(|(found, _)| found == name)?;
@@ -51,18 +49,15 @@ impl Typed {
         self.get(name).unwrap_or("")
     }
 
-    /// All values of a field.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let fields = self.0.iter().filter(move |(found, _)| found == name);
         fields.map(|(_, value)| value.as_str())
     }
 
-    /// The names of all fields.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The idempotency key of the form.
     pub(super) fn key(&self) -> Option<&str> {
         self.get("idempotency_key").filter(|key| !key.is_empty())
     }

@@ -22,7 +22,6 @@ use crate::handlers::{scans, workflows};
 use crate::limits::PAGE;
 use crate::page::Window;
 
-/// Revisions on the page of a workflow.
 const NEWEST: usize = 10;
 
 pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
@@ -46,7 +45,6 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::workflows(&frame.visit, &rows, state, &sources, next)))
 }
 
-/// How many jobs of each workflow are running.
 fn running(frame: &Frame<'_>) -> HashMap<Uuid, u64> {
     let mut running = HashMap::new();
     if frame.may(Scope::JobRead) {
@@ -61,7 +59,6 @@ fn running(frame: &Frame<'_>) -> HashMap<Uuid, u64> {
     running
 }
 
-/// The next slot of each workflow.
 fn next_slots(frame: &Frame<'_>) -> HashMap<Uuid, DateTime<Utc>> {
     frame.me.read(|seen| {
         let mut next = HashMap::new();
@@ -153,12 +150,11 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::workflow(&frame.visit, &page)))
 }
 
-/// What is known of the past of a scan.
+/// The past of a scan.
 #[derive(Default)]
 struct Past {
-    /// Its finished jobs, newest first.
     jobs: Vec<JobLine>,
-    /// The same, oldest first, with the newest job if that is not over.
+    /// Oldest first, with the newest job if it is unfinished.
     bars: Vec<Bar>,
     ledger: Vec<LedgerRecord>,
 }
@@ -205,7 +201,7 @@ fn length(is_week: bool) -> TimeDelta {
     }
 }
 
-/// The number of jobs of each scan in lanes, if some in their time are left out.
+/// The number of jobs of each scan in lanes, if there may be more.
 fn cut(frame: &Frame<'_>, pasts: &[Past], most: usize, is_week: bool) -> Option<u64> {
     let from = frame.visit.now - length(is_week);
     let is_cut = |past: &Past| {
@@ -257,7 +253,7 @@ pub(super) async fn revision(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::revision(&frame.visit, &page)))
 }
 
-/// The whole name of the workflow in the path, which may be given by a part of it or by its id.
+/// The full name of the workflow in the path.
 fn name(frame: &Frame<'_>) -> Result<String, Failure> {
     frame.me.read(|seen| {
         let record = workflows::find(seen, frame.parameter(0))?;

@@ -190,13 +190,11 @@ impl Visible {
         self.end_secret(token, |by| RevokeToken { token, by }).await
     }
 
-    /// Ends a session of the caller's token.
     pub(crate) async fn sign_out(&self, session: SessionId) -> Result<(), Failure> {
         let token = self.token.id;
         self.submit(Shown(SignOut { token, session })).await
     }
 
-    /// Ends all sessions of the caller's token.
     pub(crate) async fn sign_out_everywhere(&self) -> Result<(), Failure> {
         let token = self.token.id;
         self.acting()?.sign_ins().end_links(token);

@@ -29,7 +29,6 @@ impl Visible {
         Ok(self.state().removed_by(scan).await?)
     }
 
-    /// A page of the lines of a scan's finished jobs.
     pub(crate) async fn history(
         &self,
         scan: &Shown<ScanKey>,
@@ -48,7 +47,6 @@ impl Visible {
         Ok(self.state().ledger(scan, None, before, limit).await?)
     }
 
-    /// The revisions of a workflow, newest first.
     pub(crate) async fn revisions(
         &self,
         workflow: &Shown<WorkflowRef>,

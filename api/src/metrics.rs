@@ -110,7 +110,7 @@ impl Metrics {
         let request_seconds = TimesByRoute::new_with_constructor(|| Histogram::new(FAST));
         all.register(
             "request_seconds",
-            "Time from the head of a request to the head of its answer; held reads and polls are in it",
+            "Time from the head of a request to the head of its answer; includes held reads and polls",
             request_seconds.clone(),
         );
         let jobs_ended: Family<Labels<2>, Counter> =
@@ -125,19 +125,19 @@ impl Metrics {
         let queue_wait_seconds = add_histogram(
             all,
             "job_queue_wait_seconds",
-            "Time from the making of a job to its claim by a runner",
+            "Time from the creation of a job to its claim by a runner",
             SLOW,
         );
         let schedule_lateness_seconds = add_histogram(
             all,
             "schedule_lateness_seconds",
-            "Time from a slot of a schedule to the making of its job",
+            "Time from a slot of a schedule to the creation of its job",
             SLOW,
         );
         let changes_missed = add(
             all,
             "job_changes_missed",
-            "How often the counting of jobs fell behind and left some out",
+            "How often the job counter fell behind and missed changes",
         );
         all.register(
             "evaluation_seconds",

@@ -14,9 +14,8 @@ pub(crate) use self::page::page;
 use crate::routes::{Access, Answer, Header, Operation, ROUTES, RequestBody, Route, headers};
 
 const DESCRIPTION: &str = "Everscan runs workflows from Git. Times are RFC 3339 in UTC, ids are UUIDs, names are in \
-snake_case. Errors are `application/problem+json` with a stable `code`. Readers ignore members that they do not know.";
+snake_case. Errors are `application/problem+json` with a stable `code`. Clients ignore members that they do not know.";
 
-/// The document.
 pub static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
 
 fn document() -> Value {
@@ -31,7 +30,7 @@ fn document() -> Value {
         let path = paths.entry(route.path.replace("{*", "{")).or_default();
         path.insert(route.method.as_str().to_lowercase(), described);
     }
-    // The data of events, which no answer refers to: a stream is text to readers of the document.
+    // The data of events. No response refers to it, because OpenAPI does not describe streams.
     schemas.subschema_for::<wire::JobEvent>();
     schemas.subschema_for::<wire::StepEvent>();
     schemas.subschema_for::<wire::RevisionEvent>();
@@ -139,7 +138,7 @@ fn described(
         },
     });
     let responses = &mut described["responses"];
-    let mut success = json!({ "description": "It succeeded." });
+    let mut success = json!({ "description": "Success." });
     success["headers"] = members(&[&[headers::REQUEST_ID], operation.sets].concat());
     if operation.is_cached {
         let mut unchanged = success.clone();
@@ -147,14 +146,14 @@ fn described(
         responses["304"] = unchanged;
     }
     match content(operation.answer, schemas) {
-        Value::Null => success["description"] = json!("It is done."),
+        Value::Null => success["description"] = json!("Success, without content."),
         content => success["content"] = content,
     }
     for status in operation.statuses {
         responses[status.to_string()] = success.clone();
     }
     if operation.has_parts {
-        success["description"] = json!("The part that the request wants.");
+        success["description"] = json!("The requested part.");
         let (name, header) = headers::CONTENT_RANGE.member();
         success["headers"][name] = header;
         responses["206"] = success;
@@ -187,7 +186,7 @@ fn in_path(access: Access, name: &str) -> &'static str {
         ("source", _) => "The name of the source.",
         ("secret", Access::Link(_)) => "The secret of the link.",
         ("artifact", _) => "The artifact: its id or name.",
-        ("token" | "runner", _) => "Its id, or a name that only one has.",
+        ("token" | "runner", _) => "Its id, or its name if no other has it.",
         ("path", _) => "The path of the blob. Its slashes stay as they are.",
         ("link", _) => "The id of the link.",
         ("session", _) => "The id of the session.",
@@ -219,7 +218,7 @@ fn content(answer: Answer, schemas: &mut SchemaGenerator) -> Value {
     }
 }
 
-/// The first segment below the version, which is what the operation is about.
+/// The first segment below the version.
 fn tag(route: &Route) -> &'static str {
     let below = route.path.strip_prefix("/v0").unwrap_or(route.path);
     below
@@ -232,7 +231,7 @@ fn tag(route: &Route) -> &'static str {
 fn security(access: Access) -> Value {
     match access {
         Access::Public(_) => json!([]),
-        // Without a token on the daemon's own machine.
+        // No token is needed on the daemon's own machine.
         Access::Local(..) => json!([{}, { "token": [] }]),
         Access::User(route, _) if route.takes_sessions() => {
             json!([{ "token": [] }, { "session": [] }])
@@ -256,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_route_is_described_once_by_a_name_of_its_own() {
+    fn every_operation_is_in_the_document_with_a_unique_name() {
         let paths = DOCUMENT["paths"].as_object().unwrap();
         let mut names = BTreeSet::new();
         for (route, _) in operations() {
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_has_a_target() {
         fn references<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
             match value {
                 Value::Object(members) => {

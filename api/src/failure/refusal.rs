@@ -124,7 +124,7 @@ impl From<Refusal> for Failure {
                 Self::new(ErrorCode::IllegalTransition, text).hint("`everscan job cancel` ends it")
             }
             Refusal::RerunNotOver { .. } => Self::new(ErrorCode::IllegalTransition, text)
-                .hint("`everscan job wait` waits for its end; `everscan scan dispatch` starts another one beside it"),
+                .hint("`everscan job wait` waits for its end; `everscan scan dispatch` starts another one"),
             Refusal::RetryNotOver { retry, .. } => {
                 Self::new(ErrorCode::IllegalTransition, text).hint(format!(
                     "`everscan job wait {retry}` waits for its end; `everscan job cancel {retry}` ends it"

@@ -1,4 +1,4 @@
-//! What the metrics say of the world. It is counted when somebody reads.
+//! The metrics of the world. They are updated when somebody reads them.
 
 use model::Viewer;
 use prometheus_client::metrics::counter::Counter;
@@ -28,7 +28,7 @@ impl WorldMetrics {
     pub(super) fn new(registry: &mut Registry) -> Self {
         Self {
             jobs: add(registry, "jobs", "Unfinished jobs by state"),
-            runners: add(registry, "runners", "Registered runners, by whether they have been heard of lately"),
+            runners: add(registry, "runners", "Registered runners, by whether they are connected"),
             runner_slots: add(registry, "runner_slots", "Jobs that the connected runners can run at once"),
             polls: add(registry, "waiting_polls", "Requests for work that wait for a job"),
             source_conditions: add(registry, "source_condition", "1 for the present status of each condition of each source"),
@@ -36,7 +36,7 @@ impl WorldMetrics {
             disk_bytes: add(registry, "disk_bytes", "The disk of the state: total, and free for the daemon"),
             tokens: add(registry, "tokens", "Access tokens"),
             circles: add(registry, "circles", "Groups of scans that wake each other, after more than 100 laps of under a minute each"),
-            masked_errors: add(registry, "masked_errors", "Errors told by runners in which the daemon had to hide a secret"),
+            masked_errors: add(registry, "masked_errors", "Errors reported by runners in which the daemon had to hide a secret"),
         }
     }
 

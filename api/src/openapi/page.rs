@@ -1,4 +1,4 @@
-//! The document as a page for people, without script.
+//! The OpenAPI document as a page for people, without script.
 
 use std::mem;
 

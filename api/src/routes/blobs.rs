@@ -10,7 +10,7 @@ routes! {
     User DownloadBlob GET "/v0/blobs/{*path}", BlobRead; [PROJECT], 0,
         downloads_blob("Download a blob");
     User InspectBlob HEAD "/v0/blobs/{*path}", BlobRead; [PROJECT], 0,
-        inspects_blob("Ask what a blob is, without its content");
+        inspects_blob("Read the headers of a blob, without its content");
     User UploadBlob PUT "/v0/blobs/{*path}", BlobWrite; [PROJECT, EXPIRES_IN], BLOB_BODY,
         uploads_blob("Upload a blob, or replace it");
     User DeleteBlob DELETE "/v0/blobs/{*path}", BlobWrite; [PROJECT], 0,
@@ -18,7 +18,7 @@ routes! {
     User CopyBlob POST "/v0/blob-copies", BlobWrite; [PROJECT], SMALL_BODY,
         takes::<wire::CopyBlob, wire::Blob>("Copy a blob").stores();
     User MoveBlob POST "/v0/blob-moves", BlobWrite; [PROJECT], SMALL_BODY,
-        takes::<wire::MoveBlob, wire::Blob>("Give a blob another path").stores();
+        takes::<wire::MoveBlob, wire::Blob>("Move a blob to another path").stores();
     User ListBlobLinks GET "/v0/blob-links", BlobRead; [PROJECT, LIMIT, CURSOR], 0,
         lists::<wire::BlobLink>("List the links to blobs");
     User CreateBlobLink POST "/v0/blob-links", BlobRead; [PROJECT], SMALL_BODY,
@@ -29,11 +29,11 @@ routes! {
         does("Revoke a link");
 
     Link Download GET "/v0/linked-blobs/{secret}"; [], 0,
-        downloads_blob("Download by a link");
+        downloads_blob("Download a blob by a link");
     Link Inspect HEAD "/v0/linked-blobs/{secret}"; [], 0,
-        inspects_blob("Ask what a link leads to");
+        inspects_blob("Read the headers of a blob by a link");
     Link Upload PUT "/v0/linked-blobs/{secret}"; [], BLOB_BODY,
-        uploads_blob("Upload by a link");
+        uploads_blob("Upload a blob by a link");
 
     Page Blobs GET "/blobs", BlobRead; [PROJECT, PREFIX, CURSOR], 0;
     Page Blob GET "/blobs/{*path}", BlobRead; [PROJECT], 0;

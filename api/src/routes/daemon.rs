@@ -7,9 +7,9 @@ use super::operation::{answers, text};
 
 routes! {
     Public Healthz GET "/healthz"; [], 0,
-        answers::<wire::Health>("Ask how the daemon is");
+        answers::<wire::Health>("Read the health of the daemon");
     Public Readyz GET "/readyz"; [], 0,
-        answers::<wire::Readiness>("Ask whether new jobs are taken; 503 if not");
+        answers::<wire::Readiness>("Check whether the daemon takes new jobs; 503 if not");
     Public WorkflowSchema GET "/v0/schema/workflow.json"; [], 0,
         answers::<Value>("Read the JSON Schema of workflow files").cached();
     Public OpenApi GET "/v0/openapi.json"; [], 0,
@@ -22,8 +22,11 @@ routes! {
         text("Read the metrics for Prometheus", &["text/plain"]);
 
     User Events GET "/v0/events", JobRead; [PROJECT, WORKFLOW, JOB], 0,
-        text("Listen to what changes: `JobEvent`, `StepEvent`, `RevisionEvent`, `SuspensionEvent`, `SourceEvent` and `RunnerEvent`",
-            &["text/event-stream"]).reads(&[LAST_EVENT_ID]);
+        text(
+            "Follow changes as events: `JobEvent`, `StepEvent`, `RevisionEvent`, `SuspensionEvent`, `SourceEvent` and `RunnerEvent`",
+            &["text/event-stream"],
+        )
+        .reads(&[LAST_EVENT_ID]);
 
     Page Overview GET "/"; [], 0;
     Page About GET "/about"; [], 0;

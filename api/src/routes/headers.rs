@@ -29,25 +29,27 @@ macro_rules! headers {
 headers! {
     IF_MATCH "If-Match", "`*`, or the ETags of the versions that may be changed; otherwise 412.",
         r#"^(\*|(W/)?"[^",]*"( *, *(W/)?"[^",]*")*)$"#;
-    IF_ABSENT "If-None-Match", "`*` if there must be none yet; otherwise 412. Not together with `If-Match`.", r"^\*$";
-    IF_NONE_MATCH "If-None-Match", "The ETags that the caller has; then 304.";
-    RANGE "Range", "A range of bytes; then 206 with `Content-Range`.";
-    IF_RANGE "If-Range", "The ETag of which the range is wanted.";
-    CONTENT_DIGEST wire::CONTENT_DIGEST_HEADER, "The digest of the content. An upload with another content is refused.",
+    IF_ABSENT "If-None-Match",
+        "`*`: only if it does not exist yet; otherwise 412. Not together with `If-Match`.", r"^\*$";
+    IF_NONE_MATCH "If-None-Match", "The ETags of the versions that the caller has; 304 if one is current.";
+    RANGE "Range", "A range of bytes, answered by 206 with `Content-Range`.";
+    IF_RANGE "If-Range", "The ETag of the version whose range is requested.";
+    CONTENT_DIGEST wire::CONTENT_DIGEST_HEADER,
+        "The digest of the content. An upload whose content has another digest is refused.",
         "^sha256:[0-9a-f]{64}$";
     OPTIONAL_ENTRIES_DIGEST wire::CONTENT_DIGEST_HEADER, "The digest over the artifact's entries.", "^sha256:[0-9a-f]{64}$";
-    CONTENT_RANGE "Content-Range", "Which bytes of how many; with 416 how many there are.",
+    CONTENT_RANGE "Content-Range", "The range and the size; with 416 the size.",
         "^bytes ([0-9]+-[0-9]+|[*])/[0-9]+$";
     IDEMPOTENCY_KEY "Idempotency-Key", "Repeats with the same key have no further effect.",
         "^[!-~]([ -~]{0,198}[!-~])?$";
-    LAST_EVENT_ID "Last-Event-ID", "The id of the event after which to go on.";
+    LAST_EVENT_ID "Last-Event-ID", "The id of the last received event. The stream continues after it.";
     ETAG "ETag", "The version.", r#"^"[^"]+"$"#;
     ACCEPT_RANGES "Accept-Ranges", "`bytes`.", "^bytes$";
-    REFRESH wire::REFRESH_HEADER, "A new session token, in place of that of the request.";
+    REFRESH wire::REFRESH_HEADER, "A new session token, which replaces the token of the request.";
     SET_COOKIE "Set-Cookie", "The session of a browser, or its end.";
     REQUEST_ID "X-Request-Id", "Finds the request in the daemon's log.";
     RETRY_AFTER "Retry-After", "With 429 and 503: seconds to wait.", "^[0-9]+$";
-    ALLOW "Allow", "With 405: the methods that there are.";
+    ALLOW "Allow", "With 405: the methods of this path.";
     WWW_AUTHENTICATE "WWW-Authenticate", "With 401: `Bearer`.";
 }
 

@@ -5,7 +5,8 @@ use super::operation::{answers, does, downloads, lists, may_take, sends, takes, 
 use crate::limits::{ARTIFACT_BODY, LOG_BODY, REPORT_BODY, SMALL_BODY};
 
 routes! {
-    User ListJobs GET "/v0/jobs", JobRead; [ID, WORKFLOW, SCAN, JOB_STATE, TRIGGER, RUNNER, REASON, SINCE, UNTIL, LIMIT, CURSOR], 0,
+    User ListJobs GET "/v0/jobs", JobRead;
+        [ID, WORKFLOW, SCAN, JOB_STATE, TRIGGER, RUNNER, REASON, SINCE, UNTIL, LIMIT, CURSOR], 0,
         lists::<wire::Job>("List jobs, newest first");
     User ShowJob GET "/v0/jobs/{job}", JobRead; [WAIT_FOR_END], 0,
         answers::<wire::Job>("Show a job, or wait for its end");
@@ -19,7 +20,8 @@ routes! {
         may_take::<wire::RerunJob, wire::DispatchResponse>("Run a finished job again")
             .statuses(&[202])
             .reads(&[IDEMPOTENCY_KEY]);
-    User ReadLog GET "/v0/jobs/{job}/logs", JobRead; [FROM_RECORD, TAIL, RECORDS, STEP, STREAM, SINCE, TIMESTAMPS, FOLLOW], 0,
+    User ReadLog GET "/v0/jobs/{job}/logs", JobRead;
+        [FROM_RECORD, TAIL, RECORDS, STEP, STREAM, SINCE, TIMESTAMPS, FOLLOW], 0,
         text("Read or follow the log of a job", &["text/plain", "application/x-ndjson", "text/event-stream"])
             .reads(&[LAST_EVENT_ID]);
     User SearchLog GET "/v0/jobs/{job}/logs/search", JobRead; [TEXT, CASE, STEP, STREAM, SINCE, MATCHES, CURSOR], 0,
@@ -36,17 +38,17 @@ routes! {
         does("Remove an artifact");
 
     Worker Resolve POST "/v0/jobs/{job}/resolve"; [], SMALL_BODY,
-        answers::<wire::Assignment>("A worker claims its job");
+        answers::<wire::Assignment>("Claim a job, as its worker");
     Worker Source GET "/v0/jobs/{job}/source"; [], 0,
-        sends("A worker gets the files of the repository, as a tar", "application/x-tar");
+        sends("Download the files of the repository, as a tar", "application/x-tar");
     Worker Timeline POST "/v0/jobs/{job}/timeline"; [], REPORT_BODY,
-        takes_only::<wire::Timeline>("A worker reports the steps");
+        takes_only::<wire::Timeline>("Report the steps of a job");
     Worker AppendLog PATCH "/v0/jobs/{job}/logs"; [NEXT_RECORD], LOG_BODY,
-        takes::<Vec<wire::NewLogRecord>, wire::LogReceipt>("A worker appends to the log");
+        takes::<Vec<wire::NewLogRecord>, wire::LogReceipt>("Append to the log of a job");
     Worker UploadArtifact PUT "/v0/jobs/{job}/artifacts/{artifact}"; [], ARTIFACT_BODY,
-        answers::<wire::Artifact>("A worker uploads an artifact").takes_bytes().reads(&[ENTRIES_DIGEST]);
+        answers::<wire::Artifact>("Upload an artifact of a job").takes_bytes().reads(&[ENTRIES_DIGEST]);
     Worker Complete POST "/v0/jobs/{job}/complete"; [], REPORT_BODY,
-        takes::<wire::CompleteJob, wire::Completed>("A worker ends its job");
+        takes::<wire::CompleteJob, wire::Completed>("Complete a job");
 
     Page Jobs GET "/jobs", JobRead; [ID, JOB_STATE, WORKFLOW, SCAN, TRIGGER, RUNNER, REASON, CURSOR], 0;
     Page Job GET "/jobs/{job}", JobRead; [], 0;

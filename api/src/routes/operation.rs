@@ -10,12 +10,12 @@ type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 pub(crate) struct Operation {
     pub(crate) summary: &'static str,
     pub(crate) body: RequestBody,
-    /// The headers that it reads, beyond those that every request may have.
+    /// Request headers, without the common ones.
     pub(crate) reads: &'static [Header],
     /// The statuses of a success.
     pub(crate) statuses: &'static [u16],
     pub(crate) answer: Answer,
-    /// The headers of a success, beyond those of every answer.
+    /// Headers of a success, without the common ones.
     pub(crate) sets: &'static [Header],
     /// Whether it may answer 206, with the requested part.
     pub(crate) has_parts: bool,

@@ -34,37 +34,38 @@ parameters! {
     LIMIT "limit", "Items of a page.", count(PAGE);
     JOBS "limit", "Items of a page.", count(HISTORY_PAGE);
     ENTRIES "limit", "Items of a page.", count(ENTRIES_PAGE);
-    MATCHES "limit", "At most so many matches.", count(SEARCH_PAGE);
-    RECORDS "limit", "At most so many records.", positive();
+    MATCHES "limit", "The largest number of matches.", count(SEARCH_PAGE);
+    RECORDS "limit", "The largest number of records.", positive();
     CURSOR "cursor", "Where the page begins: `next_cursor` of the page before.", text();
-    SINCE "since", "At this time or later; with `at`, at this time.", time();
-    AT "at", "At this time or later; with `at`, at this time.", time();
+    SINCE "since", "At this time or later.", time();
+    AT "at", "At this time.", time();
     UNTIL "until", "Before this time.", time();
 
-    ID "id", "Only jobs whose id begins or ends with these digits, of those that are not over and the newest that are. It takes no other filter beside it.",
+    ID "id",
+        "Only jobs whose id begins or ends with these digits, among unfinished and the newest finished jobs. Not together with other filters.",
         json!({ "type": "string", "minLength": ID_PART_DIGITS });
-    PROJECT "project", "Only what is of this one, by name or id.", word();
-    WORKFLOW "workflow", "Only what is of this one, by name or id.", word();
-    SCAN "scan", "Only what is of this one, by name or id.", word();
-    JOB "job", "Only what is of this one, by name or id.", word();
-    RUNNER "runner", "Only what is of this one, by name or id.", word();
+    PROJECT "project", "The project, by name or id.", word();
+    WORKFLOW "workflow", "Only what belongs to this workflow, by name or id.", word();
+    SCAN "scan", "Only what belongs to this scan, by name.", word();
+    JOB "job", "Only what belongs to this job, by id.", word();
+    RUNNER "runner", "Only jobs of this runner, by name or id.", word();
     WORKFLOW_STATE "state", "The active workflows, or all.", one_of(&["active", "all"]);
     JOB_STATE "state", "Only jobs in this state.", one_of(&StateKind::ALL.map(StateKind::name));
-    TRIGGER "trigger", "Only jobs of this trigger.", one_of(&["dispatch", "cron", "expr"]);
-    REASON "reason", "Only jobs with this code of a reason.", one_of(Reason::OF_JOBS);
-    ACTOR "actor", "Only what was done with the token of this name or id.", text();
+    TRIGGER "trigger", "Only jobs with this trigger.", one_of(&["dispatch", "cron", "expr"]);
+    REASON "reason", "Only jobs whose reason has this code.", one_of(Reason::OF_JOBS);
+    ACTOR "actor", "Only actions with the token of this name or id.", text();
     KIND "kind", "Only lines with an action of this kind.", one_of(AuditKind::NAMES);
 
     WAIT_FOR_END "wait", "Whether to hold the answer until the job is over, up to 50 s.", flag();
-    WAIT_FOR_LOOK "wait", "Whether to answer after the look.", flag();
-    TOKENS "tokens", "Whether to revoke the token, too.", flag();
+    WAIT_FOR_SYNC "wait", "Whether to answer after the sync.", flag();
+    TOKENS "tokens", "Whether to revoke the token as well.", flag();
     FROM_REVISION "from", "The revision to compare with; the one before, if absent.", number();
     AGAINST_REVISION "against", "The revision to compare with; the one before, if absent.", number();
     OTHER_JOB "against", "The other job.", word();
     LIKE_JOB "job", "The job whose inputs fill the form.", word();
 
     FROM_RECORD "from", "The number of the first record.", number();
-    TAIL "tail", "The last so many records. Not together with `from`.", positive();
+    TAIL "tail", "The number of records at the end of the log. Not together with `from`.", positive();
     STEP "step", "Only records of this step, from 0.", json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX });
     STREAM "stream", "Only records of this stream.", one_of(&["stdout", "stderr", "runner"]);
     TIMESTAMPS "timestamps", "`true` or `false`; without a value `true`.", flag();
@@ -73,7 +74,7 @@ parameters! {
     SEARCHED "q", "The text to find.", json!({ "type": "string", "minLength": 1, "maxLength": SEARCHED_CHARS });
 
     PREFIX "prefix", "Only paths that begin with this.", text();
-    DELIMITER "delimiter", "`/` lists one folder; what is deeper is one prefix.", one_of(&["/"]);
+    DELIMITER "delimiter", "`/` lists one folder. Each folder in it is one prefix.", one_of(&["/"]);
     PATH "path", "The path of the blob.", word();
     EXPIRES_IN "expires_in", "How long the blob is kept, as in 7d.",
         json!({ "type": "string", "minLength": 2, "pattern": DURATION });

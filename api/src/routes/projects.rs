@@ -9,14 +9,14 @@ routes! {
         lists::<wire::Source>("List the sources");
     User ShowSource GET "/v0/sources/{source}", ProjectRead; [], 0,
         answers::<wire::Source>("Show a source with its conditions");
-    User SyncSource POST "/v0/sources/{source}/sync", ProjectWrite; [WAIT_FOR_LOOK], SMALL_BODY,
-        answers::<wire::Source>("Make the daemon look at a repository now");
-    User ApproveSource POST "/v0/sources/{source}/approve", ProjectWrite; [WAIT_FOR_LOOK], SMALL_BODY,
-        takes::<wire::ApproveSource, wire::Source>("Let a tip be applied that retires many workflows at once");
+    User SyncSource POST "/v0/sources/{source}/sync", ProjectWrite; [WAIT_FOR_SYNC], SMALL_BODY,
+        answers::<wire::Source>("Sync a source now");
+    User ApproveSource POST "/v0/sources/{source}/approve", ProjectWrite; [WAIT_FOR_SYNC], SMALL_BODY,
+        takes::<wire::ApproveSource, wire::Source>("Approve a tip that retires many workflows at once");
     User ListProjects GET "/v0/projects", ProjectRead; [LIMIT, CURSOR], 0,
         lists::<wire::Project>("List the projects");
     User ShowProject GET "/v0/projects/{project}", ProjectRead; [], 0,
-        answers::<wire::Project>("Show a project with what it misses");
+        answers::<wire::Project>("Show a project with its missing vars and secrets");
     User ListVars GET "/v0/projects/{project}/vars", ProjectRead; [LIMIT, CURSOR], 0,
         lists::<wire::Named>("List the vars of a project, without values");
     User ShowVar GET "/v0/projects/{project}/vars/{var}", ProjectRead; [], 0,
@@ -32,7 +32,7 @@ routes! {
     User DeleteSecret DELETE "/v0/projects/{project}/secrets/{secret}", SecretWrite; [], 0,
         does("Delete a secret").reads(&[IF_MATCH]);
     User SecretMasking GET "/v0/projects/{project}/secrets/{secret}/masking", SecretWrite; [], 0,
-        answers::<wire::Masking>("Ask which encodings of a secret logs do not show");
+        answers::<wire::Masking>("Show which encodings of a secret are masked in logs");
 
     Page Sources GET "/sources", ProjectRead; [CURSOR], 0;
     Page Source GET "/sources/{source}", ProjectRead; [], 0;

@@ -20,11 +20,11 @@ routes! {
             .reads(&[IDEMPOTENCY_KEY]);
 
     Runner Hello POST "/v0/runners/hello"; [], SMALL_BODY,
-        takes_only::<wire::Hello>("A runner's process begins");
+        takes_only::<wire::Hello>("Report the start of a runner's process");
     Runner Goodbye POST "/v0/runners/goodbye"; [], SMALL_BODY,
-        takes_only::<wire::Hello>("A runner's process ends");
+        takes_only::<wire::Hello>("Report the end of a runner's process");
     Runner Messages POST "/v0/messages"; [], POLL_BODY,
-        takes::<wire::Poll, Vec<wire::Message>>("A runner asks for work").sets(&[REFRESH]);
+        takes::<wire::Poll, Vec<wire::Message>>("Ask for work, as a runner").sets(&[REFRESH]);
 
     Page Runners GET "/runners", RunnerRead; [CURSOR], 0;
     Page Runner GET "/runners/{runner}", RunnerRead; [], 0;

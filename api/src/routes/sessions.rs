@@ -14,7 +14,7 @@ routes! {
     Public Login POST "/login"; [], SMALL_BODY;
 
     Session ListSessions GET "/v0/sessions"; [], 0,
-        lists::<wire::Session>("List the browsers signed in");
+        lists::<wire::Session>("List the signed-in browsers");
     Session EndSession DELETE "/v0/sessions/{session}"; [], 0,
         does("Sign a browser out").sets(&[SET_COOKIE]);
     Session EndSessions DELETE "/v0/sessions"; [TOKENS], 0,

@@ -17,7 +17,7 @@ routes! {
     User RevokeToken DELETE "/v0/tokens/{token}", TokenWrite; [], 0,
         does("Revoke an access token");
     User ListAudit GET "/v0/audit", Admin; [ACTOR, KIND, SINCE, UNTIL, LIMIT, CURSOR], 0,
-        lists::<wire::AuditRecord>("List what people did");
+        lists::<wire::AuditRecord>("List the audit log");
 
     Page Tokens GET "/tokens", TokenWrite; [CURSOR], 0;
     Page Audit GET "/audit", Admin; [ACTOR, KIND, CURSOR], 0;

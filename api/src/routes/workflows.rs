@@ -20,13 +20,13 @@ routes! {
     User PruneWorkflow POST "/v0/workflows/{workflow}/prune", WorkflowWrite; [], SMALL_BODY,
         takes::<wire::PruneRequest, wire::Pruned>("Remove old jobs of a workflow");
     User SuspendWorkflow POST "/v0/workflows/{workflow}/suspend", WorkflowWrite; [], SMALL_BODY,
-        takes::<wire::Suspend, wire::SuspensionStatus>("Let nothing of a workflow start");
+        takes::<wire::Suspend, wire::SuspensionStatus>("Suspend a workflow, so that it starts no jobs");
     User ResumeWorkflow POST "/v0/workflows/{workflow}/resume", WorkflowWrite; [], SMALL_BODY,
-        may_take::<wire::Resume, wire::SuspensionStatus>("Let a workflow start jobs again");
+        may_take::<wire::Resume, wire::SuspensionStatus>("Resume a suspended workflow");
     User SuspendScan POST "/v0/workflows/{workflow}/scans/{scan}/suspend", WorkflowWrite; [], SMALL_BODY,
-        takes::<wire::Suspend, wire::SuspensionStatus>("Let nothing of a scan start");
+        takes::<wire::Suspend, wire::SuspensionStatus>("Suspend a scan, so that it starts no jobs");
     User ResumeScan POST "/v0/workflows/{workflow}/scans/{scan}/resume", WorkflowWrite; [], SMALL_BODY,
-        may_take::<wire::Resume, wire::SuspensionStatus>("Let a scan start jobs again");
+        may_take::<wire::Resume, wire::SuspensionStatus>("Resume a suspended scan");
     User Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY,
         may_take::<wire::DispatchRequest, wire::DispatchResponse>("Start a job of a scan")
             .statuses(&[202])
@@ -38,11 +38,11 @@ routes! {
     User ScanHistory GET "/v0/workflows/{workflow}/scans/{scan}/history", JobRead; [JOBS, CURSOR], 0,
         lists::<wire::JobLine>("List the finished jobs of a scan, briefly");
     User ScanLedger GET "/v0/workflows/{workflow}/scans/{scan}/ledger", WorkflowRead; [LIMIT, CURSOR], 0,
-        lists::<wire::LedgerRecord>("List the looks at a scan's schedule or expression");
+        lists::<wire::LedgerRecord>("List the evaluations of a scan's schedule or expression");
     User Schedule GET "/v0/schedule", WorkflowRead; [WORKFLOW, SCAN, LIMIT], 0,
         lists::<wire::Slot>("List the next slots of schedules that are not suspended");
     User Why GET "/v0/workflows/{workflow}/scans/{scan}/why", WorkflowRead; [AT, LIMIT], 0,
-        answers::<wire::Why>("Ask why a scan ran or did not");
+        answers::<wire::Why>("Explain why a scan ran or did not");
 
     Page Workflows GET "/workflows", WorkflowRead; [CURSOR, WORKFLOW_STATE], 0;
     Page Workflow GET "/workflows/{workflow}", WorkflowRead; [FOCUS, LANES], 0;

@@ -103,6 +103,37 @@ pub enum Change {
     Clocks(Option<Arc<Clocks>>),
 }
 
+impl Change {
+    /// The new record of a job.
+    pub fn job(&self) -> Option<&Arc<Job>> {
+        if let Self::Job(job) = self {
+            Some(job)
+        } else {
+            None
+        }
+    }
+
+    /// The new record of a workflow.
+    pub fn workflow(&self) -> Option<&Arc<WorkflowRecord>> {
+        if let Self::Workflow(workflow) = self {
+            Some(workflow)
+        } else {
+            None
+        }
+    }
+
+    /// The scan whose history it changes.
+    pub fn scan_of_history(&self) -> Option<ScanKey> {
+        if let Self::History(entry) = self {
+            return Some(entry.scan.clone());
+        }
+        if let Self::JobRemoved(job) = self {
+            return Some(job.scan_key());
+        }
+        None
+    }
+}
+
 /// A line for a scan's history, and where it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {

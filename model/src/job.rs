@@ -1,18 +1,20 @@
 //! The job record. Each state has exactly the data of that state.
 
+mod run;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use workflow::{Context, InputValue, Outputs, Scan, ScanName};
+use workflow::{InputValue, Scan, ScanName};
 
-use crate::limits::{INLINE_PAYLOAD_BYTES, TIMEOUT_END};
+pub use self::run::{
+    Artifact, LeftOut, LeftOutFile, LogCut, Removed, Run, RunnerRef, Step, StepOutcome, StepStatus,
+};
+use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::retry::RetryOf;
 use crate::revision::{RevisionRef, WorkflowRef};
-use crate::{
-    Actor, ArtifactId, Hops, JobId, Order, ProjectId, Reason, RunnerId, ScanKey, Timestamp,
-    TokenHash,
-};
+use crate::{Actor, Hops, JobId, ProjectId, Reason, ScanKey, Timestamp};
 
 /// One invocation of a scan. A job is one attempt and is never repeated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -330,178 +332,6 @@ impl fmt::Display for EndState {
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    pub at: Timestamp,
-    pub reason: Reason,
-    pub actor: Actor,
-}
-
-/// One execution of a job by one runner.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
-    pub runner: RunnerRef,
-    /// Hash of the worker session token. Only its holder may report on the job.
-    pub token: TokenHash,
-    pub started_at: Timestamp,
-    /// The claim's place in the order of decisions.
-    pub claimed: Order,
-    /// When the worker session token ends, and the job with it.
-    pub expires_at: Timestamp,
-    /// When the scan's `timeout` expires.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<Timestamp>,
-    /// What expressions read, frozen at the claim. The inputs are in the job and not repeated here.
-    pub context: Context,
-    /// The secrets that expressions name, with their versions at the claim. The record never holds values.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub secrets: BTreeMap<String, u64>,
-    /// The steps reported so far, in order.
-    pub steps: Vec<Step>,
-    /// The artifacts stored so far.
-    pub artifacts: Vec<Artifact>,
-    /// What the steps have said. Known at the completion.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub outputs: Outputs,
-    /// Number of log records at the end; 0 while running.
-    pub log_records: u64,
-    /// Length of the log at the end, in bytes; 0 while running.
-    #[serde(default)]
-    pub log_bytes: u64,
-    /// The longest log that the scan allows, in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log_limit: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log_cut: Option<LogCut>,
-}
-
-impl Run {
-    /// The first end that the record sets: a while after the scan's `timeout`, or the end of the session.
-    pub fn ends_by(&self) -> Timestamp {
-        let timeout = self
-            .deadline
-            .and_then(|it| it.checked_add_signed(TIMEOUT_END));
-        timeout.map_or(self.expires_at, |timeout| timeout.min(self.expires_at))
-    }
-}
-
-/// Where a log was cut that had reached its limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogCut {
-    /// The number of the record that says so.
-    pub record: u64,
-    /// The limit, in bytes.
-    pub limit: u64,
-}
-
-/// Names a runner by id and name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunnerRef {
-    pub id: RunnerId,
-    /// Its name at the claim.
-    pub name: String,
-}
-
-/// One step as its runner reported it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    /// Position in the scan, from 0.
-    pub index: u32,
-    /// From the definition, which may be removed before the job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    pub status: StepStatus,
-    /// What it means for the job; absent while the step runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<StepOutcome>,
-    /// The script's exit code, when it ended by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// What went wrong, when something other than the exit code did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_at: Option<Timestamp>,
-    /// When it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finished_at: Option<Timestamp>,
-}
-
-/// What happened to a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepStatus {
-    /// Its script runs.
-    Running,
-    /// Its script ended with exit code 0.
-    Succeeded,
-    /// Its script failed or could not be started.
-    Failed,
-    /// It was stopped.
-    Cancelled,
-    /// Its condition was false.
-    Skipped,
-}
-
-/// What a step means for its job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepOutcome {
-    /// The job goes on.
-    Succeeded,
-    /// The step failed the job.
-    Failed,
-    /// The step was stopped with the job.
-    Cancelled,
-    /// The step did not run.
-    Skipped,
-}
-
-/// A stored artifact.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Artifact {
-    /// Derived from job and name.
-    pub id: ArtifactId,
-    /// Unique within the scan.
-    pub name: String,
-    /// Bytes of the zip.
-    pub size: u64,
-    /// SHA-256 of the zip, hexadecimal.
-    pub sha256: String,
-    /// Digest over entry names and contents, which `has_diff` compares.
-    pub content_digest: String,
-    /// When it was stored.
-    pub created_at: Timestamp,
-    /// When it expires. Nobody can download it afterwards, and its file may be removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Timestamp>,
-    /// Set once its file is removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub removed: Option<Removed>,
-    /// What its runner could not pack. Known at the completion.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub left_out: Option<LeftOut>,
-}
-
-/// Files that are not in an artifact, or not all of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
-    pub files: Vec<LeftOutFile>,
-    /// How many more there are.
-    #[serde(default)]
-    pub more: u64,
-}
-
-/// A file that could not be packed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOutFile {
-    /// Relative to the job's folder.
-    pub name: String,
-    /// Why.
-    pub reason: String,
-}
-
-/// An artifact's file was removed. Its entry in the record stays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Removed {
     pub at: Timestamp,
     pub reason: Reason,
     pub actor: Actor,

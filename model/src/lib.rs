@@ -100,7 +100,7 @@ pub use revision::{
 };
 pub use rights::{Rights, Rights as Viewer};
 pub use runner::{Registration, Runner, Session};
-pub use scan_head::{Digests, Processed, ScanHead, Success, Tail, Totals, digests_of};
+pub use scan_head::{Digests, Processed, ScanHead, Success, TailEnd, Totals, digests_of};
 pub use schedule::{Upcoming, upcoming};
 pub use scope::{ParseScopeError, Projects, Scope, Scopes};
 pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey, SecretValue};

@@ -36,7 +36,7 @@ pub struct ScanHead {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<ScanName>,
     /// Where the next history line goes.
-    pub history: Tail,
+    pub history: TailEnd,
     /// Up to where the slots of its schedule have been handled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron_cursor: Option<Timestamp>,
@@ -50,8 +50,8 @@ pub struct ScanHead {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_successes: Option<Order>,
     /// Where the next ledger record goes.
-    #[serde(default, skip_serializing_if = "Tail::is_empty")]
-    pub ledger: Tail,
+    #[serde(default, skip_serializing_if = "TailEnd::is_empty")]
+    pub ledger: TailEnd,
     /// The latest run of equal outcomes that made no job. It has a file of its own, because a reason may be long and a
     /// head is written with every claim.
     #[serde(skip)]
@@ -72,12 +72,12 @@ impl ScanHead {
             processed: BTreeMap::new(),
             failure: None,
             renamed_from: None,
-            history: Tail { page: 0, bytes: 0 },
+            history: TailEnd { page: 0, bytes: 0 },
             cron_cursor: None,
             considered: None,
             passed_slots: None,
             passed_successes: None,
-            ledger: Tail { page: 0, bytes: 0 },
+            ledger: TailEnd { page: 0, bytes: 0 },
             repeats: None,
         }
     }
@@ -369,14 +369,14 @@ impl Digests {
 
 /// The end of an append-only sequence of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Tail {
+pub struct TailEnd {
     /// The page that is written now. The first is 0.
     pub page: u64,
     /// Its length.
     pub bytes: u64,
 }
 
-impl Tail {
+impl TailEnd {
     /// Whether nothing has been written.
     const fn is_empty(&self) -> bool {
         self.page == 0 && self.bytes == 0

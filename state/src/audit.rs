@@ -4,26 +4,23 @@
 //!
 //! A file has the lines of one day. Old days are removed with the first line of a new one.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use bytes::Bytes;
-use chrono::{Days, NaiveDate};
+use chrono::NaiveDate;
 use model::decide::{Command, Decision, Refusal, Urgency};
 use model::limits::AUDIT_ACTIONS;
 use model::{
     AuditAction, AuditKind, Change, Moment, SessionId, Timestamp, TokenId, World, actions,
 };
 use serde::{Deserialize, Serialize};
-use store::{Append, Batch, Key, Piece};
+use store::{Key, Prefix};
 use uuid::Uuid;
 
-use crate::error::{ReadError, SubmitError};
+use crate::error::ReadError;
 use crate::layout::{Folders, Layout};
-use crate::limits::{AUDIT_DAYS, AUDIT_PIECES, READ_BYTES};
+use crate::limits::{AUDIT_DAYS, AUDIT_PIECES};
 use crate::reader::StoreReader;
-use crate::state::State;
+use crate::tail::{DayLedger, Tail, days, lines_before};
 
 /// Who asked for something, how and from where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +115,7 @@ impl Audited {
 
 /// A command that changes nothing, for lines that stand alone.
 #[derive(Debug, Clone)]
-struct NoChange;
+pub(crate) struct NoChange;
 
 impl Command for NoChange {
     type Answer = ();
@@ -129,98 +126,20 @@ impl Command for NoChange {
     }
 }
 
-impl State {
-    /// The same state for one request of a person: each of its commits has a line in the audit log.
-    #[must_use]
-    pub fn audited(&self, entry: AuditEntry) -> Self {
-        self.serving(Arc::new(Audited::Request(entry)))
+impl DayLedger for AuditRecord {
+    const DAYS: u64 = AUDIT_DAYS;
+
+    fn file(day: NaiveDate) -> Key {
+        Layout::audit(day)
     }
 
-    /// Writes lines to the audit log about what is in no record.
-    pub async fn note(&self, lines: Vec<(AuditEntry, AuditAction)>) -> Result<(), SubmitError> {
-        let noting = self.serving(Arc::new(Audited::Lines(lines)));
-        noting.submit(NoChange).await
-    }
-
-    /// The same for the request that this state serves.
-    pub async fn note_request(&self, action: AuditAction) -> Result<(), SubmitError> {
-        match self.served() {
-            Some(Audited::Request(entry)) => self.note(vec![(entry.clone(), action)]).await,
-            Some(Audited::Lines(_)) | None => Ok(()),
-        }
-    }
-
-    /// Lines of the audit log, newest first, from a place on.
-    pub async fn audit(
-        &self,
-        filter: &AuditFilter,
-        from: Option<AuditPlace>,
-        limit: usize,
-    ) -> Result<AuditPage, ReadError> {
-        page(self.reader(), filter, from, limit).await
+    fn folder() -> Prefix {
+        Folders::audit()
     }
 }
 
-/// Where the audit log ends.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct AuditTail {
-    /// The days that have a file.
-    days: BTreeSet<NaiveDate>,
-    /// The length of the last day's file.
-    bytes: u64,
-}
-
-impl AuditTail {
-    /// Finds the end of the log.
-    pub(crate) async fn read(reader: &StoreReader) -> Result<Self, ReadError> {
-        let days = days(reader).await?;
-        let last = days.last().map(|day| Layout::audit(*day));
-        let bytes = match last {
-            None => 0,
-            Some(key) => {
-                let end = reader.piece(&key, u64::MAX, 1).await?;
-                end.map_or(0, |Piece { at, bytes }| at + bytes.len() as u64)
-            }
-        };
-        Ok(Self { days, bytes })
-    }
-
-    /// Adds lines to the batch with what they tell of. Returns where the log ends then, if there are any.
-    pub(crate) fn note(
-        &self,
-        now: Timestamp,
-        records: &[AuditRecord],
-        batch: &mut Batch,
-    ) -> Result<Option<Self>, serde_json::Error> {
-        if records.is_empty() {
-            return Ok(None);
-        }
-        let mut lines = Vec::new();
-        for record in records {
-            serde_json::to_writer(&mut lines, record)?;
-            lines.push(b'\n');
-        }
-        // A clock that was set back does not reopen an earlier day.
-        let last = self.days.last().copied();
-        let day = last.map_or(now.date_naive(), |last| last.max(now.date_naive()));
-        let mut days = self.days.clone();
-        let at = if last == Some(day) { self.bytes } else { 0 };
-        if days.insert(day)
-            && let Some(oldest) = day.checked_sub_days(Days::new(AUDIT_DAYS))
-        {
-            let kept = days.split_off(&oldest);
-            batch.deletes.extend(days.into_iter().map(Layout::audit));
-            days = kept;
-        }
-        let bytes = at + lines.len() as u64;
-        batch.appends.push(Append {
-            ledger: Layout::audit(day),
-            at,
-            bytes: lines.into(),
-        });
-        Ok(Some(Self { days, bytes }))
-    }
-}
+/// The end of the audit log.
+pub(crate) type AuditTail = Tail<AuditRecord>;
 
 /// Where a page of the audit log begins: before this byte of the day's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -263,7 +182,7 @@ pub struct AuditPage {
 }
 
 /// Reads the newest lines before a place.
-async fn page(
+pub(crate) async fn page(
     reader: &StoreReader,
     filter: &AuditFilter,
     from: Option<AuditPlace>,
@@ -271,7 +190,7 @@ async fn page(
 ) -> Result<AuditPage, ReadError> {
     let mut page = AuditPage::default();
     let mut pieces = 0;
-    for day in days(reader).await?.into_iter().rev() {
+    for day in days::<AuditRecord>(reader).await?.into_iter().rev() {
         let mut before = match from {
             Some(from) if day > from.day => continue,
             Some(from) if day == from.day => from.before,
@@ -313,46 +232,9 @@ async fn page(
     Ok(page)
 }
 
-/// The lines right before a byte, each with its place, and the place of the first one.
-async fn lines_before(
-    reader: &StoreReader,
-    key: &Key,
-    before: u64,
-) -> Result<Option<(u64, Vec<(u64, Bytes)>)>, ReadError> {
-    let Some(Piece { at, bytes }) = reader.piece(key, before, READ_BYTES).await? else {
-        return Ok(None);
-    };
-    // A line is much shorter than a piece. Without a line end nothing here is a line.
-    let first = match at {
-        0 => 0,
-        _ => bytes
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .map_or(0, |end| end + 1),
-    };
-    let mut lines = Vec::new();
-    let mut begin = first;
-    for (end, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
-        if end >= begin {
-            lines.push((at + begin as u64, bytes.slice(begin..end)));
-            begin = end + 1;
-        }
-    }
-    let begin = if lines.is_empty() { 0 } else { first };
-    Ok(Some((at + begin as u64, lines)))
-}
-
-/// The days that have a file.
-async fn days(reader: &StoreReader) -> Result<BTreeSet<NaiveDate>, ReadError> {
-    let names = reader.children(&Folders::audit()).await?;
-    let day = |name: &String| name.strip_suffix(".jsonl")?.parse().ok();
-    Ok(names.iter().filter_map(day).collect())
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use model::TokenId;
-    use store::Epoch;
 
     use super::*;
 
@@ -370,65 +252,15 @@ pub(crate) mod tests {
         }
     }
 
-    fn lines(at: Timestamp, names: &[&str]) -> Vec<AuditRecord> {
+    pub(crate) fn lines(at: Timestamp, names: &[&str]) -> Vec<AuditRecord> {
         let record = |name: &&str| AuditRecord::new(at, entry(name), Vec::new());
         names.iter().map(record).collect()
     }
 
-    fn at(text: &str) -> Timestamp {
+    pub(crate) fn at(text: &str) -> Timestamp {
         text.parse().unwrap()
     }
 
-    #[test]
-    fn lines_follow_each_other() {
-        let noon = at("2026-11-20T12:00:00Z");
-        let mut batch = Batch::new(Epoch(1));
-        let mut note = |tail: &AuditTail, names: &[&str]| {
-            tail.note(noon, &lines(noon, names), &mut batch).unwrap()
-        };
-        let first = note(&AuditTail::default(), &["a", "b"]).unwrap();
-        assert_eq!(note(&first, &[]), None);
-        let second = note(&first, &["c"]).unwrap();
-        let [one, two] = &batch.appends[..] else {
-            panic!("{batch:?}")
-        };
-        assert_eq!((one.at, two.at), (0, one.bytes.len() as u64));
-        assert_eq!(one.ledger.as_str(), "audit/2026-11-20.jsonl");
-        assert_eq!(second.bytes, two.at + two.bytes.len() as u64);
-    }
-
-    #[test]
-    fn a_new_day_has_a_new_file_and_removes_what_is_too_old() {
-        let mut batch = Batch::new(Epoch(1));
-        let days = ["2024-02-01", "2025-11-20", "2025-11-21"];
-        let tail = AuditTail {
-            days: days.iter().map(|day| day.parse().unwrap()).collect(),
-            bytes: 100,
-        };
-        let midnight = at("2026-11-21T00:00:00Z");
-        let next = tail.note(midnight, &lines(midnight, &["a"]), &mut batch);
-        assert_eq!(batch.appends[0].at, 0);
-        let deleted: Vec<_> = batch.deletes.iter().map(Key::as_str).collect();
-        assert_eq!(
-            deleted,
-            ["audit/2024-02-01.jsonl", "audit/2025-11-20.jsonl"]
-        );
-        assert_eq!(next.unwrap().unwrap().days.len(), 2);
-    }
-
-    #[test]
-    fn a_clock_that_was_set_back_does_not_reopen_a_day() {
-        let mut batch = Batch::new(Epoch(1));
-        let tail = AuditTail {
-            days: ["2026-11-20".parse().unwrap()].into(),
-            bytes: 100,
-        };
-        let before = at("2026-11-19T23:59:59Z");
-        tail.note(before, &lines(before, &["a"]), &mut batch)
-            .unwrap();
-        assert_eq!(batch.appends[0].ledger.as_str(), "audit/2026-11-20.jsonl");
-        assert_eq!(batch.appends[0].at, 100);
-    }
     #[test]
     fn a_line_of_an_earlier_version_is_read() {
         let line = concat!(

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use model::retention::{Position, Retention};
-use model::{ScanKey, Tail};
+use model::{ScanKey, TailEnd};
 use store::{Key, Piece};
 
 use crate::error::ReadError;
@@ -39,7 +39,7 @@ pub(crate) struct Lines {
 
 impl Place {
     /// The place behind the newest line. None when the history is empty or all of it was removed.
-    pub(crate) fn newest(end: Tail, retention: &Retention) -> Option<Self> {
+    pub(crate) fn newest(end: TailEnd, retention: &Retention) -> Option<Self> {
         if end.bytes == 0 {
             return Self::below(end.page, retention);
         }
@@ -73,7 +73,7 @@ impl Place {
         self,
         reader: &StoreReader,
         scan: &ScanKey,
-        tail: Tail,
+        tail: TailEnd,
     ) -> Result<Lines, ReadError> {
         let Self { page, end } = self;
         let key = Layout::history(scan, page);

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use store::Room;
 use store::volume::Volume;
 
 use crate::error::Interrupted;
@@ -80,6 +81,11 @@ where
             Err(_) => Err(Interrupted.into()),
         },
     }
+}
+
+/// How full the disk is. If this cannot be measured, the next write finds out.
+pub(crate) fn room(volume: &dyn Volume) -> Room {
+    volume.room().unwrap_or(Room::Enough)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Turns changes into batches of the store.
 
 use bytes::Bytes;
-use model::{Change, Inputs, Job, World};
+use model::{Change, Inputs, Job, JobState, World};
 use store::{Append, Batch, Key, Put, Staged};
 
 use crate::envelope::seal;
@@ -189,6 +189,16 @@ pub(crate) fn adopt(batch: &mut Batch, key: Key, staged: Staged) {
     batch.puts.remove(&key);
     batch.deletes.remove(&key);
     batch.adopts.insert(key, staged);
+}
+
+/// Gives a copy of large inputs to the retry that a decision makes.
+pub(crate) fn adopt_inputs(batch: &mut Batch, changes: &[Change], copy: Option<Staged>) {
+    let jobs = changes.iter().filter_map(Change::job);
+    let mut new = jobs.filter(|job| job.state == JobState::Scheduled);
+    let retry = new.find(|job| job.retry_of.is_some());
+    if let Some((retry, copy)) = retry.zip(copy) {
+        adopt(batch, Layout::inputs(retry.id), copy);
+    }
 }
 
 /// Adds a later batch to an earlier one. The later value of a key wins.

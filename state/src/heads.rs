@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use model::{Digests, Repeats, ScanHead, Tail, digests_of};
+use model::{Digests, Repeats, ScanHead, TailEnd, digests_of};
 use store::{Key, Length};
 
 use crate::error::ReadError;
@@ -26,7 +26,7 @@ pub(crate) async fn with_ends(
             (Layout::ledger(&scan, head.ledger.page), head.ledger),
         ]
     };
-    let pages: Vec<(Key, Tail)> = heads.iter().flat_map(pages).collect();
+    let pages: Vec<(Key, TailEnd)> = heads.iter().flat_map(pages).collect();
     let keys = pages.iter().map(|(key, _)| key.clone()).collect();
     let lengths = reader.lengths(keys).await?;
     let ends = pages.into_iter().zip(lengths);
@@ -54,7 +54,7 @@ pub(crate) async fn with_ends(
 }
 
 /// Where the next line goes, behind a page of this length.
-fn end_of(key: &Key, tail: Tail, length: Length) -> Tail {
+fn end_of(key: &Key, tail: TailEnd, length: Length) -> TailEnd {
     let length = match length {
         Ok(length) => length,
         Err(error) => {
@@ -66,7 +66,7 @@ fn end_of(key: &Key, tail: Tail, length: Length) -> Tail {
         return tail;
     }
     tracing::error!(%key, length, expected = tail.bytes, "a file has lost its end and goes on with the next page");
-    Tail {
+    TailEnd {
         page: tail.page + 1,
         bytes: 0,
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::retention::{Position, Retention};
 use model::{
-    EndState, HistoryLine, JobId, ScanHead, ScanKey, Tail, Timestamp, Totals, Trigger, World,
+    EndState, HistoryLine, JobId, ScanHead, ScanKey, TailEnd, Timestamp, Totals, Trigger, World,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -91,7 +91,7 @@ pub(crate) struct HistoryCursor {
     /// Which jobs were removed.
     retention: Arc<Retention>,
     /// Where the history ended when its head was read.
-    end: Tail,
+    end: TailEnd,
     /// How far it was read.
     next: Option<Place>,
     /// Wanted jobs that were read and not taken yet.

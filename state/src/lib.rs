@@ -40,6 +40,7 @@ mod load;
 mod log;
 mod lost_workflows;
 mod measure;
+mod open;
 mod page_index;
 mod past;
 mod payload;
@@ -53,6 +54,7 @@ mod restored;
 mod revisions;
 mod scan_places;
 mod state;
+mod tail;
 mod tips;
 mod upload;
 mod warned;
@@ -75,9 +77,10 @@ pub use log::{
     LogSearch, LogStream, Logs, NewLogRecord, Stream,
 };
 pub use measure::CommitMeasure;
+pub use open::{Closing, Options};
 pub use past::HistoryPage;
 pub use revisions::StoredRevision;
-pub use state::{Closing, Options, State};
+pub use state::State;
 pub use store::backup::{Copied, CopyError};
 pub use store::{DiskBytes, Room, Seq};
 pub use upload::Upload;

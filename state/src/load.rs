@@ -90,13 +90,14 @@ impl Loading {
             return Err(EnvelopeError::Place(place));
         }
         let change = typed.into_change();
-        match &change {
-            None => return Ok(None),
-            Some(Change::Workflow(workflow)) => {
-                self.needed.push((workflow.id, workflow.revision.clone()));
-            }
-            Some(Change::Job(job)) => self.needed.push((job.workflow.id, job.revision.clone())),
-            Some(_) => {}
+        if change.is_none() {
+            return Ok(None);
+        }
+        if let Some(workflow) = change.as_ref().and_then(Change::workflow) {
+            self.needed.push((workflow.id, workflow.revision.clone()));
+        }
+        if let Some(job) = change.as_ref().and_then(Change::job) {
+            self.needed.push((job.workflow.id, job.revision.clone()));
         }
         self.revisions.insert(place, stamp.revision);
         let holder = change.as_ref().and_then(Holder::of);
@@ -105,10 +106,8 @@ impl Loading {
     }
 
     async fn restore_workflows(&mut self, reader: &StoreReader) {
-        let known = self.changes.iter().filter_map(|change| match change {
-            Change::Workflow(workflow) => Some(workflow.id),
-            _ => None,
-        });
+        let known = self.changes.iter().filter_map(Change::workflow);
+        let known = known.map(|workflow| workflow.id);
         match lost_workflows::restored(reader, known.collect()).await {
             Ok(records) => {
                 for record in records {

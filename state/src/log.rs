@@ -27,6 +27,7 @@ use tokio::time::Instant;
 
 use crate::alarm::Alarm;
 use crate::blocking::{on_volume, while_awaited};
+use crate::encode::adopt_inputs;
 use crate::error::{Interrupted, ReadError, WriteError};
 use crate::layout::Layout;
 use crate::limits::{LOG_SYNC, SEARCH_BYTES};
@@ -35,7 +36,6 @@ use crate::log::job_log::JobLog;
 pub use crate::log::records::EncodedRecord;
 pub use crate::log::search::{LogMatches, LogSearch};
 pub use crate::log::stream::LogStream;
-use crate::payload::adopt_inputs;
 use crate::publication::Publication;
 use crate::warned::Warned;
 use crate::watchers::Watchers;

@@ -9,14 +9,12 @@ use bytes::Bytes;
 use model::decide::{
     Activate, Command, Decision, Dispatch, EndJob, InitialToken, LargeInputs, Loss,
 };
-use model::{
-    Change, Inputs, Job, JobId, JobState, PlainToken, Revision, TokenHash, TokenId, large_payload,
-};
+use model::{Change, Inputs, Job, JobId, PlainToken, Revision, TokenHash, TokenId, large_payload};
 use store::{Batch, Staged};
 use workflow::{InputValue, hex, sha256};
 
 use crate::blocking::on_volume;
-use crate::encode::{adopt, delete};
+use crate::encode::{adopt, adopt_inputs, delete};
 use crate::error::{PayloadError, ReadError, SubmitError, WriteError};
 use crate::layout::Layout;
 use crate::limits::FIRST_TOKEN_BYTES;
@@ -56,9 +54,11 @@ impl State {
         let text = Bytes::copy_from_slice(activate.text.as_bytes());
         let staged = self.stage(text).await?;
         let submitted = self.submit_with(activate, None, move |decision, batch| {
-            let revision = decision.changes.iter().find_map(|change| match change {
-                Change::Revision(revision, _) => Some(&revision.record),
-                _ => None,
+            let revision = decision.changes.iter().find_map(|change| {
+                if let Change::Revision(revision, _) = change {
+                    return Some(&revision.record);
+                }
+                None
             });
             // The same text again makes no revision.
             if let Some(revision) = revision {
@@ -226,16 +226,5 @@ impl State {
             writer.finish().map_err(fail)
         })
         .await
-    }
-}
-
-/// Gives a copy of large inputs to the retry that a decision makes.
-pub(crate) fn adopt_inputs(batch: &mut Batch, changes: &[Change], copy: Option<Staged>) {
-    let retry = changes.iter().find_map(|change| match change {
-        Change::Job(job) if job.retry_of.is_some() && job.state == JobState::Scheduled => Some(job),
-        _ => None,
-    });
-    if let Some((retry, copy)) = retry.zip(copy) {
-        adopt(batch, Layout::inputs(retry.id), copy);
     }
 }

@@ -126,7 +126,39 @@ impl Publication {
                 Change::Token(token) => self.tokens.wake(&token.id),
                 Change::TokenRemoved(id) => self.tokens.wake(id),
                 Change::SessionRemoved(session) => self.tokens.wake(&session.token),
-                _ => {}
+                Change::Source(_)
+                | Change::Tip(_)
+                | Change::Workflow(_)
+                | Change::Revision(..)
+                | Change::Suspension(_)
+                | Change::RevisionRead(_)
+                | Change::Head(_)
+                | Change::Digests(_)
+                | Change::Repeats(..)
+                | Change::ArtifactRemoved(..)
+                | Change::Expiry(_)
+                | Change::ExpiryRemoved(_)
+                | Change::Retention(_)
+                | Change::HistoryPageRemoved(..)
+                | Change::Ledger(_)
+                | Change::LedgerPageRemoved(..)
+                | Change::Recent(..)
+                | Change::Runner(_)
+                | Change::RunnerRemoved(_)
+                | Change::Session(_)
+                | Change::Registration(_)
+                | Change::RegistrationRemoved(_)
+                | Change::Idempotency(_)
+                | Change::IdempotencyRemoved(_)
+                | Change::Vars(_)
+                | Change::Secrets(_)
+                | Change::Blob(_)
+                | Change::BlobRemoved(..)
+                | Change::BlobLink(_)
+                | Change::BlobLinkRemoved(_)
+                | Change::BlobUsage(_)
+                | Change::ClockFollowed(_)
+                | Change::Clocks(_) => {}
             }
         }
         self.feed.publish(seq, changes);

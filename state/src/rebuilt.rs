@@ -1,7 +1,7 @@
 //! Rebuilding lost records of a scan from its history and from each other.
 
 use model::retention::Retention;
-use model::{JobId, ScanHead, ScanKey, Tail, Totals, World};
+use model::{JobId, ScanHead, ScanKey, TailEnd, Totals, World};
 use store::Prefix;
 
 use crate::error::ReadError;
@@ -57,8 +57,8 @@ pub(crate) async fn after_loss(
     totals.add(&retention.removed);
     let page = after(&pages).max(retention.from.page);
     Ok(ScanHead {
-        history: Tail { page, bytes: 0 },
-        ledger: Tail {
+        history: TailEnd { page, bytes: 0 },
+        ledger: TailEnd {
             page: after(&ledger),
             bytes: 0,
         },

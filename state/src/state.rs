@@ -1,273 +1,101 @@
 //! The handle through which everything reads and changes the state.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
-use chrono::TimeDelta;
 use model::decide::{Command, Decision};
-use model::limits::CYCLE_PAUSE;
 use model::retention::Position;
 use model::{
-    Change, Clock, Entropy, Job, JobId, PlainToken, Projects, Recent, RevisionRef, ScanKey,
-    Timestamp, TokenId, World,
+    AuditAction, Clock, Job, JobId, PlainToken, Projects, Recent, RevisionRef, ScanKey, Timestamp,
+    TokenId, World,
 };
-use store::file::FileEngine;
 use store::volume::Volume;
-use store::{Batch, DiskBytes, Engine, Room, Seq};
+use store::{Batch, DiskBytes, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
-use crate::audit::{AuditTail, Audited};
-use crate::committer::{Committer, Histories, Submission, Waiting};
-use crate::error::{CloseError, Fatal, OpenError, PayloadError, ReadError, SubmitError};
+use crate::audit::{self, AuditEntry, AuditFilter, AuditPage, AuditPlace, Audited, NoChange};
+use crate::blocking::room;
+use crate::committer::{Submission, Waiting};
+use crate::error::{Fatal, PayloadError, ReadError, SubmitError};
 use crate::feed::{ChangesGone, Subscription};
 use crate::history::KnownPast;
 use crate::jobs::{JobFilter, JobPage, Listing, settled_job};
-use crate::layout::Folders;
 use crate::ledger::Ledger;
-use crate::limits::{FRUITLESS_PIECES, WAITING_COMMANDS};
-use crate::load::{Loaded, Loading};
-use crate::log::{self, Logs};
+use crate::limits::FRUITLESS_PIECES;
+use crate::log::Logs;
 use crate::measure::{CommitMeasure, Measuring};
 use crate::page_index::PageIndex;
 use crate::publication::Publication;
 use crate::reader::StoreReader;
-use crate::rebuilt;
 use crate::recent::recent;
-use crate::upload::room;
-use crate::written::{Rewritten, Written};
-
-/// What the state needs from outside.
-pub struct Options {
-    /// The state folder.
-    pub root: PathBuf,
-    /// Whether the folder may be on another machine's file system.
-    pub allow_network: bool,
-    /// The wall clock.
-    pub clock: Arc<dyn Clock>,
-    /// Randomness for ids and tokens.
-    pub entropy: Box<dyn Entropy>,
-    /// What jobs of scans that wake each other wait from the second lap on.
-    pub cycle_pause: TimeDelta,
-}
+use crate::written::Rewritten;
 
 /// The state of the service. Cheap to clone.
 #[derive(Clone)]
 pub struct State {
-    shared: Arc<Shared>,
-    queue: mpsc::Sender<Waiting>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) queue: mpsc::Sender<Waiting>,
     /// What the audit log gets with each command, if a person asked for it.
-    audited: Option<Arc<Audited>>,
+    pub(crate) audited: Option<Arc<Audited>>,
 }
 
-struct Shared {
-    clock: Arc<dyn Clock>,
+pub(crate) struct Shared {
+    pub(crate) clock: Arc<dyn Clock>,
     /// The last commit that was there when the state was opened.
-    found: Seq,
+    pub(crate) found: Seq,
     /// Whether a token's record is in quarantine.
-    has_lost_tokens: bool,
-    publication: Arc<Publication>,
-    reader: StoreReader,
-    page_index: Arc<PageIndex>,
-    volume: Arc<dyn Volume>,
-    logs: Logs,
-    measuring: Measuring,
-    alarm: Alarm,
-}
-
-/// Rebuilds retention records that were set aside and that nobody has replaced, as far as their histories can be read.
-/// Without them all removed jobs would count as present, and retention would remove others in their place.
-async fn restore_retention<E: Engine>(engine: &E, reader: &StoreReader, world: &mut World) {
-    // Mostly there is nothing in the quarantine. Then a start costs one look, and not one for each scan.
-    if let Ok(false) = engine.has_set_aside(&Folders::workflows()).await {
-        return;
-    }
-    let heads = world.heads().cloned();
-    let without: Vec<_> = heads
-        .filter(|head| world.retention(&head.key()).is_none())
-        .collect();
-    for head in without {
-        let scan = head.key();
-        match engine.has_set_aside(&Folders::retention(&scan)).await {
-            Ok(true) => {}
-            Ok(false) => continue,
-            Err(error) => {
-                tracing::error!(%error, "the quarantine cannot be read");
-                return;
-            }
-        }
-        match rebuilt::retention_after_loss(reader, &head).await {
-            Ok(retention) => world.apply(&Change::Retention(Arc::new(retention))),
-            Err(error) => {
-                tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read");
-            }
-        }
-    }
-}
-
-/// An open state, and its committer. Nothing changes until the committer runs.
-pub(crate) struct Opened<E: Engine> {
-    pub(crate) state: State,
-    pub(crate) committer: Committer<E>,
-    /// Whether [`State::settle_restored`] has work to do.
-    pub(crate) is_restored: bool,
-}
-
-/// The committer's thread. It ends once every [`State`] is dropped, and closes the store.
-#[must_use]
-pub struct Closing {
-    thread: JoinHandle<Result<(), store::CloseError>>,
-    alarm: Alarm,
-}
-
-impl Closing {
-    /// Waits until everything decided is committed and the store is closed. Blocks.
-    pub fn join(self) -> Result<(), CloseError> {
-        self.thread.join().map_err(|_| CloseError::Panicked)??;
-        // A log may have failed to sync while nobody waited for it.
-        self.alarm
-            .first()
-            .map_or(Ok(()), |fatal| Err(CloseError::Failed(fatal)))
-    }
+    pub(crate) has_lost_tokens: bool,
+    pub(crate) publication: Arc<Publication>,
+    pub(crate) reader: StoreReader,
+    pub(crate) page_index: Arc<PageIndex>,
+    pub(crate) volume: Arc<dyn Volume>,
+    pub(crate) logs: Logs,
+    pub(crate) measuring: Measuring,
+    pub(crate) alarm: Alarm,
 }
 
 impl State {
-    /// Opens the state folder, making it when it is missing or empty.
-    pub async fn open(options: Options) -> Result<(Self, Closing), OpenError> {
-        let of_store = store::file::Options {
-            allow_network: options.allow_network,
-            ..store::file::Options::default()
-        };
-        Self::open_with(options, of_store).await
-    }
-
-    /// The same with other options of the store.
-    pub(crate) async fn open_with(
-        options: Options,
-        of_store: store::file::Options,
-    ) -> Result<(Self, Closing), OpenError> {
-        let engine = FileEngine::new(options.root, of_store);
-        let opened = Self::open_on(engine, options.clock, options.entropy).await?;
-        let Opened {
-            state,
-            mut committer,
-            is_restored,
-        } = opened;
-        committer.cycle_pause = options.cycle_pause;
-        let thread = committer.start().map_err(OpenError::Thread)?;
-        if is_restored {
-            state.settle_restored().await?;
-        }
-        let alarm = state.alarm().clone();
-        Ok((state, Closing { thread, alarm }))
-    }
-
-    /// Opens the state of any engine. The caller runs the committer.
-    pub(crate) async fn open_on<E: Engine>(
-        mut engine: E,
-        clock: Arc<dyn Clock>,
-        entropy: Box<dyn Entropy>,
-    ) -> Result<Opened<E>, OpenError> {
-        let mut loading = Loading::default();
-        let (epoch, last) = engine
-            .open(&mut |key, bytes| loading.take(&key, &bytes))
-            .await?;
-        let reader = StoreReader::new(engine.reader());
-        let volume = engine.volume();
-        let is_restored = engine.is_restored();
-        let Loaded {
-            mut world,
-            revisions,
-            damaged,
-        } = loading.finish(&reader, clock.now(), last).await?;
-        let mut written = Written::until(epoch, last, revisions);
-        for record in damaged {
-            record.put_aside(&mut engine, &mut written, &world).await?;
-        }
-        restore_retention(&engine, &reader, &mut world).await;
-        let has_lost_tokens = engine
-            .has_set_aside(&Folders::tokens())
-            .await
-            .map_err(store::OpenError::from)?;
-        let audit = AuditTail::read(&reader).await?;
-        let page_index: Arc<PageIndex> = Arc::default();
-        let publication = Arc::new(Publication::new(
-            world.clone(),
-            last,
-            reader.ended_jobs().clone(),
-            page_index.clone(),
-        ));
-        let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
-        let alarm = Alarm::new();
-        let measuring = Measuring::default();
-        let committer = Committer {
-            order: world.latest_order(),
-            pending: world,
-            engine,
-            written,
-            publication: publication.clone(),
-            clock: clock.clone(),
-            entropy,
-            audit_committed: audit.clone(),
-            audit,
-            volume: volume.clone(),
-            last_room: Room::Enough,
-            cycle_pause: CYCLE_PAUSE,
-            histories: Histories::new(Arc::new(reader.clone())),
-            queue: waiting,
-            again: VecDeque::new(),
-            log_bytes: log::lengths(volume.clone()),
-            is_closing: false,
-            measuring: measuring.clone(),
-            alarm: alarm.clone(),
-        };
-        let logs = Logs::new(
-            volume.clone(),
-            publication.clone(),
-            alarm.clone(),
-            reader.warned().clone(),
-        );
-        let shared = Arc::new(Shared {
-            clock,
-            found: last,
-            has_lost_tokens,
-            publication,
-            reader,
-            page_index,
-            volume,
-            logs,
-            measuring,
-            alarm,
-        });
-        Ok(Opened {
-            state: Self {
-                shared,
-                queue,
-                audited: None,
-            },
-            committer,
-            is_restored,
-        })
-    }
-
     /// Decides a command, and answers once its changes are durable.
     pub async fn submit<C: Command>(&self, command: C) -> Result<C::Answer, SubmitError> {
         self.submit_with(command, None, |_, _| ()).await
     }
 
-    /// What the audit log gets with each command.
-    pub(crate) fn served(&self) -> Option<&Audited> {
-        self.audited.as_deref()
+    /// The same state for one request of a person: each of its commits has a line in the audit log.
+    #[must_use]
+    pub fn audited(&self, entry: AuditEntry) -> Self {
+        self.with_audit(Audited::Request(entry))
     }
 
-    /// The same state, with this for the audit log.
-    pub(crate) fn serving(&self, audited: Arc<Audited>) -> Self {
+    fn with_audit(&self, audited: Audited) -> Self {
         Self {
-            audited: Some(audited),
+            audited: Some(Arc::new(audited)),
             ..self.clone()
         }
+    }
+
+    /// Writes lines about actions that change no record to the audit log.
+    pub async fn note(&self, lines: Vec<(AuditEntry, AuditAction)>) -> Result<(), SubmitError> {
+        let noting = self.with_audit(Audited::Lines(lines));
+        noting.submit(NoChange).await
+    }
+
+    /// The same for the request that this state serves.
+    pub async fn note_request(&self, action: AuditAction) -> Result<(), SubmitError> {
+        match self.audited.as_deref() {
+            Some(Audited::Request(entry)) => self.note(vec![(entry.clone(), action)]).await,
+            Some(Audited::Lines(_)) | None => Ok(()),
+        }
+    }
+
+    /// Lines of the audit log, newest first, from a place on.
+    pub async fn audit(
+        &self,
+        filter: &AuditFilter,
+        from: Option<AuditPlace>,
+        limit: usize,
+    ) -> Result<AuditPage, ReadError> {
+        audit::page(self.reader(), filter, from, limit).await
     }
 
     /// The same with an attachment, which becomes durable in the same commit, or for a command that changes the record of a

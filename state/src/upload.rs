@@ -9,7 +9,7 @@ use store::volume::{ObjectWriter, Volume};
 use store::{Fault, Room, Staged};
 
 use crate::alarm::Alarm;
-use crate::blocking::on_volume;
+use crate::blocking::{on_volume, room};
 use crate::encode::adopt;
 use crate::error::{SubmitError, WriteError};
 use crate::layout::Layout;
@@ -96,9 +96,4 @@ pub(crate) fn begin_object(volume: &dyn Volume) -> Result<Box<dyn ObjectWriter>,
     }
     let begun = volume.create_object();
     begun.map_err(|error| WriteError::new("tmp", error))
-}
-
-/// How full the store is. When this cannot be measured, the next write finds out.
-pub(crate) fn room(volume: &dyn Volume) -> Room {
-    volume.room().unwrap_or(Room::Enough)
 }

@@ -161,7 +161,41 @@ fn size(change: &Change) -> usize {
         Change::Digests(digests) => serde_json::to_vec(&**digests),
         Change::Repeats(scan, repeats) => serde_json::to_vec(&(scan, repeats)),
         Change::Ledger(entry) => return entry.text.len(),
-        _ => return 0,
+        // Nothing else is decided with the end of a job.
+        Change::Source(_)
+        | Change::Tip(_)
+        | Change::Workflow(_)
+        | Change::Revision(..)
+        | Change::Suspension(_)
+        | Change::RevisionRead(_)
+        | Change::History(_)
+        | Change::JobRemoved(_)
+        | Change::ArtifactRemoved(..)
+        | Change::Expiry(_)
+        | Change::ExpiryRemoved(_)
+        | Change::Retention(_)
+        | Change::HistoryPageRemoved(..)
+        | Change::LedgerPageRemoved(..)
+        | Change::Recent(..)
+        | Change::Runner(_)
+        | Change::RunnerRemoved(_)
+        | Change::Token(_)
+        | Change::TokenRemoved(_)
+        | Change::Session(_)
+        | Change::SessionRemoved(_)
+        | Change::Registration(_)
+        | Change::RegistrationRemoved(_)
+        | Change::Idempotency(_)
+        | Change::IdempotencyRemoved(_)
+        | Change::Vars(_)
+        | Change::Secrets(_)
+        | Change::Blob(_)
+        | Change::BlobRemoved(..)
+        | Change::BlobLink(_)
+        | Change::BlobLinkRemoved(_)
+        | Change::BlobUsage(_)
+        | Change::ClockFollowed(_)
+        | Change::Clocks(_) => return 0,
     };
     json.map_or(usize::MAX / 4, |json| json.len() * 2)
 }

@@ -68,10 +68,8 @@ impl Histories {
             return;
         }
         for change in changes {
-            let scan = match change {
-                Change::History(entry) => entry.scan.clone(),
-                Change::JobRemoved(job) => job.scan_key(),
-                _ => continue,
+            let Some(scan) = change.scan_of_history() else {
+                continue;
             };
             if let Some(since) = self.since.get_mut(&scan) {
                 since.push(change.clone());

@@ -1,20 +1,25 @@
 //! The committer on an engine whose commits fail when told to.
 
 mod audit;
+mod histories;
 
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::decide::{ConfigureSource, CreateToken, DropSource, Refusal};
-use model::{Recent, ScanHead, Scopes, SourceName, WorkflowId, World};
+use model::decide::{
+    Command, ConfigureSource, CreateToken, Decision, DropSource, Refusal, Urgency,
+};
+use model::{Change, Recent, ScanHead, Scopes, SourceName, WorkflowId, World};
 use store::limits::BATCH_OPERATIONS;
 use store::memory::{Injected, MemoryStore};
-use store::{Append, Reader as _, Seq};
+use store::{Append, Batch, Reader as _, Seq};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use super::submission::{Attachment, kind};
 use super::*;
+use crate::audit::Audited;
 use crate::audit::tests::entry;
 use crate::ended_jobs::EndedJobs;
 use crate::error::ReadError;
@@ -98,9 +103,9 @@ impl Bench {
         let (epoch, last) = engine.open(&mut |_, _| {}).await.unwrap();
         let reader = engine.reader();
         let committer = Committer {
-            audit: AuditTail::default(),
+            audit: AuditTail::new(BTreeSet::new(), 0),
             measuring: Measuring::default(),
-            audit_committed: AuditTail::default(),
+            audit_committed: AuditTail::new(BTreeSet::new(), 0),
             engine,
             written: Written::until(epoch, last, HashMap::new()),
             pending: World::default(),
@@ -424,118 +429,4 @@ async fn any_other_panic_is_told_to_who_waits_for_failures() {
         bench.alarm.rung().await.message,
         "the committer thread panicked"
     );
-}
-
-/// Needs the history of a scan, and says whether it has it.
-#[derive(Clone)]
-struct NeedsHistory(ScanKey);
-
-impl Command for NeedsHistory {
-    type Answer = bool;
-    const URGENCY: Urgency = Urgency::Finishing;
-
-    fn histories(&self, _: &World) -> BTreeSet<ScanKey> {
-        BTreeSet::from([self.0.clone()])
-    }
-
-    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<bool>, Refusal> {
-        Ok(Decision::unchanged(world.recent(&self.0).is_some()))
-    }
-}
-
-/// Gives a scan a first job, as its end does.
-#[derive(Clone)]
-struct Begin(ScanKey);
-
-impl Command for Begin {
-    type Answer = ();
-    const URGENCY: Urgency = Urgency::Finishing;
-
-    fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        let head = ScanHead::new(self.0.workflow, self.0.scan);
-        Ok(Decision {
-            changes: vec![Change::Head(Arc::new(head))],
-            answer: (),
-        })
-    }
-}
-
-/// Reads a history when it gets a permit, and fails first if it is to.
-struct Slow {
-    permits: Semaphore,
-    fails: AtomicBool,
-}
-
-impl ReadRecent for Slow {
-    fn read<'a>(
-        &'a self,
-        _: &'a KnownPast,
-    ) -> Pin<Box<dyn Future<Output = Result<Recent, ReadError>> + Send + 'a>> {
-        Box::pin(async {
-            self.permits.acquire().await.unwrap().forget();
-            if self.fails.swap(false, Ordering::Relaxed) {
-                let broken = io::Error::other("broken");
-                let fault = store::Fault::new(store::FaultKind::Other, broken);
-                return Err(ReadError::file("history", fault));
-            }
-            Ok(Recent::default())
-        })
-    }
-}
-
-fn slow(bench: &mut Bench, fails: bool) -> Arc<Slow> {
-    let slow = Arc::new(Slow {
-        permits: Semaphore::new(0),
-        fails: AtomicBool::new(fails),
-    });
-    bench.histories = Some(slow.clone());
-    slow
-}
-
-fn scan() -> ScanKey {
-    ScanKey {
-        workflow: WorkflowId::from_uuid(uuid::Uuid::nil()),
-        scan: "a".parse().unwrap(),
-    }
-}
-
-#[tokio::test]
-async fn a_history_that_is_read_holds_up_only_who_needs_it() {
-    let mut bench = Bench::new();
-    let slow = slow(&mut bench, false);
-    let begun = bench.submit(Begin(scan()));
-    let mut needing = bench.submit(NeedsHistory(scan()));
-    let other = bench.submit(create_token());
-    bench.start().await;
-    begun.await.unwrap().unwrap();
-    other.await.unwrap().unwrap();
-    assert!(needing.try_recv().is_err(), "the history is not read yet");
-    slow.permits.add_permits(1);
-    assert!(needing.await.unwrap().unwrap());
-    // It is at hand from now on.
-    assert!(bench.submit(NeedsHistory(scan())).await.unwrap().unwrap());
-}
-
-#[tokio::test]
-async fn a_history_that_cannot_be_read_is_read_again_for_the_next_who_needs_it() {
-    let mut bench = Bench::new();
-    let slow = slow(&mut bench, true);
-    slow.permits.add_permits(2);
-    bench.submit(Begin(scan()));
-    let first = bench.submit(NeedsHistory(scan()));
-    bench.start().await;
-    assert!(!first.await.unwrap().unwrap());
-    assert!(bench.submit(NeedsHistory(scan())).await.unwrap().unwrap());
-}
-
-#[tokio::test]
-async fn who_waits_for_a_history_is_answered_also_when_nobody_can_ask_any_more() {
-    let mut bench = Bench::new();
-    let slow = slow(&mut bench, false);
-    bench.submit(Begin(scan()));
-    let needing = bench.submit(NeedsHistory(scan()));
-    bench.start().await;
-    drop(bench);
-    slow.permits.add_permits(1);
-    assert!(needing.await.unwrap().unwrap());
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::Tail;
+use model::TailEnd;
 use model::retention::Position;
 use serde::de::DeserializeOwned;
 use store::Key;
@@ -46,7 +46,7 @@ pub(super) fn pages(check: &mut Check<'_>, folder: &str) -> Pages {
 pub(super) fn each_record<L: DeserializeOwned>(
     check: &mut Check<'_>,
     pages: &Pages,
-    tail: Tail,
+    tail: TailEnd,
     newest: Key,
     codes: &PageCodes,
     mut visit: impl FnMut(Position, L),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use model::{JobId, ScanHead, Success, Tail, Timestamp, Totals};
+use model::{JobId, ScanHead, Success, TailEnd, Timestamp, Totals};
 use serde_json::json;
 
 use super::fixture::Folder;
@@ -15,7 +15,7 @@ fn widest(name: &str) -> ScanHead {
     let job: JobId = "0198c5f2-7c1e-7000-8000-000000000000".parse().unwrap();
     let order = serde_json::from_value(json!(u64::from(u32::MAX))).unwrap();
     let at = Timestamp::from_timestamp_nanos(1_795_176_000_123_456_789);
-    let tail = Tail {
+    let tail = TailEnd {
         page: 1_000_000,
         bytes: 1_000_000,
     };

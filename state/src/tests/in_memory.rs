@@ -25,7 +25,7 @@ impl Simulated {
     async fn open(store: &MemoryStore, clock: &Arc<TestClock>, seed: u64) -> Self {
         let entropy = Box::new(Seeded(seed));
         let opened = State::open_on(store.engine(), clock.clone(), entropy).await;
-        let crate::state::Opened {
+        let crate::open::Opened {
             state, committer, ..
         } = opened.unwrap();
         let committer = tokio::spawn(committer.run());

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use model::{HistoryLine, JobId, LedgerRecord, ScanHead, Tail};
+use model::{HistoryLine, JobId, LedgerRecord, ScanHead, TailEnd};
 use store::Key;
 
 use super::fixture::{Fleet, Folder, Opened, WATCHING};
@@ -10,14 +10,14 @@ use crate::DamagedLines;
 use crate::layout::Layout;
 
 /// Cuts a page behind its third line into two, as a full one would be. Answers where the second one ends.
-fn split(folder: &Folder, page: impl Fn(u64) -> Key) -> Tail {
+fn split(folder: &Folder, page: impl Fn(u64) -> Key) -> TailEnd {
     let text = fs::read_to_string(folder.path(&page(0))).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     assert!(lines.len() > 3, "{text}");
     let rest = lines[3..].concat();
     fs::write(folder.path(&page(0)), lines[..3].concat()).unwrap();
     fs::write(folder.path(&page(1)), &rest).unwrap();
-    Tail {
+    TailEnd {
         page: 1,
         bytes: rest.len() as u64,
     }

@@ -17,7 +17,7 @@ use crate::job::{StepOutcome as Outcome, StepStatus as Status};
 use crate::testing::{House, NIGHTLY, activate, complete, snapshot, source, step, succeeded};
 use crate::{
     Abilities, Actor, Change, EndState, IdempotencyKey, Job, JobId, Order, RunnerId, ScanHead,
-    ScanKey, Tail, Timestamp, TokenHash, TokenId, Totals, WorkflowId, World,
+    ScanKey, TailEnd, Timestamp, TokenHash, TokenId, Totals, WorkflowId, World,
 };
 
 /// Something that may happen. Numbers choose among few things, so that commands meet.
@@ -72,7 +72,7 @@ struct Past {
     totals: Totals,
     successes: Vec<(JobId, Order)>,
     claim: Option<Order>,
-    history: Tail,
+    history: TailEnd,
 }
 
 /// The house, and what has happened in it.

@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod property;
+mod slots;
 
 const LOOP: &str = "
 scans:
@@ -318,122 +319,6 @@ fn a_resumption_before_the_jobs_are_withdrawn_leaves_them() {
     assert!(changes.is_empty());
     assert!(!scene.pull());
     assert_eq!(scene.jobs("hosts"), [due]);
-}
-
-#[test]
-fn each_slot_that_is_passed_over_is_in_the_ledger_and_the_newest_is_caught_up_with() {
-    let mut scene = Scene::new(LOOP);
-    scene.suspend(Some("hosts"));
-    scene.pass(40);
-    assert!(scene.pull() && !scene.pull(), "once for the slot");
-    scene.pass(130);
-    assert!(scene.pull() && !scene.pull(), "two slots in one look");
-    assert!(scene.jobs("hosts").is_empty());
-    let [record] = scene.ledger("hosts").try_into().unwrap();
-    let slot = at("2026-11-21T11:00:00Z");
-    assert_eq!(
-        record.cause,
-        Cause::Slots {
-            first: slot,
-            last: slot,
-            count: 1
-        }
-    );
-    let Outcome::NotMade { reason } = record.outcome else {
-        panic!("{record:?}")
-    };
-    assert_eq!(reason.code(), "suspended");
-
-    scene.resume(Some("hosts"));
-    assert!(scene.pull() && !scene.pull());
-    let slot = at("2026-11-21T13:00:00Z");
-    assert_eq!(made(&scene, "hosts"), [Reason::SlotDue { slot }]);
-    let [job] = scene.jobs("hosts").try_into().unwrap();
-    let newest = scene.ledger("hosts").pop().unwrap();
-    assert_eq!(
-        (newest.cause, newest.outcome),
-        (Cause::Resumed { slot }, Outcome::Made { job })
-    );
-}
-
-#[test]
-fn a_resumption_keeps_to_the_policy_for_missed_slots() {
-    for (policy, slots) in [("none", 0), ("latest", 1), ("all", 3)] {
-        let mut scene = Scene::new(&catching_up(policy));
-        scene.suspend(None);
-        for _ in 0..3 {
-            scene.pass(60);
-            scene.pull();
-        }
-        scene.pass(20);
-        scene.resume(None);
-        while scene.pull() {}
-        assert_eq!(scene.jobs("hosts").len(), slots, "{policy}");
-        let head = scene.house.world.head(&key(scene.workflow, "hosts"));
-        assert_eq!(head.unwrap().passed_slots, None);
-        // The next slot is an ordinary one.
-        for job in scene.jobs("hosts") {
-            scene.succeed(job);
-        }
-        scene.pass(10);
-        scene.pull();
-        let slot = at("2026-11-21T14:00:00Z");
-        assert_eq!(made(&scene, "hosts"), [Reason::SlotDue { slot }]);
-    }
-}
-
-#[test]
-fn without_catching_up_not_even_the_slot_of_a_moment_ago_makes_a_job() {
-    let mut scene = Scene::new(&catching_up("none"));
-    scene.suspend(None);
-    scene.pass(30);
-    scene.pull();
-    scene.house.pass(TimeDelta::seconds(14));
-    scene.resume(None);
-    while scene.pull() {}
-    assert!(scene.jobs("hosts").is_empty());
-}
-
-#[test]
-fn a_slot_that_is_ahead_again_when_the_clock_was_set_back_is_caught_up_with_at_its_time() {
-    let mut scene = Scene::new(&catching_up("all"));
-    scene.suspend(None);
-    for _ in 0..3 {
-        scene.pass(60);
-        scene.pull();
-    }
-    scene.house.jump(TimeDelta::minutes(-160));
-    scene.resume(None);
-    // A check that comes too early forgets nothing.
-    let scan = key(scene.workflow, "hosts");
-    assert_eq!(scene.house.run(Fire { scan }).unwrap(), None);
-    for hour in [11, 12, 13] {
-        scene.pass(60);
-        assert!(scene.pull() && !scene.pull(), "once at {hour}");
-        let [job] = scene.jobs("hosts").try_into().unwrap();
-        let slot = at(&format!("2026-11-21T{hour}:00:00Z"));
-        let newest = scene.ledger("hosts").pop().unwrap();
-        assert_eq!(
-            (newest.cause, newest.outcome),
-            (Cause::Resumed { slot }, Outcome::Made { job })
-        );
-        scene.succeed(job);
-    }
-}
-
-#[test]
-fn a_slot_that_comes_due_before_the_catching_up_is_the_newest_and_has_its_own_record() {
-    let mut scene = Scene::new(LOOP);
-    scene.suspend(None);
-    scene.pass(40);
-    scene.pull();
-    scene.resume(None);
-    scene.pass(60);
-    while scene.pull() {}
-    let slot = at("2026-11-21T12:00:00Z");
-    assert_eq!(made(&scene, "hosts"), [Reason::SlotDue { slot }]);
-    let newest = scene.ledger("hosts").pop().unwrap();
-    assert!(matches!(newest.cause, Cause::Slots { count: 1, .. }));
 }
 
 #[test]

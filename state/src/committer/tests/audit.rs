@@ -1,5 +1,6 @@
 //! Each commit of a person has its line in the audit log.
 
+use super::histories::{NeedsHistory, scan};
 use super::*;
 
 impl Bench {

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use model::retention::{Expiry, Retention};
-use model::{JobId, ScanHead, Tail, Totals};
+use model::{JobId, ScanHead, TailEnd, Totals};
 use store::{Key, Seq};
 
 use super::findings;
@@ -84,7 +84,7 @@ impl Removed {
         fs::write(page(1), &second).unwrap();
         fs::set_permissions(page(1), fs::Permissions::from_mode(0o600)).unwrap();
         self.folder.change(&self.head(), |head: &mut ScanHead| {
-            head.history = Tail {
+            head.history = TailEnd {
                 page: 1,
                 bytes: second.len() as u64,
             };

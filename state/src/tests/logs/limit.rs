@@ -1,5 +1,6 @@
 //! Logs that reach their limit.
 
+use super::sync::refuse_syncs;
 use super::*;
 
 #[tokio::test]

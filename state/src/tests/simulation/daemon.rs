@@ -68,7 +68,7 @@ impl Daemon {
         let clock = ProcessClock::new(time);
         let entropy = Box::new(Seeded(seed));
         let opened = State::open_on(store.engine(), clock.clone(), entropy).await;
-        let crate::state::Opened {
+        let crate::open::Opened {
             state, committer, ..
         } = opened.unwrap();
         // A jump that the last process has noted is doubted anew.

@@ -1,18 +1,20 @@
 //! Short lives of a store: a few steps of every kind, what the files must hold after each batch, and the record of
 //! everything that the store did to its disk meanwhile.
 
+mod gate;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Condvar, Mutex};
-use std::thread::ThreadId;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use self::gate::{Gate, Opening};
 use crate::Engine;
 use crate::append_file::AppendFile;
-use crate::disk::{Action, Disk};
+use crate::disk::Disk;
 use crate::file::Options;
 use crate::hold::Hold;
 use crate::paths::Paths;
@@ -484,71 +486,5 @@ fn change(files: &mut Files, batch: &[Op]) {
                 drop(files.insert(key.as_str().to_owned(), object(staged.size())));
             }
         }
-    }
-}
-
-/// Holds the thread of the applier back before it changes a key, while it is closed.
-struct Gate {
-    state: Mutex<GateState>,
-    changed: Condvar,
-    /// Never held back.
-    steps: ThreadId,
-}
-
-impl Gate {
-    fn new() -> Self {
-        Self {
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            steps: std::thread::current().id(),
-        }
-    }
-
-    fn set(&self, is_closed: bool) {
-        self.state.lock().unwrap().is_closed = is_closed;
-        self.changed.notify_all();
-    }
-
-    fn wait_until_somebody_waits(&self) {
-        let state = self.state.lock().unwrap();
-        let waited = self.changed.wait_while(state, |state| !state.is_reached);
-        drop(waited.unwrap());
-    }
-
-    fn pass(&self, action: Action, path: &Path) {
-        if std::thread::current().id() == self.steps {
-            return;
-        }
-        // Objects come to `tmp/` without the applier.
-        let folders = ["journal", "index", "tmp"];
-        let is_key = !folders
-            .iter()
-            .any(|folder| path.starts_with(Path::new(ROOT).join(folder)));
-        let changes = matches!(
-            action,
-            Action::CreateFile | Action::RemoveFile | Action::Rename
-        );
-        let mut state = self.state.lock().unwrap();
-        while state.is_closed && is_key && changes {
-            state.is_reached = true;
-            self.changed.notify_all();
-            state = self.changed.wait(state).unwrap();
-        }
-    }
-}
-
-#[derive(Default)]
-struct GateState {
-    is_closed: bool,
-    /// Whether the applier has come to it.
-    is_reached: bool,
-}
-
-/// Opens the gate when it is dropped.
-struct Opening<'a>(&'a Gate);
-
-impl Drop for Opening<'_> {
-    fn drop(&mut self) {
-        self.0.set(false);
     }
 }

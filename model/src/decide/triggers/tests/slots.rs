@@ -1,0 +1,180 @@
+//! Slots of schedules.
+
+use super::*;
+
+#[test]
+fn a_slot_makes_one_job_and_moves_the_cursor() {
+    let mut scene = Scene::new(LOOP);
+    let hosts = key(scene.workflow, "hosts");
+    let next = |scene: &Scene| scene.house.world.next_slot_of(&hosts);
+    assert_eq!(next(&scene), Some(at("2026-11-21T11:00:00Z")));
+    assert!(scene.house.world.due(scene.house.now).is_empty());
+    assert_eq!(scene.fire("hosts"), None);
+    scene.pass(30);
+    assert_eq!(
+        scene.house.world.due(scene.house.now),
+        std::slice::from_ref(&hosts)
+    );
+    let job = scene.fire("hosts").unwrap();
+    let slot = at("2026-11-21T11:00:00Z");
+    assert_eq!(
+        scene.house.world.job(job).unwrap().reason,
+        Reason::SlotDue { slot }
+    );
+    assert_eq!(scene.fire("hosts"), None, "a slot is looked at once");
+    assert_eq!(next(&scene), Some(at("2026-11-21T12:00:00Z")));
+    assert!(scene.house.world.due(scene.house.now).is_empty());
+}
+
+#[test]
+fn a_slot_that_finds_a_job_makes_none_and_repeats_are_counted() {
+    let mut scene = Scene::new(LOOP);
+    let running = scene.dispatch("hosts");
+    for _ in 0..4 {
+        scene.pass(60);
+        assert_eq!(scene.fire("hosts"), None);
+    }
+    let reason = Reason::Overlap { job: running };
+    let outcome = Outcome::NotMade { reason };
+    assert_eq!(scene.ledger("hosts").len(), 1);
+    assert_eq!(scene.ledger("hosts")[0].outcome, outcome);
+    let cancel = Cancel {
+        job: running,
+        actor: Actor::Daemon,
+    };
+    scene.house.run(cancel).unwrap();
+    scene.pass(60);
+    let made = scene.fire("hosts").unwrap();
+    let ledger = scene.ledger("hosts");
+    assert_eq!(ledger.len(), 3);
+    let Cause::Repeats { count, .. } = ledger[1].cause else {
+        panic!("{:?}", ledger[1]);
+    };
+    assert_eq!((count, &ledger[1].outcome), (3, &outcome));
+    assert_eq!(ledger[2].outcome, Outcome::Made { job: made });
+}
+
+#[test]
+fn slots_that_passed_while_nothing_could_start_are_caught_up_as_the_scan_says() {
+    for (slots, catch_up, made, missed) in [
+        (3, "latest", 1, 2),
+        (3, "none", 0, 3),
+        (3, "all", 3, 0),
+        (1000, "latest", 1, 999),
+        (1000, "none", 0, 1000),
+        (1000, "all", 10, 990),
+    ] {
+        let text = LOOP.replace(
+            "cron: '0 * * * *'",
+            &format!("cron: '0 * * * *', catch_up: {catch_up}"),
+        );
+        let mut scene = Scene::new(&text);
+        scene.pass(30 + (slots - 1) * 60 + 10);
+        scene.fire("hosts");
+        assert_eq!(scene.jobs("hosts").len(), made, "{catch_up}");
+        let ledger = scene.ledger("hosts");
+        let counted: u64 = ledger
+            .iter()
+            .filter(|record| {
+                record.outcome
+                    == Outcome::NotMade {
+                        reason: Reason::SlotsMissed,
+                    }
+            })
+            .map(|record| match record.cause {
+                Cause::Slots { count, .. } => count,
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(counted, missed, "{catch_up}");
+        assert!(scene.house.world.due(scene.house.now).is_empty());
+    }
+}
+
+/// More than are caught up with: the record of the others names the first and the last of them.
+#[test]
+fn the_record_of_missed_slots_says_which_they_were() {
+    let cron = "cron: '0 * * * *', catch_up: all";
+    let mut scene = Scene::new(&LOOP.replace("cron: '0 * * * *'", cron));
+    scene.pass(30 + 14 * 60 + 10);
+    scene.fire("hosts");
+    let ledger = scene.ledger("hosts");
+    let Cause::Slots { first, last, count } = ledger[0].cause else {
+        panic!("{:?}", ledger[0]);
+    };
+    let Cause::Slots { first: next, .. } = ledger[1].cause else {
+        panic!("{:?}", ledger[1]);
+    };
+    assert_eq!(last - first, TimeDelta::hours(4));
+    assert_eq!((count, next - last), (5, TimeDelta::hours(1)));
+    assert_eq!(scene.jobs("hosts").len(), 10);
+}
+
+#[test]
+fn a_queued_slot_waits_for_the_job_before_it() {
+    let text = LOOP.replace(
+        "dispatch: {}}\n    steps: [{run: x}]\n    artifacts",
+        "dispatch: {}}\n    overlap: queue\n    steps: [{run: x}]\n    artifacts",
+    );
+    let mut scene = Scene::new(&text);
+    let running = scene.dispatch("hosts");
+    scene.pass(30 + 70);
+    assert!(scene.house.world.due(scene.house.now).is_empty(), "held up");
+    assert_eq!(scene.fire("hosts"), None);
+    scene.succeed(running);
+    assert_eq!(scene.house.world.due(scene.house.now).len(), 1);
+    assert!(scene.fire("hosts").is_some());
+    assert_eq!(scene.jobs("hosts").len(), 1);
+}
+
+#[test]
+fn a_newer_slot_replaces_what_no_person_has_started() {
+    let text = LOOP.replace(
+        "dispatch: {}}\n    steps: [{run: x}]\n    artifacts",
+        "dispatch: {}}\n    overlap: replace\n    steps: [{run: x}]\n    artifacts",
+    );
+    let mut scene = Scene::new(&text);
+    scene.pass(30);
+    let older = scene.fire("hosts").unwrap();
+    scene.house.claim(older, scene.runner).unwrap();
+    scene.pass(60);
+    let scan = key(scene.workflow, "hosts");
+    scene.house.logs.insert(older, 500);
+    let newer = scene.fire("hosts").unwrap();
+    assert_eq!(scene.jobs("hosts"), [newer]);
+    let head = scene.house.world.head(&scan).unwrap();
+    assert_eq!((head.totals.cancelled, head.totals.bytes), (1, 500));
+    let replaced = scene
+        .house
+        .decided
+        .iter()
+        .rev()
+        .find_map(|change| match change {
+            Change::Job(job) if job.id == older => Some(job.state.end()?.reason.clone()),
+            _ => None,
+        });
+    assert_eq!(replaced, Some(Reason::Replaced { by: newer }));
+    let by_hand = scene.dispatch("hosts");
+    scene.pass(60);
+    assert_eq!(scene.fire("hosts"), None);
+    assert!(scene.jobs("hosts").contains(&by_hand));
+}
+
+#[test]
+fn a_changed_schedule_begins_now_and_other_edits_keep_the_cursor() {
+    let mut scene = Scene::new(LOOP);
+    scene.pass(20);
+    scene.house.push("loop", &format!("{LOOP}# changed\n"));
+    let hosts = key(scene.workflow, "hosts");
+    scene.pass(10);
+    assert_eq!(
+        scene.house.world.due(scene.house.now),
+        std::slice::from_ref(&hosts)
+    );
+    scene
+        .house
+        .push("loop", &LOOP.replace("0 * * * *", "*/5 * * * *"));
+    assert!(scene.house.world.due(scene.house.now).is_empty());
+    let next = at("2026-11-21T11:05:00Z");
+    assert_eq!(scene.house.world.next_slot_of(&hosts), Some(next));
+}

@@ -1,0 +1,216 @@
+//! A command on its way through the committer: waiting, decided, answered.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use model::decide::{Command, Decision, Urgency, decide};
+use model::{Change, Moment, ScanKey, World};
+use store::{Batch, Room};
+use tokio::sync::oneshot;
+
+use crate::audit::{AuditTail, Audited};
+use crate::encode::Encoder;
+use crate::error::SubmitError;
+use crate::written::Rewritten;
+
+/// A command waiting for its decision. Commands of all types stand in one queue as this.
+pub(crate) type Waiting = Box<dyn Submitted>;
+
+/// A command waiting for its decision.
+pub(crate) trait Submitted: Send {
+    /// Scans whose finished jobs must be in memory for the decision.
+    fn histories(&self, world: &World) -> Result<BTreeSet<ScanKey>, SubmitError>;
+
+    /// Answers that it is not decided.
+    fn refuse(self: Box<Self>, error: SubmitError);
+
+    fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided;
+}
+
+/// A command whose decision waits for its commit.
+pub(super) trait Unanswered: Send {
+    /// Answers who submitted the command.
+    fn answer(self: Box<Self>, committed: Result<(), SubmitError>);
+
+    /// The command, to be decided again, because its decision was undone.
+    fn again(self: Box<Self>) -> Waiting;
+}
+
+/// What a waiting command is decided against.
+pub(crate) struct Deciding<'a> {
+    pub(super) world: &'a World,
+    pub(super) encoder: Encoder<'a>,
+    pub(super) audit: &'a AuditTail,
+    /// How full the disk is.
+    pub(super) room: Room,
+}
+
+/// A decision that is ready to be committed, and the command that is answered then.
+pub(crate) struct Decided {
+    pub(super) changes: Vec<Change>,
+    pub(super) batch: Batch,
+    pub(super) rewritten: Option<Rewritten>,
+    /// Where the audit log ends with this decision, if it has a line of it.
+    pub(super) audit: Option<AuditTail>,
+    pub(super) command: Box<dyn Unanswered>,
+}
+
+impl Decided {
+    /// The same decision, encoded anew for a later commit.
+    pub(super) fn sealed_again(mut self, encoder: Encoder<'_>) -> Self {
+        // It was encoded before, so it can be again.
+        let encoder = encoder.rewriting(self.rewritten.as_ref());
+        if let Ok(batch) = encoder.encode(&self.changes) {
+            self.batch.puts = batch.puts;
+        }
+        self
+    }
+}
+
+/// What becomes durable together with a command's changes, or not at all, and is too large or too low for a decision to
+/// see. It is added once the command is decided: only then it is known where it goes, and whether it is wanted at all.
+pub(crate) type Attachment<C> = Box<dyn Fn(&Decision<<C as Command>::Answer>, &mut Batch) + Send>;
+
+/// A command and its reply channel.
+pub(crate) struct Submission<C: Command> {
+    pub(crate) command: C,
+    pub(crate) attachment: Attachment<C>,
+    /// The settled record that the command changes, if it does.
+    pub(crate) rewritten: Option<Rewritten>,
+    /// What the audit log gets in the command's commit, if a person asked for it.
+    pub(crate) audited: Option<Arc<Audited>>,
+    pub(crate) reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
+}
+
+impl<C: Command> Submitted for Submission<C> {
+    fn histories(&self, world: &World) -> Result<BTreeSet<ScanKey>, SubmitError> {
+        unless_panic::<C, _>(|| self.command.histories(world))
+    }
+
+    fn refuse(self: Box<Self>, error: SubmitError) {
+        // Nobody may wait for the answer any more.
+        drop(self.reply.send(Err(error)));
+    }
+
+    fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided {
+        let encoder = deciding.encoder.rewriting(self.rewritten.as_ref());
+        match self.seal(deciding, encoder, moment) {
+            Ok(sealed) => Decided {
+                changes: sealed.changes,
+                batch: sealed.batch,
+                rewritten: self.rewritten.clone(),
+                audit: sealed.audit,
+                command: Box::new(Answerable {
+                    answer: Ok(sealed.answer),
+                    submission: *self,
+                }),
+            },
+            Err(error) => Decided {
+                changes: Vec::new(),
+                batch: encoder.empty(),
+                rewritten: None,
+                audit: None,
+                command: Box::new(Answerable {
+                    answer: Err(error),
+                    submission: *self,
+                }),
+            },
+        }
+    }
+}
+
+impl<C: Command> Submission<C> {
+    /// Decides the command, and encodes the decision.
+    fn seal(
+        &self,
+        deciding: &Deciding<'_>,
+        encoder: Encoder<'_>,
+        moment: &mut Moment<'_>,
+    ) -> Result<SealedDecision<C::Answer>, SubmitError> {
+        match (C::URGENCY, deciding.room) {
+            (Urgency::Beginning | Urgency::Ordinary, Room::Full) => {
+                return Err(SubmitError::DiskFull);
+            }
+            (Urgency::Beginning, Room::Low) => return Err(SubmitError::DiskLow),
+            (Urgency::Beginning, Room::Enough)
+            | (Urgency::Ordinary, Room::Low | Room::Enough)
+            | (Urgency::Finishing, _) => {}
+        }
+        let (now, time) = (moment.now, moment.steady);
+        let decided =
+            unless_panic::<C, _>(|| decide(deciding.world, self.command.clone(), moment))?;
+        let decision = decided.map_err(SubmitError::Refused)?;
+        let unwritten = |error: serde_json::Error| {
+            tracing::error!(%error, "a record cannot be written as JSON");
+            SubmitError::TooLarge
+        };
+        let mut batch = encoder.encode(&decision.changes).map_err(unwritten)?;
+        (self.attachment)(&decision, &mut batch);
+        let audited = self.audited.as_ref();
+        let lines = audited.map_or_else(Vec::new, |audited| {
+            audited.lines(now, deciding.world, time, &decision.changes)
+        });
+        let audit = deciding
+            .audit
+            .append(now, &lines, &mut batch)
+            .map_err(unwritten)?;
+        if !encoder.empty().fits(&batch) {
+            return Err(SubmitError::TooLarge);
+        }
+        Ok(SealedDecision {
+            changes: decision.changes,
+            batch,
+            audit,
+            answer: decision.answer,
+        })
+    }
+}
+
+/// Runs a part of the decision on a command, which reads the world and changes nothing that outlives a panic: randomness that
+/// was taken is lost.
+fn unless_panic<C, T>(part: impl FnOnce() -> T) -> Result<T, SubmitError> {
+    catch_unwind(AssertUnwindSafe(part)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        let (command, panic) = (kind::<C>(), text.unwrap_or_default());
+        tracing::error!(
+            command,
+            panic,
+            "a decision panicked and is refused; this is a defect of Everscan"
+        );
+        SubmitError::Defect { command }
+    })
+}
+
+/// The name of a command's type, without paths: `Once<CreateToken>`.
+pub(super) fn kind<C>() -> String {
+    let name = std::any::type_name::<C>();
+    let parts = name.split('<').filter_map(|part| part.rsplit("::").next());
+    parts.collect::<Vec<_>>().join("<")
+}
+
+/// A decision with its batch.
+struct SealedDecision<A> {
+    changes: Vec<Change>,
+    batch: Batch,
+    audit: Option<AuditTail>,
+    answer: A,
+}
+
+/// A command with its answer, which is sent after the commit.
+struct Answerable<C: Command> {
+    submission: Submission<C>,
+    answer: Result<C::Answer, SubmitError>,
+}
+
+impl<C: Command> Unanswered for Answerable<C> {
+    fn answer(self: Box<Self>, committed: Result<(), SubmitError>) {
+        // Nobody may wait for the answer any more. The decision stands all the same.
+        drop(self.submission.reply.send(committed.and(self.answer)));
+    }
+
+    fn again(self: Box<Self>) -> Waiting {
+        Box::new(self.submission)
+    }
+}

@@ -1,0 +1,190 @@
+//! Ledgers with one file for each day, and the end where the next line goes. Old days are removed.
+
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use chrono::{Days, NaiveDate};
+use model::Timestamp;
+use serde::Serialize;
+use store::{Append, Batch, Key, Piece, Prefix};
+
+use crate::error::ReadError;
+use crate::limits::READ_BYTES;
+use crate::reader::StoreReader;
+
+/// The lines of such a ledger.
+pub(crate) trait DayLedger: Serialize {
+    /// How many days are kept before the newest one.
+    const DAYS: u64;
+
+    /// The file of a day.
+    fn file(day: NaiveDate) -> Key;
+
+    /// The folder of all days.
+    fn folder() -> Prefix;
+}
+
+/// The end of a ledger.
+#[derive(Debug, Clone)]
+pub(crate) struct Tail<L> {
+    /// The days that have a file.
+    days: BTreeSet<NaiveDate>,
+    /// The length of the last day's file.
+    bytes: u64,
+    lines: PhantomData<fn() -> L>,
+}
+
+impl<L> Tail<L> {
+    pub(crate) const fn new(days: BTreeSet<NaiveDate>, bytes: u64) -> Self {
+        Self {
+            days,
+            bytes,
+            lines: PhantomData,
+        }
+    }
+}
+
+impl<L: DayLedger> Tail<L> {
+    /// Finds the end of the ledger.
+    pub(crate) async fn read(reader: &StoreReader) -> Result<Self, ReadError> {
+        let days = days::<L>(reader).await?;
+        let last = days.last().map(|day| L::file(*day));
+        let bytes = match last {
+            None => 0,
+            Some(key) => {
+                let end = reader.piece(&key, u64::MAX, 1).await?;
+                end.map_or(0, |Piece { at, bytes }| at + bytes.len() as u64)
+            }
+        };
+        Ok(Self::new(days, bytes))
+    }
+
+    /// Adds lines to the batch. Returns the new end, if there are any lines. The first line of a day removes old days.
+    pub(crate) fn append(
+        &self,
+        now: Timestamp,
+        records: &[L],
+        batch: &mut Batch,
+    ) -> Result<Option<Self>, serde_json::Error> {
+        if records.is_empty() {
+            return Ok(None);
+        }
+        let mut lines = Vec::new();
+        for record in records {
+            serde_json::to_writer(&mut lines, record)?;
+            lines.push(b'\n');
+        }
+        // A clock that was set back does not reopen an earlier day.
+        let last = self.days.last().copied();
+        let day = last.map_or(now.date_naive(), |last| last.max(now.date_naive()));
+        let mut days = self.days.clone();
+        let at = if last == Some(day) { self.bytes } else { 0 };
+        if days.insert(day)
+            && let Some(oldest) = day.checked_sub_days(Days::new(L::DAYS))
+        {
+            let kept = days.split_off(&oldest);
+            batch.deletes.extend(days.into_iter().map(L::file));
+            days = kept;
+        }
+        let bytes = at + lines.len() as u64;
+        batch.appends.push(Append {
+            ledger: L::file(day),
+            at,
+            bytes: lines.into(),
+        });
+        Ok(Some(Self::new(days, bytes)))
+    }
+}
+
+/// The lines right before a byte, each with its place, and the place of the first one.
+pub(crate) async fn lines_before(
+    reader: &StoreReader,
+    key: &Key,
+    before: u64,
+) -> Result<Option<(u64, Vec<(u64, Bytes)>)>, ReadError> {
+    let Some(Piece { at, bytes }) = reader.piece(key, before, READ_BYTES).await? else {
+        return Ok(None);
+    };
+    // A line is much shorter than a piece. Without a line end nothing here is a line.
+    let first = match at {
+        0 => 0,
+        _ => bytes
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map_or(0, |end| end + 1),
+    };
+    let mut lines = Vec::new();
+    let mut begin = first;
+    for (end, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+        if end >= begin {
+            lines.push((at + begin as u64, bytes.slice(begin..end)));
+            begin = end + 1;
+        }
+    }
+    let begin = if lines.is_empty() { 0 } else { first };
+    Ok(Some((at + begin as u64, lines)))
+}
+
+/// The days that have a file.
+pub(crate) async fn days<L: DayLedger>(
+    reader: &StoreReader,
+) -> Result<BTreeSet<NaiveDate>, ReadError> {
+    let names = reader.children(&L::folder()).await?;
+    let day = |name: &String| name.strip_suffix(".jsonl")?.parse().ok();
+    Ok(names.iter().filter_map(day).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use store::Epoch;
+
+    use super::*;
+    use crate::audit::AuditTail;
+    use crate::audit::tests::{at, lines};
+
+    #[test]
+    fn lines_follow_each_other() {
+        let noon = at("2026-11-20T12:00:00Z");
+        let mut batch = Batch::new(Epoch(1));
+        let mut note = |tail: &AuditTail, names: &[&str]| {
+            tail.append(noon, &lines(noon, names), &mut batch).unwrap()
+        };
+        let first = note(&AuditTail::new(BTreeSet::new(), 0), &["a", "b"]).unwrap();
+        assert!(note(&first, &[]).is_none());
+        let second = note(&first, &["c"]).unwrap();
+        let [one, two] = &batch.appends[..] else {
+            panic!("{batch:?}")
+        };
+        assert_eq!((one.at, two.at), (0, one.bytes.len() as u64));
+        assert_eq!(one.ledger.as_str(), "audit/2026-11-20.jsonl");
+        assert_eq!(second.bytes, two.at + two.bytes.len() as u64);
+    }
+
+    #[test]
+    fn a_new_day_has_a_new_file_and_removes_what_is_too_old() {
+        let mut batch = Batch::new(Epoch(1));
+        let days = ["2024-02-01", "2025-11-20", "2025-11-21"];
+        let tail = AuditTail::new(days.iter().map(|day| day.parse().unwrap()).collect(), 100);
+        let midnight = at("2026-11-21T00:00:00Z");
+        let next = tail.append(midnight, &lines(midnight, &["a"]), &mut batch);
+        assert_eq!(batch.appends[0].at, 0);
+        let deleted: Vec<_> = batch.deletes.iter().map(Key::as_str).collect();
+        assert_eq!(
+            deleted,
+            ["audit/2024-02-01.jsonl", "audit/2025-11-20.jsonl"]
+        );
+        assert_eq!(next.unwrap().unwrap().days.len(), 2);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_reopen_a_day() {
+        let mut batch = Batch::new(Epoch(1));
+        let tail = AuditTail::new(["2026-11-20".parse().unwrap()].into(), 100);
+        let before = at("2026-11-19T23:59:59Z");
+        tail.append(before, &lines(before, &["a"]), &mut batch)
+            .unwrap();
+        assert_eq!(batch.appends[0].ledger.as_str(), "audit/2026-11-20.jsonl");
+        assert_eq!(batch.appends[0].at, 100);
+    }
+}

@@ -1,0 +1,128 @@
+//! Logs become durable, or the process ends.
+
+use super::*;
+
+/// Does `work` beside what makes logs durable. When the work panics, nothing keeps the state open.
+async fn beside_syncs(state: &State, work: impl Future<Output = ()>) {
+    tokio::select! {
+        () = state.keep_logs_durable() => panic!("it lasts as long as the daemon"),
+        () = work => {}
+    }
+}
+
+/// Looks again and again.
+async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(120), waiting).await;
+    waited.unwrap_or_else(|_| panic!("in vain: {what}"));
+}
+
+#[tokio::test]
+async fn what_was_appended_becomes_durable_within_a_moment() {
+    let (_folder, opened, _, job) = a_running_job().await;
+    let logs = opened.state.logs();
+    let work = async {
+        logs.append(job, 0, lines(0..2)).await.unwrap();
+        let durable = LogReceipt {
+            received: 2,
+            durable: 2,
+            cut: None,
+        };
+        let is_durable = async || logs.receipt(job).await.unwrap() == durable;
+        until("it becomes durable", is_durable).await;
+        // The last words of a job that somebody else has ended are kept and its log is let go of.
+        opened.cancel(job).await;
+        logs.append(job, 2, lines(2..3)).await.unwrap();
+        opened.state.settle_log(job, 3).await.unwrap();
+        assert!(!logs.is_open(job), "its worker is done");
+        assert_eq!(read(&opened, job, 0).await.len(), 3);
+    };
+    beside_syncs(&opened.state, work).await;
+}
+
+#[tokio::test]
+async fn the_log_of_a_job_that_is_over_stays_open_while_its_worker_may_add_to_it() {
+    let (_folder, opened, _, job) = a_running_job().await;
+    let logs = opened.state.logs();
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    opened.cancel(job).await;
+    let cancelled = Instant::now();
+    assert!(!logs.sync(cancelled).unwrap(), "there is more to do");
+    assert!(logs.is_open(job));
+    logs.append(job, 2, lines(2..3)).await.unwrap();
+    let last_words = model::limits::WORKER_LAST_WORDS.to_std().unwrap();
+    assert!(logs.sync(cancelled + last_words).unwrap());
+    assert!(!logs.is_open(job));
+}
+
+#[tokio::test]
+async fn the_worker_of_a_job_that_is_over_is_done_once_all_of_its_log_is_durable() {
+    let (mut folder, opened, fleet, job) = a_running_job().await;
+    let logs = opened.state.logs();
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    opened.cancel(job).await;
+    for _ in 0..2 {
+        let lost = opened.state.settle_log(job, 3).await;
+        assert!(
+            matches!(lost, Err(LogError::Mismatch { next: 2 })),
+            "{lost:?}"
+        );
+    }
+    logs.append(job, 2, lines(2..3)).await.unwrap();
+    opened.state.settle_log(job, 3).await.unwrap();
+    opened.close();
+    // Nobody knows after a start what of it has reached the disk, and the disk says no.
+    let opened = folder.open().await;
+    opened.state.settle_log(job, 3).await.unwrap();
+    let silent = opened.running_job(fleet, "build").await;
+    opened.cancel(silent).await;
+    opened.state.settle_log(silent, 0).await.unwrap();
+    let log = folder.path(&Layout::log(silent));
+    assert!(!log.exists(), "no log, no file");
+    let job = opened.running_job(fleet, "build").await;
+    refuse_syncs(&folder, job);
+    let logs = opened.state.logs();
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    opened.cancel(job).await;
+    opened.state.settle_log(job, 2).await.unwrap_err();
+    opened.try_close().unwrap_err();
+}
+
+/// The log takes every write and refuses every sync.
+pub(super) fn refuse_syncs(folder: &Folder, job: JobId) {
+    let path = folder.path(&Layout::log(job));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("/dev/null", path).unwrap();
+}
+
+#[tokio::test]
+async fn a_sync_that_fails_while_nobody_waits_for_failures_is_told_by_the_stop() {
+    let (folder, opened, _, job) = a_running_job().await;
+    refuse_syncs(&folder, job);
+    let logs = opened.state.logs().clone();
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    logs.sync(Instant::now()).unwrap_err();
+    let closed = opened.try_close().unwrap_err();
+    let CloseError::Failed(fatal) = closed else {
+        panic!("{closed}");
+    };
+    assert!(fatal.message.contains("log.jsonl"), "{fatal}");
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_synced_ends_the_process() {
+    let (folder, opened, _, job) = a_running_job().await;
+    refuse_syncs(&folder, job);
+    let logs = opened.state.logs();
+    let work = async {
+        logs.append(job, 0, lines(0..2)).await.unwrap();
+        let failed = opened.state.failed().await;
+        assert!(failed.message.contains("log.jsonl"), "{failed}");
+        assert_eq!(logs.receipt(job).await.unwrap().durable, 0);
+    };
+    beside_syncs(&opened.state, work).await;
+}

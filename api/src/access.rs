@@ -5,10 +5,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use model::blob::LinkUse;
-use model::{
-    BlobLink, BrowserSession, JobId, PlainToken, Scope, SessionCookie, SessionId, Token, TokenHash,
-    TokenKind,
-};
+use model::{BlobLink, JobId, PlainToken, Principal, Rights, Scope, TokenKind, World};
 use reconciler::{Handle, RunnerSession, Worker};
 use state::{AuditActor, AuditEntry};
 use wire::ErrorCode;
@@ -146,15 +143,14 @@ fn user(
     let (handle, peer) = (&service.handle, head.arrival.peer);
     let takes_sessions = credentials != Credentials::Token;
     let cookie = session::cookie(&head.headers, peer).filter(|_| takes_sessions);
-    let (token, secret, session) = match cookie {
+    let (principal, rights) = match cookie {
         None if credentials == Credentials::Session => return Err(unauthorized()),
         None => {
             let found = of_bearer(handle, &head.headers);
             if found.is_err() && head.headers.contains_key(AUTHORIZATION) {
                 note_refused(handle, &head.arrival);
             }
-            let (token, secret) = found?;
-            (token, secret, None)
+            found?
         }
         Some(_) if head.headers.contains_key(AUTHORIZATION) => {
             return Err(Failure::new(
@@ -163,80 +159,79 @@ fn user(
             ));
         }
         Some(cookie) => {
-            let (token, session) = of_cookie(handle, &cookie)?;
+            let found = valid(handle, |world| Principal::of_cookie(world, &cookie))?;
             session::check_origin(&head.arrival.method, &head.headers, peer)?;
-            handle.sign_ins().note_session(&session);
-            (token, session.made_with, Some(session.id))
+            let session = handle
+                .state()
+                .read(|world| world.session(cookie.session).cloned());
+            if let Some(session) = session {
+                handle.sign_ins().note_session(&session);
+            }
+            found
         }
     };
-    service.count_request(token.id, peer)?;
-    if let Some(scope) = scope.filter(|scope| !token.scopes.allow(*scope)) {
+    service.count_request(principal.share(), peer)?;
+    if let Some(scope) = scope.filter(|scope| !rights.scopes.allow(*scope)) {
         return Err(Failure::without_scope(scope));
     }
-    handle.sign_ins().note_use(&token);
+    let token = handle
+        .state()
+        .read(|world| world.token(principal.token).cloned());
+    if let Some(token) = token {
+        handle.sign_ins().note_use(&token);
+    }
     let handle = if head.arrival.method.is_safe() {
         handle.clone()
     } else {
-        handle.audited(audit_entry(&token, session, &head.arrival, &head.query))
+        handle.audited(audit_entry(&principal, &head.arrival, &head.query))
     };
-    Ok(Visible::new(
-        &handle,
-        &service.events,
-        token,
-        secret,
-        session,
-    ))
+    Ok(Visible::new(&handle, &service.events, (principal, rights)))
 }
 
-/// The token of the request's session, if both are valid.
-pub(crate) fn signed_in(handle: &Handle, headers: &HeaderMap, peer: Peer) -> Option<Arc<Token>> {
-    let cookie = session::cookie(headers, peer)?;
-    Some(of_cookie(handle, &cookie).ok()?.0)
-}
-
-fn of_bearer(handle: &Handle, headers: &HeaderMap) -> Result<(Arc<Token>, TokenHash), Failure> {
-    let secret = PlainToken::parse(TokenKind::Personal, bearer(headers)?)
-        .map_err(|_| unauthorized())?
-        .hash();
-    // One look: a token's end moves together with what it is compared with.
-    let (token, now) = handle
-        .state()
-        .read(|world| (world.token_of(&secret).cloned(), handle.time(world)));
-    let token = token.filter(|token| token.accepts(&secret, now));
-    Ok((token.ok_or_else(unauthorized)?, secret))
-}
-
-/// The session of the cookie, with its token.
-fn of_cookie(
+/// The browser that is signed in with the session that the request names.
+pub(crate) fn signed_in(
     handle: &Handle,
-    cookie: &SessionCookie,
-) -> Result<(Arc<Token>, Arc<BrowserSession>), Failure> {
-    let hash = cookie.secret.hash();
+    headers: &HeaderMap,
+    peer: Peer,
+) -> Option<(Principal, Rights)> {
+    let cookie = session::cookie(headers, peer)?;
+    valid(handle, |world| Principal::of_cookie(world, &cookie)).ok()
+}
+
+fn of_bearer(handle: &Handle, headers: &HeaderMap) -> Result<(Principal, Rights), Failure> {
+    let secret = PlainToken::parse(TokenKind::Personal, bearer(headers)?);
+    let secret = secret.map_err(|_| unauthorized())?.hash();
+    valid(handle, |world| {
+        let token = world.token_of(&secret)?;
+        Some(Principal::of_token(token, secret))
+    })
+}
+
+/// A caller with its rights, if its credential is valid.
+fn valid(
+    handle: &Handle,
+    find: impl FnOnce(&World) -> Option<Principal>,
+) -> Result<(Principal, Rights), Failure> {
+    // In one read: the end of a token moves together with the time that it is compared with.
     let found = handle.state().read(|world| {
-        let session = world.session(cookie.session)?;
-        let is_valid = session.hash == hash && world.is_signed_in(session, handle.time(world));
-        let token = world.token(session.token).filter(|_| is_valid)?;
-        Some((token.clone(), session.clone()))
+        let principal = find(world)?;
+        let rights = principal.rights(world, handle.time(world))?;
+        Some((principal, rights))
     });
     found.ok_or_else(unauthorized)
 }
 
-/// The line of the audit log for a request that changes something.
-pub(crate) fn audit_entry(
-    token: &Token,
-    session: Option<SessionId>,
-    arrival: &Arrival,
-    query: &str,
-) -> AuditEntry {
+/// What the audit log says of the request, if it changes something.
+pub(crate) fn audit_entry(principal: &Principal, arrival: &Arrival, query: &str) -> AuditEntry {
     let path = match query {
         "" => arrival.path.clone(),
         query => format!("{}?{query}", arrival.path),
     };
     AuditEntry {
         actor: Some(AuditActor {
-            token: token.id,
-            name: token.name.clone(),
-            session,
+            token: principal.token,
+            name: principal.name.clone(),
+            session: principal.session,
         }),
         address: Some(arrival.peer.address),
         method: shorten(arrival.method.as_str()),
@@ -260,7 +255,7 @@ pub(crate) fn note_refused(handle: &Handle, arrival: &Arrival) {
         .note_refused(arrival.peer.network(), entry);
 }
 
-/// A link is valid as long as its token could do the same.
+/// A link is valid while its token may do the same.
 fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Option<Linked> {
     let handle = &service.handle;
     let secret = PlainToken::parse(TokenKind::BlobLink, secret).ok()?.hash();
@@ -268,24 +263,20 @@ fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Opt
         LinkRoute::Download | LinkRoute::Inspect => LinkUse::Get,
         LinkRoute::Upload => LinkUse::Put,
     };
-    let (link, token) = handle.state().read(|world| {
-        let now = handle.time(world);
+    let (link, principal, rights) = handle.state().read(|world| {
         let link = world.blob_link_of(&secret)?;
-        let token = world.token(link.token)?;
-        let is_good = link.use_for == use_for
-            && !link.is_over(now)
-            && token.is_valid(now)
-            && token.scopes.allow(use_for.scope());
-        is_good.then(|| (link.clone(), token.clone()))
+        let principal = Principal::of_link(world, link)?;
+        let rights = principal.rights(world, handle.time(world))?;
+        let may = link.use_for == use_for && rights.may(use_for.scope(), link.project);
+        may.then(|| (link.clone(), principal, rights))
     })?;
-    let hash = token.hash;
     // The path has the secret of the link; its id says which one it is.
     let arrival = Arrival {
         path: format!("{LINKED_BLOBS}{}", link.id),
         ..Arrival::clone(&head.arrival)
     };
-    let handle = handle.audited(audit_entry(&token, None, &arrival, ""));
-    let me = Visible::new(&handle, &service.events, token, hash, None).through(link.id);
+    let handle = handle.audited(audit_entry(&principal, &arrival, ""));
+    let me = Visible::new(&handle, &service.events, (principal, rights));
     Some(Linked { me, link })
 }
 

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use model::{JobId, ProjectId, Projects, TokenId, Viewer, WorkflowId};
+use model::{JobId, Principal, ProjectId, Rights, WorkflowId};
+use reconciler::Handle;
 use state::{ChangesGone, Seq, Subscription};
 use tokio::sync::mpsc;
 
@@ -22,9 +23,11 @@ pub(crate) use self::hub::{Hub, TooManyListeners};
 /// The filter of a listener.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
-    pub(crate) token: TokenId,
-    /// The listener gets no event that the viewer may not see.
-    pub(crate) viewer: Arc<Viewer>,
+    /// Who listens. Events that the listener may not see are left out.
+    pub(crate) principal: Arc<Principal>,
+    /// The only project whose events the listener can get, if there is one. It counts in the share of that project.
+    pub(crate) only_project: Option<ProjectId>,
+    /// Only of this project.
     pub(crate) project: Option<ProjectId>,
     pub(crate) workflow: Option<WorkflowId>,
     pub(crate) job: Option<JobId>,
@@ -41,23 +44,30 @@ pub(crate) enum Form {
 }
 
 impl Wanted {
-    /// The only project of the listener, if there is one.
-    fn only_project(&self) -> Option<ProjectId> {
-        self.project.or(match &self.viewer.projects {
-            Projects::Only(projects) if projects.len() == 1 => projects.first().copied(),
-            Projects::Only(_) | Projects::All => None,
-        })
+    /// The listener's events among these. Its rights are read only if there are events about what it asked for.
+    fn take<'e, 'c>(
+        &self,
+        events: &'e [Event<'c>],
+        rights_of: impl Fn(&Principal) -> Option<Rights>,
+    ) -> Vec<&'e Event<'c>> {
+        let about = events.iter().filter(|event| self.is_about(event));
+        let mut taken: Vec<_> = about.collect();
+        if !taken.is_empty() {
+            let rights = rights_of(&self.principal);
+            let may_see = |event: &Event, rights: &Rights| match event.project {
+                Some(project) => rights.may(event.kind.scope(), project),
+                None => rights.scopes.allow(event.kind.scope()),
+            };
+            taken.retain(|event| rights.as_ref().is_some_and(|it| may_see(event, it)));
+        }
+        taken
     }
 
-    fn takes(&self, event: &Event) -> bool {
+    fn is_about(&self, event: &Event) -> bool {
         fn fits<T: PartialEq>(wanted: Option<T>, of: Option<T>) -> bool {
             wanted.is_none() || wanted == of
         }
-        self.viewer.scopes.allow(event.kind.scope())
-            && event
-                .project
-                .is_none_or(|project| self.viewer.sees(project))
-            && fits(self.project, event.project)
+        fits(self.project, event.project)
             && fits(self.workflow, event.workflow)
             && fits(self.job, event.job)
     }
@@ -82,8 +92,8 @@ pub(crate) enum Start {
 /// The receiving side of a listener.
 pub(crate) struct Listener {
     pub(crate) start: Start,
-    /// The commits from the requested one to `place`. They are read one by one, as the listener takes them.
-    past: Option<Subscription>,
+    /// The commits between the one that was asked for and `place`. They are read one by one, as the listener takes them.
+    past: Option<(Subscription, Handle)>,
     /// The last commit before the first that comes by `batches`.
     place: Seq,
     wanted: Wanted,
@@ -130,11 +140,12 @@ impl Listener {
 
     /// The events of the next commit that has any for this listener. Nothing is lost when the future is dropped.
     pub(crate) async fn next(&mut self) -> Result<Batch, Dropped> {
-        while let Some(commits) = &mut self.past {
+        while let Some((commits, handle)) = &mut self.past {
             match commits.next().now_or_never() {
                 Some(Ok(published)) if published.seq <= self.place => {
                     let events: Vec<Event> = event::events(&published.changes).collect();
-                    if let Some(batch) = batch(published.seq, &self.wanted, &events) {
+                    let taken = self.wanted.take(&events, |it| handle.rights(it));
+                    if let Some(batch) = batch(published.seq, &taken) {
                         return Ok(batch);
                     }
                 }
@@ -159,10 +170,9 @@ impl Drop for Listener {
     }
 }
 
-/// The listener's events of a commit, if there are any.
-fn batch(seq: Seq, wanted: &Wanted, events: &[Event]) -> Option<Batch> {
-    let taken = events.iter().filter(|event| wanted.takes(event));
-    let texts: Vec<Bytes> = taken.map(Event::text).collect();
+/// The events of a commit for one listener, if there are any.
+fn batch(seq: Seq, taken: &[&Event]) -> Option<Batch> {
+    let texts: Vec<Bytes> = taken.iter().map(|event| event.text()).collect();
     (!texts.is_empty()).then_some(Batch { seq, texts })
 }
 

@@ -42,7 +42,7 @@ impl Attempt {
         // A tab is text to HTTP, but not printable.
         let is_printable = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         if is_printable && (1..=IDEMPOTENCY_KEY_BYTES).contains(&key.len()) {
-            let token = me.token().id;
+            let token = me.principal().token;
             return Ok(Some(IdempotencyKey::new(token, route, key, &self.body)));
         }
         Err(Failure::invalid(

@@ -57,7 +57,7 @@ pub(crate) async fn show(
         let response = page(&frame, route).await.map_err(Err)?;
         frame.into_made().ok_or(Ok(response))
     };
-    let same = Same::of(request, me.viewer());
+    let same = Same::of(request, me.rights());
     let renewed = tokio::select! {
         // Rights may go while the reader waits, also in the very moment in which the page is there.
         biased;

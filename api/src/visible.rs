@@ -11,8 +11,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use model::{
-    Actor, BlobLinkId, BrowserSession, Job, JobId, ProjectId, Runner, RunnerId, Seen, SessionId,
-    Timestamp, Token, TokenHash, Viewer, WorkflowId, World,
+    Actor, BrowserSession, Job, JobId, Principal, ProjectId, Projects, Rights, Runner, RunnerId,
+    Seen, Timestamp, WorkflowId, World,
 };
 use reconciler::Handle;
 use state::{AuditFilter, AuditPage, AuditPlace, Seq, State};
@@ -26,13 +26,9 @@ use crate::limits::{LISTENER_WAIT, LISTENERS, PROJECT_LISTENERS, TOKEN_LISTENERS
 #[derive(Clone)]
 pub(crate) struct Visible {
     handle: Handle,
-    token: Arc<Token>,
-    secret: TokenHash,
-    /// The session, if the caller has one instead of the token itself.
-    session: Option<SessionId>,
-    /// The link, if the caller has one instead.
-    link: Option<BlobLinkId>,
-    viewer: Arc<Viewer>,
+    principal: Arc<Principal>,
+    /// The rights at the beginning of the request.
+    first_rights: Arc<Rights>,
     events: Arc<Hub>,
 }
 
@@ -67,68 +63,46 @@ pub(crate) enum Dismissed {
 pub(crate) type ShownJob = Shown<Arc<Job>>;
 
 impl Visible {
-    /// `token` must accept the secret.
     pub(crate) fn new(
         handle: &Handle,
         events: &Arc<Hub>,
-        token: Arc<Token>,
-        secret: TokenHash,
-        session: Option<SessionId>,
+        (principal, rights): (Principal, Rights),
     ) -> Self {
         Self {
             handle: handle.clone(),
-            viewer: Arc::new(Viewer::from(&*token)),
-            token,
-            secret,
-            session,
-            link: None,
+            principal: Arc::new(principal),
+            first_rights: Arc::new(rights),
             events: events.clone(),
         }
     }
 
-    /// The holder of a link that was made with the token.
-    pub(crate) fn through(self, link: BlobLinkId) -> Self {
-        Self {
-            link: Some(link),
-            ..self
-        }
+    pub(crate) fn principal(&self) -> &Principal {
+        &self.principal
     }
 
-    pub(crate) fn token(&self) -> &Token {
-        &self.token
+    /// What the caller may see now. The request that ends its own credential still gets its answer, with the first rights;
+    /// commands and streams check the credential themselves.
+    pub(crate) fn rights(&self) -> Rights {
+        self.state().read(|world| self.rights_in(world))
     }
 
-    /// The rights of the caller.
-    pub(crate) const fn viewer(&self) -> &Arc<Viewer> {
-        &self.viewer
-    }
-
-    pub(crate) fn session(&self) -> Option<SessionId> {
-        self.session
+    /// The same in a world that is being read.
+    fn rights_in(&self, world: &World) -> Rights {
+        let rights = self.principal.rights(world, self.handle.time(world));
+        rights.unwrap_or_else(|| Rights::clone(&self.first_rights))
     }
 
     /// The browsers that are signed in with the caller's token, the oldest session first.
     pub(crate) fn signed_in(&self) -> Vec<Arc<BrowserSession>> {
-        self.state().read(|world| {
-            let sessions = world.signed_in(self.token.id, self.handle.time(world));
+        self.handle.state().read(|world| {
+            let sessions = world.signed_in(self.principal.token, self.handle.time(world));
             sessions.into_iter().cloned().collect()
         })
     }
 
-    /// Whether the caller's `token`, and the session if there is one, are valid.
-    fn is_let_in(&self, world: &World, token: &Token, now: Timestamp) -> bool {
-        let is_open = |session| {
-            let session = world.session(session);
-            session.is_some_and(|session| session.is_valid(now))
-        };
-        token.accepts(&self.secret, now) && self.session.is_none_or(is_open)
-    }
-
+    /// The actor of what the caller changes.
     pub(crate) fn actor(&self) -> Actor {
-        Actor::Token {
-            id: self.token.id,
-            name: self.token.name.clone(),
-        }
+        self.principal.actor()
     }
 
     /// Waits until nothing more may be sent to the caller.
@@ -145,20 +119,14 @@ impl Visible {
 
     /// Waits until the token is revoked, has expired or has another secret.
     pub(crate) async fn token_ended(&self) {
-        let mut changed = self.state().token_changed(self.token.id);
+        let mut changed = self.state().token_changed(self.principal.token);
         loop {
             changed.mark_unchanged();
             let life = self.state().read(|world| {
                 let now = self.handle.time(world);
-                let token = world.token(self.token.id)?;
-                self.is_let_in(world, token, now).then(|| {
-                    let former = token.former.as_ref().filter(|it| it.hash == self.secret);
-                    let ends = token
-                        .expires_at
-                        .into_iter()
-                        .chain(former.map(|it| it.expires_at));
-                    ends.min().and_then(|end| (end - now).to_std().ok())
-                })
+                self.principal.rights(world, now)?;
+                let end = self.principal.ends_at(world);
+                Some(end.and_then(|end| (end - now).to_std().ok()))
             });
             let Some(life) = life else {
                 return;
@@ -180,7 +148,8 @@ impl Visible {
 
     /// Reads the world as the caller sees it.
     pub(crate) fn read<R>(&self, look: impl FnOnce(Seen<'_>) -> R) -> R {
-        self.state().read(|world| look(world.seen_by(&self.viewer)))
+        self.state()
+            .read(|world| look(world.seen_by(&self.rights_in(world))))
     }
 
     /// Finds the object of a command.
@@ -209,9 +178,13 @@ impl Visible {
         form: Form,
         after: Option<Seq>,
     ) -> Result<Listener, Failure> {
+        let of_rights = match self.rights().projects {
+            Projects::Only(projects) if projects.len() == 1 => projects.first().copied(),
+            Projects::Only(_) | Projects::All => None,
+        };
         let wanted = Wanted {
-            token: self.token.id,
-            viewer: self.viewer.clone(),
+            principal: self.principal.clone(),
+            only_project: project.or(of_rights),
             project,
             workflow,
             job,

@@ -273,7 +273,7 @@ async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpErr
         scopes: STEP_SCOPES.into_iter().collect(),
         life: None,
         projects: model::Projects::All,
-        granted_by: model::Viewer::admin(),
+        granted_by: model::Rights::admin(),
     };
     let token = serving.handle.state().submit(create).await?;
     let secret = token.secret.reveal();

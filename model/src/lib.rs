@@ -98,7 +98,7 @@ pub use revision::{
     ActiveWorkflow, HeldCommit, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord,
     WorkflowRef, WorkflowStatus,
 };
-pub use rights::{Rights, Rights as Viewer};
+pub use rights::Rights;
 pub use runner::{Registration, Runner, Session};
 pub use scan_head::{Digests, Processed, ScanHead, Success, TailEnd, Totals, digests_of};
 pub use schedule::{Upcoming, upcoming};

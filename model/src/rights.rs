@@ -1,7 +1,5 @@
 //! What a caller may see and do.
 
-use std::collections::BTreeSet;
-
 use crate::ProjectId;
 use crate::scope::{Projects, Scope, Scopes};
 use crate::token::Token;
@@ -19,14 +17,6 @@ impl Rights {
         Self {
             scopes: Scopes::admin(),
             projects: Projects::All,
-        }
-    }
-
-    /// Nothing.
-    pub fn none() -> Self {
-        Self {
-            scopes: Scopes::from_iter([]),
-            projects: Projects::Only(BTreeSet::new()),
         }
     }
 

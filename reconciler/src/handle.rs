@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use model::decide::RemoveRunner;
 use model::retention::RetentionSettings;
-use model::{Clock, Entropy, RunnerId, SealingKeys, Timestamp, World};
+use model::{Clock, Entropy, Principal, Rights, RunnerId, SealingKeys, Timestamp, World};
 use state::{AuditEntry, State, SubmitError};
 use tokio::sync::{Mutex, watch};
 
@@ -135,6 +135,12 @@ impl Handle {
     /// The time of this world, with which expiry times are compared.
     pub fn time(&self, world: &World) -> Timestamp {
         world.time(self.parts.clock.steady())
+    }
+
+    /// What a caller may see and do now. None if its credential is not valid any more.
+    pub fn rights(&self, principal: &Principal) -> Option<Rights> {
+        self.state()
+            .read(|world| principal.rights(world, self.time(world)))
     }
 
     /// The time with which expiry times are compared: the wall clock without the jumps that are not trusted yet.

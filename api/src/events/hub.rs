@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
-use model::{JobId, ProjectId, TokenId};
+use model::{JobId, Principal, ProjectId, Rights, TokenId};
 use reconciler::Handle;
 use state::{ChangesGone, Published, Seq, Subscription};
 use tokio::sync::mpsc;
@@ -40,7 +40,7 @@ pub(super) struct Listeners {
     pub(super) of_jobs: HashMap<JobId, Vec<u64>>,
     /// Listeners to more than one job.
     pub(super) broad: Vec<u64>,
-    pub(super) of_tokens: HashMap<TokenId, usize>,
+    pub(super) of_shares: HashMap<TokenId, usize>,
     /// Listeners to one project alone.
     pub(super) of_projects: HashMap<ProjectId, usize>,
     /// The last commit whose events were sent, while the task runs.
@@ -76,14 +76,14 @@ impl Form {
 
 impl Sender {
     /// Sends the listener's events of a commit. False if the listener is too slow.
-    fn send(&self, seq: Seq, events: &[Event<'_>]) -> bool {
+    fn send(&self, seq: Seq, taken: Vec<&Event<'_>>) -> bool {
         match &self.outbox {
             Outbox::Commits(batches) => {
-                let batch = batch(seq, &self.wanted, events);
+                let batch = batch(seq, &taken);
                 batch.is_none_or(|batch| batches.try_send(batch).is_ok())
             }
             Outbox::Topics(pending) => {
-                pending.add(seq, events.iter().filter(|event| self.wanted.takes(event)));
+                pending.add(seq, taken.into_iter());
                 true
             }
         }
@@ -126,7 +126,7 @@ impl Hub {
         drop(listeners);
         let (start, past) = match after.map(|after| handle.state().subscribe(after)) {
             None => (Start::From(place), None),
-            Some(Ok(commits)) => (Start::From(place), Some(commits)),
+            Some(Ok(commits)) => (Start::From(place), Some((commits, handle.clone()))),
             Some(Err(ChangesGone { .. })) => (Start::Resync(place), None),
         };
         Ok(Listener {
@@ -154,7 +154,7 @@ impl Hub {
                 return;
             }
             match published {
-                Ok(published) => listeners.publish(&published),
+                Ok(published) => listeners.publish(&published, |it| handle.rights(it)),
                 // This task was too slow, so all listeners were.
                 Err(ChangesGone { .. }) => {
                     let place;
@@ -184,10 +184,16 @@ fn follow(handle: &Handle) -> (Seq, Subscription) {
 
 impl Listeners {
     pub(super) fn check_room(&self, wanted: &Wanted) -> Result<(), TooManyListeners> {
-        if self.of_tokens.get(&wanted.token).copied().unwrap_or(0) >= TOKEN_LISTENERS {
+        if self
+            .of_shares
+            .get(&wanted.principal.share())
+            .copied()
+            .unwrap_or(0)
+            >= TOKEN_LISTENERS
+        {
             return Err(TooManyListeners::Token);
         }
-        let project = wanted.only_project();
+        let project = wanted.only_project;
         let of_project = project.and_then(|project| self.of_projects.get(&project));
         if of_project.is_some_and(|count| *count >= PROJECT_LISTENERS) {
             return Err(TooManyListeners::Project);
@@ -205,8 +211,11 @@ impl Listeners {
             Some(job) => self.of_jobs.entry(job).or_default().push(id),
             None => self.broad.push(id),
         }
-        *self.of_tokens.entry(sender.wanted.token).or_default() += 1;
-        if let Some(project) = sender.wanted.only_project() {
+        *self
+            .of_shares
+            .entry(sender.wanted.principal.share())
+            .or_default() += 1;
+        if let Some(project) = sender.wanted.only_project {
             *self.of_projects.entry(project).or_default() += 1;
         }
         self.all.insert(id, sender);
@@ -217,8 +226,8 @@ impl Listeners {
         let Some(sender) = self.all.remove(&id) else {
             return;
         };
-        count_down(&mut self.of_tokens, sender.wanted.token);
-        if let Some(project) = sender.wanted.only_project() {
+        count_down(&mut self.of_shares, sender.wanted.principal.share());
+        if let Some(project) = sender.wanted.only_project {
             count_down(&mut self.of_projects, project);
         }
         match sender.wanted.job {
@@ -244,7 +253,11 @@ impl Listeners {
         };
     }
 
-    pub(super) fn publish(&mut self, published: &Published) {
+    pub(super) fn publish(
+        &mut self,
+        published: &Published,
+        rights_of: impl Fn(&Principal) -> Option<Rights>,
+    ) {
         let events: Vec<Event> = event::events(&published.changes).collect();
         self.sent = Some(published.seq);
         let mut concerned = self.broad.clone();
@@ -258,7 +271,8 @@ impl Listeners {
             let Some(sender) = self.all.get(&id) else {
                 continue;
             };
-            if !sender.send(published.seq, &events) {
+            let taken = sender.wanted.take(&events, &rights_of);
+            if !sender.send(published.seq, taken) {
                 sender.is_slow.store(true, Ordering::Release);
                 self.remove(id);
             }

@@ -1,6 +1,6 @@
 //! Listeners without a daemon: their bounds, their order and their ends.
 
-use model::{Change, RunnerId};
+use model::{Change, Projects, RunnerId, Scope, TokenHash, TokenId};
 use state::Published;
 
 use super::hub::Sender;
@@ -22,6 +22,11 @@ fn removal(seq: u64, runner: u128) -> Published {
     }
 }
 
+fn publish(hub: &Arc<Hub>, published: &Published) {
+    let admin = |_: &Principal| Some(Rights::admin());
+    hub.listeners().publish(published, admin);
+}
+
 fn listen(hub: &Arc<Hub>, job: Option<JobId>) -> Listener {
     listen_to(hub, job, Form::Whole)
 }
@@ -40,9 +45,16 @@ fn listen_to(hub: &Arc<Hub>, job: Option<JobId>, form: Form) -> Listener {
 
 /// Everything.
 fn wanted(token: TokenId) -> Wanted {
-    Wanted {
+    let principal = Principal {
         token,
-        viewer: Arc::new(Viewer::admin()),
+        name: "listener".to_owned(),
+        secret: TokenHash::of("x"),
+        session: None,
+        link: None,
+    };
+    Wanted {
+        principal: Arc::new(principal),
+        only_project: None,
         project: None,
         workflow: None,
         job: None,
@@ -76,7 +88,7 @@ async fn a_slow_listener_is_dropped_with_a_reason_and_delays_nobody() {
     let (mut slow, mut quick) = (listen(&hub, None), listen(&hub, None));
     let commits = LISTENER_COMMITS as u64 + 1;
     for seq in 1..=commits {
-        hub.listeners().publish(&published(seq));
+        publish(&hub, &published(seq));
         assert_eq!(quick.next().await.unwrap().seq, Seq(seq));
     }
     for seq in 1..commits {
@@ -99,7 +111,7 @@ fn one_token_leaves_room_for_other_tokens() {
     all.pop();
     assert_eq!(room(token), Ok(()));
     drop(all);
-    assert!(hub.listeners().of_tokens.is_empty());
+    assert!(hub.listeners().of_shares.is_empty());
 }
 
 #[test]
@@ -107,7 +119,7 @@ fn a_text_is_made_once_and_only_its_listeners_wake() {
     let hub = Arc::new(Hub::default());
     let mut of_job = listen(&hub, Some(JobId::FIRST));
     let mut all = [listen(&hub, None), listen(&hub, None)];
-    hub.listeners().publish(&published(1));
+    publish(&hub, &published(1));
     let texts = all.each_mut().map(|listener| {
         let batch = listener.next().now_or_never().unwrap().unwrap();
         batch.texts[0].as_ptr()
@@ -128,27 +140,36 @@ fn one_project_leaves_room_for_other_projects() {
     let mut all = Vec::new();
     for number in 0..PROJECT_LISTENERS as u128 {
         let mut wanted = wanted(TokenId::from_uuid(uuid::Uuid::from_u128(number)));
-        // A viewer of one project listens to that project alone.
-        match number % 2 {
-            0 => wanted.project = Some(one),
-            _ => {
-                let mut viewer = Viewer::admin();
-                viewer.projects = Projects::Only([one].into());
-                wanted.viewer = Arc::new(viewer);
-            }
-        }
+        wanted.only_project = Some(one);
         assert_eq!(room(&wanted), Ok(()));
         all.push(listen_as(&hub, wanted));
     }
-    let mut next = all[0].wanted.clone();
-    next.token = TokenId::from_uuid(uuid::Uuid::max());
+    let mut next = wanted(TokenId::from_uuid(uuid::Uuid::max()));
+    next.only_project = Some(one);
     assert_eq!(room(&next), Err(TooManyListeners::Project));
-    next.project = Some(other);
+    next.only_project = Some(other);
     assert_eq!(room(&next), Ok(()));
-    next.project = None;
+    next.only_project = None;
     assert_eq!(room(&next), Ok(()), "of all projects");
     drop(all);
     assert!(hub.listeners().of_projects.is_empty());
+}
+
+#[test]
+fn rights_are_read_when_events_are_sent() {
+    let hub = Arc::new(Hub::default());
+    let mut listener = listen(&hub, None);
+    let none = Rights {
+        scopes: [Scope::JobRead].into_iter().collect(),
+        projects: Projects::All,
+    };
+    for (seq, rights) in [(1, Some(none)), (2, None)] {
+        hub.listeners().publish(&published(seq), |_| rights.clone());
+        assert!(listener.next().now_or_never().is_none());
+    }
+    publish(&hub, &published(3));
+    let batch = listener.next().now_or_never().unwrap().unwrap();
+    assert_eq!(batch.seq, Seq(3));
 }
 
 fn text(batch: &Batch) -> &str {
@@ -159,12 +180,12 @@ fn text(batch: &Batch) -> &str {
 async fn a_page_gets_the_first_topic_at_once_and_then_all_topics_of_a_pause() {
     let hub = Arc::new(Hub::default());
     let mut page = listen_to(&hub, None, Form::Topics);
-    hub.listeners().publish(&removal(1, 1));
+    publish(&hub, &removal(1, 1));
     let first = page.next().now_or_never().expect("nothing was sent before");
     assert_eq!(first.unwrap().seq, Seq(1));
     let begun = tokio::time::Instant::now();
     for seq in 2..=50 {
-        hub.listeners().publish(&removal(seq, u128::from(seq % 2)));
+        publish(&hub, &removal(seq, u128::from(seq % 2)));
     }
     assert!(page.next().now_or_never().is_none());
     let second = page.next().await.unwrap();
@@ -174,13 +195,13 @@ async fn a_page_gets_the_first_topic_at_once_and_then_all_topics_of_a_pause() {
     assert!(page.next().now_or_never().is_none());
     // It is never dropped for being slow, and keeps little.
     for seq in 51..=51 + TOLD_TOPICS as u64 {
-        hub.listeners().publish(&removal(seq, u128::from(seq)));
+        publish(&hub, &removal(seq, u128::from(seq)));
     }
     assert_eq!(
         text(&page.next().await.unwrap()),
         "event: changed\ndata: [\"*\"]\n\n"
     );
-    hub.listeners().publish(&removal(2_000, 1));
+    publish(&hub, &removal(2_000, 1));
     hub.listeners().drop_all();
     assert_eq!(page.next().await.unwrap().seq, Seq(2_000));
     assert_eq!(page.next().await.unwrap_err(), Dropped { is_slow: true });

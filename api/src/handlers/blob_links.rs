@@ -43,7 +43,7 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
     let path = blobs::member("path", &asked.path)?;
     let use_for = match asked.use_for {
         BlobLinkUse::Get => LinkUse::Get,
-        BlobLinkUse::Put if me.token().scopes.allow(Scope::BlobWrite) => LinkUse::Put,
+        BlobLinkUse::Put if me.rights().scopes.allow(Scope::BlobWrite) => LinkUse::Put,
         BlobLinkUse::Put => return Err(Failure::without_scope(Scope::BlobWrite)),
     };
     let life = workflow::parse_duration(&asked.expires_in)
@@ -58,7 +58,7 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
             path,
             use_for,
             life,
-            token: me.token().id,
+            token: me.principal().token,
         },
         key,
     });
@@ -74,9 +74,10 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
 pub(super) async fn revoke(me: &Visible, named: &str) -> Result<(), Failure> {
     let missing = || Failure::not_found("link", named);
     let id: BlobLinkId = named.parse().map_err(|_| missing())?;
+    let may_store = me.rights().scopes.allow(Scope::BlobWrite);
     let link = me.find(|seen| {
         let link = seen.blob_link(id).ok_or_else(missing)?;
-        let is_allowed = link.use_for == LinkUse::Get || me.token().scopes.allow(Scope::BlobWrite);
+        let is_allowed = link.use_for == LinkUse::Get || may_store;
         is_allowed.then_some(link.id).ok_or_else(missing)
     })?;
     me.submit(link.map(|link| RevokeBlobLink { link: *link }))

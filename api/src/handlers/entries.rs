@@ -26,7 +26,7 @@ pub(crate) async fn list(
 ) -> Result<Page<ArtifactEntry>, Failure> {
     let job = me.job_named(job).await?;
     let artifact = artifact(me, &job, name)?;
-    let _turn = TURNS.wait(me.token().id).await;
+    let _turn = TURNS.wait(me.principal().share()).await;
     let listed = me
         .artifact_entries(
             &job,
@@ -74,7 +74,7 @@ pub(crate) async fn diff(
     let other = me.job_named(against).await?;
     let to = artifact(me, &job, name)?;
     let from = artifact(me, &other, &to.name)?;
-    let _turn = TURNS.wait(me.token().id).await;
+    let _turn = TURNS.wait(me.principal().share()).await;
     let after = files(me, &job, to).await?;
     let before = files(me, &other, from).await?;
     let (mut added, mut removed, mut changed, mut unchanged) = (0, 0, 0, 0);

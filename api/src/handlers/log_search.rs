@@ -35,7 +35,7 @@ pub(crate) async fn search(
     job: &ShownJob,
     wanted: LogSearch,
 ) -> Result<wire::LogMatches, Failure> {
-    let _turn = TURNS.wait(me.token().id).await;
+    let _turn = TURNS.wait(me.principal().share()).await;
     Ok(convert::log_matches(me.search_log(job, wanted).await?))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::header::{HeaderName, SET_COOKIE, USER_AGENT};
 use model::decide::{SignIn, SignedIn};
-use model::{PlainToken, SessionCookie, SessionId, Token, TokenHash, TokenKind};
+use model::{PlainToken, Principal, SessionCookie, SessionId, Token, TokenHash, TokenKind};
 use reconciler::{Handle, LinkedToken};
 use warp::reply::Response;
 use wire::{CreateSession, CreateSignInLink, ErrorCode, SignInLink};
@@ -119,7 +119,11 @@ async fn begin(
         device,
         address: arrival.peer.address,
     };
-    let handle = handle.audited(audit_entry(token, None, &arrival, ""));
+    let handle = handle.audited(audit_entry(
+        &Principal::of_token(token, secret),
+        &arrival,
+        "",
+    ));
     Ok(handle.state().submit(sign_in).await?)
 }
 
@@ -148,7 +152,7 @@ pub(crate) fn remember(response: &mut Response, request: &Request, cookie: &Sess
 /// The browsers that are signed in with the same token, the newest first.
 pub(crate) fn list(me: &Visible) -> Vec<wire::Session> {
     let sessions = me.signed_in().into_iter().rev();
-    let shown = sessions.map(|session| shown(&session, me.session() == Some(session.id)));
+    let shown = sessions.map(|session| shown(&session, me.principal().session == Some(session.id)));
     shown.collect()
 }
 
@@ -165,13 +169,13 @@ pub(crate) async fn end_named(me: &Visible, id: &str) -> Result<bool, Failure> {
     let not_found = |_| Failure::not_found("session", id);
     let id: SessionId = id.parse().map_err(not_found)?;
     me.sign_out(id).await?;
-    Ok(me.session() == Some(id))
+    Ok(me.principal().session == Some(id))
 }
 
 /// Signs all browsers out, and revokes the token if that is asked for.
 pub(super) async fn end_all(me: &Visible, request: &Request) -> Result<Response, Failure> {
     if request.query.flag("tokens")? {
-        me.revoke_token(me.token().id).await?;
+        me.revoke_token(me.principal().token).await?;
     } else {
         me.sign_out_everywhere().await?;
     }

@@ -51,7 +51,7 @@ pub(crate) async fn make(
     let scopes = scopes.map_err(|error| Failure::invalid("scopes", error.to_string()))?;
     let projects = match asked.projects {
         // By default the projects of the caller's token.
-        None => me.token().projects.clone(),
+        None => me.rights().projects,
         Some(names) => me.read(|seen| named_projects(seen, &names))?,
     };
     let life = match (life(asked.expires_in_seconds)?, asked.never_expires) {

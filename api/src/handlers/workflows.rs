@@ -118,13 +118,13 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::{Arc, LazyLock};
 
-    use model::{Change, ProjectId, RevisionId, RevisionRef, StaleFile, Timestamp, Viewer, World};
+    use model::{Change, ProjectId, RevisionId, RevisionRef, Rights, StaleFile, Timestamp, World};
     use wire::Problem;
 
     use super::*;
 
     fn all(world: &World) -> Seen<'_> {
-        static ADMIN: LazyLock<Viewer> = LazyLock::new(Viewer::admin);
+        static ADMIN: LazyLock<Rights> = LazyLock::new(Rights::admin);
         world.seen_by(&ADMIN)
     }
 

@@ -1,6 +1,6 @@
 //! The metrics of the world. They are updated when somebody reads them.
 
-use model::Viewer;
+use model::Rights;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -69,7 +69,7 @@ impl WorldMetrics {
             set(&self.tokens, world.tokens().count());
             set(
                 &self.circles,
-                world.seen_by(&Viewer::admin()).circles().len(),
+                world.seen_by(&Rights::admin()).circles().len(),
             );
             for source in world.sources() {
                 for condition in &source.conditions {

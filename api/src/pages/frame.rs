@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::StatusCode;
 use maud::Markup;
-use model::{ActiveWorkflow, Scope, Timestamp, Token, WorkflowStatus};
+use model::{ActiveWorkflow, Principal, Rights, Scope, Timestamp, WorkflowStatus};
 use ui::form::Refused;
 use ui::links;
 use ui::shell::{Counts, Theme, Viewer, Visit};
@@ -27,6 +27,8 @@ pub(super) struct Frame<'a> {
     pub(super) me: &'a Visible,
     pub(super) request: &'a Request,
     pub(super) visit: Visit,
+    /// What the reader may do. It decides what the page offers; each action asks again.
+    rights: Rights,
     /// The placeholder for the reader's name, if the page is for many.
     anybody: Option<String>,
     made: OnceLock<Made>,
@@ -34,13 +36,15 @@ pub(super) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     pub(super) fn new(service: &'a Service, me: &'a Visible, request: &'a Request) -> Self {
-        let mut visit = visit(Some(me.token()), me.now());
-        visit.counts = counts(me);
+        let rights = me.rights();
+        let mut visit = visit(Some(&(me.principal().clone(), rights.clone())), me.now());
+        visit.counts = counts(me, &rights);
         Self {
             service,
             me,
             request,
             visit,
+            rights,
             anybody: None,
             made: OnceLock::new(),
         }
@@ -62,7 +66,7 @@ impl<'a> Frame<'a> {
     }
 
     pub(super) fn may(&self, scope: Scope) -> bool {
-        self.me.token().scopes.allow(scope)
+        self.rights.scopes.allow(scope)
     }
 
     /// Fails without this scope, which the route itself does not ask for.
@@ -137,9 +141,9 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The counts in the menu.
-fn counts(me: &Visible) -> Counts {
-    let may = |scope| me.token().scopes.allow(scope);
+/// What the menu counts, of what the reader may see.
+fn counts(me: &Visible, rights: &Rights) -> Counts {
+    let may = |scope| rights.scopes.allow(scope);
     let is_active = |it: &ActiveWorkflow| it.record.status == WorkflowStatus::Active;
     me.read(|seen| Counts {
         workflows: match may(Scope::WorkflowRead) {
@@ -157,11 +161,12 @@ fn counts(me: &Visible) -> Counts {
     })
 }
 
-pub(super) fn visit(token: Option<&Token>, now: Timestamp) -> Visit {
+/// How a page sees its reader.
+pub(super) fn visit(reader: Option<&(Principal, Rights)>, now: Timestamp) -> Visit {
     Visit {
-        viewer: token.map(|token| Viewer {
-            name: token.name.clone(),
-            scopes: token.scopes.iter().map(Convert::converted).collect(),
+        viewer: reader.map(|(principal, rights)| Viewer {
+            name: principal.name.clone(),
+            scopes: rights.scopes.iter().map(Convert::converted).collect(),
         }),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         theme: Theme::System,

@@ -49,7 +49,7 @@ impl Made {
     pub(super) fn answer(&self, me: &Visible, request: &Request) -> Response {
         let page = match &self.anybody {
             Some(anybody) => {
-                let name = maud::html! { (me.token().name) }.into_string();
+                let name = maud::html! { (me.principal().name) }.into_string();
                 Cow::Owned(self.page.replace(anybody, &name))
             }
             None => Cow::Borrowed(&*self.page),

@@ -62,11 +62,11 @@ impl Reader {
             Method::GET => (Some(asked.clone()), came_from.filter(is_other)),
             _ => (came_from.clone(), came_from),
         };
-        let token = signed_in(&service.handle, headers, arrival.peer);
+        let reader = signed_in(&service.handle, headers, arrival.peer);
         Some(Self {
             is_stranger: !headers.contains_key(COOKIE),
             is_data,
-            visit: visit(token.as_deref(), service.handle.now()),
+            visit: visit(reader.as_ref(), service.handle.now()),
             here: here.filter(|here| links::local(here).is_some()),
             back,
         })

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
 
 use http::header::HeaderName;
-use model::Viewer;
+use model::Rights;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
@@ -22,7 +22,7 @@ use crate::request::Request;
 pub(super) struct Same {
     path: String,
     query: Vec<(String, String)>,
-    viewer: Arc<Viewer>,
+    rights: Rights,
 }
 
 #[derive(Default)]
@@ -49,11 +49,11 @@ struct Last {
 pub(super) type Unshared = Result<warp::reply::Response, Failure>;
 
 impl Same {
-    pub(super) fn of(request: &Request, viewer: &Arc<Viewer>) -> Self {
+    pub(super) fn of(request: &Request, rights: Rights) -> Self {
         Self {
             path: request.arrival.path.clone(),
             query: request.query.pairs().to_vec(),
-            viewer: viewer.clone(),
+            rights,
         }
     }
 }
@@ -145,11 +145,11 @@ mod tests {
 
     const TOOK: Duration = Duration::from_millis(10);
 
-    fn same(path: &str, viewer: Viewer) -> Same {
+    fn same(path: &str, rights: Rights) -> Same {
         Same {
             path: path.to_owned(),
             query: Vec::new(),
-            viewer: Arc::new(viewer),
+            rights,
         }
     }
 
@@ -169,7 +169,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn those_who_wait_share_a_page_that_was_begun_after_they_asked() {
         let (renewals, count) = (Renewals::default(), Cell::new(0));
-        let jobs = || same("/jobs", Viewer::admin());
+        let jobs = || same("/jobs", Rights::admin());
         let asked = || ask(&renewals, jobs(), &count);
         let begun = Instant::now();
         // The page of the first one is begun before the others have asked.
@@ -187,24 +187,24 @@ mod tests {
         let (renewals, count) = (Renewals::default(), Cell::new(0));
         let (begun, none) = (
             Instant::now(),
-            Viewer {
+            Rights {
                 scopes: [].into_iter().collect(),
-                ..Viewer::admin()
+                ..Rights::admin()
             },
         );
-        ask(&renewals, same("/jobs", Viewer::admin()), &count).await;
-        ask(&renewals, same("/", Viewer::admin()), &count).await;
+        ask(&renewals, same("/jobs", Rights::admin()), &count).await;
+        ask(&renewals, same("/", Rights::admin()), &count).await;
         ask(&renewals, same("/jobs", none), &count).await;
         assert_eq!(begun.elapsed(), TOOK * 3);
         sleep(LONGEST_RENEWAL_PAUSE).await;
-        ask(&renewals, same("/runners", Viewer::admin()), &count).await;
+        ask(&renewals, same("/runners", Rights::admin()), &count).await;
         assert_eq!(renewals.0.lock().unwrap().len(), 1, "others are forgotten");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_reader_who_goes_leaves_the_page_to_the_next_one_and_a_refusal_is_not_shared() {
         let (renewals, count) = (Renewals::default(), Cell::new(0));
-        let jobs = || same("/jobs", Viewer::admin());
+        let jobs = || same("/jobs", Rights::admin());
         let gone = ask(&renewals, jobs(), &count);
         let next = ask(&renewals, jobs(), &count);
         let gone = async {

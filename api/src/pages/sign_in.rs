@@ -45,8 +45,8 @@ pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
         failure => failure,
     };
     let (headers, peer) = (&request.headers, request.arrival.peer);
-    if let Some(token) = signed_in(&service.handle, headers, peer) {
-        let visit = visit(Some(&token), service.handle.now());
+    if let Some(reader) = signed_in(&service.handle, headers, peer) {
+        let visit = visit(Some(&reader), service.handle.now());
         let status = failure.status();
         let (problem, _) = failure.problem(&request.arrival.id.to_string());
         let page = problem_page(&visit, &problem, None, None);
@@ -143,7 +143,7 @@ async fn sign_in(service: &Service, request: &Request, typed: &Typed) -> Result<
 }
 
 pub(super) async fn logout(frame: &Frame<'_>) -> Result<Response, Failure> {
-    if let Some(session) = frame.me.session() {
+    if let Some(session) = frame.me.principal().session {
         frame.me.sign_out(session).await?;
     }
     Ok(forgotten(frame))
@@ -170,7 +170,7 @@ pub(super) async fn end_session(frame: &Frame<'_>) -> Result<Response, Failure> 
 
 pub(super) async fn end_sessions(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     if typed.text("tokens") == "true" {
-        frame.me.revoke_token(frame.me.token().id).await?;
+        frame.me.revoke_token(frame.me.principal().token).await?;
     } else {
         frame.me.sign_out_everywhere().await?;
     }

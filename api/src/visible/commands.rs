@@ -9,7 +9,7 @@ use model::decide::{
 use model::retention::RetentionPolicy;
 use model::{
     ActiveWorkflow, AuditAction, EncodingCheck, IdempotencyKey, KeyId, KeyState, ProjectId,
-    ProjectSecrets, RunnerId, SecretValue, SessionId, SourceName, StoredSecret, TokenId, Viewer,
+    ProjectSecrets, Rights, RunnerId, SecretValue, SessionId, SourceName, StoredSecret, TokenId,
     WorkflowId, World,
 };
 use reconciler::{Handle, LinkedToken, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK};
@@ -23,24 +23,18 @@ use crate::failure::{Failure, no_such_link, unauthorized};
 impl Visible {
     /// The daemon, for a command. The body may have taken hours, and the token may have ended meanwhile.
     pub(super) fn acting(&self) -> Result<&Handle, Failure> {
-        let is_valid = self.handle.state().read(|world| {
-            let (token, now) = (world.token(self.token.id), self.handle.time(world));
-            let is_open = |link| world.blob_link(link).is_some_and(|link| !link.is_over(now));
-            token.is_some_and(|token| self.is_let_in(world, token, now))
-                && self.link.is_none_or(is_open)
-        });
-        match self.link {
-            _ if is_valid => Ok(&self.handle),
-            None => Err(unauthorized()),
-            Some(_) => Err(no_such_link()),
+        match (self.handle.rights(&self.principal), self.principal.link) {
+            (Some(_), _) => Ok(&self.handle),
+            (None, None) => Err(unauthorized()),
+            (None, Some(_)) => Err(no_such_link()),
         }
     }
 
     /// The daemon, for a command about tokens. A secret that was replaced must not replace the new one.
     fn managing(&self) -> Result<&Handle, Failure> {
         let handle = self.acting()?;
-        let secret = |world: &World| Some(world.token(self.token.id)?.hash);
-        if handle.state().read(secret) == Some(self.secret) {
+        let secret = |world: &World| Some(world.token(self.principal.token)?.hash);
+        if handle.state().read(secret) == Some(self.principal.secret) {
             return Ok(handle);
         }
         Err(Failure::new(
@@ -170,9 +164,9 @@ impl Visible {
     /// Submits a command that makes a token. It is given the caller's rights.
     pub(crate) async fn create_token<C: Command>(
         &self,
-        create: impl FnOnce(Viewer) -> C,
+        create: impl FnOnce(Rights) -> C,
     ) -> Result<C::Answer, Failure> {
-        let create = create(Viewer::clone(&self.viewer));
+        let create = create(self.rights());
         Ok(self.managing()?.state().submit(create).await?)
     }
 
@@ -180,9 +174,9 @@ impl Visible {
     pub(crate) async fn end_secret<C: Command>(
         &self,
         token: TokenId,
-        end: impl FnOnce(Viewer) -> C,
+        end: impl FnOnce(Rights) -> C,
     ) -> Result<C::Answer, Failure> {
-        let end = end(Viewer::clone(&self.viewer));
+        let end = end(self.rights());
         Ok(self.managing()?.state().end_secret(token, end).await?)
     }
 
@@ -191,12 +185,12 @@ impl Visible {
     }
 
     pub(crate) async fn sign_out(&self, session: SessionId) -> Result<(), Failure> {
-        let token = self.token.id;
+        let token = self.principal.token;
         self.submit(Shown(SignOut { token, session })).await
     }
 
     pub(crate) async fn sign_out_everywhere(&self) -> Result<(), Failure> {
-        let token = self.token.id;
+        let token = self.principal.token;
         self.acting()?.sign_ins().end_links(token);
         self.submit(Shown(SignOutEverywhere { token })).await
     }
@@ -207,8 +201,8 @@ impl Visible {
         let created = AuditAction::sign_in_link_created(expires_at);
         self.acting()?.state().note_request(created).await?;
         Ok(self.acting()?.sign_ins().make_link(LinkedToken {
-            id: self.token.id,
-            secret: self.secret,
+            id: self.principal.token,
+            secret: self.principal.secret,
         }))
     }
 

@@ -20,7 +20,8 @@ use crate::turns::{Turn, Turns};
 impl Visible {
     pub(crate) async fn job(&self, id: JobId) -> Result<ShownJob, Failure> {
         let job = self.state().job(id).await?;
-        job.filter(|job| self.viewer.sees(job.project))
+        let rights = self.rights();
+        job.filter(|job| rights.sees(job.project))
             .map(Shown)
             .ok_or_else(|| Failure::no_such_job(id))
     }
@@ -56,7 +57,7 @@ impl Visible {
     /// Waits for the turn to make a list that reads histories.
     pub(crate) async fn list_turn(&self) -> Turn {
         static TURNS: Turns = Turns::new(LISTS_AT_ONCE, LISTS_OF_TOKEN);
-        TURNS.wait(self.token.id).await
+        TURNS.wait(self.principal.share()).await
     }
 
     /// Jobs whose ids begin or end with some digits, newest first, among the unfinished and the newest finished ones.
@@ -68,7 +69,7 @@ impl Visible {
     ) -> Result<Vec<ShownJob>, Failure> {
         // First the unfinished: a job that ends in between is then in both lists. In the other order it would be in neither.
         let unfinished: Vec<JobId> = self.read(|seen| seen.jobs().map(|job| job.id).collect());
-        let projects = &self.viewer.projects;
+        let projects = &self.rights().projects;
         let finished = self.state().newest_finished(projects, NAMED_JOBS).await?;
         let mut ids: Vec<JobId> = unfinished.into_iter().chain(finished).collect();
         ids.retain(|id| part.is_of(*id) && before.is_none_or(|before| *id < before));
@@ -97,7 +98,7 @@ impl Visible {
         limit: usize,
     ) -> Result<(Vec<ShownJob>, JobPage), Failure> {
         let filter = JobFilter {
-            projects: self.viewer.projects.clone(),
+            projects: self.rights().projects,
             ..filter
         };
         let mut page = self.state().jobs(&filter, before, limit).await?;
@@ -132,7 +133,11 @@ impl Visible {
                 Some(retry) => retry.by_clock(ahead),
                 None => waiting(world, job, time, is_connected, holding)?,
             };
-            Some(world.seen_by(&self.viewer).reason_of_waiting(reason))
+            Some(
+                world
+                    .seen_by(&self.rights_in(world))
+                    .reason_of_waiting(reason),
+            )
         })
     }
 
@@ -147,7 +152,8 @@ impl Visible {
     ) -> Result<Vec<Option<Job>>, Failure> {
         let known: Vec<JobId> = ids.iter().copied().flatten().collect();
         let mut jobs = self.state().finished_jobs(&known).await?.into_iter();
-        let sees = |job: &Job| self.viewer.sees(job.project);
+        let rights = self.rights();
+        let sees = |job: &Job| rights.sees(job.project);
         let found = ids
             .iter()
             .map(|id| id.and_then(|_| jobs.next().flatten()).filter(sees));

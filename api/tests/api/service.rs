@@ -316,7 +316,7 @@ impl Service {
             scopes: Scopes::from_iter(scopes),
             life,
             projects: model::Projects::All,
-            granted_by: model::Viewer::admin(),
+            granted_by: model::Rights::admin(),
         };
         let created = self.handle.state().submit(create).await.unwrap();
         created.secret.reveal().to_owned()
@@ -336,7 +336,7 @@ impl Service {
                 names.map(|name| ProjectId::of_source(&name)).collect(),
             ),
             life: None,
-            granted_by: model::Viewer::admin(),
+            granted_by: model::Rights::admin(),
         };
         let created = self.handle.state().submit(create).await.unwrap();
         created.secret.reveal().to_owned()

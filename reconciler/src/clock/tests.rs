@@ -85,7 +85,7 @@ async fn create_token(house: &House) -> Arc<Token> {
         scopes: std::iter::once(Scope::JobRead).collect(),
         life: Some(TimeDelta::days(1)),
         projects: model::Projects::All,
-        granted_by: model::Viewer::admin(),
+        granted_by: model::Rights::admin(),
     };
     house.handle.state().submit(create).await.unwrap().token
 }

@@ -182,7 +182,7 @@ fn create_token() -> CreateToken {
         scopes: Scopes::admin(),
         life: None,
         projects: model::Projects::All,
-        granted_by: model::Viewer::admin(),
+        granted_by: model::Rights::admin(),
     }
 }
 

@@ -9,8 +9,8 @@ use model::decide::{
 };
 use model::restored::{Ending, endings, sorted};
 use model::{
-    Actor, AuditKind, JobState, PlainToken, Projects, Reason, Scope, Scopes, TokenHash, TokenKind,
-    Viewer,
+    Actor, AuditKind, JobState, PlainToken, Projects, Reason, Rights, Scope, Scopes, TokenHash,
+    TokenKind,
 };
 use tokio::runtime::Handle;
 use uuid::Uuid;
@@ -197,7 +197,7 @@ async fn made(opened: &Opened, name: &str, scope: Scope) -> NewToken {
         scopes: Scopes::from_iter([scope]),
         projects: Projects::All,
         life: None,
-        granted_by: Viewer::admin(),
+        granted_by: Rights::admin(),
     };
     by_a_person(opened, 1).submit(create).await.unwrap()
 }
@@ -207,14 +207,14 @@ async fn regenerate(opened: &Opened, token: &NewToken, request: u128) {
         token: token.token.id,
         overlap: TimeDelta::zero(),
         life: None,
-        by: Viewer::admin(),
+        by: Rights::admin(),
     };
     let state = by_a_person(opened, request);
     state.end_secret(token.token.id, regenerate).await.unwrap();
 }
 
 async fn revoke(opened: &Opened, token: model::TokenId, request: u128) {
-    let by = Viewer::admin();
+    let by = Rights::admin();
     let state = by_a_person(opened, request);
     state
         .end_secret(token, RevokeToken { token, by })

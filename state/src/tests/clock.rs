@@ -8,7 +8,7 @@ use model::decide::{
 };
 use model::limits::{REGISTRATION, RUNNER_SESSION, WORKER_SESSION};
 use model::{
-    Clock, Holder, IdempotencyKey, JobId, JobState, Projects, Scope, TokenId, Viewer, World,
+    Clock, Holder, IdempotencyKey, JobId, JobState, Projects, Rights, Scope, TokenId, World,
 };
 use uuid::Uuid;
 
@@ -50,7 +50,7 @@ async fn create_token(opened: &Opened) -> TokenId {
         scopes: std::iter::once(Scope::JobRead).collect(),
         life: Some(LIFE),
         projects: Projects::All,
-        granted_by: Viewer::admin(),
+        granted_by: Rights::admin(),
     };
     opened.state.submit(create).await.unwrap().token.id
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::decide::{CreateToken, Dispatch, Once, Refusal};
-use model::{IdempotencyKey, Inputs, JobState, Made, Projects, Reason, Scopes, TokenId, Viewer};
+use model::{IdempotencyKey, Inputs, JobState, Made, Projects, Reason, Rights, Scopes, TokenId};
 use store::{Key, OpenErrorKind};
 use workflow::InputValue;
 
@@ -121,7 +121,7 @@ async fn a_token_is_made_once_for_its_key_also_across_a_restart() {
             scopes: Scopes::admin(),
             life: None,
             projects: Projects::All,
-            granted_by: Viewer::admin(),
+            granted_by: Rights::admin(),
         },
         key: Some(IdempotencyKey::new(caller, "tokens", "key", b"a")),
     };

@@ -65,7 +65,7 @@ async fn pages_say_what_happened_and_who_would_take_a_job() {
             &[("workflows/last.yaml", "scans: {}\n")],
         ])
         .await;
-    has("/sources/main", &["1 commit passed over"]).await;
+    has("/sources/main", &["1 commit skipped"]).await;
 }
 
 #[tokio::test]

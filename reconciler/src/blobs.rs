@@ -24,10 +24,9 @@ use crate::error::BlobError;
 use crate::limits::EXPIRED_BLOBS;
 use crate::supervise::{lock, uninterrupted};
 
-/// What the daemon's configuration says about blobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlobSettings {
-    /// What the blobs of a project may take, in bytes.
+    /// The most bytes that the blobs of a project may take.
     pub quota: Option<u64>,
     pub versions: KeptVersions,
 }
@@ -52,7 +51,7 @@ pub struct NewBlob {
     pub project: ProjectId,
     pub path: BlobPath,
     pub expires_in: Option<TimeDelta>,
-    /// For what is there before.
+    /// The condition on the present blob at this path.
     pub condition: BlobCondition,
     pub actor: Actor,
 }
@@ -60,11 +59,11 @@ pub struct NewBlob {
 #[derive(Debug, Clone)]
 pub struct Stored {
     pub blob: Blob,
-    /// Whether there was none before.
+    /// True if there was no blob before.
     pub is_new: bool,
 }
 
-/// A blob whose content is being received. Dropped unfinished, nothing of it stays.
+/// A blob whose content is being received. If it is dropped unfinished, nothing is stored.
 pub struct BlobUpload {
     blobs: Blobs,
     new: NewBlob,
@@ -262,7 +261,7 @@ impl Blobs {
             })
     }
 
-    /// Fails when nobody may store a blob there.
+    /// Refuses a path at which no blob may be stored.
     async fn check_new(
         &self,
         project: ProjectId,
@@ -278,7 +277,7 @@ impl Blobs {
         self.check_place(project, path, before).await
     }
 
-    /// Fails when something else than a blob is in the place of a new one.
+    /// Refuses a new blob in the place of something else.
     async fn check_place(
         &self,
         project: ProjectId,
@@ -315,7 +314,6 @@ impl Blobs {
         }
     }
 
-    /// Runs `work` under the lock for the blobs of a project.
     async fn with_lock<T, W, F>(&self, project: ProjectId, work: W) -> Result<T, BlobError>
     where
         T: Send + 'static,
@@ -375,7 +373,7 @@ impl BlobUpload {
 }
 
 impl Reservation {
-    /// Reserves so much altogether, if the quota allows it.
+    /// Extends the reservation to `bytes`, if the quota allows it.
     fn reach(&mut self, bytes: u64) -> Result<(), BlobError> {
         let more = bytes.saturating_sub(self.bytes);
         let Some(maximum) = self.blobs.shared.settings.quota.filter(|_| more > 0) else {
@@ -390,7 +388,7 @@ impl Reservation {
         let kept = used.saturating_sub(self.replaced) + *promised;
         if kept + more > maximum {
             return Err(BlobError::refused(Refusal::QuotaExceeded {
-                // Without what this upload was promised before.
+                // Without the earlier reservation of this upload.
                 used: (used + *promised).saturating_sub(self.bytes),
                 maximum,
                 wanted: bytes,

@@ -1,4 +1,4 @@
-//! The files of the repository on their way to a worker: found in the mirror of the source, and read piece by piece.
+//! Sending files of the repository to a worker. They are found in the mirror of the source and read piece by piece.
 
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -16,14 +16,14 @@ use crate::limits::{FILES_PAUSE, FILES_PIECE, FILES_PIECES};
 use crate::source::SourceHandle;
 use crate::worker::Worker;
 
-/// Files that were found and fit, as a tar.
+/// Files of a commit that passed all checks, to be read as a tar.
 pub struct SourceFiles {
     files: Files,
     mirror: Mirror,
     permit: OwnedSemaphorePermit,
 }
 
-/// What comes of the files. Without [`Piece::End`] a part is missing.
+/// A piece of the stream of files. Without [`Piece::End`] a part is missing.
 pub enum Piece {
     Bytes(Bytes),
     End,
@@ -32,8 +32,8 @@ pub enum Piece {
 }
 
 impl Handle {
-    /// Finds the files that the worker's job gets. If the mirror does not have the commit, the source is looked at, and
-    /// then the repository is asked for this one commit.
+    /// Finds the files that the worker's job gets. If the mirror does not have the commit, the source gets a look, and then
+    /// this one commit is fetched.
     pub async fn source_files(&self, worker: &Worker) -> Result<SourceFiles, WorkerError> {
         worker.executing()?;
         let job = worker.job();
@@ -48,13 +48,13 @@ impl Handle {
         if let Ok(files) = self.files_in_mirror(source, commit, &paths).await? {
             return Ok(files);
         }
-        // A look makes a mirror that is gone or damaged anew.
+        // A look rebuilds a mirror that is missing or damaged.
         let request = source.request();
         tokio::select! {
             () = source.handled(request) => {}
             () = self.stopping() => return Err(WorkerError::Stopping),
         }
-        // One asks the repository at a time, and the others find what it has brought.
+        // One job fetches at a time, and the others find what it has fetched.
         let turn = tokio::select! {
             turn = source.turn_to_fetch() => turn,
             () = self.stopping() => return Err(WorkerError::Stopping),
@@ -63,7 +63,7 @@ impl Handle {
             return Ok(files);
         }
         let fetched = fetch(source, commit, turn).await;
-        // Whoever stops the daemon may stop its `git` at the same time.
+        // A signal that stops the daemon may stop its `git` at the same time.
         fetched.map_err(|error| {
             if self.is_stopping() {
                 WorkerError::Stopping
@@ -75,8 +75,8 @@ impl Handle {
         files.map_err(|error| refused(not_there(source, commit, &error_chain(&error))))
     }
 
-    /// The files, or why the mirror does not have the commit or cannot be read. Other jobs' files are not waited for while a
-    /// source is asked for a commit: the permit is for reading alone.
+    /// The files, or why the mirror does not have the commit or cannot be read. The permit is for reading only, so a slow
+    /// fetch of another source holds up nobody.
     async fn files_in_mirror(
         &self,
         source: &SourceHandle,
@@ -101,7 +101,6 @@ impl Handle {
         }
     }
 
-    /// The commit and the paths that a job asks for.
     fn wanted(&self, job: &Job) -> Result<(CommitId, Vec<String>), WorkerError> {
         let refused = |message: &str| WorkerError::Checkout {
             message: message.to_owned(),
@@ -127,7 +126,7 @@ impl Handle {
     }
 }
 
-/// Asks the repository for this one commit. The turn lasts as long as that does, also if nobody waits for it any more.
+/// Fetches this one commit. The turn lasts until the fetch ends, even if nobody waits for it any more.
 async fn fetch(
     source: &SourceHandle,
     commit: CommitId,
@@ -197,7 +196,7 @@ impl SourceFiles {
     }
 }
 
-/// Sends what `write` writes, and how that ended. A reader that is gone or stuck finds no end, so that it knows that a part
+/// Sends what `write` writes, and how that ended. A reader that is gone or stuck gets no end, so that it knows that a part
 /// is missing.
 fn send_all<'a>(
     pieces: Pieces<'a>,
@@ -210,7 +209,7 @@ fn send_all<'a>(
         Err(FilesError::Unsent(_)) => return,
         Err(error) => Piece::Broken(error_chain(&error)),
     };
-    // What the buffer still has after an error is for nobody.
+    // What the buffer still has after an error is dropped.
     let (mut pieces, _unsent) = writer.into_parts();
     let _unread = pieces.send(end);
 }
@@ -218,7 +217,6 @@ fn send_all<'a>(
 struct Pieces<'a> {
     sender: &'a mpsc::Sender<Piece>,
     runtime: &'a Runtime,
-    /// How long the reader may take for a piece.
     pause: Duration,
     /// A reader that a piece did not reach gets none after it: buffers and archives write what they still have when they are
     /// dropped, and it would look like an end.

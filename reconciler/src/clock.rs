@@ -18,7 +18,7 @@ use crate::jumps::Jumps;
 use crate::limits::{AT_ONCE, DEADLINE_LOOK};
 use crate::supervise::lock;
 
-/// What is wrong with the clock, for people.
+/// A problem of the clock, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockTrouble {
     /// It jumped within the last hour, or schedules showed that it was wrong.
@@ -137,7 +137,7 @@ impl ClockWatch {
         }
     }
 
-    /// Moves them at once, because the next process should not need the note.
+    /// Moves the expiry times at once, so that the next process does not need the record of a jump.
     pub(crate) async fn follow_at_once(&self) {
         let by = self.clock.now() - self.state.read(|world| self.time(world));
         let problem = "the ends of tokens and jobs cannot follow the clock";
@@ -174,7 +174,7 @@ impl ClockWatch {
             .await;
     }
 
-    /// Stores what is known of the clock. False if that fails; then it rests for a while.
+    /// Stores a record of the clock. False if that fails; the next attempt comes after a pause.
     async fn store(&self, command: impl Command<Answer = ()>, problem: &str) -> bool {
         let stored = self.state.submit(command).await;
         if let Err(error) = &stored {

@@ -12,8 +12,8 @@ use crate::clock::span;
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, TRIGGER_REST};
 
-/// Moves every schedule that is far ahead back to the clock, except after a recent failure, and logs those that wait
-/// for the clock. `reported` is what was logged last. Returns the time.
+/// Moves every schedule that is far ahead back to the clock, except after a recent failure, and logs the schedules
+/// that wait for the clock. `reported` is what was logged last. Returns the time.
 pub(crate) async fn check_cursors(
     handle: &Handle,
     reported: &mut Option<Timestamp>,

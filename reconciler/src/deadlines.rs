@@ -5,7 +5,7 @@
 //! Offers expire on the board.
 //!
 //! The world has an index of the ends that records set. A silence is due by time alone, never by a commit, so leases need
-//! not be looked at more often than one may end.
+//! not be checked more often than one may end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,6 @@ use tokio::time::Instant;
 
 use crate::runners::Presence;
 
-/// The due jobs, and when to check again.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     pub(crate) jobs: Vec<(JobId, Loss)>,
@@ -31,7 +30,7 @@ impl Due {
     }
 }
 
-/// What is due by the records of the jobs, and with `leases` also by the silence of their runners.
+/// The jobs that are due by their records, and with `leases` also by the silence of their runners.
 pub(crate) fn due(
     world: &World,
     presence: &Presence,
@@ -100,12 +99,12 @@ fn first_end(
     };
     let lease = lease(world, presence, run.runner.id, steady);
     let session = run.expires_at - time;
-    // Its runner has as long to say how the job ended when the daemon could not hear it before.
+    // After a standstill of the daemon, the runner has as long to report the end of the job.
     let deaf = TIMEOUT_END - elapsed(presence.awake_since(), steady);
     let timeout = run.deadline.filter(|deadline| *deadline <= run.expires_at);
     let timeout = timeout.map(|deadline| (deadline + TIMEOUT_END - time).max(deaf).min(session));
     [
-        // It has come first, also if the session ends before the runner has had its time.
+        // The timeout comes first, also if the session ends before the runner has had its time.
         timeout.map(|timeout| (timeout, Loss::TimedOut)),
         Some((session, Loss::SessionExpired)),
         Some((lease, Loss::RunnerLost)),

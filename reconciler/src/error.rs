@@ -53,7 +53,7 @@ pub enum WorkerError {
     OfferLapsed { job: JobId },
     #[error("job {job} is {state}")]
     Over { job: JobId, state: &'static str },
-    /// The files of the repository cannot be brought. The message names the commit.
+    /// The files of the repository cannot be sent. The message names the commit.
     #[error("{message}")]
     Checkout { message: String },
     #[error("the daemon is stopping")]
@@ -89,7 +89,7 @@ pub enum RemovalError {
 
 #[derive(Debug, Error)]
 pub enum BlobError {
-    /// The content is not what the caller says it is. Nothing was stored.
+    /// The content has another digest than the caller expects. Nothing was stored.
     #[error("the content has the SHA-256 {sha256}, and not {wanted}")]
     Digest { sha256: String, wanted: String },
     #[error(transparent)]

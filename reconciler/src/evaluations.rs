@@ -1,6 +1,5 @@
-//! Evaluating expressions beside the committer (docs/decisions/0012). They are evaluated one
-//! at a time, and projects take turns by the cost of what was evaluated for them. So a project with many costly
-//! expressions delays its own ones only.
+//! Evaluating expressions beside the committer (docs/decisions/0012), one at a time. Projects take turns by the cost of their
+//! past evaluations. So a project with many costly expressions delays only its own.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::supervise::lock;
 
-/// What an evaluation is for. Within a project, the first comes first.
+/// The purpose of an evaluation. Within a project, claims come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Purpose {
     /// A runner waits for it.
@@ -20,30 +19,29 @@ pub(crate) enum Purpose {
     Trigger,
 }
 
-/// Who evaluates, and who waits for that.
+/// The project that evaluates, and the projects that wait.
 #[derive(Default)]
 pub(crate) struct Evaluations(Mutex<Queues>);
 
 #[derive(Default)]
 struct Queues {
     is_taken: bool,
-    /// What the project that was served last had spent before.
+    /// What the last served project had spent before its turn.
     served: u64,
     projects: BTreeMap<ProjectId, Queue>,
     count: u64,
 }
 
-/// What waits for one project.
 #[derive(Default)]
 struct Queue {
-    /// What was evaluated for it. A project that comes back has spent at least as much as the one that is served.
+    /// The cost of its evaluations. A project that comes back has spent at least as much as the served project.
     spent: u64,
     waiting: BTreeMap<(Purpose, u64), oneshot::Sender<Turn>>,
 }
 
-/// The right to evaluate. It passes on when it is dropped.
+/// The right to evaluate. When it is dropped, the next waiting project gets it.
 pub(crate) struct Turn {
-    /// Absent if nobody was there to take it.
+    /// None if the receiver was gone.
     evaluations: Option<Arc<Evaluations>>,
     project: ProjectId,
     cost: u64,
@@ -69,7 +67,7 @@ impl Turn {
     }
 }
 
-/// Runs a part of one evaluation. A panic is a defect that concerns no other; it was logged.
+/// Runs a part of one evaluation. A panic is a defect of this part only, and was logged.
 pub(crate) fn unless_panic<T>(part: impl FnOnce() -> T) -> Result<T, SubmitError> {
     catch_unwind(AssertUnwindSafe(part)).map_err(|_| defect())
 }
@@ -126,7 +124,7 @@ impl Queues {
             let waiting = self.projects.iter_mut();
             let waiting = waiting.filter(|(_, queue)| !queue.waiting.is_empty());
             let Some((project, queue)) = waiting.min_by_key(|(_, queue)| queue.spent) else {
-                // Nobody competes, so nobody owes anything.
+                // Nobody waits, so past costs are forgotten.
                 self.projects.clear();
                 return;
             };
@@ -141,7 +139,7 @@ impl Queues {
             };
             match give.send(turn) {
                 Ok(()) => self.is_taken = true,
-                // Whoever waited is gone.
+                // The receiver is gone.
                 Err(mut turn) => turn.evaluations = None,
             }
         }
@@ -161,7 +159,7 @@ mod tests {
         ProjectId::from_uuid(Uuid::from_u128(number))
     }
 
-    /// In which order those who wait are served. The first holds the turn until all others wait.
+    /// The order in which waiting evaluations are served. The first holds the turn until all others wait.
     async fn served(waiting: &[(u128, Purpose, u64)]) -> Vec<(u128, u64)> {
         let evaluations = Arc::<Evaluations>::default();
         let first = evaluations.turn(project(99), Purpose::Trigger).await;

@@ -1,6 +1,6 @@
 //! Removing the files of expired artifacts, hour by hour.
 //!
-//! The end of a job files it under the hour in which the first of its artifacts expires, so nothing has to be searched.
+//! The end of a job files it under the hour in which its first artifact expires, so nothing has to be searched.
 //! Expired artifacts cannot be downloaded. When their files are removed matters only for disk space.
 
 use std::time::Duration;

@@ -42,11 +42,9 @@ struct Parts {
 
 /// What the configuration says about keeping the past and secrets.
 pub struct Settings {
-    /// How much of the past is kept.
     pub(crate) retention: RetentionSettings,
     /// The longest log of a job, in bytes.
     pub(crate) log_limit: u64,
-    /// The keys for secrets, if the daemon has them.
     pub(crate) secret_keys: Option<SealingKeys>,
 }
 

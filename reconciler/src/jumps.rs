@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use crate::limits::CLOCK_DOUBT;
 
-/// The known jumps of the wall clock.
 #[derive(Debug, Default)]
 pub(crate) struct Jumps {
     /// How far the wall clock was ahead of the steady one after the last jump.
@@ -29,7 +28,7 @@ pub(crate) struct Doubt {
 }
 
 impl Jumps {
-    /// The jump that an earlier process noted and did not follow any more. It did so less than an hour after the jump.
+    /// The jump that an earlier process recorded but did not follow, because it ended within an hour of the jump.
     pub(crate) fn noted(clocks: Option<&Clocks>, steady: Timestamp) -> Self {
         let mut jumps = Self::default();
         if let Some(clocks) = clocks {
@@ -88,16 +87,16 @@ mod tests {
     }
 
     #[test]
-    fn schedules_that_show_a_wrong_clock_are_no_jump_that_was_seen() {
+    fn schedules_that_show_a_wrong_clock_are_no_observed_jump() {
         let mut jumps = Jumps::default();
         jumps.doubt(None, at(0), 2);
-        let told = |jumps: &Jumps| jumps.doubted(at(60)).map(|it| (it.by, it.schedules));
-        assert_eq!(told(&jumps), Some((None, 2)));
+        let reported = |jumps: &Jumps| jumps.doubted(at(60)).map(|it| (it.by, it.schedules));
+        assert_eq!(reported(&jumps), Some((None, 2)));
         let year = TimeDelta::days(400);
         jumps.look(at(10) + year, at(10));
-        assert_eq!(told(&jumps), Some((Some(year), 2)));
+        assert_eq!(reported(&jumps), Some((Some(year), 2)));
         jumps.doubt(None, at(20), 1);
-        assert_eq!(told(&jumps), Some((Some(year), 3)));
+        assert_eq!(reported(&jumps), Some((Some(year), 3)));
     }
 
     #[test]
@@ -109,9 +108,9 @@ mod tests {
         };
         let doubt = |clocks: Option<&Clocks>| Jumps::noted(clocks, at(100)).doubted(at(200));
         assert_eq!(doubt(None), None);
-        for (by, told) in [(five, Some(five)), (TimeDelta::zero(), None)] {
+        for (by, reported) in [(five, Some(five)), (TimeDelta::zero(), None)] {
             let doubt = doubt(Some(&clocks(by))).unwrap();
-            assert_eq!((doubt.by, doubt.until), (told, at(100 + 3_600)));
+            assert_eq!((doubt.by, doubt.until), (reported, at(100 + 3_600)));
         }
     }
 }

@@ -11,8 +11,8 @@ pub(crate) const POLL: Duration = Duration::from_secs(50);
 /// Workers that get files of repositories at the same time. Each takes a thread, and memory for one file. The others wait.
 pub(crate) const FILE_STREAMS: usize = 16;
 
-/// How long a worker may take for a piece of its files. The stream of one that takes longer is broken off, so that it does not
-/// keep others waiting.
+/// How long a worker may take for a piece of its files. A slower stream is cut, so that it does not keep others
+/// waiting.
 pub(crate) const FILES_PAUSE: Duration = Duration::from_secs(10);
 
 /// Pieces of files that wait for a slow worker, of [`FILES_PIECE`] bytes each.
@@ -37,12 +37,12 @@ pub(crate) const SILENCE: Duration = match model::limits::RUNNER_SILENCE.to_std(
 /// 5 s at most.
 pub(crate) const RETURN: Duration = Duration::from_secs(10);
 
-/// When deadlines are checked so much later than intended, the daemon or its machine stood still, and the silence of runners
-/// is counted anew. A runner that was heard [`POLL`] before a shorter standstill still has [`RETURN`] to be heard again:
+/// If deadlines are checked so much later than intended, the daemon or its machine stood still, and the silence of runners
+/// is counted from then. A runner that was heard [`POLL`] before a shorter standstill still has [`RETURN`] to be heard again:
 /// the two, this and [`DEADLINE_LOOK`] are less than [`SILENCE`].
 pub(crate) const STANDSTILL: Duration = Duration::from_secs(20);
 
-/// How often a message that a runner has not acted upon is repeated at most. The runner polls again at once after every
+/// The shortest time between two copies of a message that a runner has not acted upon. The runner polls again after every
 /// answer, and a step may take ten seconds to stop.
 pub(crate) const REPEAT: Duration = Duration::from_secs(1);
 
@@ -61,14 +61,14 @@ pub(crate) const AT_ONCE: usize = 128;
 /// more attempt is enough.
 pub(crate) const DISPATCH_TRIES: usize = 5;
 
-/// Expired artifacts are looked for at least this often, because the wall clock may be set.
+/// Expired artifacts are searched for at least this often, because the wall clock may be set.
 pub(crate) const EXPIRY_LOOK: Duration = Duration::from_secs(3_600);
 
-/// Blobs whose time is over that are removed before the next ones are looked for.
+/// Expired blobs that are removed before the next ones are searched for.
 pub(crate) const EXPIRED_BLOBS: usize = 100;
 
-/// Pause before secrets are sealed anew after that failed, usually because of a full disk. Nobody waits: their old key
-/// still opens them.
+/// Pause before resealing is retried, which usually fails because of a full disk. Nobody waits: the old key still opens the
+/// secrets.
 pub(crate) const SEALING_RETRY: Duration = Duration::from_secs(60);
 
 /// Pause between two rounds of retention. Jobs that end in the meantime share one.
@@ -81,28 +81,28 @@ pub(crate) const JOBS_AHEAD: usize = 100;
 /// about thirty.
 pub(crate) const PRUNED_AT_ONCE: usize = 10_000;
 
-/// Pause before a watch that was refused or lost is set up again. Meanwhile the source is looked at by its interval.
+/// Pause before a watch that was refused or lost is set up again. Meanwhile the source is only polled.
 pub(crate) const WATCH_RETRY: Duration = Duration::from_secs(60);
 
 /// Attempts to set up a watch while somebody makes or removes folders.
 pub(crate) const WATCH_ATTEMPTS: usize = 5;
 
-/// How long after a failed try the use of a token or session is noted again, which is a matter of days and hours.
+/// Pause before the use of a token or session is submitted again. Uses are recorded by days and hours.
 pub(crate) const NOTE_REST: Duration = Duration::from_secs(60);
 
-/// How long a trigger is left alone after it could not be checked, usually because of a full disk. The others are still
-/// checked.
+/// Pause before a trigger is checked again after that failed, usually because of a full disk. Other triggers are checked
+/// meanwhile.
 pub(crate) const TRIGGER_REST: Duration = Duration::from_secs(5);
 
-/// The same when the decision panicked. It will probably do so again, and each time the log gets some lines.
+/// The same pause after the decision panicked. It will probably panic again, with some lines in the log.
 pub(crate) const DEFECT_REST: Duration = Duration::from_secs(60);
 
-/// How often an expression is evaluated beside the committer before it is evaluated inside, because what it reads keeps
+/// Evaluations of an expression beside the committer before the committer evaluates it itself, because its inputs keep
 /// changing.
 pub(crate) const EVALUATED_BESIDE: usize = 2;
 
-/// Static cost of what a project's turn evaluates at most, unless it is a single expression: as much as one may cost, about
-/// a tenth of a second. What comes of it is committed together.
+/// The highest static cost of a project's turn, unless it is a single expression: as much as one may cost, about a tenth of
+/// a second. The results are committed together.
 pub(crate) const TURN_COST: u64 = workflow::limits::EXPRESSION_COST;
 
 /// The first retry after a failed look; doubles up to the source's interval.
@@ -128,15 +128,15 @@ pub const LOG_LIMIT: u64 = 256 * 1024 * 1024;
 /// Refused sign-ins are written to the audit log this long after the first: one commit a minute, whoever calls.
 pub(crate) const REFUSED_SIGN_INS: Duration = Duration::from_secs(60);
 
-/// Addresses that have a line of their own then; one more is for all others. In a flood from everywhere the log grows by
-/// some ten megabytes a day, and the lines still say when it was and how large.
+/// Addresses that get a line of their own then; one more line is for all others. In a flood from many addresses the log grows
+/// by some ten megabytes a day, and its lines still show the time and the size of the flood.
 pub(crate) const REFUSED_SIGN_IN_ADDRESSES: usize = 32;
 
-/// How long a link that signs a browser in is good: long enough to carry it to another machine.
+/// The lifetime of a sign-in link: long enough to carry it to another machine.
 pub const SIGN_IN_LINK: TimeDelta = TimeDelta::minutes(15);
 
-/// Such links of one token that nobody has used: one for each browser of a person.
+/// Unused sign-in links of one token: one for each browser of a person.
 pub(crate) const SIGN_IN_LINKS_OF_TOKEN: usize = 5;
 
-/// Such links of all tokens, in some hundred kilobytes.
+/// Unused sign-in links of all tokens, in some hundred kilobytes.
 pub(crate) const SIGN_IN_LINKS: usize = 1_000;

@@ -1,5 +1,5 @@
-//! Hides secrets in the errors that runners tell. A runner does it itself; but these texts become records, which people
-//! read and events carry, and a runner may be old or wrong.
+//! Hides secrets in the errors that runners report. Runners mask them too. But these texts become records and events, and a
+//! runner may be outdated or faulty.
 
 use model::decide::Failure;
 use model::{Job, Masker, Step};
@@ -10,12 +10,11 @@ use crate::handle::Handle;
 /// A masker of large secrets takes a thread and much memory for a moment.
 static ROOM: Semaphore = Semaphore::const_new(1);
 
-/// What stands in place of a text in which secrets cannot be looked for.
+/// Replaces a text that cannot be searched for secrets.
 const HIDDEN: &str = "the error is not shown, because the job's secrets cannot be looked for in it";
 
 impl Handle {
-    /// Hides the job's secrets in what its worker says in words, of its steps and in further `texts`. Costs nothing when
-    /// it says nothing.
+    /// Hides the job's secrets in the errors of its steps and in further `texts`. Costs nothing if there are no texts.
     pub(crate) async fn mask_errors<'a>(
         &self,
         job: &Job,
@@ -35,13 +34,13 @@ impl Handle {
             };
             if masked != *text {
                 self.runners().count_masked_error();
-                tracing::warn!(job = %job.id, "a runner told a secret of its job in an error; it is hidden");
+                tracing::warn!(job = %job.id, "a runner reported a secret of its job in an error; it is hidden");
                 *text = masked;
             }
         }
     }
 
-    /// Of the secrets that the job's scan names, if one can be made.
+    /// The masker of the secrets that the job's scan names, if it can be made.
     async fn masker(&self, job: &Job) -> Option<Masker> {
         let revision = self
             .state()
@@ -58,7 +57,6 @@ impl Handle {
     }
 }
 
-/// What a failure says in words.
 pub(crate) fn text(failure: &mut Failure) -> Option<&mut String> {
     match failure {
         Failure::Artifact(text)

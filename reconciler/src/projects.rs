@@ -116,8 +116,8 @@ scans:
             started_at: None,
             finished_at: None,
         };
-        let told = house.handle.report_steps(&worker, vec![step.clone()], None);
-        told.await.unwrap();
+        let reported = house.handle.report_steps(&worker, vec![step.clone()], None);
+        reported.await.unwrap();
         let masked = "no host at https://***/ or ***";
         let job = worker.job().id;
         let error = |job: &Job| job.state.run().unwrap().steps[0].error.clone().unwrap();

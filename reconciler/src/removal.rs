@@ -49,7 +49,6 @@ impl Handle {
         self.with_removal_lock(removal).await
     }
 
-    /// Runs `work` under the lock for records of finished jobs.
     pub(crate) async fn with_removal_lock<T, W, F>(&self, work: W) -> Result<T, RemovalError>
     where
         T: Send + 'static,
@@ -65,13 +64,12 @@ impl Handle {
         removal.await.unwrap_or_else(interrupted)
     }
 
-    /// The job's record, if it has finished.
     pub(crate) async fn finished(&self, id: JobId) -> Result<Arc<Job>, RemovalError> {
         let job = self.state().job(id).await?;
         job.ok_or(RemovalError::NoSuchJob { job: id })
     }
 
-    /// The job with so few artifacts that its removal fits into one commit. The others are removed before.
+    /// Removes artifacts until the removal of the job fits into one commit. Returns the job without them.
     pub(crate) async fn lightened(
         &self,
         mut job: Arc<Job>,

@@ -29,7 +29,7 @@ use crate::source::{self, SourceConfig, SourceHandle};
 use crate::supervise::supervise;
 use crate::triggers::pull_triggers;
 
-/// What the reconciler gets from outside. It measures durations on tokio's clock, which never jumps.
+/// The inputs of the reconciler. It measures durations on tokio's clock, which never jumps.
 pub struct Start {
     pub state: State,
     pub mirrors: PathBuf,
@@ -39,11 +39,9 @@ pub struct Start {
     pub entropy: Box<dyn Entropy>,
     /// The keys for secrets. Without them no secret can be set or read.
     pub secret_keys: Option<SealingKeys>,
-    /// How much of the past is kept.
     pub retention: RetentionSettings,
     /// The longest log of a job, in bytes.
     pub log_limit: u64,
-    /// What blobs may take, and which former ones are kept.
     pub blobs: BlobSettings,
 }
 
@@ -54,8 +52,8 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Records the configured sources and starts the tasks. It also starts on a full disk, and if what is recorded here meets a
-    /// defect, so that running jobs can still end.
+    /// Records the configured sources and starts the tasks. It also starts on a full disk or after a defect in these records, so
+    /// that running jobs can still end.
     pub async fn start(start: Start) -> Result<Self, PayloadError> {
         let Start {
             state,
@@ -124,7 +122,7 @@ impl Reconciler {
         let git = self.git;
         let ended = tokio::task::spawn_blocking(move || git.end(LAST_CALLS)).await;
         if !matches!(ended, Ok(true)) {
-            tracing::warn!("a fetch goes on: the kernel does not let go of `git`");
+            tracing::warn!("a fetch is still running: the kernel does not end `git`");
         }
     }
 }
@@ -157,7 +155,7 @@ fn spawn<F: Future<Output = ()> + Send + 'static>(
 /// Answers waiting polls whenever the world changes, a poll arrives, an offer expires or a retry is due.
 async fn hand_out(handle: Handle) {
     let mut changes = handle.state().changed();
-    // One timer that is set anew: a new one each time may wake a worker that sleeps until an earlier one.
+    // One timer that is reset: a new timer each time may wake a worker that sleeps until an earlier one.
     let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
     loop {
         let look_at = handle.runners().assign();
@@ -178,7 +176,7 @@ async fn keep_time(handle: Handle) {
     let mut changes = state.changed();
     // Jobs whose end is a defect, and until when they are not tried again.
     let mut resting: HashMap<JobId, Instant> = HashMap::new();
-    // When leases are looked at again. The removal of a runner ends them too.
+    // When leases are checked again. The removal of a runner ends them too.
     let (mut leases_at, mut registered_before) = (Instant::now(), 0);
     let mut has_failed = false;
     let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));

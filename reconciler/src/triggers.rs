@@ -1,6 +1,6 @@
 //! Checking schedules and expressions in time, and why a scan ran or did not.
 //!
-//! The commit of a success decides which jobs it starts, as far as that costs little. This task checks the rest: due slots,
+//! The commit of a success decides which jobs it starts, if that costs little. This task checks the rest: due slots,
 //! successes that concern more scans than fit into one commit or costly expressions, and triggers that had to wait for a
 //! full disk or another job. It evaluates expressions beside the committer.
 
@@ -30,17 +30,14 @@ use unseen::{Considering, unseen};
 /// Why a scan ran or did not.
 #[derive(Debug, Clone)]
 pub struct Why {
-    /// Its newest unfinished jobs, newest first.
     pub unfinished: Vec<Arc<Job>>,
     pub newest: Option<Arc<Job>>,
-    /// The next slot of its schedule.
     pub next_slot: Option<Timestamp>,
-    /// Up to where its schedule was followed, if that is more than an hour ahead of the clock.
+    /// The point up to which its schedule was followed, if it is more than an hour ahead of the clock.
     pub ahead: Option<Timestamp>,
     /// The present value of its expression. Absent for a time in the past.
     pub evaluation: Option<Evaluation>,
     pub records: Vec<LedgerRecord>,
-    /// Lines of the ledger that could not be read.
     pub damaged: Vec<DamagedLines>,
 }
 
@@ -52,7 +49,6 @@ pub enum WhyError {
     Read(#[from] ReadError),
 }
 
-/// Checks every trigger when it is due.
 pub(crate) async fn pull_triggers(handle: Handle) {
     let state = handle.state();
     let mut changes = state.changed();
@@ -146,7 +142,7 @@ impl Handle {
         })
     }
 
-    /// Evaluates the expression of a scan as things stand; none when it has none.
+    /// Evaluates the present value of a scan's expression; none if the scan has no expression.
     async fn explain(&self, scan: &ScanKey) -> Result<Option<Evaluation>, WhyError> {
         let state = self.state();
         let found = state.read(|world| {

@@ -144,13 +144,13 @@ where
         }
     }
 
-    /// Tries until the watch is set up. None if it is to stop.
+    /// Retries until the watch is set up. None if it must stop first.
     fn arm_again(&mut self, mut error: ArmError) -> Option<Armed> {
         loop {
             tracing::warn!(
                 path = %self.path.display(),
                 error = &error as &dyn std::error::Error,
-                "the repository is not watched; it is looked at by its interval only"
+                "the repository is not watched; it is only polled"
             );
             if self.news.stops_within(self.retry) {
                 return None;

@@ -34,11 +34,10 @@ pub struct Worker {
 enum Standing {
     Offered(RunnerId),
     Executing(RunnerId),
-    /// It has executed the job, which has ended.
+    /// Its job has ended.
     Over,
 }
 
-/// A claimed job with everything needed to execute it.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     pub job: Arc<Job>,
@@ -74,11 +73,11 @@ impl Worker {
         }
     }
 
-    /// The job was ended by somebody else a moment ago. The worker may still add to its log.
-    fn may_say_last_words(&self, handle: &Handle) -> bool {
+    /// True if something else ended the job a moment ago. The worker may still append to the log.
+    fn may_still_log(&self, handle: &Handle) -> bool {
         match handle.runners().ended_ago(self.job.id) {
             Some(ago) => ago < WORKER_LAST_WORDS,
-            // It ended before the start, by a replacement, or a while ago. Its record says when.
+            // It ended before the daemon started, by a replacement, or some time ago. Its record has the time.
             None => self.job.last_words_until(handle.now()).is_some(),
         }
     }
@@ -149,7 +148,7 @@ impl Handle {
         })
     }
 
-    /// Claims the job. Costly expressions are evaluated beside the committer, and at last inside.
+    /// Claims the job. Costly expressions are evaluated beside the committer, and in the end by the committer.
     async fn claim(&self, worker: &Worker, runner: RunnerId) -> Result<Claimed, WorkerError> {
         let mut claim = Claim {
             job: worker.job.id,
@@ -159,7 +158,7 @@ impl Handle {
         };
         let mut attempts = 0;
         loop {
-            // Nobody else evaluates while this is done inside.
+            // Nobody else evaluates while the committer does.
             let mut turn = None;
             if attempts > EVALUATED_BESIDE {
                 let project = worker.job.project;
@@ -189,7 +188,7 @@ impl Handle {
         }
     }
 
-    /// Evaluates what a claim needs. If there is nothing to evaluate, the claim is refused and says why.
+    /// Evaluates the expressions of a claim. With nothing to evaluate, the claim itself is refused with the reason.
     async fn evaluate_claim(
         &self,
         claim: &Claim,
@@ -227,7 +226,7 @@ impl Handle {
             .await?)
     }
 
-    /// Appends to the job's log, up to its limit. This is allowed for a short while after somebody else has ended the
+    /// Appends to the job's log, up to its limit. A worker may do so for a short while after something else has ended its
     /// job.
     pub async fn append_log(
         &self,
@@ -235,7 +234,7 @@ impl Handle {
         from: u64,
         records: Vec<EncodedRecord>,
     ) -> Result<LogReceipt, WorkerError> {
-        if !worker.may_say_last_words(self) {
+        if !worker.may_still_log(self) {
             worker.executing()?;
         }
         let (job, run) = (worker.job.id, worker.job.state.run());

@@ -43,7 +43,8 @@ impl Visible {
         ))
     }
 
-    /// Submits a command about something that the caller has found.
+    /// Submits a command about something that the caller has found. Commands about tokens go through [`Self::create_token`] and
+    /// [`Self::end_secret`] instead, which refuse a replaced secret.
     pub(crate) async fn submit<C: Command>(&self, command: Shown<C>) -> Result<C::Answer, Failure> {
         Ok(self.acting()?.state().submit(command.0).await?)
     }

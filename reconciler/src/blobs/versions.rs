@@ -1,7 +1,7 @@
 //! Keeping the former contents of blobs.
 //!
-//! What is replaced gets a second path before the commit that replaces it. A crash in between leaves a version that is also
-//! the present content, and nothing is missing.
+//! The content gets a second path before the commit that replaces it. A crash in between leaves a version that is also the
+//! present content, and loses nothing.
 
 use model::blob_versions::{version_path, versions_of};
 use model::decide::{Refusal, RemoveBlob, StoreBlob};
@@ -11,12 +11,12 @@ use state::blobs::{BlobEntry, BlobQuery};
 use super::Blobs;
 use crate::error::BlobError;
 
-/// Versions that are looked at when one is added: all that a lower setting may have left, at some pace.
+/// Versions that are listed when one is added. A lower setting may leave more; later additions remove them.
 const LISTED: usize = 100;
 
 impl Blobs {
-    /// Keeps the content of a blob that is about to get another one, if its folder has former contents and the write is not
-    /// refused anyway. The caller holds the lock of the project.
+    /// Keeps the content of a blob before a write replaces it, if its folder keeps former contents and the write will not be
+    /// refused. The caller holds the lock of the project.
     pub(super) async fn keep_version(
         &self,
         before: Option<&Blob>,

@@ -14,12 +14,12 @@ use crate::testing::{House, end_of, freeze, look_at_deadlines, pass};
 
 #[test]
 fn a_jump_is_told_in_the_unit_that_fits() {
-    for (by, told) in [
+    for (by, expected) in [
         (TimeDelta::minutes(61), "ahead 61 minutes"),
         (TimeDelta::hours(-5), "back 5 hours"),
         (TimeDelta::days(400), "ahead 400 days"),
     ] {
-        assert_eq!(jump(by), told);
+        assert_eq!(jump(by), expected);
     }
 }
 
@@ -44,8 +44,8 @@ async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() 
         let during = house.handle.worker(id, token.hash()).await.unwrap();
         let resolved = house.handle.resolve(&during).await.unwrap();
         let deadline = resolved.job.state.run().unwrap().deadline.unwrap();
-        let told = house.handle.by_the_clock(deadline);
-        assert_eq!(told - house.handle.now(), TimeDelta::minutes(30));
+        let expected = house.handle.by_the_clock(deadline);
+        assert_eq!(expected - house.handle.now(), TimeDelta::minutes(30));
         let is_well = async |house: &House| {
             look_at_deadlines(house).await;
             assert!(

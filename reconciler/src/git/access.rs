@@ -1,6 +1,6 @@
-//! What a remote needs besides its URL: who asks, where the token is, and which authorities are believed.
+//! What a remote needs with its URL: the user name, the place of the token, and the trusted authorities.
 //!
-//! It holds places and never values, so it may be printed anywhere. Of a command only the program is shown, because an
+//! It holds places and never values, so it may be printed anywhere. A command is printed as its program only, because an
 //! argument could hold a secret.
 
 use std::fmt;
@@ -13,22 +13,22 @@ use super::limits;
 pub struct Access {
     /// Absent for a public repository.
     pub login: Option<Login>,
-    /// Certificates of the authorities to believe, in PEM form. Absent for those of the machine.
+    /// Certificates of the trusted authorities, in PEM form. None for the authorities of the machine.
     pub ca_file: Option<PathBuf>,
 }
 
-/// As whom a repository is read.
+/// The user name and token with which a repository is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Login {
     pub username: Username,
     pub token: TokenSource,
 }
 
-/// The name that a host is told with the token. It is no secret.
+/// The name that the host gets with the token. It is not secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Username(String);
 
-/// Where the token is read anew at each attempt.
+/// The place from which each attempt reads the token.
 #[derive(Clone, PartialEq, Eq)]
 pub enum TokenSource {
     File(PathBuf),

@@ -83,9 +83,9 @@ impl Calls {
         }
     }
 
-    /// Wakes everybody who waits for a call, so that they check whether it has ended.
+    /// Wakes all who wait for a call, so that they check whether it has ended.
     pub(super) fn look_again(&self) {
-        // Whoever has just checked holds the lock until it waits, so that this wake-up is not lost.
+        // A waiter holds the lock from its check until it waits, so that this wake-up is not lost.
         drop(self.lock());
         self.shared.changed.notify_all();
     }

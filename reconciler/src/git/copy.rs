@@ -134,7 +134,7 @@ impl Missing<'_> {
         self.known.insert(object) && !self.mirror.exists_ext(object, OdbLookupFlags::NO_REFRESH)
     }
 
-    /// Commits and trees are loaded whole, so a huge one is refused before.
+    /// Commits and trees are loaded whole, so huge ones are refused first.
     fn check_structure(&self, object: Oid) -> Result<(), CopyError> {
         let (size, _) = self
             .source_objects
@@ -200,7 +200,7 @@ fn write_pack(
 }
 
 /// A shallow repository lists the commits whose parents it lacks. The mirror lacks them too, and
-/// keeps lacking those that the source fetches later, so its list only grows.
+/// keeps lacking objects that the source fetches later, so its list only grows.
 fn follow_shallow_boundary(source: &Repository, mirror: &Path) -> io::Result<()> {
     const FILE: &str = "shallow";
     if !source.is_shallow() {

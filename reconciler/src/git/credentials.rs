@@ -1,7 +1,6 @@
 //! Reads the token of a source, from its file or from its command, for one attempt.
 //!
-//! The token is told to `git` through a pipe and to nobody else. Whatever `git` or the command say about a failure is
-//! masked before it is kept.
+//! Only `git` gets the token, through a pipe. The error output of `git` and of the command is masked before it is kept.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -22,7 +21,6 @@ use super::process::{self, CallError, Process};
 /// The mode bit that lets every user read a file.
 const EVERYBODY: u32 = 0o004;
 
-/// A user name and a token, for one attempt.
 #[derive(Debug)]
 pub(super) struct Credentials {
     answer: SecretValue,
@@ -166,7 +164,7 @@ fn from_command(
     if ended.status.success() {
         return Ok(ended.output);
     }
-    // It may have printed the token before it failed, and shown it among its errors, too.
+    // The command may have printed the token before it failed, also among its errors.
     let output = String::from_utf8_lossy(&ended.output);
     let complaint = match Masker::new([output.trim()]) {
         Ok(masker) => last_words(&masker.mask(&ended.complaint)),
@@ -203,7 +201,7 @@ enum ReadError {
     TooLong,
 }
 
-/// The content and the mode of a regular file. A pipe could be waited for without an end.
+/// The content and the mode of a regular file. Opening a pipe must not block.
 fn read_bounded(path: &Path, bound: usize) -> Result<(Vec<u8>, u32), ReadError> {
     let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
     let file: File = fs::OpenOptions::new()
@@ -278,8 +276,11 @@ mod tests {
             (long.as_bytes(), "more than 8192 bytes"),
         ] {
             fs::write(&path, bytes).unwrap();
-            let told = failed(&login);
-            assert!(told.contains(&named) && told.contains(wanted), "{told}");
+            let message = failed(&login);
+            assert!(
+                message.contains(&named) && message.contains(wanted),
+                "{message}"
+            );
         }
         fs::remove_file(&path).unwrap();
         let made = std::process::Command::new("mkfifo").arg(&path).status();
@@ -305,11 +306,11 @@ mod tests {
         let read = Credentials::read(&command("echo t0ken"), &Calls::default()).unwrap();
         assert_eq!(read.answer(), b"username=x-access-token\npassword=t0ken\n");
 
-        let told = failed(&command(
+        let message = failed(&command(
             "echo hunter2; echo no hunter2 for you >&2; exit 3",
         ));
         assert_eq!(
-            told,
+            message,
             "token_command `sh` failed (exit status: 3): no *** for you"
         );
         assert!(failed(&command("yes")).contains("more than 8192 bytes"));
@@ -353,13 +354,13 @@ mod tests {
     fn a_ca_file_holds_certificates() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ca.pem");
-        let told = |path: &Path| model::error_chain(&check_ca_file(path).unwrap_err());
+        let message = |path: &Path| model::error_chain(&check_ca_file(path).unwrap_err());
         let named = format!("ca_file {}", path.display());
-        assert!(told(&path).starts_with(&format!("cannot read {named}: ")));
-        assert!(told(folder.path()).ends_with("is no file"));
+        assert!(message(&path).starts_with(&format!("cannot read {named}: ")));
+        assert!(message(folder.path()).ends_with("is no file"));
         fs::write(&path, "-----BEGIN PRIVATE KEY-----").unwrap();
         assert_eq!(
-            told(&path),
+            message(&path),
             format!("{named} holds no certificate in PEM form")
         );
         fs::write(&path, "# mine\n-----BEGIN CERTIFICATE-----\n").unwrap();

@@ -41,7 +41,7 @@ pub(crate) enum FetchError {
     )]
     Reftable {
         location: Location,
-        /// What there is instead.
+        /// The installed version, or that none is installed.
         found: String,
     },
     #[error("the repository {location} is a partial clone: it lacks objects that its remote has")]
@@ -139,7 +139,7 @@ pub(crate) enum MirrorFault {
 }
 
 impl FetchError {
-    /// A hint what to do, if there is anything to do. `access` is what the source was read with.
+    /// A hint what to do, if there is anything to do. `access` is the configured access of the source.
     pub(crate) fn hint(&self, access: &Access) -> Option<String> {
         let token = access.login.as_ref().map(|login| &login.token);
         let hint = match self {
@@ -154,7 +154,7 @@ impl FetchError {
                 }
             },
             FetchError::Token { .. } | FetchError::CaFile { .. } => {
-                "it is read anew at the next attempt"
+                "it is read again at the next attempt"
             }
             FetchError::NotARepository { .. } => {
                 "name the top folder of a repository, or run `git init` there"
@@ -183,7 +183,7 @@ impl FetchError {
             FetchError::AccessDenied { location, .. } => match (token, is_ssh(location)) {
                 (Some(from), _) => {
                     return Some(format!(
-                        "they were the token of {from}: put one there that may read the repository; it is read anew at \
+                        "they were the token of {from}: put one there that may read the repository; it is read again at \
                          the next attempt"
                     ));
                 }

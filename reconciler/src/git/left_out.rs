@@ -1,6 +1,6 @@
 //! The list, inside a mirror, of blobs that were too large to copy: object and size, one per line.
 //!
-//! It lets a reader tell "too large" from "missing", which would mean a damaged mirror.
+//! It distinguishes "too large" from "missing", which means a damaged mirror.
 
 #![expect(
     clippy::disallowed_methods,

@@ -58,7 +58,7 @@ pub enum LocationError {
     Protocol(String),
     #[error("`{0}` is reached without encryption")]
     PlainHttp(String),
-    /// No host, or one with characters that no host has.
+    /// No host, or invalid characters in it.
     #[error("the location `{0}` names no valid host")]
     Host(String),
     #[error("the location `{0}` names no repository on its host")]

@@ -36,18 +36,17 @@ use super::{
 };
 use crate::supervise::lock;
 
-/// The commit of the last fetch.
 const TIP: &str = "refs/everscan/tip";
 
 /// Marks a mirror that could not be read.
 const DAMAGED: &str = "everscan-damaged";
 
-/// A bare repository with everything that was seen of one source.
+/// A bare repository with everything that was fetched from one source.
 #[derive(Debug, Clone)]
 pub(crate) struct Mirror {
     dir: PathBuf,
     access: Access,
-    /// Whether it was said that every user can read the token.
+    /// Whether it was logged that every user can read the token.
     warned: Arc<AtomicBool>,
     limits: FetchLimits,
     git: OsString,
@@ -313,7 +312,7 @@ impl Mirror {
         for commit in &kept {
             let copied = copy::copy(&old, fresh, commit.oid(), &self.limits);
             if let Err(error) = copied {
-                tracing::warn!(%commit, ?error, "a commit whose files jobs need is lost from the mirror; it is asked for again when a job needs it");
+                tracing::warn!(%commit, ?error, "a commit whose files jobs need is lost from the mirror; it is fetched again when a job needs it");
             }
         }
         // Those that could not be copied get no reference.

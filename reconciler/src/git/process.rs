@@ -21,14 +21,12 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 use super::calls::{Calls, Ended as AllEnded, Patience};
 use super::limits;
 
-/// A program to run.
 pub(super) struct Process<'a> {
     /// Made by [`command`].
     pub command: Command,
-    /// What it may read. Nothing else sees it.
+    /// Its input. No other process sees it.
     pub input: Option<&'a [u8]>,
     pub deadline: Duration,
-    /// Bytes that it may print.
     pub output_bytes: usize,
     /// Bytes that it may write into one file, if they are limited.
     pub file_bytes: Option<u64>,
@@ -40,7 +38,6 @@ pub(super) struct Process<'a> {
 pub(super) struct Ended {
     pub status: ExitStatus,
     pub output: Vec<u8>,
-    /// The end of its error output.
     pub complaint: String,
 }
 
@@ -116,7 +113,7 @@ fn supervise(
     thread::scope(|scope| {
         scope.spawn(|| {
             if let (Some(mut pipe), Some(input)) = (stdin, process.input) {
-                // Whoever did not need it has ended without reading it.
+                // The program may end without reading its input.
                 let _unread = pipe.write_all(input);
             }
         });
@@ -177,7 +174,7 @@ fn joined<T>(result: thread::Result<io::Result<T>>) -> io::Result<T> {
     result.unwrap_or_else(|_| Err(io::Error::other("a reader of the output ended")))
 }
 
-/// The output of a program. A child that has left the program's group may hold the pipe open for ever; when the program
+/// The output of a program. A child that has left the program's group may hold the pipe open forever; when the program
 /// has ended, only what is in the pipe is read.
 struct UntilEnd<'a, P> {
     pipe: P,

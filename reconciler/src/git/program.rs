@@ -1,8 +1,9 @@
 //! Calls the `git` program with a clean environment.
 //!
-//! Git runs no hook, does not prompt, reads no configuration of a user or the system (but that of the daemon's user for a
-//! repository on this machine), and uses only the protocol of the URL. It gets a token through a pipe that only its own children inherit, and only for the host of the URL: arguments,
-//! environment and files never have it. `process` runs it, `remote` interprets its output.
+//! Git runs no hook, does not prompt, and uses only the protocol of the URL. It reads no configuration of a user or the system,
+//! but that of the daemon's user for a repository on this machine. It gets a token through a pipe, which only its children
+//! inherit, and only for the host of the URL; arguments, environment and files never have it. `process` runs the program,
+//! `remote` interprets its output.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -65,16 +66,14 @@ const CONFIGURATION: [&str; 11] = [
 /// get other pipes.
 const WITH_INPUT_FOR_CHILDREN: [&str; 2] = ["-c", "exec 3<&0 </dev/null; exec \"$0\" \"$@\""];
 
-/// The credential helper of `git`: it hands on what is there to read. `git` tells it also which credentials were good or
-/// bad, and expects no answer.
+/// The credential helper of `git`: it passes its input on. `git` also calls it to report valid and invalid credentials, and
+/// expects no answer.
 const HELPER: &str = "!f() { test \"$1\" != get || cat <&3; }; f";
 
 /// The exit code of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
 
-/// One call of the program.
 pub(super) struct Call<'a> {
-    /// The program's name or path.
     pub program: &'a OsStr,
     pub arguments: &'a [&'a OsStr],
     pub url: &'a RemoteUrl,
@@ -86,7 +85,6 @@ pub(super) struct Call<'a> {
     pub calls: &'a Calls,
 }
 
-/// Starts the program and waits for its end.
 pub(super) fn run(call: &Call<'_>) -> Result<Ended, CallError> {
     let ended = process::run(Process {
         command: command(call),
@@ -321,8 +319,8 @@ mod tests {
         let calls = Calls::default();
         let of_call = calls.clone();
         let script = format!("sleep 600 & echo > {}; sleep 600", begun.display());
-        let (told, outcome) = mpsc::channel();
-        thread::spawn(move || told.send(shell_among(&of_call, &script, LONG * 10)));
+        let (sender, outcome) = mpsc::channel();
+        thread::spawn(move || sender.send(shell_among(&of_call, &script, LONG * 10)));
         // Opening the other end waits until the script is there.
         std::fs::read(&begun).unwrap();
 

@@ -13,21 +13,18 @@ pub struct Reference(Kind);
 pub(super) enum Kind {
     /// What the repository's HEAD names.
     Head,
-    /// A branch or a tag.
     Name(String),
     /// A name that begins with `refs/`.
     Full(String),
-    /// A fixed commit.
     Commit(CommitId),
 }
 
-/// The text cannot be a reference.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not a branch, a tag, a full reference name or a full commit")]
 pub struct ReferenceError(String);
 
 impl Reference {
-    /// Parses what a person wrote: `main`, `v1.2`, `refs/heads/main`, forty hexadecimal digits, `HEAD`.
+    /// Parses the text of a configuration: `main`, `v1.2`, `refs/heads/main`, forty hexadecimal digits, `HEAD`.
     pub fn parse(text: &str) -> Result<Reference, ReferenceError> {
         if text == "HEAD" {
             return Ok(Reference(Kind::Head));
@@ -67,7 +64,6 @@ impl Kind {
     }
 }
 
-/// The full name of a branch.
 fn branch(name: &str) -> String {
     format!("refs/heads/{name}")
 }

@@ -9,12 +9,10 @@ use super::CommitId;
 
 const PREFIX: &str = "refs/everscan/commits/";
 
-/// The name that keeps a commit.
 pub(super) fn name(commit: CommitId) -> String {
     format!("{PREFIX}{commit}")
 }
 
-/// The commits that have such a reference.
 pub(super) fn all(mirror: &Repository) -> Result<BTreeSet<CommitId>, git2::Error> {
     let mut kept = BTreeSet::new();
     for reference in mirror.references_glob(&format!("{PREFIX}*"))? {

@@ -8,10 +8,8 @@ use git2::{Oid, Repository};
 
 use super::{CommitId, limits};
 
-/// The relation of two tips.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Relation {
-    /// Both are the same commit.
     Same,
     /// The new tip contains the old one.
     Descendant {

@@ -20,18 +20,15 @@ use super::program::{self, Call};
 use super::reference::Kind;
 use super::{CommitId, FetchError, Location, RemoteUrl, complaint, limits};
 
-/// How a remote is called.
 pub(super) struct RemoteSource<'a> {
     pub url: RemoteUrl,
     pub access: &'a Access,
     /// The credentials of this attempt, once they are read.
     pub credentials: OnceCell<Credentials>,
-    /// Whether it was said that every user can read the token.
+    /// Whether it was logged that every user can read the token.
     pub warned: &'a AtomicBool,
-    /// The `git` program.
     pub program: &'a OsStr,
     pub limits: &'a FetchLimits,
-    /// Where its calls are registered.
     pub calls: &'a Calls,
 }
 
@@ -41,7 +38,7 @@ pub(super) struct Listed {
     pub commit: CommitId,
     /// What to ask the remote for: a reference name or the commit itself.
     pub ask_for: String,
-    /// The full name of what HEAD names, if HEAD is wanted and the remote tells.
+    /// The full name of the branch that HEAD names, if HEAD is wanted and the remote reports it.
     pub head: Option<String>,
 }
 
@@ -117,7 +114,7 @@ impl RemoteSource<'_> {
     /// Refuses a program that cannot read references in reftable.
     pub(super) fn check_reads_reftable(&self) -> Result<(), FetchError> {
         let found = match self.call(&["--version"], self.limits.listing) {
-            Ok(said) => String::from_utf8_lossy(&said).trim().to_owned(),
+            Ok(output) => String::from_utf8_lossy(&output).trim().to_owned(),
             Err(FetchError::GitMissing) => "it is not installed".to_owned(),
             Err(error) => return Err(error),
         };
@@ -219,9 +216,9 @@ impl RemoteSource<'_> {
     }
 }
 
-/// The first two numbers of what `git --version` says.
-pub(super) fn version(said: &str) -> Option<(u32, u32)> {
-    let mut numbers = said.strip_prefix("git version ")?.split('.');
+/// The first two numbers in the output of `git --version`.
+pub(super) fn version(output: &str) -> Option<(u32, u32)> {
+    let mut numbers = output.strip_prefix("git version ")?.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 

@@ -74,8 +74,8 @@ impl Scene {
         }
     }
 
-    /// The folders above the repository, in which it would be replaced at its path. Its own folders are then still there,
-    /// elsewhere. Not every folder can be watched, and the watch is good without.
+    /// The folders above the repository. They show that another repository replaces it at its path, while its own folders live
+    /// on elsewhere. Not every folder can be watched, so the watch must work without them.
     pub(crate) fn above(&self) -> impl Iterator<Item = &Path> {
         let path = match self {
             Scene::Waiting { .. } => None,

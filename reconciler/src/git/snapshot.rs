@@ -12,14 +12,13 @@ use workflow::{Diagnostic, NotUtf8, SETTINGS_FILE};
 
 use super::{CommitId, ReadError, ReadLimits, left_out, limits};
 
-/// The workflow files below a folder at one commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     /// Sorted by path, each path once.
     pub(crate) files: Vec<File>,
     /// What is at the path of the folder.
     pub(crate) folder: TipFolder,
-    /// About what is not read: the file about the repository at its top, and folders below the folder that are none.
+    /// Warnings about files and links that are not read.
     pub(crate) warnings: Vec<Diagnostic>,
 }
 
@@ -78,7 +77,6 @@ impl Folder {
     }
 }
 
-/// Reads the workflow files below `folder`.
 pub(super) fn read(
     mirror: &Repository,
     commit: CommitId,
@@ -134,7 +132,6 @@ pub(super) fn read(
     })
 }
 
-/// What is at a path.
 enum Found {
     Tree(Oid),
     Nothing,
@@ -152,7 +149,6 @@ struct Reader<'a> {
     text_bytes: usize,
     /// Loaded when the first blob is missing.
     left_out: Option<BTreeMap<Oid, usize>>,
-    /// The tree of the commit.
     top: Oid,
     warnings: Vec<Diagnostic>,
 }
@@ -176,7 +172,7 @@ impl<'a> Reader<'a> {
         Ok(Found::Tree(tree))
     }
 
-    /// What an entry is that is no folder.
+    /// Describes an entry that is not a folder.
     fn describe(&self, path: &str, entry: &TreeEntry<'_>) -> String {
         if entry.kind() == Some(ObjectType::Commit) {
             return format!(

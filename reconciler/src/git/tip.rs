@@ -8,7 +8,6 @@ use super::{CommitId, limits};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tip {
     pub(crate) commit: CommitId,
-    /// First line of the message.
     pub(crate) summary: String,
     /// `Name <address>`.
     pub(crate) author: String,

@@ -46,11 +46,11 @@ struct Pass {
     is_dry_run: bool,
     /// Whether no job is removed by age, because the clock is not trusted.
     age_waits: bool,
-    /// What is left, without the jobs that have just ended. Each round counts anew.
+    /// What is left, without jobs that have just ended. Each round counts again.
     stock: Stock,
-    /// Jobs that have just ended. They are as good as gone, so no other jobs go in their place.
+    /// Jobs that have just ended. They will be removed, so no other jobs are removed in their place.
     just_ended: Stock,
-    /// The oldest jobs of each scan that were not looked at yet.
+    /// The oldest jobs of each scan that have not been examined.
     backlogs: Vec<Backlog>,
     /// More about each scan, in the same order.
     scans: Vec<OfScan>,
@@ -65,7 +65,7 @@ struct OfScan {
     loaded: Position,
     /// Whether nothing more can be loaded.
     is_whole: bool,
-    /// Up to where its history is done with.
+    /// Up to where all jobs of its history are decided.
     from: Position,
     /// The same, as it is committed.
     committed: Position,
@@ -79,7 +79,7 @@ struct OfScan {
 }
 
 impl Pass {
-    /// It does not read a history yet.
+    /// Begins a pass. It reads no history yet.
     fn begin(
         world: &World,
         workflow: WorkflowId,
@@ -131,8 +131,8 @@ impl Pass {
         pass
     }
 
-    /// Counts what is there now. Between two rounds people and other passes may remove jobs too; with an old count this
-    /// pass would remove as many again.
+    /// Counts the present jobs. People and other passes may remove jobs between two rounds; with an old count this pass
+    /// would remove too many.
     fn recount(&mut self, world: &World) {
         self.stock = Stock::default();
         for OfScan {
@@ -154,7 +154,7 @@ impl Pass {
         self.stock.subtract(self.just_ended);
     }
 
-    /// Looks at [`JOBS_AHEAD`] jobs at most, and commits what is decided about them.
+    /// Decides about [`JOBS_AHEAD`] jobs at most, and commits the decisions.
     async fn round(&mut self, handle: &Handle) -> Result<Next, RemovalError> {
         handle.state().read(|world| self.recount(world));
         let ages = handle.clock().ages();
@@ -174,7 +174,7 @@ impl Pass {
             self.load(handle).await?;
             outcome = next(&policy, now, self.stock, &self.backlogs);
             match outcome {
-                Next::Job(number) => self.look_at_first(handle, number, now).await?,
+                Next::Job(number) => self.decide_first(handle, number, now).await?,
                 Next::Nothing(_) => break,
             }
         }
@@ -186,8 +186,8 @@ impl Pass {
         Ok(outcome)
     }
 
-    /// Loads more jobs for every scan whose jobs are used up. The first time it does so although some were passed over,
-    /// because the end of a job is judged by those of later ones.
+    /// Loads more jobs for every scan whose loaded jobs are used up. The first time it does so although some jobs were passed
+    /// over, because later jobs decide where the line of a job ends.
     async fn load(&mut self, handle: &Handle) -> Result<(), RemovalError> {
         for (backlog, of_scan) in self.backlogs.iter_mut().zip(&mut self.scans) {
             let is_used_up = backlog.iter().all(|candidate| candidate.end.is_none());
@@ -206,7 +206,7 @@ impl Pass {
     }
 
     /// Decides about the first job of a scan, which the policy removes.
-    async fn look_at_first(
+    async fn decide_first(
         &mut self,
         handle: &Handle,
         number: usize,
@@ -228,7 +228,7 @@ impl Pass {
             record => record?,
         };
         let Some(record) = record else {
-            // Whatever removed it has counted it.
+            // Its removal has been counted elsewhere.
             of_scan.gone.extend(end.is_none().then_some(id));
             of_scan.read_to(end);
             return Ok(());
@@ -270,7 +270,7 @@ impl Pass {
 }
 
 impl OfScan {
-    /// A job whose line ends there is done with.
+    /// The job whose line ends there is decided.
     fn read_to(&mut self, end: Option<Position>) {
         self.from = end.filter(|_| !self.waits).unwrap_or(self.from);
     }

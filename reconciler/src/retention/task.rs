@@ -18,8 +18,8 @@ struct Left {
     next: Option<Timestamp>,
 }
 
-/// How long to wait at most for a finished job, if the next one becomes too old at `next`. The wall clock may be set forward
-/// meanwhile. Without such a time there is no need to wake up, unless something `must_be_repeated`.
+/// The longest wait for a finished job, if the next one becomes too old at `next`. The wall clock may be set forward
+/// meanwhile. Without such a time the task need not wake up, unless something `must_be_repeated`.
 fn pause(next: Option<Timestamp>, now: Timestamp, must_be_repeated: bool) -> Duration {
     match next {
         Some(next) => (next - now).to_std().unwrap_or_default().min(DEADLINE_LOOK),

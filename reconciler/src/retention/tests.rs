@@ -159,7 +159,7 @@ async fn a_dry_run_tells_what_a_run_then_does() {
     for _ in 0..4 {
         success(&house, runner, workflow, "build", &["report"]).await;
     }
-    // Its line stays in the history until that is read, and it must not be told a second time.
+    // Its line stays in the history until that is read, and it must not be reported a second time.
     let deleted = success(&house, runner, workflow, "build", &[]).await;
     for _ in 0..2 {
         success(&house, runner, workflow, "build", &["report"]).await;
@@ -171,17 +171,17 @@ async fn a_dry_run_tells_what_a_run_then_does() {
         .unwrap();
     let waiting = house.dispatch(workflow, "plain").await.id;
     let of_workflow = found(&house, workflow);
-    let told = house.handle.prune(&of_workflow, Some(jobs(1)), true).await;
-    let told = told.unwrap();
-    assert_eq!(kept(&told, "build"), (4, 2, 2));
-    assert_eq!(kept(&told, "plain"), (0, 1, 1));
-    assert_eq!(told.removed().bytes, 40);
+    let found = house.handle.prune(&of_workflow, Some(jobs(1)), true).await;
+    let found = found.unwrap();
+    assert_eq!(kept(&found, "build"), (4, 2, 2));
+    assert_eq!(kept(&found, "plain"), (0, 1, 1));
+    assert_eq!(found.removed().bytes, 40);
     assert!(house.handle.state().job(first).await.unwrap().is_some());
 
     let done = pruned(&house, workflow, jobs(1)).await;
-    assert_eq!(kept(&done, "build"), kept(&told, "build"));
-    assert_eq!(kept(&done, "plain"), kept(&told, "plain"));
-    assert_eq!((done.removed(), done.has_more), (told.removed(), false));
+    assert_eq!(kept(&done, "build"), kept(&found, "build"));
+    assert_eq!(kept(&done, "plain"), kept(&found, "plain"));
+    assert_eq!((done.removed(), done.has_more), (found.removed(), false));
     let again = pruned(&house, workflow, jobs(1)).await;
     assert_eq!(again.removed().jobs, 0);
     let by_configuration = house.handle.prune(&of_workflow, None, false).await;
@@ -361,7 +361,7 @@ async fn artifacts_go_hour_by_hour_when_their_time_is_over() {
     let first = success(&house, runner, workflow, "build", &names).await;
     let second = success(&house, runner, workflow, "build", &["cache"]).await;
     house.handle.state().settled().await.unwrap();
-    // What somebody removed behind our back is in nobody's way.
+    // Files that somebody removed by hand stop nothing.
     let id = second.to_string();
     remove_below(&folder.path().join("state/jobs"), &id);
     let removed = async |hours| {

@@ -29,7 +29,6 @@ pub enum Message {
     Cancelled(JobId),
 }
 
-/// Waiting runners and offered jobs.
 #[derive(Default)]
 pub(crate) struct Board {
     waiting: Polls,
@@ -61,7 +60,6 @@ pub(crate) struct Wait {
     pub(crate) answer: oneshot::Receiver<Vec<Message>>,
 }
 
-/// A job offered to a runner and not claimed yet.
 struct Offer {
     runner: RunnerId,
     token: PlainToken,
@@ -70,7 +68,6 @@ struct Offer {
     sent: Instant,
 }
 
-/// The moment of a look at the board.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
     /// On the clock of the board.
@@ -320,7 +317,6 @@ impl Board {
         reply
     }
 
-    /// The runner that was offered the job with this token.
     pub(crate) fn offered_to(
         &self,
         job: JobId,
@@ -353,8 +349,8 @@ impl Board {
     }
 }
 
-/// The pause until the next delayed job is due. It is not longer than that between two looks at deadlines, because the clock of the
-/// world goes on while the machine sleeps, and timers do not.
+/// The pause until the next delayed job is due. It is at most [`DEADLINE_LOOK`], because the clock of the world goes on while
+/// the machine sleeps, and timers do not.
 fn next_delayed(world: &World, now: Now) -> Option<Duration> {
     let due = world.next_delayed(now.time)?;
     let pause = (due - now.time).to_std().unwrap_or_default();

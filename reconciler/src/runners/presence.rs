@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::limits::{DEADLINE_LOOK, RETURN, SILENCE, STANDSTILL};
 
-/// A process that speaks for a runner, by the name it gives itself.
+/// A process of a runner, by the name that it gives itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Instance(Uuid);
 
@@ -68,7 +68,7 @@ impl Presence {
         self.check_by
     }
 
-    /// Starts every lease anew if the leases should have been checked long ago: the daemon stood still, and heard nobody.
+    /// Restarts every lease if the leases should have been checked long ago: the daemon stood still, and heard nobody.
     /// Returns how late the check is then.
     pub(crate) fn notice_standstill(&mut self, now: Instant) -> Option<Duration> {
         let late = now.saturating_duration_since(self.check_by);
@@ -79,7 +79,7 @@ impl Presence {
         Some(late)
     }
 
-    /// Since when the daemon has run without a standstill.
+    /// The time since which the daemon has run without a standstill.
     pub(crate) const fn awake_since(&self) -> Instant {
         self.awake
     }

@@ -60,7 +60,7 @@ async fn one_claim_wins_and_its_repeat_gets_the_same_answer() {
     let (_, late) = house.offer(second, &[]).await;
     let of_second = house.handle.worker(job, late.hash()).await.unwrap();
 
-    // Both were let in while their offers stood; the committer decides.
+    // Both were authenticated while their offers were valid; the committer decides.
     let resolved = house.handle.resolve(&of_second).await.unwrap();
     let refused = house.handle.resolve(&of_first).await;
     assert!(matches!(refused, Err(WorkerError::OfferLapsed { .. })));

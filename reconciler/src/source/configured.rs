@@ -13,13 +13,13 @@ use crate::git::{Access, Location, Reference};
 pub struct SourceConfig {
     pub name: SourceName,
     pub location: Location,
-    /// What it takes to be let in there.
+    /// The credentials and certificates for it.
     pub access: Access,
-    /// What to follow; absent for the remote's default branch.
+    /// The reference to follow; none for the remote's default branch.
     pub reference: Option<Reference>,
     /// Folder of workflows within the repository.
     pub folder: String,
-    /// Time between two looks when nothing wakes the source earlier.
+    /// The time between two looks, unless something wakes the source earlier.
     pub interval: Duration,
 }
 

@@ -153,7 +153,7 @@ mod tests {
 
     /// As `everscan validate` reports them.
     #[test]
-    fn what_has_no_text_is_told_by_its_code() {
+    fn a_file_without_text_has_a_code_that_says_why() {
         for (why, code) in [
             (Unreadable::Symlink, Code::UnreadableFile),
             (Unreadable::Misnamed, Code::UnreadableFile),

@@ -276,7 +276,6 @@ fn log_standing(state: &State, config: &SourceConfig) {
     }
 }
 
-/// How much of a tip is active now.
 enum Applied {
     Whole,
     /// Some files could not be stored. The record says which and why.

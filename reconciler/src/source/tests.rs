@@ -68,7 +68,7 @@ async fn sync(house: &House) {
     synced.await.unwrap();
 }
 
-/// A valid workflow that tells itself from others.
+/// A valid workflow with a text of its own.
 fn text(word: &str) -> String {
     format!("scans:\n  probe:\n    on: {{dispatch: {{}}}}\n    steps: [{{run: \"{word}\"}}]\n")
 }
@@ -161,9 +161,9 @@ async fn a_settings_file_is_a_warning_of_the_source_and_keeps_nothing_from_runni
     let a = text("1");
     scene.push(&[("workflows/a.yaml", &a), ("everscan.yaml", "vars: {}\n")]);
     let house = scene.look(0).await;
-    let told = source(&house).warnings.clone();
-    let [warning] = told.as_slice() else {
-        panic!("{told:?}")
+    let warnings = source(&house).warnings.clone();
+    let [warning] = warnings.as_slice() else {
+        panic!("{warnings:?}")
     };
     assert_eq!(
         (warning.file.as_str(), warning.code),

@@ -91,14 +91,14 @@ async fn a_job_that_its_runner_does_not_end_at_its_timeout_has_failed_and_its_wo
     assert!(!house.job(job).await.state.is_terminal());
     pass(&house, DEADLINE_LOOK).await;
     assert_eq!(end_of(&house, job).await, Reason::TimedOut);
-    // The runner is told in its next message, and what it says of the end is answered with the end.
-    let told = house
+    // The next message cancels the job on the runner, and the answer to the runner's completion is the end.
+    let messages = house
         .handle
         .runners()
         .poll(runner, None, 1, vec![job])
         .await
         .unwrap();
-    assert_eq!(told, [Message::Cancelled(job)]);
+    assert_eq!(messages, [Message::Cancelled(job)]);
     let over = house.handle.worker(job, worker.token()).await.unwrap();
     let appended = house.handle.append_log(&over, 0, Vec::new()).await;
     assert!(appended.is_ok(), "{appended:?}");
@@ -168,13 +168,13 @@ async fn a_worker_session_ends_after_four_hours() {
     let job = worker.job().id;
     let state = house.job(job).await.state.clone();
     assert!(matches!(state, JobState::Cancelled { .. }), "{state:?}");
-    let told = house
+    let messages = house
         .handle
         .runners()
         .poll(runner, None, 1, vec![job])
         .await
         .unwrap();
-    assert_eq!(told, [Message::Cancelled(job)]);
+    assert_eq!(messages, [Message::Cancelled(job)]);
     // The runner has put it down, and its one place is free.
     let next = house.dispatch(workflow, "plain").await.id;
     assert_eq!(house.offer(runner, &[]).await.0, next);

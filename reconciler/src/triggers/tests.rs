@@ -84,7 +84,7 @@ async fn a_slot_makes_a_job_when_its_time_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_trigger_whose_decision_panics_is_left_alone_for_a_minute() {
+async fn a_trigger_whose_decision_panics_is_not_retried_for_a_minute() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let house = House::open(&folder, 10, Vec::new()).await;
@@ -294,7 +294,7 @@ async fn pass(house: &House, seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_told() {
+async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_reported() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let house = House::open(&folder, 10, Vec::new()).await;
@@ -321,7 +321,7 @@ async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_told() {
         matches!(trouble, Some(ClockTrouble::Jumped { schedules: 1, .. }))
     };
     // Once the task has its answer, which is after the schedule was seen here.
-    in_time("the schedule to be told of", async {
+    in_time("the report of the schedule", async {
         while !is_told() {
             tokio::task::yield_now().await;
         }
@@ -329,14 +329,14 @@ async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_told() {
     .await;
     pass(&house, 60).await;
     house.until("the job of the next slot", one).await;
-    // The time is told by the clock again once it has been right for an hour.
+    // The clock is trusted again once it has been right for an hour.
     house.clock.set_forward(TimeDelta::hours(1));
     assert_eq!(house.handle.clock().trouble(), None);
     house.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_schedule_that_cannot_be_taken_back_rests_before_it_is_tried_again() {
+async fn a_schedule_that_cannot_be_moved_back_is_retried_after_a_pause() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let house = House::open(&folder, 10, Vec::new()).await;
@@ -375,7 +375,7 @@ async fn a_schedule_that_cannot_be_taken_back_rests_before_it_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_schedule_that_is_some_hours_ahead_waits_and_is_told() {
+async fn a_schedule_that_is_some_hours_ahead_waits_and_is_reported() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let house = House::open(&folder, 10, Vec::new()).await;
@@ -391,15 +391,15 @@ async fn a_schedule_that_is_some_hours_ahead_waits_and_is_told() {
     let until = why.ahead.unwrap();
     assert!(until - house.handle.now() > TimeDelta::hours(4));
     house.clock.set_forward(TimeDelta::hours(1));
-    let told = ClockTrouble::Ahead {
+    let expected = ClockTrouble::Ahead {
         schedules: 1,
         until,
     };
     house.clock.set_forward(TimeDelta::minutes(1));
     // Both jumps were seen when they were looked for, and are an hour old now.
-    while house.handle.clock().trouble() != Some(told) {
+    while house.handle.clock().trouble() != Some(expected) {
         house.clock.set_forward(TimeDelta::minutes(1));
-        assert!(house.handle.now() < until, "never told");
+        assert!(house.handle.now() < until, "never reported");
     }
     house.close().await;
 }

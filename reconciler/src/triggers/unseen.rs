@@ -27,7 +27,7 @@ pub(super) struct Considering {
     last: HashMap<ProjectId, ScanKey>,
 }
 
-/// What came of one turn of a project.
+/// The result of one turn of a project.
 struct Considerations {
     project: ProjectId,
     last: Option<ScanKey>,
@@ -54,7 +54,7 @@ impl Considering {
         }
     }
 
-    /// Waits for the end of a turn, and for ever if there is none. Returns the scans that could not be checked.
+    /// Waits for the end of a turn, and forever if no turn is pending. Returns the scans that could not be checked.
     pub(super) async fn ended(&mut self) -> Vec<Failed> {
         match self.turns.join_next().await {
             Some(Ok(done)) => {

@@ -10,7 +10,6 @@ use super::news::News;
 use crate::git::{Scene, Verdict};
 use crate::limits::WATCH_ATTEMPTS;
 
-/// The system refused to watch a folder.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot watch the folder {}", path.display())]
 pub(super) struct ArmError {
@@ -27,7 +26,7 @@ impl Armed {
         Armed::over(path, news, || Scene::at(path))
     }
 
-    /// Sets up the watch over what `look` finds. Repeats this while the folders change in between.
+    /// Sets up the watch over the folders that `look` finds. Retries while the folders change in between.
     pub(super) fn over(
         path: &Path,
         news: &Arc<News>,

@@ -1,4 +1,4 @@
-//! What the watcher reports to the thread that acts on it.
+//! Events from the watcher to the thread that handles them.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

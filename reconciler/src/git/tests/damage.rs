@@ -101,7 +101,7 @@ fn many_fetches_do_not_pile_up_packs() {
 }
 
 #[test]
-fn a_damaged_source_is_told_and_leaves_the_mirror_alone() {
+fn a_damaged_source_is_reported_and_leaves_the_mirror_unchanged() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let good = source.push_text("good");

@@ -230,7 +230,7 @@ fn a_commit_whose_files_a_job_needs_is_asked_for_when_the_mirror_has_lost_it() {
     files().unwrap();
     mirror.keep(&BTreeSet::from([old])).unwrap();
 
-    // Later fetches go on, also into a mirror that is made anew.
+    // Later fetches go on, also into a mirror that is rebuilt.
     source.push(&[("b", FILE, b"3")]);
     mirror.fetch(&server.location(), None).unwrap();
     std::fs::write(source.mirror_dir().join("everscan-damaged"), "").unwrap();
@@ -331,10 +331,10 @@ fn a_token_opens_a_private_repository() {
     let token = folder.join("token");
     let mirror = source.mirror().with_access(token_in(token.clone()));
     let missing = mirror.fetch(&server.location(), None).unwrap_err();
-    let told = model::error_chain(&missing);
+    let message = model::error_chain(&missing);
     assert!(
-        told.contains(&format!("token_file {}", token.display())),
-        "{told}"
+        message.contains(&format!("token_file {}", token.display())),
+        "{message}"
     );
     assert_eq!(server.logins(), Vec::<String>::new());
 

@@ -1,7 +1,7 @@
-//! The polls that wait, in the order in which they came. A runner has one at most.
+//! The waiting polls, in order of arrival. A runner has at most one.
 //!
-//! There may be thousands of idle runners with few kinds of abilities, and most changes are for none of them. So idle polls
-//! stand in lines, one for each kind of abilities, and a look at a line is a look at its first poll.
+//! There may be thousands of idle runners with few kinds of abilities, and most changes concern no idle runner. So idle polls
+//! stand in lines, one for each kind of abilities, and only the first poll of a line is examined.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::{Message, Poll};
 
-/// The place of a poll in the order in which they came.
+/// The place of a poll in the order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Arrival(u64);
 
@@ -20,12 +20,12 @@ pub(super) struct Waiting {
     line: Line,
 }
 
-/// With which others a poll waits.
+/// The line in which a poll waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Line {
     /// It came after the last look.
     Fresh,
-    /// Its runner holds or is offered something, so it is looked at alone.
+    /// Its runner holds or is offered a job, so this poll is examined by itself.
     Engaged,
     /// Its runner has these abilities and nothing to do.
     Idle(Abilities),
@@ -47,7 +47,7 @@ impl Polls {
         self.by_arrival.len()
     }
 
-    /// Puts a poll behind all others. One of the same runner ends.
+    /// Puts a poll behind all others. The earlier poll of the same runner ends.
     pub(super) fn insert(&mut self, poll: Poll, answer: oneshot::Sender<Vec<Message>>) -> Arrival {
         self.remove(poll.runner);
         self.arrivals += 1;
@@ -64,7 +64,7 @@ impl Polls {
         let arrival = self.of_runner.remove(&runner)?;
         let waiting = self.by_arrival.remove(&arrival)?;
         match &waiting.line {
-            // It is missed when the fresh ones are looked at.
+            // `line_up` skips it.
             Line::Fresh | Line::Draining => {}
             Line::Engaged => {
                 self.engaged.remove(&arrival);
@@ -93,8 +93,8 @@ impl Polls {
         Some(&waiting.poll)
     }
 
-    /// Puts those that came since the last look into their lines. `offered` are the runners with offers. Those of runners
-    /// that nobody knows end.
+    /// Puts the polls that came since the last look into their lines. `offered` are the runners with offers. Polls of unknown
+    /// runners end.
     pub(super) fn line_up(&mut self, world: &World, offered: &HashSet<RunnerId>) {
         for arrival in std::mem::take(&mut self.fresh) {
             let Some(waiting) = self.by_arrival.get_mut(&arrival) else {
@@ -120,7 +120,7 @@ impl Polls {
         }
     }
 
-    /// All that must be looked at, in lines of which each is in order of arrival. Idle ones have their abilities with them.
+    /// The lines to examine, each in order of arrival. Lines of idle polls come with their abilities.
     pub(super) fn lines(&self) -> impl Iterator<Item = (Option<&Abilities>, &BTreeSet<Arrival>)> {
         let idle = self.idle.iter();
         let idle = idle.map(|(abilities, line)| (Some(abilities), line));

@@ -141,12 +141,12 @@ async fn a_job_is_offered_to_exactly_one_of_the_polls_that_wait() {
         .collect();
     let job = scene.lab.dispatch(workflow, "plain");
     scene.look();
-    let mut told = answers
+    let mut messages = answers
         .iter_mut()
         .filter_map(|answer| answer.try_recv().ok());
-    let first = told.next().unwrap();
+    let first = messages.next().unwrap();
     assert!(matches!(first.as_slice(), [Message::Assigned(offered, _)] if *offered == job));
-    assert_eq!(told.next(), None);
+    assert_eq!(messages.next(), None);
 }
 
 #[tokio::test]
@@ -223,7 +223,7 @@ async fn an_offer_lapses_and_is_made_to_somebody_else() {
     let (again, second) = offered(&mut waiting);
     assert_eq!(again, job);
     assert_ne!(second, token);
-    // The slow one is told to drop what it has not claimed.
+    // The slow runner gets the message to drop the job that it has not claimed.
     let mut late = scene.poll(slow, 1, &[job]);
     assert_eq!(said(&mut late), [Message::Cancelled(job)]);
 }

@@ -20,7 +20,7 @@ async fn look_until(scene: &Scene, state: &State, applied: &mut Option<Tip>, cha
     );
     let mirror = Mirror::new(folder, Calls::default());
     tokio::select! {
-        // A change is published before its asker is told, so nothing more is asked for.
+        // A change is published before its command returns, so no further command is submitted.
         biased;
         () = stopped => false,
         looked = look(state, &config, &mirror, applied) => {

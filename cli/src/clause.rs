@@ -64,7 +64,6 @@ pub(crate) fn tree(clause: &Clause, depth: usize) -> String {
     text
 }
 
-/// The value, or why there is none.
 pub(crate) fn result(clause: &Clause) -> String {
     match (&clause.value, &clause.error) {
         (Some(value), _) => value.to_string(),

@@ -11,7 +11,6 @@ use wire::JobState;
 use crate::clock::format_duration;
 use crate::exit::Exit;
 use crate::table::bytes;
-use crate::wait::Retry;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -94,10 +93,26 @@ pub(crate) enum Error {
         "job {} failed, and its retry {}{} is not over after {}",
         retry.of,
         retry.id,
-        retry.due(),
+        retry.due_clause(),
         format_duration(*after)
     )]
     RetryTimedOut { retry: Retry, after: Duration },
+}
+
+/// The retry that a command waits for after a job failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Retry {
+    pub(crate) of: Uuid,
+    pub(crate) id: Uuid,
+    /// When it becomes due, if it was still scheduled when last read.
+    pub(crate) due: Option<String>,
+}
+
+impl Retry {
+    fn due_clause(&self) -> String {
+        let due = self.due.as_ref();
+        due.map(|at| format!(", due at {at},")).unwrap_or_default()
+    }
 }
 
 impl Error {
@@ -119,7 +134,6 @@ impl Error {
         text
     }
 
-    /// The message and its cause in one sentence.
     pub(crate) fn with_cause(&self) -> String {
         match self.cause() {
             Some(cause) => format!("{self}: {cause}"),

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use wire::JobState;
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// It succeeded; if it waited for a job, the job succeeded.

@@ -13,7 +13,6 @@ use crate::session::Session;
 use crate::wait::{Waited, next_attempt};
 use crate::why_waiting::WhyWaiting;
 
-/// Prints the log up to its current end.
 pub(crate) async fn read(
     session: &mut Session<'_>,
     client: &Client,
@@ -93,7 +92,6 @@ async fn follow_one(
     }
 }
 
-/// Where a log was cut.
 pub(crate) fn cut_at(cut: &LogCut) -> String {
     format!(
         "cut at record {}: it has reached its limit of {}",

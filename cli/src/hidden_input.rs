@@ -10,7 +10,6 @@ use crate::error::Error;
 use crate::reading::without_line_end;
 use crate::terminal::Terminal;
 
-/// Whether a person can answer.
 pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal()
 }

@@ -9,7 +9,6 @@ use crate::limits;
 /// Means standard input in place of a file.
 const STDIN: &str = "-";
 
-/// Whether a path means standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
@@ -29,7 +28,6 @@ pub(crate) fn read_value(path: &Path) -> Result<String, Error> {
     read_given(path, limits::VALUE_FILE).map(without_line_end)
 }
 
-/// Cuts one line end at the end.
 pub(crate) fn without_line_end(mut text: String) -> String {
     if text.ends_with('\n') {
         text.pop();

@@ -11,7 +11,6 @@ use crate::format::Format;
 use crate::selected_job::SelectedJob;
 use crate::terminal::Terminal;
 
-/// The terminal, the output form, and the connection to the daemon.
 pub(crate) struct Session<'a> {
     pub(crate) terminal: &'a mut Terminal,
     pub(crate) format: Format,
@@ -32,7 +31,6 @@ impl Session<'_> {
         Ok((client, id))
     }
 
-    /// Prints a value. `table` makes the form for people.
     pub(crate) fn show<T: Serialize>(
         &mut self,
         value: &T,

@@ -17,7 +17,6 @@ pub(crate) struct WhyWaiting<'a> {
 }
 
 impl<'a> WhyWaiting<'a> {
-    /// Starts the delay.
     pub(crate) fn of(client: &'a Client, job: Uuid) -> Self {
         Self::new(async move {
             sleep(limits::PATIENCE).await;

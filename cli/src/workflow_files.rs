@@ -14,7 +14,6 @@ use crate::reading::is_stdin;
 /// Git's own folder.
 const GIT_FOLDER: &str = ".git";
 
-/// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A file, or nothing: reading it shows which.
@@ -91,7 +90,6 @@ pub(crate) fn settings(paths: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether a path is a folder.
 pub(crate) fn is_folder(path: &Path) -> bool {
     !is_stdin(path) && path.is_dir()
 }

@@ -35,7 +35,6 @@ impl Backoff {
         self.pause(random)
     }
 
-    /// The number of failures since the last success.
     pub const fn failures(&self) -> u32 {
         self.failures
     }

@@ -36,7 +36,6 @@ pub struct LogQuery {
     pub filter: LogFilter,
 }
 
-/// A log being read.
 pub struct LogStream {
     client: Client,
     job: Uuid,
@@ -55,7 +54,6 @@ struct Connection {
 }
 
 impl Client {
-    /// The records of a log: `GET /jobs/{id}/logs`.
     pub fn logs(&self, job: Uuid, query: LogQuery) -> LogStream {
         LogStream {
             client: self.clone(),

@@ -7,7 +7,6 @@ use crate::route::Route;
 use crate::{Client, Error};
 
 impl Client {
-    /// Makes a link that signs one browser in with the token of this client: `POST /sign-in-links`.
     pub async fn create_sign_in_link(&self) -> Result<SignInLink, Error> {
         self.call(Method::POST, &Route::v0("sign-in-links"))
             .answer()

@@ -7,17 +7,14 @@ use crate::route::Route;
 use crate::{Client, Error};
 
 impl Client {
-    /// Fails unless the daemon is up: `GET /healthz`.
     pub async fn health(&self) -> Result<(), Error> {
         self.get(&Route::outside("/healthz")).done().await
     }
 
-    /// All sources: `GET /sources`.
     pub async fn sources(&self) -> Result<Vec<Source>, Error> {
         self.all(&Route::v0("sources")).await
     }
 
-    /// One source: `GET /sources/{name}`.
     pub async fn source(&self, name: &str) -> Result<Source, Error> {
         self.get(&Route::v0("sources").name(name)?).answer().await
     }

@@ -7,7 +7,6 @@ use crate::route::Route;
 use crate::{Client, Error};
 
 impl Client {
-    /// All tokens of this user, without their secrets: `GET /tokens`.
     pub async fn tokens(&self) -> Result<Vec<Token>, Error> {
         self.all(&Route::v0("tokens")).await
     }
@@ -21,7 +20,6 @@ impl Client {
             .await
     }
 
-    /// Gives a token, named by id or name, a new secret: `POST /tokens/{token}/regenerate`.
     pub async fn regenerate_token(
         &self,
         token: &str,
@@ -35,7 +33,6 @@ impl Client {
             .await
     }
 
-    /// Revokes a token, named by id or name: `DELETE /tokens/{token}`.
     pub async fn revoke_token(&self, token: &str) -> Result<(), Error> {
         let route = Route::v0("tokens").name(token)?;
         self.call(Method::DELETE, &route).done().await

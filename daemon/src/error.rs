@@ -84,7 +84,6 @@ impl From<DemoError> for Error {
     }
 }
 
-/// The exit code for a state that does not open.
 fn of_opening(kind: OpenErrorKind) -> u8 {
     match kind {
         OpenErrorKind::InUse => exit::STATE_IN_USE,
@@ -176,7 +175,6 @@ impl Error {
         }
     }
 
-    /// What to do next, if that is the same for everybody.
     fn hint(&self) -> Option<&'static str> {
         if self.exit_code() == exit::DISK_FULL {
             return Some("make room on that disk and start again");
@@ -231,7 +229,6 @@ impl Error {
         }
     }
 
-    /// The error, its causes and the hint, for a person.
     pub(crate) fn report(&self) -> String {
         let mut text = format!("error: {self}");
         for cause in model::causes(self) {

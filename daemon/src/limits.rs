@@ -9,7 +9,6 @@ use api::Rate;
 /// Shortest time between two looks at a source. A host may take more frequent requests for an attack.
 pub(crate) const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The longest `cycle_pause`.
 pub(crate) const LONGEST_CYCLE_PAUSE: TimeDelta = TimeDelta::hours(1);
 
 /// How long remaining tasks may run after the drain. The drain has waited for everything that matters.
@@ -29,7 +28,6 @@ pub(crate) const RESERVED_FILES: u64 = 256;
 /// A connection may send or receive a file.
 pub(crate) const FILES_OF_A_CONNECTION: u64 = 2;
 
-/// Time between two updates of a progress line.
 pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
 
 /// Longest key file. A key has fewer than a hundred bytes, and a wrong path must not fill memory.

@@ -10,12 +10,10 @@ use tracing_subscriber::EnvFilter;
 
 const VARIABLE: &str = "SERVICE_LOG";
 
-/// The filter without `SERVICE_LOG`.
 const DEFAULT: &str = "info";
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// A `SERVICE_LOG` that is not valid.
 #[derive(Debug, Error)]
 #[error(
     "SERVICE_LOG is `{text}`, and `{part}` in it is neither a level nor TARGET=LEVEL\n\
@@ -27,7 +25,6 @@ pub(crate) struct LogFilterError {
     part: String,
 }
 
-/// The form of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogForm {
     // For people.
@@ -36,7 +33,6 @@ pub(crate) enum LogForm {
     Json,
 }
 
-/// Logs to standard error, filtered by `SERVICE_LOG`.
 pub(crate) fn to_stderr(form: LogForm) -> Result<(), LogFilterError> {
     let given = std::env::var_os(VARIABLE).unwrap_or_default();
     let filter = filter(&given.to_string_lossy())?;
@@ -55,7 +51,6 @@ pub(crate) fn to_stderr(form: LogForm) -> Result<(), LogFilterError> {
     Ok(())
 }
 
-/// Logs to a file, filtered by `SERVICE_LOG`.
 pub(crate) fn to_file(file: File) -> Result<(), LogFilterError> {
     let given = std::env::var_os(VARIABLE).unwrap_or_default();
     let filter = filter(&given.to_string_lossy())?;

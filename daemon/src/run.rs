@@ -24,35 +24,27 @@ use crate::stop_signal::StopSignals;
 use crate::system::{SystemClock, SystemEntropy};
 use crate::tls::Tls;
 
-/// The parts of a daemon.
 pub(crate) struct Site {
     /// Bound first: it costs nothing, and a daemon that nobody can reach must not touch the state.
     pub(crate) listener: TcpListener,
-    /// The state folder.
     pub(crate) state: PathBuf,
     pub(crate) front: Front,
     /// The certificate in use, which is followed while the daemon serves.
     pub(crate) tls: Option<Tls>,
-    /// Whether the state folder may be on a network file system.
     pub(crate) allow_network_state: bool,
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) secret_keys: Option<SealingKeys>,
     pub(crate) retention: RetentionSettings,
-    /// The longest log of a job, in bytes.
     pub(crate) log_limit: u64,
     pub(crate) cycle_pause: TimeDelta,
     pub(crate) blobs: BlobSettings,
 }
 
-/// A daemon that serves.
 pub(crate) struct Serving {
-    /// Takes every command.
     pub(crate) handle: Handle,
-    /// The URL of the API.
     pub(crate) url: String,
 }
 
-/// Runs the daemon until a signal stops it or it cannot go on.
 pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     logging::to_stderr(settings.log_form)?;
     let tls = settings.tls.map(Tls::load).transpose()?;
@@ -108,7 +100,6 @@ fn in_use(state: &Path) -> Option<Error> {
     Some(Error::Open(locked.into()))
 }
 
-/// Serves until `meanwhile` ends or the state fails.
 pub(crate) fn serve<M, F>(mut site: Site, meanwhile: M) -> Result<(), Error>
 where
     M: FnOnce(Serving) -> F + Send,

@@ -55,7 +55,6 @@ pub(crate) enum KeyFileError {
     Unwritable { path: PathBuf, source: io::Error },
 }
 
-/// `everscand secret-key`.
 pub(crate) fn run(options: SecretKeyOptions) -> Result<(), KeyFileError> {
     match (options.command, options.path) {
         (Some(SecretKeyCommand::Make { path }), _) => make(&path),
@@ -97,7 +96,6 @@ pub(crate) fn read(path: &Path, state: &Path) -> Result<SealingKey, KeyFileError
     Ok(key)
 }
 
-/// Reads a key and checks who can read it.
 fn read_anywhere(path: &Path) -> Result<SealingKey, KeyFileError> {
     let unreadable = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => KeyFileError::Missing {

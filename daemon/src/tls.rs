@@ -13,12 +13,10 @@ use tokio::sync::watch;
 
 use crate::limits::{TLS_FILE_BYTES, TLS_LOOK};
 
-/// Where the certificate and the key are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
     /// The certificate and those that lead to its authority, in PEM form.
     pub(crate) certificate: PathBuf,
-    /// The private key, in PEM form.
     pub(crate) key: PathBuf,
 }
 
@@ -42,7 +40,6 @@ pub(crate) enum TlsError {
     },
 }
 
-/// The content of both files.
 #[derive(PartialEq, Eq)]
 struct Contents {
     certificate: Vec<u8>,
@@ -68,7 +65,6 @@ impl Tls {
         })
     }
 
-    /// For the listener.
     pub(crate) fn server(&self) -> ServerTls {
         ServerTls::new(self.current.subscribe())
     }

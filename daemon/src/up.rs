@@ -51,7 +51,6 @@ const STEP_SCOPES: [Scope; 5] = [
     Scope::BlobWrite,
 ];
 
-/// Runs until Ctrl-C.
 pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
     let home = Home::open(&options.dir)?;
     let _held = home.occupy()?;
@@ -149,7 +148,6 @@ struct Running {
     signals: StopSignals,
 }
 
-/// The events of the loop.
 enum Wake {
     Changed,
     Look,
@@ -249,7 +247,6 @@ impl Running {
         }
     }
 
-    /// Prints a line with its time.
     fn say(&self, line: &str) {
         let now = self.serving.handle.now().with_timezone(&Local);
         print(&format!("{}  {}", now.format("%H:%M:%S"), cli::clean(line)));
@@ -266,7 +263,6 @@ fn is_outdated(serving: &Serving, token: &str) -> bool {
     })
 }
 
-/// Makes the token for steps and keeps it for later starts.
 async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpError> {
     let create = CreateToken {
         name: "steps".to_owned(),
@@ -328,7 +324,6 @@ fn sign_in_link(home: &Home, serving: &Serving) -> Option<String> {
     Some(format!("{}{path}", serving.url))
 }
 
-/// Quotes a path for the shell if needed.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);

@@ -11,7 +11,6 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::clock;
 use crate::limits::CONTACT_LOOK;
 
-/// The time of the last answer. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Contact {
     heard: watch::Sender<Heard>,
@@ -60,7 +59,6 @@ impl Contact {
         }
     }
 
-    /// Records an answer.
     pub(crate) fn heard(&self) {
         let at = Now::read();
         self.heard.send_modify(|heard| {

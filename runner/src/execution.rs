@@ -21,7 +21,6 @@ use crate::stop::{Stop, StopSignal};
 use crate::supervisor::{Exit, JobProcesses};
 use crate::timeline::Timeline;
 
-/// What the steps of one job need.
 #[derive(Debug)]
 pub(crate) struct Execution<'a> {
     pub(crate) processes: &'a JobProcesses,
@@ -39,16 +38,12 @@ pub(crate) struct Execution<'a> {
     pub(crate) options: Options,
 }
 
-/// How a job's steps ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Conclusion {
-    /// No step has failed the job.
     Succeeded,
-    /// A step has failed the job.
     Failed,
     /// The job was stopped; its remaining steps are cancelled.
     Stopped(Stop),
-    /// No step could run.
     Impossible(JobFailure),
 }
 
@@ -303,7 +298,6 @@ impl Execution<'_> {
     }
 }
 
-/// A step that does not run because of a stop.
 fn cancelled(index: u32) -> Step {
     Step {
         name: None,

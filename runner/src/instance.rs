@@ -16,7 +16,6 @@ use uuid::Uuid;
 
 use crate::{lock, workdir};
 
-/// The lock file in the runner's folder.
 const LOCK: &str = "lock";
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
@@ -24,20 +23,10 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// Why this process cannot be the runner.
 #[derive(Debug, thiserror::Error)]
 pub enum InstanceError {
-    /// Another process is this runner.
     #[error("the runner in {} is running already", folder.display())]
-    Running {
-        /// The runner's folder.
-        folder: PathBuf,
-    },
-    /// The folder cannot be used.
+    Running { folder: PathBuf },
     #[error("cannot lock the runner's folder {}", folder.display())]
-    Unusable {
-        /// The runner's folder.
-        folder: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Unusable { folder: PathBuf, source: io::Error },
 }
 
 /// The name of this process, and the lock that keeps other processes from having it.
@@ -50,9 +39,6 @@ pub(crate) struct Instance {
 
 impl Instance {
     /// Makes this process the runner of the folder.
-    ///
-    /// # Errors
-    /// [`InstanceError`].
     pub(crate) fn take(folder: &Path) -> Result<Self, InstanceError> {
         let unusable = |source| InstanceError::Unusable {
             folder: folder.to_owned(),

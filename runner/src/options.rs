@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::limits;
 
-/// Durations and bounds; the default is what the documentation promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// From SIGTERM to SIGKILL.

@@ -16,10 +16,8 @@ use wire::Poll;
 
 use crate::limits;
 
-/// The answer to a poll.
 pub(crate) type Answer = Result<PollAnswer, Error>;
 
-/// The polls in flight.
 #[derive(Debug)]
 pub(crate) struct Polls {
     tasks: JoinSet<(u64, Answer)>,
@@ -43,7 +41,6 @@ impl Polls {
         self.next
     }
 
-    /// Whether one more may be sent.
     pub(crate) fn has_room(&self) -> bool {
         self.in_flight.len() < limits::POLLS
     }

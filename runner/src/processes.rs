@@ -15,7 +15,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::limits;
 
-/// A process, as the kernel lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) id: Pid,
@@ -73,7 +72,6 @@ pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at:
     signalled.len()
 }
 
-/// Waits until a process has ended. An error says that it is gone.
 async fn ended(id: Pid) -> std::io::Result<()> {
     let process = pidfd_open(id, PidfdFlags::empty())?;
     #[expect(
@@ -99,7 +97,6 @@ pub(crate) fn descendants(is_root: impl Fn(&Process) -> bool) -> Vec<Process> {
     found
 }
 
-/// The ids of all processes.
 pub(crate) fn ids() -> Vec<Pid> {
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -110,7 +107,6 @@ pub(crate) fn ids() -> Vec<Pid> {
         .collect()
 }
 
-/// Reads the process with this id, if there is one.
 pub(crate) fn read(id: Pid) -> Option<Process> {
     let path = Path::new("/proc").join(id.as_raw_pid().to_string());
     let stat = std::fs::read(path.join("stat")).ok()?;

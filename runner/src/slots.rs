@@ -23,7 +23,6 @@ pub(crate) const SLOTS: &str = ".everscan-slots";
 /// The empty folder of the slot's last job.
 const SPARE: &str = "spare";
 
-/// The mode of folders.
 const FOLDER_MODE: u32 = 0o700;
 
 /// The mode of a script, which a step may execute.
@@ -32,7 +31,6 @@ const SCRIPT_MODE: u32 = 0o700;
 /// The one attribute of a new folder: the kernel sets it where SELinux is used.
 const LABEL: &[u8] = b"security.selinux\0";
 
-/// The slots of a working directory.
 #[derive(Debug)]
 pub(crate) struct Slots {
     workdir: PathBuf,
@@ -45,10 +43,8 @@ struct Free {
     next: u64,
 }
 
-/// Where one job works.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// The folder in which its steps run.
     pub(crate) folder: PathBuf,
     /// The files of its steps: beside its folder, so that no artifact can contain them.
     slot: PathBuf,
@@ -72,9 +68,6 @@ impl Slots {
     }
 
     /// Takes a slot, and gives the job an empty folder.
-    ///
-    /// # Errors
-    /// An I/O error.
     pub(crate) fn take(&self, job: Uuid) -> io::Result<Place> {
         let place = Place {
             folder: self.folder(job),
@@ -89,7 +82,6 @@ impl Slots {
         }
     }
 
-    /// Where a job works.
     pub(crate) fn folder(&self, job: Uuid) -> PathBuf {
         self.workdir.join(job.to_string())
     }
@@ -104,9 +96,7 @@ impl Slots {
     }
 
     /// Gives the slot back. The job's processes have ended.
-    ///
-    /// # Errors
-    /// The job's folder, if it has to be removed.
+    /// The error is the job's folder, if it has to be removed.
     pub(crate) fn give_back(&self, place: Place) -> Result<(), PathBuf> {
         let is_spare = is_like_new(&place.folder) && rename(&place.folder, place.spare()).is_ok();
         self.free().slots.push(place.slot);
@@ -151,9 +141,6 @@ impl Place {
     }
 
     /// The file of a step's script, until the value is dropped.
-    ///
-    /// # Errors
-    /// An I/O error.
     pub(crate) fn script(&self, step: u32, text: &str) -> io::Result<StepFile> {
         let (script, mut file) = self.file(&format!("step-{step}"), SCRIPT_MODE)?;
         file.write_all(text.as_bytes())?;
@@ -161,9 +148,6 @@ impl Place {
     }
 
     /// The empty file of a step's outputs, until the value is dropped.
-    ///
-    /// # Errors
-    /// An I/O error.
     pub(crate) fn outputs(&self, step: u32) -> io::Result<StepFile> {
         let made = self.file(&format!("outputs-{step}"), FILE_MODE);
         made.map(|(outputs, _)| outputs)
@@ -190,12 +174,10 @@ pub(crate) struct StepFile {
 }
 
 impl StepFile {
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Empties the file that was made before.
     fn emptied(&self) -> io::Result<File> {
         let file = open_without_links(&self.path, OFlags::RDWR)?;
         let found = file.metadata()?;

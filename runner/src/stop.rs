@@ -4,27 +4,21 @@
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-/// Why a job stops before its last step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The daemon said that the job was cancelled.
     Cancelled,
     /// The scan's timeout has passed.
     DeadlinePassed,
-    /// The worker token ends.
     SessionExpired,
     /// The daemon was silent for so long that it may start a retry.
     ContactLost,
-    /// The runner was told to stop at once.
     RunnerStopped,
     /// The daemon has closed the job or does not know it any more.
     JobOver,
-    /// The log cannot be kept.
     LogFailed(String),
 }
 
 impl Stop {
-    /// The reason as a line of the job's log.
     pub(crate) const fn explanation(&self) -> &'static str {
         match self {
             Self::Cancelled => "the job was cancelled",
@@ -69,12 +63,9 @@ pub(crate) enum Reporting {
     Nothing,
 }
 
-/// A job that stops.
 #[derive(Debug, Clone)]
 struct Stopping {
-    /// The first reason.
     reason: Stop,
-    /// When it came.
     since: Instant,
     /// The least that any reason allows.
     reporting: Reporting,
@@ -82,7 +73,6 @@ struct Stopping {
     allows_clean_up: bool,
 }
 
-/// What ends the uploads of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uploads {
     /// Every stop.
@@ -112,7 +102,6 @@ impl StopSignal {
         Self(watch::Sender::new(None))
     }
 
-    /// Asks the job to stop.
     pub(crate) fn request(&self, reason: Stop) {
         let (reporting, allows_clean_up) = (reason.reporting(), reason.allows_clean_up());
         self.reduce(Stopping {
@@ -173,7 +162,6 @@ impl StopSignal {
         });
     }
 
-    /// The first reason, if the job has to stop.
     pub(crate) fn reason(&self) -> Option<Stop> {
         let current = self.0.borrow();
         current.as_ref().map(|stopping| stopping.reason.clone())
@@ -204,7 +192,6 @@ impl StopSignal {
             .await
     }
 
-    /// Whether no more may be uploaded.
     pub(crate) fn ends(&self, uploads: Uploads) -> bool {
         let current = self.0.borrow();
         current
@@ -225,7 +212,6 @@ impl StopSignal {
         }
     }
 
-    /// Whether the job has to stop and may not clean up.
     pub(crate) fn is_at_once(&self) -> bool {
         let current = self.0.borrow();
         current

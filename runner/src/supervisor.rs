@@ -54,7 +54,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts supervisors, and keeps those that are idle.
 #[derive(Debug, Clone)]
 pub(crate) struct Supervisors(Arc<Pool>);
 
@@ -75,7 +74,6 @@ pub(crate) struct Output {
 /// Why it is not known how a step ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StepError {
-    /// Its program cannot be started.
     #[error("{0}")]
     NotStarted(io::Error),
     #[error("the process that watches the steps was killed")]
@@ -216,7 +214,6 @@ impl Supervisor {
     }
 }
 
-/// The processes of one job.
 #[derive(Debug)]
 pub(crate) struct JobProcesses {
     supervisors: Supervisors,
@@ -233,9 +230,7 @@ impl JobProcesses {
     }
 
     /// Starts a step with nothing on stdin and both outputs piped.
-    ///
-    /// # Errors
-    /// An I/O error. That the program cannot be started is known when it should have ended.
+    /// A program that cannot be started is an error of [`RunningStep::exited`].
     pub(crate) async fn start(
         &self,
         invocation: &Invocation<'_>,
@@ -318,7 +313,6 @@ impl JobProcesses {
     }
 }
 
-/// A step that may run.
 #[derive(Debug)]
 pub(crate) struct RunningStep<'a> {
     job: &'a JobProcesses,
@@ -337,10 +331,6 @@ enum State {
 }
 
 impl RunningStep<'_> {
-    /// Waits for the step's program alone.
-    ///
-    /// # Errors
-    /// [`StepError`].
     pub(crate) async fn exited(&mut self) -> Result<Exit, StepError> {
         let (state, exit) = match self.supervisor.socket.reply().await {
             Ok(Reply::Exited(exit)) => (State::Exited, Ok(exit)),

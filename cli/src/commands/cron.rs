@@ -35,7 +35,6 @@ pub(crate) struct Describe {
     schedule: String,
 }
 
-/// The output of `describe`.
 #[derive(Debug, Serialize)]
 struct Described {
     schedule: String,
@@ -96,7 +95,6 @@ impl Next {
     }
 }
 
-/// Reads a schedule from the command line.
 fn read(text: &str) -> Result<Cron, Error> {
     Cron::parse(text).map_err(|errors| {
         let faults: Vec<_> = errors

@@ -43,7 +43,6 @@ pub(crate) struct Eval {
     explain: bool,
 }
 
-/// The output with `--explain`.
 #[derive(Debug, Serialize)]
 struct Explained {
     /// Absent when the expression failed.

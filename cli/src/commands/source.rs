@@ -99,7 +99,6 @@ fn table(page: &Page<Source>) -> String {
     table.text()
 }
 
-/// The state of a source in a few words.
 fn standing(source: &Source) -> String {
     let is = |kind: &str, status: &str| {
         let found = source.condition(kind);

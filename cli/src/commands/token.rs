@@ -48,7 +48,6 @@ pub(crate) enum Command {
     },
 }
 
-/// How long a token is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
     Limited(Duration),
@@ -126,7 +125,6 @@ fn show_secret(session: &mut Session<'_>, created: &CreatedToken) -> Result<(), 
     Ok(())
 }
 
-/// What to say of a token that will expire soon.
 fn ends_soon(token: &Token) -> Option<String> {
     let end = token.expires_at.filter(|_| token.expires_soon)?;
     // The command has no name in it: a shell may make something of one.

@@ -60,7 +60,6 @@ impl From<ScriptTemplates> for TemplatePolicy {
     }
 }
 
-/// The problems of one file.
 struct Checked {
     diagnostics: Vec<Diagnostic>,
     /// For excerpts; empty if the file was not read.
@@ -168,7 +167,6 @@ impl Validate {
     }
 }
 
-/// The error of having nothing to check.
 fn nothing_in(paths: &[PathBuf]) -> Error {
     let searched: Vec<_> = paths
         .iter()

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use reconciler::{Access, Location, Login, TokenSource, Username};
 
-/// The keys of a source, as they stand in the file.
 pub(super) struct FileAccess {
     pub(super) token_file: Option<PathBuf>,
     pub(super) token_command: Option<Vec<String>>,

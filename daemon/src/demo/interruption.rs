@@ -68,7 +68,6 @@ impl Interruption {
         });
     }
 
-    /// Runs code that needs the runtime but does not wait.
     pub(super) fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
         let _inside = self.runtime.enter();
         work()

@@ -60,7 +60,6 @@ impl Programs {
         self.settings.push((name, value.to_owned()));
     }
 
-    /// Runs a program to its end. It must succeed.
     pub(crate) fn run<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -76,7 +75,6 @@ impl Programs {
         }
     }
 
-    /// Runs a program to its end. It must fail.
     pub(crate) fn run_to_fail<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -200,21 +198,18 @@ impl Programs {
     }
 }
 
-/// A command as a user would type it.
 pub(crate) fn command_line<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> String {
     let words = arguments.iter().map(|word| word.as_ref().to_string_lossy());
     words.fold(program.to_owned(), |line, word| format!("{line} {word}"))
 }
 
 impl Background {
-    /// Asks the program to stop and waits until it has ended.
     pub(crate) fn stop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
             self.interruption.wait_for_end(&mut self.child, terminate);
         }
     }
 
-    /// Waits until the program ends by itself.
     pub(crate) fn wait(&mut self) -> Result<(), DemoError> {
         self.interruption.wait_for(self.child.wait()).map(drop)
     }

@@ -28,7 +28,6 @@ pub(super) struct Stage {
     home: TempDir,
 }
 
-/// The fields of a list of jobs that the demonstration reads.
 #[derive(Deserialize)]
 struct Jobs {
     items: Vec<Listed>,
@@ -64,12 +63,10 @@ impl Stage {
         self.home.path().join(below)
     }
 
-    /// The bare repository.
     fn server(&self) -> String {
         self.path("project.git").display().to_string()
     }
 
-    /// Makes the bare repository and a clone of it.
     pub(super) fn make_repository(&self) -> Result<(), DemoError> {
         let server = self.server();
         let make = [
@@ -92,7 +89,6 @@ impl Stage {
         self.programs.run("git", &clone).map(drop)
     }
 
-    /// Writes a file of the clone.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), DemoError> {
         let path = self.path("project").join(name);
         let fail = |source| DemoError::File {
@@ -103,7 +99,6 @@ impl Stage {
         std::fs::write(&path, text).map_err(fail)
     }
 
-    /// Commits the clone and pushes it.
     pub(super) fn push(&self, message: &str) -> Result<(), DemoError> {
         self.terminal.command(&format!(
             "git commit --all --message '{message}' && git push"
@@ -195,14 +190,12 @@ impl Stage {
         Ok(())
     }
 
-    /// Runs a command and shows it with its output. It must succeed.
     pub(super) fn everscan(&self, arguments: &[&str]) -> Result<String, DemoError> {
         self.terminal
             .command(&command_line("everscan", arguments))?;
         self.show(self.programs.run("everscan", arguments)?)
     }
 
-    /// Runs a command and shows it with its output. It must fail.
     pub(super) fn everscan_fails(&self, arguments: &[&str]) -> Result<String, DemoError> {
         self.terminal
             .command(&command_line("everscan", arguments))?;
@@ -215,7 +208,6 @@ impl Stage {
         Ok(printed.stdout)
     }
 
-    /// Waits until the daemon has read the pushed commit.
     pub(super) fn sync(&self) -> Result<(), DemoError> {
         let sync = ["source", "sync", "project", "--wait"];
         self.programs.run("everscan", &sync).map(drop)
@@ -252,7 +244,6 @@ impl Stage {
         Ok(job.id)
     }
 
-    /// Shows the jobs of a scan, newest first.
     pub(super) fn jobs_of(&self, scan: &str) -> Result<(), DemoError> {
         let list = ["scan", "jobs", WORKFLOW, scan];
         self.everscan(&list).map(drop)
@@ -273,7 +264,6 @@ impl Stage {
         Ok(files)
     }
 
-    /// Waits until the daemon is stopped.
     pub(super) fn keep(&mut self) -> Result<(), DemoError> {
         match &mut self.daemon {
             Some(daemon) => daemon.wait(),

@@ -7,7 +7,6 @@ const FILE: &str =
     include_str!("../../../examples/dependency-watch/workflows/dependency-watch.yaml");
 const LOCK_FILE: &str = include_str!("../../../examples/dependency-watch/Cargo.lock");
 
-/// The path of the workflow file in the repository.
 const PATH: &str = "workflows/dependency-watch.yaml";
 
 /// The change of the lock file: the old text and the new one.
@@ -108,7 +107,6 @@ fn a_question(stage: &Stage) -> Result<(), DemoError> {
         .map(drop)
 }
 
-/// Returns the newest report.
 fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
     stage.terminal.say(
         "8. A push that changes the workflow makes a new revision, active at once. This one also upgrades a package.",

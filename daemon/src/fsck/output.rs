@@ -27,13 +27,10 @@ pub(crate) struct Output<W> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
-    /// What a check found.
     Findings,
-    /// What remains after a repair.
     Left,
 }
 
-/// The number of findings.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 struct Tally {
     errors: u64,

@@ -25,11 +25,9 @@ pub(super) struct Narrator {
     first_step: String,
     /// The active revision; none once the file is gone.
     workflows: BTreeMap<WorkflowId, Option<u64>>,
-    /// By file.
     invalid: BTreeMap<String, Invalid>,
     /// The problems of the repository as a whole.
     complaints: BTreeSet<String>,
-    /// The newest job.
     latest: Option<JobId>,
     /// Jobs whose end was not printed yet.
     unfinished: BTreeSet<JobId>,

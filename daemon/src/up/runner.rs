@@ -20,7 +20,6 @@ use crate::run::Serving;
 
 const NAME: &str = "up";
 
-/// The running runner.
 pub(super) struct LocalRunner {
     id: RunnerId,
     urgency: watch::Sender<Urgency>,
@@ -71,7 +70,6 @@ impl LocalRunner {
             .send_modify(|urgency| *urgency = urgency.next());
     }
 
-    /// Waits until the runner has ended.
     pub(super) async fn ended(&mut self) -> Result<(), UpError> {
         match (&mut self.work).await {
             Ok(ended) => ended.map_err(UpError::Runner),

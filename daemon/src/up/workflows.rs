@@ -16,7 +16,6 @@ use super::error::UpError;
 use super::home::Home;
 use crate::limits::FOLDER_DEPTH;
 
-/// The folder of workflows within the folder.
 const FOLDER: &str = "workflows";
 
 pub(super) enum Workflows {
@@ -71,7 +70,6 @@ impl Workflows {
         Saved::open(home).map(Self::Saved)
     }
 
-    /// The repository to follow.
     pub(super) fn repository(&self) -> &Path {
         match self {
             Self::Committed { repository } => repository,

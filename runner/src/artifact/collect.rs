@@ -14,19 +14,15 @@ use super::ArtifactError;
 use super::left_out::{LeftOut, Oddity, unreadable};
 use crate::limits;
 
-/// One entry of a zip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     /// Where it is, without links.
     pub(super) path: PathBuf,
-    /// Permission bits.
     pub(super) mode: u32,
-    /// What it is.
     pub(super) kind: EntryKind,
 }
 
 impl Entry {
-    /// Bytes of its content.
     pub(super) const fn length(&self) -> u64 {
         match self.kind {
             EntryKind::File(length) => length,
@@ -35,19 +31,13 @@ impl Entry {
     }
 }
 
-/// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryKind {
-    /// A file of this length.
     File(u64),
-    /// A folder.
     Folder,
 }
 
 /// Entries by name; the names of folders end with a slash. `folder` is the job's.
-///
-/// # Errors
-/// [`ArtifactError`] for the first thing that fails the artifact.
 pub(super) fn collect(
     folder: &Path,
     paths: &[String],
@@ -119,7 +109,6 @@ struct Collection<'a> {
     left_out: &'a mut LeftOut,
 }
 
-/// A folder still to be read.
 struct Pending {
     name: String,
     path: PathBuf,
@@ -328,7 +317,6 @@ impl Collection<'_> {
     }
 }
 
-/// What is in a folder.
 fn read_folder(folder: &Pending) -> Result<Vec<DirEntry>, ArtifactError> {
     let failed = |error| unreadable(&folder.name, &folder.path, error);
     let mut children = Vec::new();

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use wire::{ArtifactPhase, ArtifactProgress, Timeline};
 
-/// The progress of one phase of one artifact.
 #[derive(Debug)]
 pub(crate) struct Progress {
     report: watch::Sender<Timeline>,
@@ -31,7 +30,6 @@ impl Progress {
         }
     }
 
-    /// Notes that `bytes` of `of` are done.
     pub(crate) fn note(&mut self, bytes: u64, of: u64) {
         let now = Instant::now();
         if now.duration_since(self.told) < self.every {

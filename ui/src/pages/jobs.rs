@@ -7,8 +7,8 @@ use crate::form::{Field, Refused};
 use crate::list::{damaged, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading};
 use crate::words::{
-    ago, at, attempt, between, explained, failed_step, hits, icon, job_link, running_for, short_id,
-    state, trigger, trigger_word, waits_for_its_time, waits_since, with_code,
+    ago, at, attempt, between, explained, hits, icon, job_link, running_for, short_id, state,
+    trigger, trigger_word, waits_for_its_time, waits_since, with_code,
 };
 use crate::{links, topics};
 
@@ -228,7 +228,7 @@ fn row(visit: &Visit, job: &Job) -> Markup {
     }
 }
 
-/// Why a job is in its state. Steps are counted from 1 for people.
+/// Why a job waits or how it ended.
 fn reason(job: &Job) -> Markup {
     if let Some(waiting) = &job.waiting {
         if let Some(due) = job.not_before.filter(|_| waits_for_its_time(waiting)) {
@@ -236,9 +236,7 @@ fn reason(job: &Job) -> Markup {
         }
         return explained(waiting);
     }
-    let failed = (job.reason.code == "step_failed").then(|| failed_step(job));
-    let failed = failed.flatten();
-    with_code(failed.as_ref().unwrap_or(&job.reason.message))
+    with_code(&job.end_cause())
 }
 
 /// How long a job ran or has been running.

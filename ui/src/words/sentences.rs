@@ -193,14 +193,14 @@ fn what_became(job: &Job, retry: Option<&Job>, now: DateTime<Utc>) -> Markup {
         },
         JobState::Succeeded => html! { "It " b { "succeeded" } (after(job)) "." },
         JobState::Failed => html! {
-            "It " b { "failed" } (after(job)) ": " (with_code(&failure(job))) "."
+            "It " b { "failed" } (after(job)) ": " (with_code(&job.end_cause())) "."
             @if let Some(next) = job.retried_by { " " (job_link(next)) (how_it_retries(retry)) }
         },
         JobState::Cancelled => {
-            html! { "It was " b { "cancelled" } (after(job)) ": " (with_code(&stopped_by(job))) "." }
+            html! { "It was " b { "cancelled" } (after(job)) ": " (with_code(&job.end_cause())) "." }
         }
         JobState::Skipped => {
-            html! { "It was " b { "skipped" } ": " (with_code(&job.reason.message)) "." }
+            html! { "It was " b { "skipped" } ": " (with_code(&job.end_cause())) "." }
         }
     }
 }
@@ -211,39 +211,6 @@ fn after(job: &Job) -> Markup {
             " after " (between(from, to))
         }
     }
-}
-
-/// The reason of the end, with who caused it unless the daemon did.
-pub fn stopped_by(job: &Job) -> String {
-    if job.reason.code == "cancelled_by_user" {
-        format!("by {}", job.reason.actor)
-    } else {
-        job.reason.message.clone()
-    }
-}
-
-fn failure(job: &Job) -> String {
-    if job.reason.code == "step_failed"
-        && let Some(sentence) = failed_step(job)
-    {
-        return sentence;
-    }
-    job.reason.message.clone()
-}
-
-/// What the step did that failed the job. Steps are counted from 1 for people.
-pub fn failed_step(job: &Job) -> Option<String> {
-    let step = job
-        .steps
-        .iter()
-        .find(|step| step.outcome == Some(StepOutcome::Failed))?;
-    let name = step.name.iter().map(|name| format!(" ({name})"));
-    let number = format!("{}{}", u64::from(step.index) + 1, name.collect::<String>());
-    Some(match (step.exit_code, &step.error) {
-        (Some(code), _) => format!("step {number} ended with exit code {code}"),
-        (None, Some(error)) => format!("step {number} failed: {error}"),
-        (None, None) => format!("step {number} failed"),
-    })
 }
 
 /// Why a trigger was evaluated.

@@ -73,7 +73,6 @@ fn no_path(name: &str, problem: model::BlobPathError) -> Error {
     }
 }
 
-/// How a blob is stored.
 #[derive(Default)]
 pub(super) struct Options<'a> {
     pub(super) expires_in: Option<&'a str>,

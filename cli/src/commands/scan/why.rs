@@ -173,7 +173,6 @@ fn state(why: &Why) -> String {
     }
 }
 
-/// A ledger record with its evaluation.
 pub(super) fn ledger_record(record: &LedgerRecord) -> String {
     let cause = match &record.cause {
         LedgerCause::Slots { last, count: 1, .. } => format!("due at {}", time(last)),

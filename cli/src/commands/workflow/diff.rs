@@ -42,7 +42,6 @@ pub(crate) struct Diff {
     to: String,
 }
 
-/// What a command line compares.
 #[derive(Debug, PartialEq, Eq)]
 enum Compared {
     Files(PathBuf, PathBuf),

@@ -24,7 +24,6 @@ use crate::terminal::Terminal;
 /// Bytes at the start of a file that tell text from other content, as Git tells them.
 const HEAD: u64 = 8_000;
 
-/// An artifact that has arrived.
 pub(super) struct Fetched {
     name: String,
     archive: ZipArchive<File>,
@@ -106,7 +105,6 @@ pub(super) fn print_new(
     found.print(terminal)
 }
 
-/// What a file of an artifact is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Text,
@@ -199,7 +197,6 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
 /// Half of a SHA-256: two of a few million lines are never the same.
 type LineDigest = [u8; 16];
 
-/// The different lines so far.
 struct Seen {
     digests: HashSet<LineDigest>,
     most: usize,

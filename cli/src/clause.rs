@@ -10,7 +10,6 @@ use crate::untrusted::clean;
 /// The number of jobs that a line names. JSON names all of them.
 const NAMED: usize = 3;
 
-/// Converts an explanation to the form in which the daemon sends it.
 pub(crate) fn of_explanation(explanation: Explanation) -> Clause {
     let Explanation {
         text,
@@ -72,7 +71,6 @@ pub(crate) fn result(clause: &Clause) -> String {
     }
 }
 
-/// The jobs that the clause read, as the end of a line.
 fn jobs_read(clause: &Clause) -> String {
     let jobs: Vec<&str> = clause.jobs.values().flatten().map(String::as_str).collect();
     let named = jobs.get(..NAMED).unwrap_or(&jobs);
@@ -88,7 +86,6 @@ fn jobs_read(clause: &Clause) -> String {
     }
 }
 
-/// What was read of a scan, on one line.
 pub(crate) fn scan_line(scan: &str, read: &ScanRead) -> String {
     let ScanRead {
         size,

@@ -1,4 +1,4 @@
-//! Suspending and resuming a workflow or a scan, and how that is told.
+//! Suspending and resuming a workflow or a scan, and how the result is printed.
 
 use clap::Args;
 use wire::{Resume, Resumption, SuspendedPart, Suspension, SuspensionStatus};

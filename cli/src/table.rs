@@ -28,7 +28,6 @@ impl Table {
         self.0.is_empty()
     }
 
-    /// The text of the table. Its last line has a line end.
     pub fn text(mut self) -> String {
         finished(&mut self.0)
     }
@@ -73,7 +72,7 @@ pub(crate) fn ids(ids: &[Uuid]) -> Option<String> {
     (!ids.is_empty()).then(|| ids.join(", "))
 }
 
-/// A job's id in a table: its last digits. The first ones tell the time, and jobs of one moment share them.
+/// A job's id in a table: its last digits. The first digits are the time, and jobs of one moment share them.
 pub(crate) fn short_job(id: &Uuid) -> String {
     let id = id.simple().to_string();
     id.chars().skip(id.len() - JOB_DIGITS).collect()

@@ -73,7 +73,7 @@ impl Terminal {
         self.is_data_watched && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
-    /// Whether a person sees standard error, so that a progress line makes sense.
+    /// Whether standard error is a terminal, so that a progress line makes sense.
     pub(crate) fn is_watched(&self) -> bool {
         self.stderr.is_terminal()
     }

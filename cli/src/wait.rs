@@ -47,7 +47,7 @@ pub(crate) async fn end_of(
     Ok(current)
 }
 
-/// The job that retries a job, if one does. Says so.
+/// The job that retries a job, if there is one. Reports it.
 pub(crate) async fn next_attempt(
     session: &mut Session<'_>,
     client: &Client,
@@ -64,7 +64,7 @@ pub(crate) async fn next_attempt(
     let due = retry.not_before.as_ref();
     let due = due.filter(|_| retry.state == JobState::Scheduled).map(time);
     let at = due.as_ref().map(|at| format!(" at {at}"));
-    session.terminal.say(&format!(
+    session.say(&format!(
         "job {} retries it{}{}",
         retry.id,
         at.unwrap_or_default(),
@@ -86,9 +86,9 @@ async fn end_of_one(session: &mut Session<'_>, client: &Client, job: Uuid) -> Re
     while !current.state.is_terminal() {
         let asked = Instant::now();
         let held = client.await_job(job);
-        current = why.beside(held, |text| session.terminal.say(text)).await?;
+        current = why.beside(held, |text| session.say(text)).await?;
         if !current.state.is_terminal() {
-            why.renew(current.waiting.as_ref(), |text| session.terminal.say(text));
+            why.renew(current.waiting.as_ref(), |text| session.say(text));
             sleep_until(asked + limits::ASK_AGAIN).await;
         }
     }
@@ -97,9 +97,7 @@ async fn end_of_one(session: &mut Session<'_>, client: &Client, job: Uuid) -> Re
 
 pub(crate) fn report_end(session: &mut Session<'_>, job: &Job) -> Exit {
     let (state, cause) = (job.state.as_str(), job.end_cause());
-    session
-        .terminal
-        .say(&format!("job {} {state}: {cause}", job.id));
+    session.say(&format!("job {} {state}: {cause}", job.id));
     Exit::of_job(job.state)
 }
 

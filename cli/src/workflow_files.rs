@@ -11,7 +11,6 @@ use workflow::SETTINGS_FILE;
 use crate::error::Error;
 use crate::reading::is_stdin;
 
-/// Git's own folder.
 const GIT_FOLDER: &str = ".git";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,10 +147,7 @@ pub(crate) fn rivals<'f>(
 fn below(folder: &Path, found: &mut Found) -> Result<(), Error> {
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
-        let failed = |source| Error::Read {
-            path: folder.clone(),
-            source,
-        };
+        let failed = Error::reading(&folder);
         let place = folder.canonicalize().map_err(failed)?;
         for entry in std::fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;

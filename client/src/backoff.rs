@@ -22,7 +22,6 @@ impl Backoff {
         }
     }
 
-    /// Makes the next pause short again.
     pub const fn succeeded(&mut self) {
         self.failures = 0;
     }

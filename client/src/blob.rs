@@ -1,4 +1,4 @@
-//! Blobs: files of users in a project. Without a project the daemon takes the only one that the token sees.
+//! Blobs: files of users in a project. Without a project the daemon takes the only project that the token can see.
 
 use http::Method;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, IF_NONE_MATCH};
@@ -48,7 +48,7 @@ impl Client {
         Ok(all)
     }
 
-    /// What is recorded of the blob at `path`, which has these names. One that is not there is refused with
+    /// The record of the blob at `path`, which has these names. A missing blob is refused with
     /// [`wire::ErrorCode::NotFound`].
     pub async fn blob(
         &self,

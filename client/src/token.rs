@@ -1,7 +1,7 @@
-//! Personal access tokens.
+//! Personal access tokens, and links that sign browsers in with them.
 
 use http::Method;
-use wire::{CreateToken, CreatedToken, RegenerateToken, Token};
+use wire::{CreateToken, CreatedToken, RegenerateToken, SignInLink, Token};
 
 use crate::route::Route;
 use crate::{Client, Error};
@@ -36,5 +36,11 @@ impl Client {
     pub async fn revoke_token(&self, token: &str) -> Result<(), Error> {
         let route = Route::v0("tokens").name(token)?;
         self.call(Method::DELETE, &route).done().await
+    }
+
+    pub async fn create_sign_in_link(&self) -> Result<SignInLink, Error> {
+        self.call(Method::POST, &Route::v0("sign-in-links"))
+            .answer()
+            .await
     }
 }

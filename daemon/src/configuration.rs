@@ -153,7 +153,7 @@ struct FileSource {
     ca_file: Option<PathBuf>,
 }
 
-/// A key without a value is a mistake: without a token another repository may be what is followed.
+/// A key without a value is a mistake: without the token, another repository might be followed.
 fn token_file<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>, D::Error> {
     let path = PathBuf::deserialize(value);
     path.map(Some)

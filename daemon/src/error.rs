@@ -205,27 +205,7 @@ impl Error {
             Self::Up(UpError::Sha256 { .. }) => {
                 Some("push the files to a repository made with `git init --object-format=sha1`")
             }
-            Self::Configuration(_)
-            | Self::Log(_)
-            | Self::NotAFolder { .. }
-            | Self::Open(_)
-            | Self::Fsck(_)
-            | Self::Repair(_)
-            | Self::Inspect(_)
-            | Self::Output(_)
-            | Self::Listen { .. }
-            | Self::Tls(_)
-            | Self::LaterAudit(_)
-            | Self::Start(_)
-            | Self::EndCredentials(_)
-            | Self::Runtime(_)
-            | Self::Fatal(_)
-            | Self::Close(_)
-            | Self::Demo(_)
-            | Self::DemoStopped(_)
-            | Self::Up(_)
-            | Self::Copy(_)
-            | Self::CopyStopped(_) => None,
+            _ => None,
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api::Rate;
 
-/// Shortest time between two looks at a source. A host may take more frequent requests for an attack.
+/// Shortest polling interval of a source. A host may take more frequent requests for an attack.
 pub(crate) const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) const LONGEST_CYCLE_PAUSE: TimeDelta = TimeDelta::hours(1);
@@ -33,11 +33,11 @@ pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
 /// Longest key file. A key has fewer than a hundred bytes, and a wrong path must not fill memory.
 pub(crate) const KEY_FILE_BYTES: u64 = 4 * 1024;
 
-/// Time between two looks of `up` at its folder. A file is committed once two looks find it the same, so a file that is
-/// still being written is left alone. A person feels the delay as immediate.
+/// Polling interval of `up` for its folder. A file is committed once it is unchanged between two polls, so a file that
+/// is still being written is left alone. A person feels the delay as immediate.
 pub(crate) const FOLDER_LOOK: Duration = Duration::from_millis(150);
 
-/// Time between two looks at the certificate and key: a new pair is in use within ten seconds.
+/// Polling interval for the certificate and key: a new pair is in use within ten seconds.
 pub(crate) const TLS_LOOK: Duration = Duration::from_secs(4);
 
 /// Longest certificate or key file. A long chain has a few kilobytes, and a wrong path must not fill memory.
@@ -50,11 +50,11 @@ pub(crate) const REQUESTS: Rate = Rate {
     burst: NonZeroU32::new(1_000).unwrap(),
 };
 
-/// How deep `up` looks into its folder: deeper than any sensible workflow name.
+/// How deep `up` searches its folder: deeper than any sensible workflow name.
 pub(crate) const FOLDER_DEPTH: usize = 16;
 
 /// New jobs that `up` reports at once. Nobody reads more; the oldest are left out.
 pub(crate) const PRINTED_JOBS: usize = 100;
 
-/// Records of a ledger in which `up` looks for the one that made a job. It is among the newest.
+/// Records of a ledger that `up` searches for the record that made a job. It is among the newest.
 pub(crate) const SEARCHED_RECORDS: usize = 10;

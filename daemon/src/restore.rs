@@ -1,4 +1,4 @@
-//! `everscand restore`: puts a backup back, says which credentials came back with it, and ends those that must not.
+//! `everscand restore`: restores a backup, lists the credentials in it, and ends those that were revoked since.
 
 use std::fmt::Write as _;
 use std::path::Path;

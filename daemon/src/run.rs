@@ -72,7 +72,8 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     };
     serve(site, |serving| async move {
         let mut signals = StopSignals::receive().map_err(Error::Runtime)?;
-        announce(&serving.url);
+        // With port 0 this is how the caller learns the port.
+        print(&serving.url);
         tracing::info!(url = serving.url, "everscand is ready");
         signals.next().await;
         tracing::info!("stopping");
@@ -210,12 +211,11 @@ fn check_folder(root: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Prints the URL, the daemon's only output. With port 0 this is how the caller learns the port.
-fn announce(url: &str) {
+pub(crate) fn print(text: &str) {
     let mut stdout = std::io::stdout();
-    let written = writeln!(stdout, "{url}").and_then(|()| stdout.flush());
+    let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
     if let Err(error) = written {
-        tracing::debug!(%error, "nobody reads the URL");
+        tracing::debug!(%error, "nobody reads the output");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The file with the key that seals secrets. It is made on request, read at the start, and never written again.
 //!
 //! It lies outside the state folder, so a copy of the state, such as a backup, holds no secret in the clear. A key
-//! inside the state folder, or one that other users can read, is refused.
+//! inside the state folder, or a file that other users can read, is refused.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};

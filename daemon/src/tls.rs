@@ -15,7 +15,7 @@ use crate::limits::{TLS_FILE_BYTES, TLS_LOOK};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
-    /// The certificate and those that lead to its authority, in PEM form.
+    /// The certificate and the chain to its authority, in PEM form.
     pub(crate) certificate: PathBuf,
     pub(crate) key: PathBuf,
 }
@@ -46,7 +46,6 @@ struct Contents {
     key: Vec<u8>,
 }
 
-/// A certificate in use, and its files.
 pub(crate) struct Tls {
     files: TlsFiles,
     /// What was last found in the files, whether or not it can be used.
@@ -94,7 +93,7 @@ impl Tls {
                     self.found = found;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the certificate cannot be looked at");
+                    tracing::warn!(%error, "the certificate cannot be read");
                 }
             }
         }

@@ -10,7 +10,6 @@ mod narrator;
 mod runner;
 mod workflows;
 
-use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
@@ -29,7 +28,7 @@ use crate::configuration::{self, INTERVAL};
 use crate::error::Error;
 use crate::limits::{FOLDER_LOOK, REQUESTS};
 use crate::logging;
-use crate::run::{Serving, Site, bind, serve};
+use crate::run::{Serving, Site, bind, print, serve};
 use crate::secret_key;
 use crate::stop_signal::StopSignals;
 use home::Home;
@@ -97,10 +96,7 @@ fn listen(home: &Home, options: &UpOptions) -> Result<std::net::TcpListener, Err
     let kept = listener
         .local_addr()
         .and_then(|address| home.keep_address(address));
-    kept.map_err(|source| UpError::Folder {
-        path: home.own(),
-        source,
-    })?;
+    kept.map_err(UpError::folder(&home.own()))?;
     Ok(listener)
 }
 
@@ -127,7 +123,7 @@ fn log_to(home: &Home) -> Result<(), Error> {
         .create(true)
         .truncate(true)
         .open(&path);
-    let file = opened.map_err(|source| UpError::Folder { path, source })?;
+    let file = opened.map_err(UpError::folder(&path))?;
     Ok(logging::to_file(file)?)
 }
 
@@ -157,10 +153,7 @@ enum Wake {
 
 impl Running {
     async fn start(home: Home, workflows: Workflows, serving: Serving) -> Result<Self, UpError> {
-        let signals = StopSignals::receive().map_err(|source| UpError::Folder {
-            path: home.own(),
-            source,
-        })?;
+        let signals = StopSignals::receive().map_err(UpError::folder(&home.own()))?;
         let step_token = match home.step_token() {
             Some(token) if !is_outdated(&serving, &token) => token,
             Some(_) | None => make_step_token(&home, &serving).await?,
@@ -274,10 +267,7 @@ async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpErr
     let token = serving.handle.create_token(create, None).await?;
     let secret = token.secret.reveal();
     home.keep_step_token(secret)
-        .map_err(|source| UpError::Folder {
-            path: home.own(),
-            source,
-        })?;
+        .map_err(UpError::folder(&home.own()))?;
     Ok(secret.to_owned())
 }
 
@@ -331,14 +321,6 @@ fn quoted(path: &Path) -> String {
         path
     } else {
         format!("'{}'", path.replace('\'', r"'\''"))
-    }
-}
-
-fn print(text: &str) {
-    let mut stdout = std::io::stdout();
-    let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
-    if let Err(error) = written {
-        tracing::debug!(%error, "nobody reads the output");
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) enum ArtifactError {
     #[error("pattern {path:?} matches no file")]
     NoMatch { path: String },
     #[error(
-        "pattern {path:?} has to look at more than {limit} files and folders; begin it with a folder"
+        "pattern {path:?} searches more than {limit} files and folders; begin it with a folder"
     )]
     TooWide { path: String, limit: usize },
     #[error("{name:?} is a link out of the job's folder")]

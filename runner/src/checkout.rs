@@ -58,7 +58,7 @@ pub(crate) async fn bring(
                     tracing::warn!(
                         commit = checkout.commit,
                         error = error_chain(&error),
-                        "cached files of a repository are downloaded anew"
+                        "cached files of a repository are downloaded again"
                     );
                     workdir::remove(&folder);
                     continue;

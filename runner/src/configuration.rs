@@ -12,7 +12,6 @@ use uuid::Uuid;
 use crate::limits;
 use crate::workdir;
 
-/// The format version of the file; a reader refuses others.
 const FORMAT: u32 = 1;
 
 const FILE: &str = "config.json";
@@ -31,7 +30,6 @@ pub struct Configuration {
     pub ca_file: Option<PathBuf>,
     pub token: String,
     pub workdir: PathBuf,
-    /// What `runs_on` is matched with.
     pub labels: Vec<String>,
     /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -50,15 +48,10 @@ impl fmt::Debug for Configuration {
     }
 }
 
-/// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
     #[error("runner {name} is not configured on this machine")]
-    Missing {
-        name: String,
-        /// The configured runners.
-        others: Vec<String>,
-    },
+    Missing { name: String, others: Vec<String> },
     #[error(
         "{name:?} cannot be the name of a runner: letters, digits, dots, dashes and underscores, at most {limit}",
         limit = limits::NAME_BYTES
@@ -97,7 +90,6 @@ fn runners(home: &Path) -> PathBuf {
 }
 
 impl Configuration {
-    /// The configuration after a registration.
     pub fn new(registered: &wire::RegisteredRunner, url: String, asked: RegisteredAs) -> Self {
         Self {
             format: FORMAT,
@@ -165,14 +157,12 @@ pub struct RegisteredAs {
     /// The certificates to trust for `https`, in place of the machine's.
     pub ca_file: Option<PathBuf>,
     pub workdir: PathBuf,
-    /// What `runs_on` is matched with.
     pub labels: Vec<String>,
     /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
     pub exclusive: bool,
     pub capacity: u32,
 }
 
-/// The names of the runners configured below this home, sorted.
 pub(crate) fn configured(home: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(runners(home)) else {
         return Vec::new();

@@ -17,7 +17,7 @@ const TOKEN: &str = "SERVICE_TOKEN";
 /// The certificates that `everscan` in a step trusts.
 const CA_FILE: &str = "SERVICE_CA_FILE";
 
-/// What every step gets from the runner's own environment, besides `LC_*`.
+/// What every step gets from the runner's own environment, in addition to `LC_*`.
 const PASSED_NAMES: [&str; 8] = [
     "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", TOKEN, CA_FILE,
 ];

@@ -15,7 +15,6 @@ use workflow::{
 
 pub(crate) use workflow::Site;
 
-/// Begins an expression inside a template.
 const TEMPLATE_OPENING: &str = "${{";
 
 #[derive(Debug, thiserror::Error)]
@@ -38,10 +37,8 @@ pub(crate) enum EvaluationError {
     BrokeOff,
 }
 
-/// What expressions of one job read.
 #[derive(Debug)]
 pub(crate) struct Evaluation {
-    /// Steps are added to it as they end.
     context: Mutex<Arc<Context>>,
     missing: Arc<BTreeMap<String, String>>,
 }
@@ -90,7 +87,7 @@ impl Evaluation {
         .await
     }
 
-    /// Whether a step runs. If the job was `cancelled`, only a condition that names `always` is looked at.
+    /// Whether a step runs. If the job was `cancelled`, only a condition that names `always` is evaluated.
     pub(crate) async fn should_run(
         &self,
         condition: Option<&str>,
@@ -138,7 +135,7 @@ impl Evaluation {
         steps.entry(name.to_owned()).or_default();
     }
 
-    pub(crate) fn step_said(&self, name: &str, outputs: Outputs) {
+    pub(crate) fn step_wrote(&self, name: &str, outputs: Outputs) {
         let mut context = self.lock();
         let steps = &mut Arc::make_mut(&mut context).steps;
         steps.insert(name.to_owned(), StepSummary { outputs });

@@ -91,7 +91,6 @@ impl Execution<'_> {
         }
     }
 
-    /// The environment of all steps, evaluated once.
     async fn environment(&self, host: &HostEnvironment, url: &str) -> Result<Environment, String> {
         let mut environment = Environment::of_job(host, self.assignment, url, &self.place.folder);
         for (name, template) in &self.assignment.env {
@@ -211,7 +210,7 @@ impl Execution<'_> {
         let outputs = step_outputs::read(file, self.masker)?;
         self.outputs.add(&outputs)?;
         if let Some(name) = &step.name {
-            self.evaluation.step_said(name, outputs);
+            self.evaluation.step_wrote(name, outputs);
         }
         Ok(())
     }
@@ -279,9 +278,8 @@ impl Execution<'_> {
             if Instant::now() >= end {
                 is_over = true;
                 let seconds = limit.as_secs();
-                let message = format!(
-                    "the steps that clean up took {seconds} s together, and are told to end"
-                );
+                let message =
+                    format!("the steps that clean up took {seconds} s together, and are stopped");
                 self.say(None, &message);
             }
         }

@@ -4,7 +4,7 @@
 //!
 //! - A process that restarts in the same folder has the same name. Its predecessor is dead, since it held the lock.
 //! - A process in a copy of the folder has another name.
-//! - After a reboot the name is another one, because a cloned machine looks like a rebooted one. The daemon then waits
+//! - After a reboot the name differs, because a cloned machine looks like a rebooted one. The daemon then waits
 //!   until the predecessor is silent.
 
 use std::fs::File;

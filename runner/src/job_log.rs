@@ -19,7 +19,6 @@ use crate::spool::{Batch, Spool, SpoolError};
 
 const MICROSECONDS: u16 = 6;
 
-/// How much of the log has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// Records below this number are in the spool.

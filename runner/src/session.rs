@@ -41,7 +41,6 @@ use rest::Rests;
 
 pub use error::SessionError;
 
-/// How a user can stop the runner without waiting for its jobs.
 const HOW_TO_FORCE: &str = "a second signal cancels them, a third waits for nothing";
 
 #[derive(Debug)]
@@ -55,7 +54,7 @@ pub struct Setup {
     pub options: Options,
 }
 
-/// Works for the daemon until told to end, and returns when no job is left.
+/// Works for the daemon until a signal stops it, and returns when no job is left.
 /// After an error, running jobs finish first, unless the daemon has lost them.
 pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(), SessionError> {
     let configuration = setup.configuration;
@@ -225,8 +224,8 @@ impl Session {
         }
     }
 
-    /// When the next poll may be sent. One that asks for no job can wait a little: often a job ends meanwhile, and one poll
-    /// then tells both.
+    /// When the next poll may be sent. A poll that asks for no job can wait a little: often a job ends meanwhile, and one
+    /// poll then reports both.
     fn poll_after(&self) -> Instant {
         if self.held.len() < self.configuration.capacity as usize {
             return self.poll_after;

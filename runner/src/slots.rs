@@ -1,8 +1,8 @@
 //! What one job takes over from another, so that a job that leaves nothing makes and removes no files: some file systems
 //! search long for room after many removals. A slot is used by one job at a time. It is a folder with the files of the
-//! steps, which are written anew for each step, and with the empty folder of the last job, which becomes the next one's.
+//! steps, which are written again for each step, and with the empty folder of the last job, which becomes the next one's.
 //!
-//! A step can do anything to them. What is not as it was made is removed and made anew, and no link is followed.
+//! A step can do anything to them. What has changed is removed and made again, and no link is followed.
 
 use std::fs::{DirBuilder, File, Metadata};
 use std::io::{self, Write as _};
@@ -20,7 +20,6 @@ use crate::workdir::{FILE_MODE, make_file, make_private_folder, open_without_lin
 /// The folder of the slots, in the working directory.
 pub(crate) const SLOTS: &str = ".everscan-slots";
 
-/// The empty folder of the slot's last job.
 const SPARE: &str = "spare";
 
 const FOLDER_MODE: u32 = 0o700;
@@ -67,7 +66,6 @@ impl Slots {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a slot, and gives the job an empty folder.
     pub(crate) fn take(&self, job: Uuid) -> io::Result<Place> {
         let place = Place {
             folder: self.folder(job),
@@ -207,8 +205,8 @@ fn is_own_folder(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && is_own(&found, FOLDER_MODE))
 }
 
-/// Whether a folder is as it was made: empty, private, and without attributes that a step has set. One that had many
-/// entries stays large, and slow to read.
+/// Whether a folder is as it was made: empty, private, and without attributes that a step has set. A folder that had
+/// many entries stays large, and slow to read.
 fn is_like_new(folder: &Path) -> bool {
     let is_small = |found: Metadata| {
         found.is_dir() && is_own(&found, FOLDER_MODE) && found.size() <= found.blksize()

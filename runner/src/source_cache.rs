@@ -23,7 +23,6 @@ use workflow::sha256;
 
 use crate::workdir;
 
-/// Bytes of zeros at the end of every tar.
 pub(crate) const TAR_END: usize = 1024;
 
 const COMMIT_DIGITS: usize = 40;
@@ -55,7 +54,6 @@ pub(crate) struct Key(String);
 struct Tar {
     bytes: u64,
     digest: Digest,
-    /// A later use has a larger number.
     used: u64,
     users: u32,
 }
@@ -201,7 +199,7 @@ impl InUse<'_> {
         self.digest
     }
 
-    /// Removes it, because it is not as it should be. Answers whether it may be as it should when it is downloaded anew.
+    /// Removes the damaged tar. Returns whether another download may help.
     pub(crate) fn discard(self) -> bool {
         self.cache.lock().tars.remove(&self.key);
         workdir::remove(&self.cache.folder.join(&self.key.0));

@@ -18,10 +18,8 @@ use tar::{Archive, EntryType};
 use crate::limits;
 use crate::source_cache::Digest;
 
-/// The folder of the files within the folder of the job.
 pub(crate) const FOLDER: &str = "source";
 
-/// How a pointer of Git LFS begins.
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// A pointer is shorter than this (specification of Git LFS).

@@ -356,7 +356,6 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a log record is damaged")
 }
 
-/// The folder of a job's spool, below the runner's folder.
 pub(crate) fn folder_of(runner_folder: &Path, job: uuid::Uuid) -> PathBuf {
     runner_folder.join("spool").join(job.to_string())
 }

@@ -205,7 +205,7 @@ fn find_shell<'a>(
     Ok((found, arguments.iter().map(String::as_str).collect()))
 }
 
-/// Copies both outputs into the log until told to finish, then what is left in the pipes. If the log cannot be written,
+/// Copies both outputs into the log until `finish`, then what is left in the pipes. If the log cannot be written,
 /// the job stops; until then the output is still read, so that the script does not block.
 async fn copy_output(
     output: Output,

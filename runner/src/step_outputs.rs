@@ -13,7 +13,6 @@ use workflow::{Outputs, read_outputs, with_outputs};
 use crate::limits;
 use crate::workdir::open_without_links;
 
-/// The variable with the path of the file.
 pub(crate) const VARIABLE: &str = "SERVICE_STEP_OUTPUTS";
 
 /// What a step has written into the file of its outputs. `masker` knows the secrets, which no output may hold.

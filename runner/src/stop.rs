@@ -25,7 +25,7 @@ impl Stop {
             Self::DeadlinePassed => "the scan's timeout has passed",
             Self::SessionExpired => "the worker session has ended",
             Self::ContactLost => "the daemon did not answer for 100 seconds",
-            Self::RunnerStopped => "the runner was told to stop at once",
+            Self::RunnerStopped => "the runner had to stop at once",
             Self::JobOver => "the daemon has closed the job",
             Self::LogFailed(_) => "the log cannot be kept",
         }
@@ -67,9 +67,7 @@ pub(crate) enum Reporting {
 struct Stopping {
     reason: Stop,
     since: Instant,
-    /// The least that any reason allows.
     reporting: Reporting,
-    /// Whether every reason allows steps that clean up.
     allows_clean_up: bool,
 }
 
@@ -173,7 +171,6 @@ impl StopSignal {
         current.as_ref().map(|stopping| stopping.since)
     }
 
-    /// Whether the daemon accepts no reports any more.
     pub(crate) fn is_over(&self) -> bool {
         let current = self.0.borrow();
         current
@@ -181,7 +178,6 @@ impl StopSignal {
             .is_some_and(|stopping| stopping.reporting == Reporting::Nothing)
     }
 
-    /// Waits until the job has to stop. Returns the first reason.
     pub(crate) async fn requested(&self) -> Stop {
         self.reduced_to(Reporting::Everything).await
     }
@@ -199,7 +195,6 @@ impl StopSignal {
             .is_some_and(|stopping| stopping.ends(uploads))
     }
 
-    /// Waits until no more may be uploaded. Returns the first reason.
     pub(crate) async fn ended(&self, uploads: Uploads) -> Stop {
         let ended = self.wait_for(|stopping| stopping.ends(uploads));
         match uploads {
@@ -219,7 +214,6 @@ impl StopSignal {
             .is_some_and(|stopping| !stopping.allows_clean_up)
     }
 
-    /// Waits until the job has to stop and may not clean up. Returns the first reason.
     pub(crate) async fn at_once(&self) -> Stop {
         self.wait_for(|stopping| !stopping.allows_clean_up).await
     }

@@ -43,8 +43,8 @@ pub(crate) use self::process::supervise;
 /// This program, also after its file was replaced.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// New supervisors that may die before they start a step, until the step fails. Ctrl-C in the runner's terminal ends one that has
-/// not left it yet.
+/// A step fails after so many supervisors have died before they started it. Ctrl-C in the runner's terminal ends a
+/// supervisor that has not left the terminal yet.
 const ATTEMPTS: usize = 3;
 
 /// The supervisors of this process, which the runner's search for orphans leaves alone.
@@ -171,8 +171,8 @@ fn inherit(is_wanted: bool) {
     }
 }
 
-/// The processes whose supervisor has ended. Waits for those that have ended. Other children of this process are in its session,
-/// and somebody waits for them.
+/// The processes whose supervisor has ended. Reaps those of them that have ended. Other children of this process are in
+/// its session, and somebody waits for them.
 fn orphans() -> Option<Vec<Process>> {
     let running = lock(&RUNNING);
     // `None` if the leader is outside of this container. `getsid` would answer an id that no process has.

@@ -139,7 +139,7 @@ pub(crate) fn make_file(path: &Path, mode: u32) -> io::Result<File> {
 pub(crate) fn open_without_links(path: &Path, access: OFlags) -> io::Result<File> {
     let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // A kernel before 5.6 looks at the last part only.
+        // A kernel before 5.6 reads the last part only.
         Err(Errno::NOSYS) => openat(CWD, path, flags, Mode::empty()),
         opened => opened,
     };

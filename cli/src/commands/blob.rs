@@ -1,5 +1,3 @@
-//! `everscan blob`.
-
 mod change;
 mod link;
 mod list;
@@ -17,7 +15,7 @@ use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Store a file as a blob, which replaces one that is there
+    /// Store a file as a blob; an existing blob is replaced
     Upload(transfer::Upload),
     /// Fetch a blob into a file
     ///

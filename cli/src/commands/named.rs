@@ -180,7 +180,7 @@ impl Delete {
                 "secret"
             }
         };
-        session.terminal.say(&format!("{word} {name} is deleted"));
+        session.say(&format!("{word} {name} is deleted"));
         Ok(Exit::Succeeded)
     }
 }

@@ -1,5 +1,3 @@
-//! `everscan token`.
-
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -94,7 +92,7 @@ impl Command {
                 let warnings: Vec<String> = tokens.iter().filter_map(ends_soon).collect();
                 session.show(&Page::all(tokens), table)?;
                 for warning in warnings {
-                    session.terminal.say(&warning);
+                    session.say(&warning);
                 }
             }
             Self::Regenerate {
@@ -110,7 +108,7 @@ impl Command {
             }
             Self::Revoke { token } => {
                 client.revoke_token(&token).await?;
-                session.terminal.say(&format!("token {token} is revoked"));
+                session.say(&format!("token {token} is revoked"));
             }
         }
         Ok(Exit::Succeeded)
@@ -119,9 +117,7 @@ impl Command {
 
 fn show_secret(session: &mut Session<'_>, created: &CreatedToken) -> Result<(), Error> {
     session.show(created, |created| format!("{}\n", created.secret))?;
-    session
-        .terminal
-        .say("keep it in SERVICE_TOKEN or a file; it is not shown again");
+    session.say("keep it in SERVICE_TOKEN or a file; it is not shown again");
     Ok(())
 }
 

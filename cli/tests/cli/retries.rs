@@ -86,7 +86,7 @@ fn a_wait_that_ends_before_the_retry_says_which_job_failed_and_which_is_not_over
         format!(
             "job {0} failed: asked for\njob {1} retries it at 2026-09-21T14:13:30Z\n\
              error: job {0} failed, and its retry {1}, due at 2026-09-21T14:13:30Z, is not over after 5s\n\
-             hint: it goes on; `everscan job wait {1}` waits again\n",
+             hint: the job goes on; `everscan job wait {1}` waits again\n",
             id(1),
             id(2)
         )

@@ -43,10 +43,7 @@ impl Programs {
         let bin = home.join("bin");
         std::fs::create_dir(&bin)
             .and_then(|()| programs::link(&bin))
-            .map_err(|source| DemoError::File {
-                path: bin.clone(),
-                source,
-            })?;
+            .map_err(DemoError::file(&bin))?;
         Ok(Self {
             home: home.to_owned(),
             bin,
@@ -55,7 +52,6 @@ impl Programs {
         })
     }
 
-    /// Sets a variable for every program that starts from now on.
     pub(crate) fn set(&mut self, name: &'static str, value: &str) {
         self.settings.push((name, value.to_owned()));
     }
@@ -111,7 +107,6 @@ impl Programs {
         Ok((ended.status, printed))
     }
 
-    /// Starts a program in the background and returns the first line it prints.
     pub(crate) fn start_and_listen(
         &self,
         program: &'static str,
@@ -145,8 +140,7 @@ impl Programs {
         stdout: Stdio,
     ) -> Result<Background, DemoError> {
         let log = self.home.join(format!("{program}.log"));
-        let file =
-            std::fs::File::create(&log).map_err(|source| DemoError::File { path: log, source })?;
+        let file = std::fs::File::create(&log).map_err(DemoError::file(&log))?;
         let mut command = self.command(program);
         command
             .args(arguments)
@@ -191,7 +185,7 @@ impl Programs {
             .envs(self.settings.iter().map(|(name, value)| (name, value)))
             .env(lifeline::VARIABLE, std::process::id().to_string())
             .current_dir(&self.home)
-            // Ctrl-C reaches the demonstration alone. It stops the others in order, each after those that need it.
+            // Ctrl-C reaches the demonstration alone. It stops the others in order, each after the programs that need it.
             .process_group(0)
             .kill_on_drop(true);
         command
@@ -215,7 +209,6 @@ impl Background {
     }
 }
 
-/// Asks a program to stop, if it still runs.
 fn terminate(child: &Child) {
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
     if let Some(pid) = pid.and_then(Pid::from_raw) {

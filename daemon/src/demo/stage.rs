@@ -45,10 +45,7 @@ impl Stage {
         let home = tempfile::Builder::new()
             .prefix("everscan-demo-")
             .tempdir()
-            .map_err(|source| DemoError::File {
-                path: std::env::temp_dir(),
-                source,
-            })?;
+            .map_err(DemoError::file(&std::env::temp_dir()))?;
         let programs = Programs::install(home.path(), interruption)?;
         Ok(Self {
             terminal: Terminal::new(),
@@ -91,10 +88,7 @@ impl Stage {
 
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), DemoError> {
         let path = self.path("project").join(name);
-        let fail = |source| DemoError::File {
-            path: path.clone(),
-            source,
-        };
+        let fail = DemoError::file(&path);
         std::fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(fail)?;
         std::fs::write(&path, text).map_err(fail)
     }
@@ -136,16 +130,13 @@ impl Stage {
             wanted: "where it listens",
         })?;
         let token = self.path("state/initial-admin-token");
-        let secret = std::fs::read_to_string(&token).map_err(|source| DemoError::File {
-            path: token,
-            source,
-        })?;
+        let secret = std::fs::read_to_string(&token).map_err(DemoError::file(&token))?;
         self.programs.set("SERVICE_URL", &url);
         self.programs.set("SERVICE_TOKEN", secret.trim());
         self.terminal.output(&format!(
             "{url}\n# The pages for browsers are at this address; sign in with the token in state/initial-admin-token.\nexport SERVICE_URL={url}\nexport SERVICE_TOKEN=$(cat state/initial-admin-token)"
         ))?;
-        // The first look at the repository must be over before the story goes on.
+        // The daemon must have read the repository before the story goes on.
         self.sync()
     }
 
@@ -153,10 +144,7 @@ impl Stage {
         let register = ["runner", "register-token"];
         let file = self.path("registration-token");
         let token = self.programs.run("everscan", &register)?.stdout;
-        std::fs::write(&file, token).map_err(|source| DemoError::File {
-            path: file.clone(),
-            source,
-        })?;
+        std::fs::write(&file, token).map_err(DemoError::file(&file))?;
         self.terminal
             .command("everscan runner register-token > registration-token")?;
         let workdir = self.path("work").display().to_string();
@@ -274,10 +262,7 @@ impl Stage {
 
 /// Collects every file below `folder`, relative to `root`. The daemon may remove files meanwhile; those are left out.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<(), DemoError> {
-    let fail = |source| DemoError::File {
-        path: folder.to_owned(),
-        source,
-    };
+    let fail = DemoError::file(folder);
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries.map_err(fail)?,

@@ -4,7 +4,6 @@ use std::io::{IsTerminal, Write};
 
 use super::error::DemoError;
 
-/// Standard output, with colours when it is a terminal.
 pub(crate) struct Terminal {
     colours: bool,
 }

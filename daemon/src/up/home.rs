@@ -37,19 +37,14 @@ impl Home {
             make_folder(&home.bin())?;
             std::fs::write(home.own().join(".gitignore"), "*\n")
         };
-        prepared().map_err(|source| UpError::Folder {
-            path: home.own(),
-            source,
-        })?;
+        prepared().map_err(UpError::folder(&home.own()))?;
         Ok(home)
     }
 
     /// Makes this process the only one here, for as long as the returned file is open, and links the programs.
     pub(super) fn occupy(&self) -> Result<File, UpError> {
-        let unusable = |source| UpError::Folder {
-            path: self.own(),
-            source,
-        };
+        let own = self.own();
+        let unusable = UpError::folder(&own);
         let mut held = File::options()
             .read(true)
             .write(true)

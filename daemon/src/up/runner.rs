@@ -91,10 +91,7 @@ fn is_known(configuration: &Configuration, serving: &Serving) -> bool {
 
 async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpError> {
     let workdir = folder.join("work");
-    make_folder(&workdir).map_err(|source| UpError::Folder {
-        path: workdir.clone(),
-        source,
-    })?;
+    make_folder(&workdir).map_err(UpError::folder(&workdir))?;
     let registration = serving.handle.create_registration(None).await?;
     let capacity = std::thread::available_parallelism().map_or(1, NonZero::get);
     let asked = RegisteredAs {

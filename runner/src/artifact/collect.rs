@@ -151,7 +151,7 @@ impl Collection<'_> {
         Ok(())
     }
 
-    /// Adds the files that a pattern stands for. Looks into folders only, not into links to folders.
+    /// Adds the files that match a pattern. Searches folders, but not links to folders.
     fn add_matches(&mut self, declared: &str, pattern: &PathPattern) -> Result<(), ArtifactError> {
         let name = name_of_folder(pattern.folder())?;
         self.left_out.declare(&name);
@@ -292,7 +292,7 @@ impl Collection<'_> {
         Ok(())
     }
 
-    /// Follows links. Refuses those that lead out of the job's folder.
+    /// Follows links. Refuses links that lead out of the job's folder.
     fn resolve(&self, name: &str, path: &Path) -> Result<(PathBuf, Metadata), ArtifactError> {
         let resolved = match path.canonicalize() {
             Ok(resolved) => resolved,
@@ -322,7 +322,7 @@ fn read_folder(folder: &Pending) -> Result<Vec<DirEntry>, ArtifactError> {
     let mut children = Vec::new();
     for entry in std::fs::read_dir(&folder.path).map_err(failed)? {
         children.push(entry.map_err(failed)?);
-        // One more than the most that is packed or looked at is enough to refuse it.
+        // One entry more than the limit is enough to refuse the artifact.
         if children.len() > limits::PATTERN_ENTRIES {
             break;
         }

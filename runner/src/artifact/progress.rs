@@ -1,4 +1,4 @@
-//! Tells how far an artifact is, from time to time.
+//! Reports the progress of an artifact from time to time.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ pub(crate) struct Progress {
     name: String,
     phase: ArtifactPhase,
     every: Duration,
-    told: Instant,
+    reported_at: Instant,
 }
 
 impl Progress {
@@ -26,16 +26,16 @@ impl Progress {
             name: name.to_owned(),
             phase,
             every,
-            told: Instant::now(),
+            reported_at: Instant::now(),
         }
     }
 
     pub(crate) fn note(&mut self, bytes: u64, of: u64) {
         let now = Instant::now();
-        if now.duration_since(self.told) < self.every {
+        if now.duration_since(self.reported_at) < self.every {
             return;
         }
-        self.told = now;
+        self.reported_at = now;
         let progress = ArtifactProgress {
             name: self.name.clone(),
             phase: self.phase,

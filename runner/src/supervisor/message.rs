@@ -71,7 +71,6 @@ const START: u8 = 1;
 const STOP: u8 = 2;
 const CLEAR: u8 = 3;
 
-/// Kind and length.
 const HEAD: usize = 5;
 
 /// Bytes received at once: more than most requests have.

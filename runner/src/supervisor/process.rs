@@ -71,7 +71,7 @@ fn run(grace: Duration, idle: Duration) -> io::Result<()> {
     })
 }
 
-/// A step starts with the default disposition of every signal, since `exec` resets those that have a handler.
+/// A step starts with the default disposition of every signal, since `exec` resets signals that have a handler.
 fn handle_signals() {
     for number in 1..=64 {
         if !DEFECTS.map(Number::as_raw).contains(&number) {

@@ -14,7 +14,7 @@ use crate::stop::Stop;
 #[derive(Clone, Copy)]
 pub(super) struct Deadlines {
     /// The timeout of the scan.
-    scan: Option<Instant>,
+    pub(super) scan: Option<Instant>,
     session: Instant,
     /// When the job's token expires.
     pub(super) token: Instant,

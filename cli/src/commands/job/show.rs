@@ -111,7 +111,6 @@ fn steps(steps: &[Step]) -> Option<String> {
     (!table.is_empty()).then(|| table.text())
 }
 
-/// What the steps have said, if anything.
 fn outputs(outputs: &BTreeMap<String, String>) -> Option<String> {
     let mut table = Table::new(&["OUTPUT", "VALUE"]);
     for (key, value) in outputs {

@@ -27,14 +27,12 @@ const HEAD: u64 = 8_000;
 pub(super) struct Fetched {
     name: String,
     archive: ZipArchive<File>,
-    /// Its files by name, with their places in the zip.
     files: BTreeMap<String, usize>,
     /// How many bytes its files may have, and how many of them have not been read.
     limit: u64,
     left: u64,
 }
 
-/// Fetches an artifact into a temporary file without a name.
 pub(super) async fn fetch(
     session: &mut Session<'_>,
     client: &Client,

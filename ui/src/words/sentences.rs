@@ -4,8 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
 use uuid::Uuid;
 use wire::{
-    Circle, Clause, Explanation, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord,
-    StepOutcome, Trigger,
+    Circle, Clause, Explanation, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord, Trigger,
 };
 
 use super::{at, between, bytes, count, explained, job_link, running_for, with_code};

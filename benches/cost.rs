@@ -4,7 +4,7 @@
 //!
 //! It runs in each folder (otherwise in the temporary one) and on an ext4 with a journal in a file there, if it may mount
 //! one; in each of them with each program, one after the other, otherwise with the one of this build. It prints rows for
-//! `docs/track-record.md`:
+//! `docs/evidence/track-record.md`:
 //!
 //! - CPU: of the daemon, of the runner with the processes of its program that start steps, and of the steps. A step costs
 //!   from the moment when its process is made.

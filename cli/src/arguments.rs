@@ -12,17 +12,14 @@ use crate::connection::{Connection, TokenSource};
 use crate::exit;
 use crate::format::Format;
 
-/// The environment variable of the token.
 const TOKEN: &str = "SERVICE_TOKEN";
 
-/// A command with all its settings.
 pub(crate) struct Arguments {
     pub(crate) command: Command,
     pub(crate) output: Format,
     pub(crate) connection: Connection,
 }
 
-/// The result of reading a command line.
 pub(crate) enum ParsedArguments {
     Run(Box<Arguments>),
     /// A help text, or an error in the command line.

@@ -10,7 +10,6 @@ use crate::untrusted::clean;
 /// The number of jobs that a line names. JSON names all of them.
 const NAMED: usize = 3;
 
-/// Converts an explanation to the form in which the daemon sends it.
 pub(crate) fn of_explanation(explanation: Explanation) -> Clause {
     let Explanation {
         text,
@@ -64,7 +63,6 @@ pub(crate) fn tree(clause: &Clause, depth: usize) -> String {
     text
 }
 
-/// The value, or why there is none.
 pub(crate) fn result(clause: &Clause) -> String {
     match (&clause.value, &clause.error) {
         (Some(value), _) => value.to_string(),
@@ -73,7 +71,6 @@ pub(crate) fn result(clause: &Clause) -> String {
     }
 }
 
-/// The jobs that the clause read, as the end of a line.
 fn jobs_read(clause: &Clause) -> String {
     let jobs: Vec<&str> = clause.jobs.values().flatten().map(String::as_str).collect();
     let named = jobs.get(..NAMED).unwrap_or(&jobs);
@@ -89,7 +86,6 @@ fn jobs_read(clause: &Clause) -> String {
     }
 }
 
-/// What was read of a scan, on one line.
 pub(crate) fn scan_line(scan: &str, read: &ScanRead) -> String {
     let ScanRead {
         size,

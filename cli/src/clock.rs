@@ -10,12 +10,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// The current time, for commands that work without a daemon.
 pub(crate) fn now() -> DateTime<Utc> {
     Utc::now()
 }
 
-/// Reads a time with its zone.
 pub(crate) fn moment(text: &str) -> Result<DateTime<Utc>, String> {
     text.parse()
         .map_err(|_| "write a date, a time and a zone, as in 2026-11-21T10:00:00Z".to_owned())

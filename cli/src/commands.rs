@@ -17,7 +17,8 @@ mod validate;
 mod var;
 mod workflow;
 
-use clap::Subcommand;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -56,7 +57,7 @@ pub(crate) enum Command {
     /// Vars: values that the workflows of a project share
     #[command(subcommand)]
     Var(var::Command),
-    /// Secrets: such values that nobody can read, and that logs do not show
+    /// Secrets: values that nobody can read again, and that logs do not show
     #[command(subcommand)]
     Secret(secret::Command),
     /// Blobs: files that a project keeps, in folders
@@ -96,4 +97,26 @@ impl Command {
             Self::Audit(command) => command.run(session).await,
         }
     }
+}
+
+/// Which page of a list to show.
+#[derive(Debug, Args)]
+struct PageFlags {
+    /// List at most so many
+    #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
+    limit: u32,
+    /// Go on where an earlier list ended
+    #[arg(long, env = "SERVICE_CURSOR")]
+    cursor: Option<String>,
+}
+
+/// Parses one of several values by its name on the wire.
+fn one_of<T: Copy + Send + Sync + 'static>(
+    values: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(values.iter().map(|value| name(*value))).try_map(move |text| {
+        let found = values.iter().find(|value| name(**value) == text);
+        found.copied().ok_or("no such value")
+    })
 }

@@ -13,13 +13,10 @@ use crate::reading::read_text;
 pub(crate) enum TokenSource {
     /// Requests are sent without a token.
     None,
-    /// From the environment.
     Given(Secret),
-    /// From a file.
     File(PathBuf),
 }
 
-/// The settings of a connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) url: Option<String>,

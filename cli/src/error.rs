@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -11,7 +11,6 @@ use wire::JobState;
 use crate::clock::format_duration;
 use crate::exit::Exit;
 use crate::table::bytes;
-use crate::wait::Retry;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -23,7 +22,7 @@ pub(crate) enum Error {
     Runtime { source: io::Error },
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// An input that cannot be read. The exit code tells it from one that is wrong.
+    /// An input that cannot be read. Its exit code differs from that of a wrong input.
     #[error(transparent)]
     Unreadable(Box<Error>),
     #[error("cannot write {}", path.display())]
@@ -45,14 +44,14 @@ pub(crate) enum Error {
     /// A text in the workflow language is wrong. The excerpts show the places.
     #[error("{}", excerpts.trim_end())]
     Refused { excerpts: String },
-    #[error("{} is no context of an expression", path.display())]
+    #[error("{} is not the context of an expression", path.display())]
     NoContext {
         path: PathBuf,
         source: serde_json::Error,
     },
     #[error(transparent)]
     Evaluation(#[from] workflow::EvaluationError),
-    #[error("the value has a number that is infinite or none at all, and JSON has no such number")]
+    #[error("the value has an infinite or undefined number, and JSON has no such number")]
     NoJson,
     #[error("cannot evaluate expressions")]
     Engine {
@@ -62,9 +61,7 @@ pub(crate) enum Error {
     Usage { what: String, hint: &'static str },
     #[error("the token file {} is empty", path.display())]
     EmptyToken { path: PathBuf },
-    #[error(
-        "what arrived of {artifact} is not what the daemon stored: SHA-256 {found}, not {expected}"
-    )]
+    #[error("{artifact} arrived damaged: its SHA-256 is {found}, not {expected}")]
     Damaged {
         artifact: String,
         expected: String,
@@ -94,14 +91,43 @@ pub(crate) enum Error {
         "job {} failed, and its retry {}{} is not over after {}",
         retry.of,
         retry.id,
-        retry.due(),
+        retry.due_clause(),
         format_duration(*after)
     )]
     RetryTimedOut { retry: Retry, after: Duration },
 }
 
+/// The retry that a command waits for after a job failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Retry {
+    pub(crate) of: Uuid,
+    pub(crate) id: Uuid,
+    /// When it becomes due, if it was still scheduled when last read.
+    pub(crate) due: Option<String>,
+}
+
+impl Retry {
+    fn due_clause(&self) -> String {
+        let due = self.due.as_ref();
+        due.map(|at| format!(", due at {at},")).unwrap_or_default()
+    }
+}
+
 impl Error {
-    /// The message, its deepest cause and the hint, each on its own line.
+    pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        |source| Self::Read {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn writing(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        |source| Self::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     pub(crate) fn report(&self) -> String {
         if let Self::Refused { excerpts } = self {
             return excerpts.trim_end().to_owned();
@@ -119,7 +145,6 @@ impl Error {
         text
     }
 
-    /// The message and its cause in one sentence.
     pub(crate) fn with_cause(&self) -> String {
         match self.cause() {
             Some(cause) => format!("{self}: {cause}"),
@@ -172,7 +197,7 @@ impl Error {
             Self::FileTooLong { .. } => {
                 Some("upload larger data elsewhere and give its address".to_owned())
             }
-            Self::Damaged { .. } => Some("no file was made of it; download it again".to_owned()),
+            Self::Damaged { .. } => Some("no file was written; download it again".to_owned()),
             Self::NotUnpacked { .. } => {
                 Some("take the zip as it is, with --output-file".to_owned())
             }
@@ -192,23 +217,14 @@ impl Error {
                 "let news start the scan, with this line below its `on`: `expr: {expression}`"
             )),
             Self::WaitTimedOut { job, .. } | Self::RetryTimedOut { retry: Retry { id: job, .. }, .. } => {
-                Some(format!("it goes on; `everscan job wait {job}` waits again"))
+                Some(format!("the job goes on; `everscan job wait {job}` waits again"))
             }
             Self::NoContext { .. } => Some(
                 "it has `project`, `workflow` and `revision`, and may have `job`, `vars`, `inputs`, `scans` and `ok`"
                     .to_owned(),
             ),
             Self::NoJson => Some("`string(…)` of the number is a text".to_owned()),
-            Self::Output { .. }
-            | Self::Runtime { .. }
-            | Self::Read { .. }
-            | Self::Write { .. }
-            | Self::NotText { .. }
-            | Self::Render { .. }
-            | Self::Refused { .. }
-            | Self::Evaluation(_)
-            | Self::Engine { .. }
-            | Self::EmptyToken { .. } => None,
+            _ => None,
         }
     }
 

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use wire::JobState;
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// It succeeded; if it waited for a job, the job succeeded.
@@ -38,10 +37,8 @@ Exit codes:
     };
 }
 
-/// For the help texts of commands that end as a job ends.
 pub(crate) const CODES: &str = codes!();
 
-/// For the help text of `everscan job artifact news`.
 pub(crate) const NEWS_CODES: &str = "\
 Exit codes:
   0  succeeded; with --exit-code: and there is no news
@@ -49,7 +46,6 @@ Exit codes:
   2  wrong usage, or no expression of the scan asks for news
   3  with --exit-code: there is news";
 
-/// For the help text of the program.
 pub(crate) const HELP: &str = concat!(
     codes!(),
     "

@@ -13,7 +13,6 @@ use crate::session::Session;
 use crate::wait::{Waited, next_attempt};
 use crate::why_waiting::WhyWaiting;
 
-/// Prints the log up to its current end.
 pub(crate) async fn read(
     session: &mut Session<'_>,
     client: &Client,
@@ -66,7 +65,7 @@ async fn follow_one(
         // The daemon was there a moment ago. If it restarts now, wait for it.
         let mut log = if was_reached { log.patiently() } else { log };
         while let Some(record) = why
-            .beside(log.next_record(), |text| session.terminal.say(text))
+            .beside(log.next_record(), |text| session.say(text))
             .await?
         {
             lines.print(session, &record)?;
@@ -87,13 +86,12 @@ async fn follow_one(
             }
             return Ok(current);
         }
-        why.renew(current.waiting.as_ref(), |text| session.terminal.say(text));
+        why.renew(current.waiting.as_ref(), |text| session.say(text));
         // A daemon that stopped has ended the stream before the job.
         sleep_until(begun + limits::ASK_AGAIN).await;
     }
 }
 
-/// Where a log was cut.
 pub(crate) fn cut_at(cut: &LogCut) -> String {
     format!(
         "cut at record {}: it has reached its limit of {}",

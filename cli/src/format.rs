@@ -26,34 +26,30 @@ impl Format {
         match self {
             Self::Table => Ok(table(value)),
             Self::Json => {
-                let mut text =
-                    serde_json::to_string_pretty(value).map_err(|source| Error::Render {
-                        format: "JSON",
-                        source: Box::new(source),
-                    })?;
-                text.push('\n');
-                Ok(text)
+                let text = serde_json::to_string_pretty(value).map_err(failed("JSON"))?;
+                Ok(text + "\n")
             }
-            Self::Yaml => serde_yaml::to_string(value).map_err(|source| Error::Render {
-                format: "YAML",
-                source: Box::new(source),
-            }),
+            Self::Yaml => serde_yaml::to_string(value).map_err(failed("YAML")),
         }
     }
 
     /// Shows one value of a stream on its own line. Returns `None` for the form for people, which the caller makes.
     pub(crate) fn item<T: Serialize>(self, value: &T) -> Result<Option<String>, Error> {
-        let json = || {
-            serde_json::to_string(value).map_err(|source| Error::Render {
-                format: "JSON",
-                source: Box::new(source),
-            })
-        };
+        let json = || serde_json::to_string(value).map_err(failed("JSON"));
         match self {
             Self::Table => Ok(None),
             Self::Json => json().map(Some),
             // A sequence whose items are in YAML's JSON form is one document, however long it grows.
             Self::Yaml => Ok(Some(format!("- {}", json()?))),
         }
+    }
+}
+
+fn failed<E: std::error::Error + Send + Sync + 'static>(
+    format: &'static str,
+) -> impl FnOnce(E) -> Error {
+    move |source| Error::Render {
+        format,
+        source: Box::new(source),
     }
 }

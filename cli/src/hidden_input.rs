@@ -1,6 +1,7 @@
 //! Asks a person for a secret. The input does not show.
 
 use std::io::{self, IsTerminal, Stdin};
+use std::path::Path;
 use std::thread;
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -10,17 +11,13 @@ use crate::error::Error;
 use crate::reading::without_line_end;
 use crate::terminal::Terminal;
 
-/// Whether a person can answer.
 pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal()
 }
 
 /// Asks for one line. If the future is dropped, the terminal is restored.
 pub(crate) async fn ask(terminal: &mut Terminal, question: &str) -> Result<String, Error> {
-    let failed = |source| Error::Read {
-        path: "standard input".into(),
-        source,
-    };
+    let failed = Error::reading(Path::new("standard input"));
     let silence = Silence::begin().map_err(failed)?;
     terminal.say_for_now(question);
     // Nobody waits for this thread, so an interrupted command ends at once.

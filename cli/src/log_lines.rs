@@ -77,9 +77,7 @@ impl LogLines {
 }
 
 pub(crate) fn say_matched(session: &mut Session<'_>, matched: u64, lines: u64) {
-    session
-        .terminal
-        .say(&format!("matching lines: {matched} of {lines}"));
+    session.say(&format!("matching lines: {matched} of {lines}"));
 }
 
 /// A text in lines, found as the daemon's search finds it.

@@ -6,7 +6,6 @@ use crate::limits;
 use crate::table::bytes;
 use crate::terminal::Terminal;
 
-/// A transfer.
 pub(crate) struct Progress {
     total: Option<u64>,
     done: u64,
@@ -23,7 +22,6 @@ impl Progress {
         }
     }
 
-    /// Adds received bytes.
     pub(crate) fn add(&mut self, bytes: usize, terminal: &mut Terminal) {
         self.done = self
             .done

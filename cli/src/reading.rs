@@ -6,10 +6,8 @@ use std::path::Path;
 use crate::error::Error;
 use crate::limits;
 
-/// Means standard input in place of a file.
 const STDIN: &str = "-";
 
-/// Whether a path means standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == STDIN
 }
@@ -24,12 +22,11 @@ pub(crate) fn read_given(path: &Path, limit: u64) -> Result<String, Error> {
 }
 
 /// Reads the value of a var or secret from a file, or from standard input if the path is `-`. Cuts one line end at its
-/// end, because files and pipes end with one that is not part of the value.
+/// end: files and pipes end with a line end that is not part of the value.
 pub(crate) fn read_value(path: &Path) -> Result<String, Error> {
     read_given(path, limits::VALUE_FILE).map(without_line_end)
 }
 
-/// Cuts one line end at the end.
 pub(crate) fn without_line_end(mut text: String) -> String {
     if text.ends_with('\n') {
         text.pop();
@@ -41,19 +38,13 @@ pub(crate) fn without_line_end(mut text: String) -> String {
 }
 
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Error> {
-    let file = std::fs::File::open(path).map_err(|source| Error::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+    let file = std::fs::File::open(path).map_err(Error::reading(path))?;
     read_all(file, path, limit)
 }
 
 /// Reads text. `path` names it in errors.
 fn read_all(reader: impl Read, path: &Path, limit: u64) -> Result<String, Error> {
-    let failed = |source| Error::Read {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = Error::reading(path);
     let mut bytes = Vec::new();
     let read = reader
         .take(limit.saturating_add(1))

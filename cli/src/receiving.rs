@@ -23,10 +23,7 @@ pub(crate) fn new_file_beside(path: &Path) -> Result<NamedTempFile, Error> {
         .prefix(".everscan-")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)
-        .map_err(|source| Error::Write {
-            path: path.to_owned(),
-            source,
-        })
+        .map_err(Error::writing(path))
 }
 
 /// Passes every piece to `write` and checks the whole.

@@ -64,7 +64,6 @@ impl JobName {
 }
 
 impl SelectedJob {
-    /// What names the job.
     pub(crate) fn name(&self) -> Result<&JobName, Error> {
         self.0.as_ref().ok_or_else(|| Error::Usage {
             what: "no job is named".to_owned(),

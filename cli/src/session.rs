@@ -3,7 +3,7 @@
 use client::Client;
 use serde::Serialize;
 use uuid::Uuid;
-use wire::DamagedLines;
+use wire::{DamagedLines, Page};
 
 use crate::connection::Connection;
 use crate::error::Error;
@@ -11,7 +11,6 @@ use crate::format::Format;
 use crate::selected_job::SelectedJob;
 use crate::terminal::Terminal;
 
-/// The terminal, the output form, and the connection to the daemon.
 pub(crate) struct Session<'a> {
     pub(crate) terminal: &'a mut Terminal,
     pub(crate) format: Format,
@@ -19,6 +18,11 @@ pub(crate) struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// Prints a message for people.
+    pub(crate) fn say(&mut self, text: &str) {
+        self.terminal.say(text);
+    }
+
     pub(crate) fn client(&self) -> Result<Client, Error> {
         self.connection.client()
     }
@@ -32,7 +36,6 @@ impl Session<'_> {
         Ok((client, id))
     }
 
-    /// Prints a value. `table` makes the form for people.
     pub(crate) fn show<T: Serialize>(
         &mut self,
         value: &T,
@@ -52,12 +55,18 @@ impl Session<'_> {
         self.terminal.data(&text)
     }
 
-    /// Tells how to go on with a list that has more.
-    pub(crate) fn say_more(&mut self, cursor: Option<&str>) {
-        if let Some(cursor) = cursor {
-            self.terminal
-                .say(&format!("there are more: --cursor {cursor}"));
+    /// Prints one page of a list, what is missing in it, and how to go on.
+    pub(crate) fn show_page<T: Serialize>(
+        &mut self,
+        page: &Page<T>,
+        table: impl FnOnce(&Page<T>) -> String,
+    ) -> Result<(), Error> {
+        self.show(page, table)?;
+        self.say_missing(&page.damaged);
+        if let Some(cursor) = &page.next_cursor {
+            self.say(&format!("there are more: --cursor {cursor}"));
         }
+        Ok(())
     }
 
     /// Warns about lines that are missing in an answer.
@@ -68,8 +77,8 @@ impl Session<'_> {
             } else {
                 ("s", "are")
             };
-            self.terminal.say(&format!(
-                "warning: {lines} line{s} of {file} cannot be read and {are} missing here; `everscand fsck` tells more"
+            self.say(&format!(
+                "warning: {lines} line{s} of {file} cannot be read and {are} missing here; `everscand fsck` says more"
             ));
         }
     }

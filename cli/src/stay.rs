@@ -55,7 +55,7 @@ impl Stay {
                 Ok(Exit::Succeeded)
             }
             Self::Following { timeout } => {
-                session.terminal.say(&job.id.to_string());
+                session.say(&job.id.to_string());
                 let mut lines = LogLines::default();
                 let waited = Waited::new(job.id);
                 let end = follow::follow(session, client, &waited, LogQuery::default(), &mut lines);
@@ -86,7 +86,7 @@ fn id_line(job: &Job) -> String {
 fn print_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
     match session.format {
         Format::Table => session.terminal.data(&id_line(job))?,
-        Format::Json | Format::Yaml => session.terminal.say(&job.id.to_string()),
+        Format::Json | Format::Yaml => session.say(&job.id.to_string()),
     }
     session.terminal.flush()
 }
@@ -103,8 +103,7 @@ impl FromArgMatches for Stay {
             (_, true) => Ok(Self::Following { timeout }),
             (true, false) => Ok(Self::Waiting { timeout }),
             (false, false) if timeout.is_some() && is_typed(matches, "timeout") => {
-                let text =
-                    "--timeout bounds a wait, and nothing is waited for; add --wait or --follow\n";
+                let text = "--timeout limits a wait; add --wait or --follow\n";
                 Err(clap::Error::raw(ErrorKind::MissingRequiredArgument, text))
             }
             (false, false) => Ok(Self::No),

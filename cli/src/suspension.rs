@@ -1,4 +1,4 @@
-//! Suspending and resuming a workflow or a scan, and how that is told.
+//! Suspending and resuming a workflow or a scan, and how the result is printed.
 
 use clap::Args;
 use wire::{Resume, Resumption, SuspendedPart, Suspension, SuspensionStatus};
@@ -90,7 +90,6 @@ fn after_resuming(status: &SuspensionStatus, workflow: &str) -> String {
     }
 }
 
-/// Since when, by whom and why.
 pub(crate) fn since(suspension: &Suspension) -> String {
     let whole = match suspension.part {
         SuspendedPart::Workflow => ", with the whole workflow",
@@ -102,7 +101,6 @@ pub(crate) fn since(suspension: &Suspension) -> String {
     format!("since {} by {by}{whole}: {reason}", time(since))
 }
 
-/// When, by whom and why.
 pub(crate) fn at(resumption: &Resumption) -> String {
     let Resumption { at, by, reason } = resumption;
     let why = reason.as_ref().map(|reason| format!(": {reason}"));

@@ -10,7 +10,6 @@ use crate::untrusted::clean;
 /// Digits of a job's id in a table. Among 10,000 jobs, two share them in one of a hundred cases.
 const JOB_DIGITS: usize = 8;
 
-/// Rows below a line of headings.
 pub struct Table(comfy_table::Table);
 
 impl Table {
@@ -29,13 +28,11 @@ impl Table {
         self.0.is_empty()
     }
 
-    /// The text of the table. Its last line has a line end.
     pub fn text(mut self) -> String {
         finished(&mut self.0)
     }
 }
 
-/// Names and values, one pair on each line.
 pub(crate) struct Fields(comfy_table::Table);
 
 impl Fields {
@@ -61,12 +58,10 @@ impl Fields {
     }
 }
 
-/// A time, to the second.
 pub(crate) fn time(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// A time, or a dash if there is none.
 pub(crate) fn time_or_dash(point: Option<&DateTime<Utc>>) -> String {
     point.map_or_else(|| "-".to_owned(), time)
 }
@@ -77,18 +72,16 @@ pub(crate) fn ids(ids: &[Uuid]) -> Option<String> {
     (!ids.is_empty()).then(|| ids.join(", "))
 }
 
-/// A job's id in a table: its last digits. The first ones tell the time, and jobs of one moment share them.
+/// A job's id in a table: its last digits. The first digits are the time, and jobs of one moment share them.
 pub(crate) fn short_job(id: &Uuid) -> String {
     let id = id.simple().to_string();
     id.chars().skip(id.len() - JOB_DIGITS).collect()
 }
 
-/// A commit id as people write it.
 pub(crate) fn short_commit(commit: &str) -> String {
     commit.chars().take(12).collect()
 }
 
-/// A number of bytes for people.
 pub(crate) fn bytes(count: u64) -> String {
     let mut tenths = u128::from(count) * 10;
     for unit in ["B", "KiB", "MiB", "GiB"] {

@@ -5,7 +5,6 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use crate::error::Error;
 use crate::untrusted;
 
-/// The two streams.
 pub(crate) struct Terminal {
     stdout: BufWriter<io::Stdout>,
     stderr: io::Stderr,
@@ -28,14 +27,12 @@ impl Terminal {
         self.bytes(text.as_bytes())
     }
 
-    /// Prints data that may not be text.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.stdout
             .write_all(bytes)
             .map_err(|source| Error::Output { source })
     }
 
-    /// Prints a line of data.
     pub(crate) fn line(&mut self, text: &str) -> Result<(), Error> {
         self.data(text)?;
         self.data("\n")
@@ -67,7 +64,6 @@ impl Terminal {
         }
     }
 
-    /// Whether a person sees the data.
     pub(crate) fn is_data_watched(&self) -> bool {
         self.is_data_watched
     }
@@ -77,7 +73,7 @@ impl Terminal {
         self.is_data_watched && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
-    /// Whether a person sees standard error, so that a progress line makes sense.
+    /// Whether standard error is a terminal, so that a progress line makes sense.
     pub(crate) fn is_watched(&self) -> bool {
         self.stderr.is_terminal()
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use client::Client;
 use tokio::time::{Instant, sleep_until, timeout};
 use uuid::Uuid;
-use wire::{Job, JobState, StepOutcome};
+use wire::{Job, JobState};
 
-use crate::error::Error;
+use crate::error::{Error, Retry};
 use crate::exit::Exit;
 use crate::limits;
 use crate::session::Session;
@@ -21,15 +21,6 @@ pub(crate) struct Waited {
     retry: RefCell<Option<Retry>>,
 }
 
-/// The job that is waited for in place of one that failed.
-#[derive(Debug, Clone)]
-pub(crate) struct Retry {
-    pub(crate) of: Uuid,
-    pub(crate) id: Uuid,
-    /// Its time, if it waited for that when it was last seen.
-    due: Option<String>,
-}
-
 impl Waited {
     pub(crate) const fn new(job: Uuid) -> Self {
         Self {
@@ -40,13 +31,6 @@ impl Waited {
 
     pub(crate) const fn first(&self) -> Uuid {
         self.job
-    }
-}
-
-impl Retry {
-    pub(crate) fn due(&self) -> String {
-        let due = self.due.as_ref();
-        due.map(|at| format!(", due at {at},")).unwrap_or_default()
     }
 }
 
@@ -63,7 +47,7 @@ pub(crate) async fn end_of(
     Ok(current)
 }
 
-/// The job that retries a job, if one does. Says so.
+/// The job that retries a job, if there is one. Reports it.
 pub(crate) async fn next_attempt(
     session: &mut Session<'_>,
     client: &Client,
@@ -80,7 +64,7 @@ pub(crate) async fn next_attempt(
     let due = retry.not_before.as_ref();
     let due = due.filter(|_| retry.state == JobState::Scheduled).map(time);
     let at = due.as_ref().map(|at| format!(" at {at}"));
-    session.terminal.say(&format!(
+    session.say(&format!(
         "job {} retries it{}{}",
         retry.id,
         at.unwrap_or_default(),
@@ -102,42 +86,19 @@ async fn end_of_one(session: &mut Session<'_>, client: &Client, job: Uuid) -> Re
     while !current.state.is_terminal() {
         let asked = Instant::now();
         let held = client.await_job(job);
-        current = why.beside(held, |text| session.terminal.say(text)).await?;
+        current = why.beside(held, |text| session.say(text)).await?;
         if !current.state.is_terminal() {
-            why.renew(current.waiting.as_ref(), |text| session.terminal.say(text));
+            why.renew(current.waiting.as_ref(), |text| session.say(text));
             sleep_until(asked + limits::ASK_AGAIN).await;
         }
     }
     Ok(current)
 }
 
-/// Reports how the job ended.
 pub(crate) fn report_end(session: &mut Session<'_>, job: &Job) -> Exit {
-    let reason = &job.reason;
-    // The messages of other ends name who caused them, or nobody did.
-    let by = match reason.code.as_str() {
-        "cancelled_by_user" => format!(" ({})", reason.actor),
-        _ => String::new(),
-    };
-    session.terminal.say(&format!(
-        "job {} {}: {}{by}{}",
-        job.id,
-        job.state.as_str(),
-        reason.message,
-        error_of_step(job)
-    ));
+    let (state, cause) = (job.state.as_str(), job.end_cause());
+    session.say(&format!("job {} {state}: {cause}", job.id));
     Exit::of_job(job.state)
-}
-
-/// What failed the step that failed the job, if it was not an exit code.
-fn error_of_step(job: &Job) -> String {
-    if job.reason.code != "step_failed" {
-        return String::new();
-    }
-    let mut steps = job.steps.iter();
-    let failed = steps.find(|step| step.outcome == Some(StepOutcome::Failed));
-    let error = failed.and_then(|step| step.error.as_ref());
-    error.map(|error| format!(": {error}")).unwrap_or_default()
 }
 
 /// Limits the time of an attempt.

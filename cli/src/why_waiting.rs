@@ -1,4 +1,4 @@
-//! Tells a waiting person why a job has not begun, and when that changes.
+//! Shows a waiting person why a job has not begun, and when the reason changes.
 
 use std::pin::{Pin, pin};
 
@@ -9,7 +9,7 @@ use wire::{Explanation, JobState};
 
 use crate::limits;
 
-/// A question that is sent if the wait lasts for a while.
+/// A request for the reason, sent if the wait lasts for a while.
 pub(crate) struct WhyWaiting<'a> {
     answer: Option<Pin<Box<dyn Future<Output = Option<Explanation>> + 'a>>>,
     /// The code of the reason that was reported last. Counts in its message change with every job.
@@ -17,7 +17,6 @@ pub(crate) struct WhyWaiting<'a> {
 }
 
 impl<'a> WhyWaiting<'a> {
-    /// Starts the delay.
     pub(crate) fn of(client: &'a Client, job: Uuid) -> Self {
         Self::new(async move {
             sleep(limits::PATIENCE).await;
@@ -34,7 +33,7 @@ impl<'a> WhyWaiting<'a> {
         }
     }
 
-    /// Runs `attempt`, and passes the answer to `say` if it comes meanwhile. Only one attempt of a wait does so.
+    /// Runs `attempt`, and passes the answer to `say` if it comes meanwhile. It comes once in a wait.
     pub(crate) async fn beside<T>(
         &mut self,
         attempt: impl Future<Output = T>,
@@ -54,7 +53,7 @@ impl<'a> WhyWaiting<'a> {
         attempt.await
     }
 
-    /// Passes the reason in a later answer to `say`, if it is another one than before.
+    /// Passes the reason in a later answer to `say`, if it has changed.
     pub(crate) fn renew(&mut self, reason: Option<&Explanation>, say: impl FnOnce(&str)) {
         // A wait that has just begun is not worth a line yet.
         let reason = reason.filter(|_| self.answer.is_none());

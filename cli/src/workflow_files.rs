@@ -11,10 +11,8 @@ use workflow::SETTINGS_FILE;
 use crate::error::Error;
 use crate::reading::is_stdin;
 
-/// Git's own folder.
 const GIT_FOLDER: &str = ".git";
 
-/// What is at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A file, or nothing: reading it shows which.
@@ -91,7 +89,6 @@ pub(crate) fn settings(paths: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether a path is a folder.
 pub(crate) fn is_folder(path: &Path) -> bool {
     !is_stdin(path) && path.is_dir()
 }
@@ -150,10 +147,7 @@ pub(crate) fn rivals<'f>(
 fn below(folder: &Path, found: &mut Found) -> Result<(), Error> {
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
-        let failed = |source| Error::Read {
-            path: folder.clone(),
-            source,
-        };
+        let failed = Error::reading(&folder);
         let place = folder.canonicalize().map_err(failed)?;
         for entry in std::fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;

@@ -17,12 +17,10 @@ pub struct Download {
 }
 
 impl Client {
-    /// The stored artifacts of a job: `GET /jobs/{id}/artifacts`.
     pub async fn artifacts(&self, job: Uuid) -> Result<Vec<Artifact>, Error> {
         self.all(&job_route(job).then("artifacts")).await
     }
 
-    /// One page of the files in an artifact, by name: `GET /jobs/{id}/artifacts/{artifact}/entries`.
     pub async fn artifact_entries(
         &self,
         job: Uuid,
@@ -39,8 +37,6 @@ impl Client {
         self.get(&route).answer().await
     }
 
-    /// How an artifact differs from the one of the same name that the job `against` has: `GET
-    /// /jobs/{id}/artifacts/{artifact}/diff`.
     pub async fn artifact_diff(
         &self,
         job: Uuid,
@@ -83,7 +79,6 @@ impl Download {
         Self { answer }
     }
 
-    /// The length in bytes, if the answer has it.
     pub fn size(&self) -> Option<u64> {
         self.answer.content_length()
     }

@@ -22,7 +22,6 @@ impl Backoff {
         }
     }
 
-    /// Makes the next pause short again.
     pub const fn succeeded(&mut self) {
         self.failures = 0;
     }
@@ -35,7 +34,6 @@ impl Backoff {
         self.pause(random)
     }
 
-    /// The number of failures since the last success.
     pub const fn failures(&self) -> u32 {
         self.failures
     }

@@ -82,7 +82,6 @@ impl BaseUrl {
         format!("{scheme}://{authority}{prefix}{below}")
     }
 
-    /// The path before every route.
     fn prefix(&self) -> &str {
         self.0.path().trim_end_matches('/')
     }

@@ -1,4 +1,4 @@
-//! Blobs: files of users in a project. Without a project the daemon takes the only one that the token sees.
+//! Blobs: files of users in a project. Without a project the daemon takes the only project that the token can see.
 
 use http::Method;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, IF_NONE_MATCH};
@@ -12,7 +12,6 @@ use crate::{Client, Error, limits};
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static(wire::CONTENT_DIGEST_HEADER);
 
-/// What is uploaded as a blob.
 #[derive(Debug)]
 pub struct BlobUpload<'a> {
     /// Read from its start.
@@ -49,7 +48,7 @@ impl Client {
         Ok(all)
     }
 
-    /// What is recorded of the blob at `path`, which has these names. One that is not there is refused with
+    /// The record of the blob at `path`, which has these names. A missing blob is refused with
     /// [`wire::ErrorCode::NotFound`].
     pub async fn blob(
         &self,
@@ -73,7 +72,6 @@ impl Client {
         })
     }
 
-    /// Begins the download of a blob: `GET /blobs/{path}`.
     pub async fn download_blob(
         &self,
         project: Option<&str>,
@@ -83,7 +81,6 @@ impl Client {
         Ok(Download::of(answer))
     }
 
-    /// Stores a blob, read from its file piece by piece: `PUT /blobs/{path}`.
     pub async fn upload_blob(
         &self,
         project: Option<&str>,
@@ -109,25 +106,21 @@ impl Client {
         call.answer_to_streamed(body).await
     }
 
-    /// Removes a blob: `DELETE /blobs/{path}`.
     pub async fn delete_blob(&self, project: Option<&str>, path: &[String]) -> Result<(), Error> {
         let route = blob_route(project, path)?;
         self.call(Method::DELETE, &route).done().await
     }
 
-    /// Copies a blob within its project: `POST /blob-copies`.
     pub async fn copy_blob(&self, project: Option<&str>, copy: &CopyBlob) -> Result<Blob, Error> {
         let route = Route::v0("blob-copies").with_some("project", project);
         self.call(Method::POST, &route).json(copy)?.answer().await
     }
 
-    /// The links to blobs of a project: `GET /blob-links`.
     pub async fn blob_links(&self, project: Option<&str>) -> Result<Vec<BlobLink>, Error> {
         let route = Route::v0("blob-links").with_some("project", project);
         self.all(&route).await
     }
 
-    /// Makes a link to a blob: `POST /blob-links`.
     pub async fn create_blob_link(
         &self,
         project: Option<&str>,
@@ -137,7 +130,6 @@ impl Client {
         self.call(Method::POST, &route).json(create)?.answer().await
     }
 
-    /// Revokes a link to a blob: `DELETE /blob-links/{link}`.
     pub async fn revoke_blob_link(&self, link: Uuid) -> Result<(), Error> {
         let route = Route::v0("blob-links").id(link);
         self.call(Method::DELETE, &route).done().await
@@ -148,14 +140,12 @@ impl Client {
         self.base.join(&Route::outside(path))
     }
 
-    /// Moves a blob within its project: `POST /blob-moves`.
     pub async fn move_blob(&self, project: Option<&str>, rename: &MoveBlob) -> Result<Blob, Error> {
         let route = Route::v0("blob-moves").with_some("project", project);
         self.call(Method::POST, &route).json(rename)?.answer().await
     }
 }
 
-/// The pages of a list.
 struct Pages {
     route: Route,
     next: Option<Route>,

@@ -62,7 +62,6 @@ impl Client {
         }
     }
 
-    /// Reads all pages of a list.
     pub(crate) async fn all<T: DeserializeOwned>(&self, route: &Route) -> Result<Vec<T>, Error> {
         let mut items = Vec::new();
         let mut next = route.clone();

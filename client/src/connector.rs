@@ -96,7 +96,6 @@ fn trust(base: &BaseUrl, ca_file: Option<&Path>) -> Result<ClientConfig, Error> 
     Ok(builder.with_no_client_auth())
 }
 
-/// The certificates of a PEM file.
 fn roots(path: &Path) -> Result<RootCertStore, Error> {
     let unusable = |reason: String| Error::CaFile {
         path: path.to_owned(),

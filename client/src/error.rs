@@ -13,7 +13,6 @@ use wire::{ErrorCode, Problem};
 
 use crate::limits::RETRY_AFTER;
 
-/// What was attempted: the method and the URL of a request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Operation(Arc<str>);
 
@@ -39,7 +38,6 @@ pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address is not valid.
     #[error("{url:?} is no base URL: {reason}")]
     BaseUrl {
         /// The address, unless it holds credentials.
@@ -47,13 +45,10 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// The name cannot be part of a path.
     #[error("{name:?} cannot be a name")]
     Name { name: String },
-    /// The certificates to trust cannot be read.
     #[error("cannot use the certificates in {}: {reason}", path.display())]
     CaFile { path: PathBuf, reason: String },
-    /// TLS or the connection pool cannot be set up.
     #[error("cannot set up HTTPS")]
     Connector { source: Source },
     /// The request could not be written: the token does not fit into a header, or a file cannot be read.
@@ -62,7 +57,6 @@ pub enum Error {
         operation: Operation,
         source: Source,
     },
-    /// No connection could be made. The request was not carried out.
     #[error("cannot reach the daemon for {operation}")]
     Unreachable {
         operation: Operation,
@@ -77,7 +71,6 @@ pub enum Error {
     /// No answer within the bounds of [`crate::limits`]. The request may have been carried out.
     #[error("got no answer in time to {operation}")]
     TimedOut { operation: Operation },
-    /// The daemon refused the request.
     #[error("{} ({operation}, status {status}){}", problem.detail, problem.fields())]
     Refused {
         operation: Operation,
@@ -87,7 +80,6 @@ pub enum Error {
         /// The daemon's reason. If something else answered, this is made from the status.
         problem: Box<Problem>,
     },
-    /// The answer does not follow the contract.
     #[error("cannot make sense of the answer to {operation}: {reason}")]
     Protocol {
         operation: Operation,
@@ -150,7 +142,6 @@ impl Error {
         }
     }
 
-    /// The daemon's refusal, if this is one.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Refused { problem, .. } => Some(problem),
@@ -166,12 +157,10 @@ impl Error {
         }
     }
 
-    /// The code of a refusal.
     pub fn code(&self) -> Option<ErrorCode> {
         self.problem().map(|problem| problem.code)
     }
 
-    /// The HTTP status of a refusal.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
@@ -187,7 +176,6 @@ impl Error {
         }
     }
 
-    /// What to do next, if there is something to do.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::BaseUrl { .. } => {
@@ -215,7 +203,6 @@ impl Error {
         }
     }
 
-    /// An error before any answer.
     pub(crate) fn unanswered(operation: &Operation, error: legacy::Error) -> Self {
         let operation = operation.clone();
         if let Some(source) = of_tls(&error) {
@@ -230,7 +217,6 @@ impl Error {
         }
     }
 
-    /// An error in the middle of an answer.
     pub(crate) fn broken_off(operation: &Operation, error: hyper::Error) -> Self {
         Self::Interrupted {
             operation: operation.clone(),
@@ -244,7 +230,6 @@ impl Error {
 #[error("the server speaks plain HTTP there, and no HTTPS")]
 struct PlainHttp;
 
-/// The server's certificate is not accepted.
 #[derive(Debug, thiserror::Error)]
 #[error("the server's certificate is not accepted: {}", in_words(.0))]
 struct Untrusted(CertificateError);

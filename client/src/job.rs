@@ -57,7 +57,6 @@ impl Client {
         self.get(&route).answer().await
     }
 
-    /// One job: `GET /jobs/{id}`.
     pub async fn job(&self, id: Uuid) -> Result<Job, Error> {
         self.get(&job_route(id)).answer().await
     }
@@ -69,7 +68,6 @@ impl Client {
         self.get(&Route::v0("jobs").name(part)?).answer().await
     }
 
-    /// What the expressions of a claimed job read: `GET /jobs/{id}/context`.
     pub async fn job_context(&self, id: Uuid) -> Result<JobContext, Error> {
         self.get(&job_route(id).then("context")).answer().await
     }

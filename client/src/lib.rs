@@ -26,7 +26,6 @@ mod runner_session;
 mod scan;
 mod secret;
 pub mod settings;
-mod sign_in;
 mod source;
 mod token;
 mod upload;

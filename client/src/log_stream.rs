@@ -28,19 +28,17 @@ pub struct LogFilter {
 pub struct LogQuery {
     /// The number of the first record. Has no effect beside `tail`.
     pub from: u64,
-    /// Begin so many records before the end, of those that the filter takes.
+    /// Begin so many records before the end. Only records that match the filter count.
     pub tail: Option<u64>,
-    /// Go on until the job is over. A daemon that stops also ends a followed log, so look at the job to learn whether it
-    /// is over.
+    /// Go on until the job is over. A daemon that stops also ends a followed log, so read the job to learn whether it is
+    /// over.
     pub follow: bool,
     pub filter: LogFilter,
 }
 
-/// A log being read.
 pub struct LogStream {
     client: Client,
     job: Uuid,
-    /// What was not read yet.
     unread: LogQuery,
     connection: Option<Connection>,
     repetition: Repetition,
@@ -55,7 +53,6 @@ struct Connection {
 }
 
 impl Client {
-    /// The records of a log: `GET /jobs/{id}/logs`.
     pub fn logs(&self, job: Uuid, query: LogQuery) -> LogStream {
         LogStream {
             client: self.clone(),

@@ -31,30 +31,25 @@ impl Expected {
 }
 
 impl Client {
-    /// All projects: `GET /projects`.
     pub async fn projects(&self) -> Result<Vec<Project>, Error> {
         self.all(&Route::v0("projects")).await
     }
 
-    /// One project with the names that are used and not set: `GET /projects/{project}`.
     pub async fn project(&self, project: &str) -> Result<Project, Error> {
         self.get(&Route::v0("projects").name(project)?)
             .answer()
             .await
     }
 
-    /// The vars of a project without their values: `GET /projects/{project}/vars`.
     pub async fn vars(&self, project: &str) -> Result<Vec<Named>, Error> {
         self.all(&below(project, "vars")?).await
     }
 
-    /// A var with its value: `GET /projects/{project}/vars/{name}`.
     pub async fn var(&self, project: &str, name: &str) -> Result<Var, Error> {
         let route = below(project, "vars")?.name(name)?;
         self.get(&route).answer().await
     }
 
-    /// Sets a var: `PUT /projects/{project}/vars/{name}`.
     pub async fn set_var(
         &self,
         project: &str,
@@ -67,7 +62,6 @@ impl Client {
         call.json(set)?.answer().await
     }
 
-    /// Removes a var: `DELETE /projects/{project}/vars/{name}`.
     pub async fn delete_var(
         &self,
         project: &str,
@@ -79,12 +73,10 @@ impl Client {
         call.done().await
     }
 
-    /// The secrets of a project: `GET /projects/{project}/secrets`.
     pub async fn secrets(&self, project: &str) -> Result<Vec<Secret>, Error> {
         self.all(&below(project, "secrets")?).await
     }
 
-    /// Sets a secret, which nobody can read again: `PUT /projects/{project}/secrets/{name}`.
     pub async fn set_secret(
         &self,
         project: &str,
@@ -97,13 +89,11 @@ impl Client {
         call.json(set)?.answer().await
     }
 
-    /// Which encodings of a secret are masked: `GET /projects/{project}/secrets/{name}/masking`.
     pub async fn masking(&self, project: &str, name: &str) -> Result<Masking, Error> {
         let route = below(project, "secrets")?.name(name)?.then("masking");
         self.get(&route).answer().await
     }
 
-    /// Removes a secret: `DELETE /projects/{project}/secrets/{name}`.
     pub async fn delete_secret(
         &self,
         project: &str,

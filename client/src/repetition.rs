@@ -2,7 +2,6 @@
 
 use crate::{Backoff, Error, limits};
 
-/// How often a call may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
     /// Once: repeating it could do the thing twice.

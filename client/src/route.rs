@@ -22,7 +22,6 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// A path below `/v0`.
     pub(crate) fn v0(fixed: &str) -> Self {
         Self::outside(&format!("{}/{fixed}", wire::VERSION_PREFIX))
     }
@@ -35,7 +34,6 @@ impl Route {
         }
     }
 
-    /// Adds a fixed segment.
     pub(crate) fn then(mut self, fixed: &str) -> Self {
         self.path.push('/');
         self.path.push_str(fixed);
@@ -46,7 +44,6 @@ impl Route {
         self.then(&id.to_string())
     }
 
-    /// Adds a name from a user as one segment.
     pub(crate) fn name(self, name: &str) -> Result<Self, Error> {
         if matches!(name, "" | "." | "..") {
             // URL parsers resolve `.` and `..` even if they are escaped, which would change the route.
@@ -69,7 +66,6 @@ impl Route {
         }
     }
 
-    /// The route as it appears in a URL.
     pub(crate) fn path_and_query(&self) -> String {
         let mut text = self.path.clone();
         let separators = iter::once('?').chain(iter::repeat('&'));

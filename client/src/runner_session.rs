@@ -6,7 +6,6 @@ use wire::{Hello, Message, Poll, RegisterRunner, RegisteredRunner};
 use crate::route::Route;
 use crate::{Client, Error, Secret};
 
-/// The answer to a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PollAnswer {
     /// What to do; empty if nothing happened while the daemon held the poll.
@@ -25,7 +24,6 @@ impl Client {
             .await
     }
 
-    /// Announces that the runner's program has started: `POST /runners/hello`.
     pub async fn hello(&self, hello: &Hello) -> Result<(), Error> {
         self.call(Method::POST, &Route::v0("runners/hello"))
             .json(hello)?
@@ -33,7 +31,6 @@ impl Client {
             .await
     }
 
-    /// Announces that the runner's program stops, and gives up its jobs: `POST /runners/goodbye`.
     pub async fn goodbye(&self, hello: &Hello) -> Result<(), Error> {
         self.call(Method::POST, &Route::v0("runners/goodbye"))
             .json(hello)?

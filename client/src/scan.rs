@@ -6,19 +6,15 @@ use crate::route::Route;
 use crate::{Client, Error};
 
 impl Client {
-    /// The scans of all active workflows, or of one: `GET /scans`.
     pub async fn scans(&self, workflow: Option<&str>) -> Result<Vec<ScanStatus>, Error> {
         let route = Route::v0("scans").with_some("workflow", workflow);
         self.all(&route).await
     }
 
-    /// One scan: `GET /workflows/{workflow}/scans/{scan}`.
     pub async fn scan(&self, workflow: &str, scan: &str) -> Result<ScanStatus, Error> {
         self.get(&route(workflow, scan)?).answer().await
     }
 
-    /// One page of the lines of a scan's finished jobs, the one that ended last first: `GET
-    /// /workflows/{workflow}/scans/{scan}/history`.
     pub async fn scan_history(
         &self,
         workflow: &str,
@@ -33,7 +29,6 @@ impl Client {
         self.get(&route).answer().await
     }
 
-    /// One page of a scan's ledger, newest first: `GET /workflows/{workflow}/scans/{scan}/ledger`.
     pub async fn ledger(
         &self,
         workflow: &str,
@@ -48,7 +43,6 @@ impl Client {
         self.get(&route).answer().await
     }
 
-    /// The next slots of all schedules, or of those of a workflow or scan: `GET /schedule`.
     pub async fn schedule(
         &self,
         workflow: Option<&str>,

@@ -13,7 +13,6 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The token itself.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -7,23 +7,20 @@ use crate::route::Route;
 use crate::{Client, Error};
 
 impl Client {
-    /// Fails unless the daemon is up: `GET /healthz`.
     pub async fn health(&self) -> Result<(), Error> {
         self.get(&Route::outside("/healthz")).done().await
     }
 
-    /// All sources: `GET /sources`.
     pub async fn sources(&self) -> Result<Vec<Source>, Error> {
         self.all(&Route::v0("sources")).await
     }
 
-    /// One source: `GET /sources/{name}`.
     pub async fn source(&self, name: &str) -> Result<Source, Error> {
         self.get(&Route::v0("sources").name(name)?).answer().await
     }
 
-    /// Makes the daemon look at the repository now: `POST /sources/{name}/sync`. Returns the source as it is now; with
-    /// `wait`, as it is after this look.
+    /// Makes the daemon read the repository now: `POST /sources/{name}/sync`. Returns the source as it is now; with
+    /// `wait`, as it is afterwards.
     pub async fn sync_source(&self, name: &str, wait: bool) -> Result<Source, Error> {
         let route = Route::v0("sources").name(name)?.then("sync");
         let call = if wait {
@@ -34,7 +31,7 @@ impl Client {
         call.answer().await
     }
 
-    /// Lets a held tip be applied: `POST /sources/{name}/approve`. Returns the source after the look that applies it.
+    /// Lets a held tip be applied: `POST /sources/{name}/approve`. Returns the source once the tip is applied.
     pub async fn approve_source(
         &self,
         name: &str,

@@ -1,13 +1,12 @@
-//! Personal access tokens.
+//! Personal access tokens, and links that sign browsers in with them.
 
 use http::Method;
-use wire::{CreateToken, CreatedToken, RegenerateToken, Token};
+use wire::{CreateToken, CreatedToken, RegenerateToken, SignInLink, Token};
 
 use crate::route::Route;
 use crate::{Client, Error};
 
 impl Client {
-    /// All tokens of this user, without their secrets: `GET /tokens`.
     pub async fn tokens(&self) -> Result<Vec<Token>, Error> {
         self.all(&Route::v0("tokens")).await
     }
@@ -21,7 +20,6 @@ impl Client {
             .await
     }
 
-    /// Gives a token, named by id or name, a new secret: `POST /tokens/{token}/regenerate`.
     pub async fn regenerate_token(
         &self,
         token: &str,
@@ -35,9 +33,14 @@ impl Client {
             .await
     }
 
-    /// Revokes a token, named by id or name: `DELETE /tokens/{token}`.
     pub async fn revoke_token(&self, token: &str) -> Result<(), Error> {
         let route = Route::v0("tokens").name(token)?;
         self.call(Method::DELETE, &route).done().await
+    }
+
+    pub async fn create_sign_in_link(&self) -> Result<SignInLink, Error> {
+        self.call(Method::POST, &Route::v0("sign-in-links"))
+            .answer()
+            .await
     }
 }

@@ -25,7 +25,6 @@ pub struct ArtifactUpload<'a> {
     pub content_digest: &'a str,
     /// The zip, read from its start.
     pub file: File,
-    /// Its length in bytes.
     pub size: u64,
     /// Gets the number of bytes that were sent so far, after each piece.
     pub sent: Box<dyn FnMut(u64) + Send>,
@@ -53,7 +52,6 @@ impl Client {
         Ok(Download::of(answer))
     }
 
-    /// Reports all steps so far: `POST /jobs/{id}/timeline`.
     pub async fn timeline(&self, job: Uuid, timeline: &Timeline) -> Result<(), Error> {
         self.call(Method::POST, &job_route(job).then("timeline"))
             .json(timeline)?

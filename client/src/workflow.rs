@@ -10,19 +10,16 @@ use crate::route::Route;
 use crate::{Client, Error};
 
 impl Client {
-    /// All workflows: `GET /workflows`.
     pub async fn workflows(&self) -> Result<Vec<Workflow>, Error> {
         self.all(&Route::v0("workflows")).await
     }
 
-    /// One workflow: `GET /workflows/{workflow}`.
     pub async fn workflow(&self, workflow: &str) -> Result<Workflow, Error> {
         self.get(&Route::v0("workflows").name(workflow)?)
             .answer()
             .await
     }
 
-    /// One page of the revisions of a workflow, newest first: `GET /workflows/{workflow}/revisions`.
     pub async fn revisions(
         &self,
         workflow: &str,
@@ -41,8 +38,6 @@ impl Client {
         self.get(&route).answer().await
     }
 
-    /// How a revision differs from another one, or from the one before it: `GET
-    /// /workflows/{workflow}/revisions/{revision}/diff`.
     pub async fn revision_diff(
         &self,
         workflow: &str,
@@ -56,8 +51,6 @@ impl Client {
         self.get(&route).answer().await
     }
 
-    /// Why a scan ran or did not, now or at the time `at` (RFC 3339), with the newest records of its ledger: `GET
-    /// /workflows/{workflow}/scans/{scan}/why`.
     pub async fn why(
         &self,
         workflow: &str,
@@ -75,8 +68,6 @@ impl Client {
         self.get(&route).answer().await
     }
 
-    /// Removes the finished jobs of a workflow that a policy does not keep, or lists them: `POST
-    /// /workflows/{workflow}/prune`.
     pub async fn prune(&self, workflow: &str, request: &PruneRequest) -> Result<Pruned, Error> {
         let route = Route::v0("workflows").name(workflow)?.then("prune");
         self.call(Method::POST, &route)
@@ -139,7 +130,6 @@ impl Client {
     }
 }
 
-/// A workflow, or one of its scans.
 fn part(workflow: &str, scan: Option<&str>) -> Result<Route, Error> {
     let route = Route::v0("workflows").name(workflow)?;
     match scan {

@@ -62,7 +62,7 @@ pub(crate) struct RunOptions {
     /// Listen also on an address that other machines reach. Tokens and secrets then cross the network in the clear.
     #[arg(long, env = "SERVICE_INSECURE_HTTP")]
     pub(crate) insecure_http: bool,
-    /// Serve https with this certificate (PEM, with those that lead to its authority). A changed file is read again.
+    /// Serve https with this certificate (PEM, with the chain to its authority). A changed file is read again.
     #[arg(
         long,
         env = "SERVICE_TLS_CERT",
@@ -124,7 +124,7 @@ pub(crate) struct RunOptions {
 pub(crate) struct SecretKeyOptions {
     #[command(subcommand)]
     pub(crate) command: Option<SecretKeyCommand>,
-    /// The earlier form of `make FILE`. A word alone is refused, because it looks like a command.
+    /// The earlier form of `make FILE`. A single word is refused, because it could be a mistyped command.
     #[arg(value_name = "FILE", hide = true)]
     pub(crate) path: Option<PathBuf>,
 }
@@ -133,7 +133,7 @@ pub(crate) struct SecretKeyOptions {
 pub(crate) enum SecretKeyCommand {
     /// Make a file with a new key.
     Make {
-        /// The file to make; one that exists is left as it is.
+        /// The file to make; an existing file is left as it is.
         #[arg(value_name = "FILE")]
         path: PathBuf,
     },

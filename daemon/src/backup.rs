@@ -13,16 +13,13 @@ use crate::error::Error;
 use crate::logging;
 use crate::stop_signal::StopSignals;
 
-/// What a finished copy says of itself.
 #[derive(Serialize)]
 struct Report {
     files: u64,
     bytes: u64,
-    /// The last change that it has.
     sequence: u64,
 }
 
-/// Copies a state folder.
 pub(crate) fn backup(options: BackupOptions) -> Result<(), Error> {
     logging::to_stderr(logging::LogForm::Text)?;
     let BackupOptions {

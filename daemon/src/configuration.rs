@@ -26,7 +26,6 @@ use crate::secret_key::{self, KeyFileError};
 
 mod access;
 
-/// The default time between two looks at a source.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
@@ -38,7 +37,6 @@ pub(crate) struct Settings {
     pub(crate) insecure_http: bool,
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) trusted_proxies: Vec<IpAddr>,
-    /// How many requests may be made with one token.
     pub(crate) requests: Option<Rate>,
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) secret_keys: Option<SealingKeys>,
@@ -155,7 +153,7 @@ struct FileSource {
     ca_file: Option<PathBuf>,
 }
 
-/// A key without a value is a mistake: without a token another repository may be what is followed.
+/// A key without a value is a mistake: without the token, another repository might be followed.
 fn token_file<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>, D::Error> {
     let path = PathBuf::deserialize(value);
     path.map(Some)
@@ -467,7 +465,6 @@ fn folder(text: &str) -> Result<String, String> {
     Ok(names.join("/"))
 }
 
-/// The error and its hint.
 fn with_hint(error: &LocationError) -> String {
     match error.hint() {
         Some(hint) => format!("{error}\nhint: {hint}"),

@@ -84,7 +84,6 @@ impl From<DemoError> for Error {
     }
 }
 
-/// The exit code for a state that does not open.
 fn of_opening(kind: OpenErrorKind) -> u8 {
     match kind {
         OpenErrorKind::InUse => exit::STATE_IN_USE,
@@ -176,7 +175,6 @@ impl Error {
         }
     }
 
-    /// What to do next, if that is the same for everybody.
     fn hint(&self) -> Option<&'static str> {
         if self.exit_code() == exit::DISK_FULL {
             return Some("make room on that disk and start again");
@@ -207,31 +205,10 @@ impl Error {
             Self::Up(UpError::Sha256 { .. }) => {
                 Some("push the files to a repository made with `git init --object-format=sha1`")
             }
-            Self::Configuration(_)
-            | Self::Log(_)
-            | Self::NotAFolder { .. }
-            | Self::Open(_)
-            | Self::Fsck(_)
-            | Self::Repair(_)
-            | Self::Inspect(_)
-            | Self::Output(_)
-            | Self::Listen { .. }
-            | Self::Tls(_)
-            | Self::LaterAudit(_)
-            | Self::Start(_)
-            | Self::EndCredentials(_)
-            | Self::Runtime(_)
-            | Self::Fatal(_)
-            | Self::Close(_)
-            | Self::Demo(_)
-            | Self::DemoStopped(_)
-            | Self::Up(_)
-            | Self::Copy(_)
-            | Self::CopyStopped(_) => None,
+            _ => None,
         }
     }
 
-    /// The error, its causes and the hint, for a person.
     pub(crate) fn report(&self) -> String {
         let mut text = format!("error: {self}");
         for cause in model::causes(self) {

@@ -13,7 +13,6 @@ use self::progress::ProgressLine;
 use crate::arguments::FsckOptions;
 use crate::error::Error;
 
-/// Runs the check and returns the exit code.
 pub(crate) fn run(options: &FsckOptions) -> Result<u8, Error> {
     let root = &options.state.state_dir;
     let mut output = Output::new(options.state.output, root, io::stdout().lock());

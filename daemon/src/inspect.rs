@@ -10,7 +10,6 @@ use state::inspect::{Contents, InspectError, Shown, Size, Step, contents, histor
 use crate::arguments::{OutputForm, StateCommand};
 use crate::error::Error;
 
-/// Reads the state and prints to standard output.
 pub(crate) fn run(command: &StateCommand) -> Result<(), Error> {
     let text = text(command)?;
     let mut stdout = io::stdout().lock();

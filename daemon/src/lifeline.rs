@@ -3,7 +3,6 @@
 //! The demonstration puts its process id into a variable of its programs. Each program asks the system for a signal at
 //! the end of that process. On systems without this feature, the programs end only if the demonstration ends normally.
 
-/// The process to end with.
 pub(crate) const VARIABLE: &str = "EVERSCAN_DEMO_PROCESS";
 
 /// Asks for the signal if there is a process to end with. Returns false if that process is already gone.

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use api::Rate;
 
-/// Shortest time between two looks at a source. A host may take more frequent requests for an attack.
+/// Shortest polling interval of a source. A host may take more frequent requests for an attack.
 pub(crate) const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The longest `cycle_pause`.
 pub(crate) const LONGEST_CYCLE_PAUSE: TimeDelta = TimeDelta::hours(1);
 
 /// How long remaining tasks may run after the drain. The drain has waited for everything that matters.
@@ -29,14 +28,13 @@ pub(crate) const RESERVED_FILES: u64 = 256;
 /// A connection may send or receive a file.
 pub(crate) const FILES_OF_A_CONNECTION: u64 = 2;
 
-/// Time between two updates of a progress line.
 pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
 
 /// Longest key file. A key has fewer than a hundred bytes, and a wrong path must not fill memory.
 pub(crate) const KEY_FILE_BYTES: u64 = 4 * 1024;
 
-/// Time between two looks of `up` at its folder. A file is committed once two looks find it the same, so a file that is
-/// still being written is left alone. A person feels the delay as immediate.
+/// Polling interval of `up` for its folder. A file is committed once it is unchanged between two polls, so a file that
+/// is still being written is left alone. A person feels the delay as immediate.
 pub(crate) const FOLDER_LOOK: Duration = Duration::from_millis(150);
 
 /// Requests of one token from other machines, unless the configuration says otherwise: more than a person or a program
@@ -46,11 +44,11 @@ pub(crate) const REQUESTS: Rate = Rate {
     burst: NonZeroU32::new(1_000).unwrap(),
 };
 
-/// How deep `up` looks into its folder: deeper than any sensible workflow name.
+/// How deep `up` searches its folder: deeper than any sensible workflow name.
 pub(crate) const FOLDER_DEPTH: usize = 16;
 
 /// New jobs that `up` reports at once. Nobody reads more; the oldest are left out.
 pub(crate) const PRINTED_JOBS: usize = 100;
 
-/// Records of a ledger in which `up` looks for the one that made a job. It is among the newest.
+/// Records of a ledger that `up` searches for the record that made a job. It is among the newest.
 pub(crate) const SEARCHED_RECORDS: usize = 10;

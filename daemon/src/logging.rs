@@ -10,12 +10,10 @@ use tracing_subscriber::EnvFilter;
 
 const VARIABLE: &str = "SERVICE_LOG";
 
-/// The filter without `SERVICE_LOG`.
 const DEFAULT: &str = "info";
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// A `SERVICE_LOG` that is not valid.
 #[derive(Debug, Error)]
 #[error(
     "SERVICE_LOG is `{text}`, and `{part}` in it is neither a level nor TARGET=LEVEL\n\
@@ -27,7 +25,6 @@ pub(crate) struct LogFilterError {
     part: String,
 }
 
-/// The form of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogForm {
     // For people.
@@ -36,43 +33,40 @@ pub(crate) enum LogForm {
     Json,
 }
 
-/// Logs to standard error, filtered by `SERVICE_LOG`.
 pub(crate) fn to_stderr(form: LogForm) -> Result<(), LogFilterError> {
-    let given = std::env::var_os(VARIABLE).unwrap_or_default();
-    let filter = filter(&given.to_string_lossy())?;
     let logging = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(filter()?)
         .with_writer(std::io::stderr);
-    let logging = match form {
+    // An error says that logging was set up before.
+    drop(match form {
         LogForm::Text => logging
             .with_ansi(std::io::stderr().is_terminal())
             .try_init(),
         LogForm::Json => logging.json().flatten_event(true).try_init(),
-    };
-    if logging.is_err() {
-        tracing::debug!("logging was set up before");
-    }
+    });
     Ok(())
 }
 
-/// Logs to a file, filtered by `SERVICE_LOG`.
 pub(crate) fn to_file(file: File) -> Result<(), LogFilterError> {
-    let given = std::env::var_os(VARIABLE).unwrap_or_default();
-    let filter = filter(&given.to_string_lossy())?;
     let logging = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(filter()?)
         .with_ansi(false)
-        .with_writer(Mutex::new(file))
-        .try_init();
-    if logging.is_err() {
-        tracing::debug!("logging was set up before");
-    }
+        .with_writer(Mutex::new(file));
+    drop(logging.try_init());
     Ok(())
+}
+
+fn filter() -> Result<EnvFilter, LogFilterError> {
+    parse(
+        &std::env::var_os(VARIABLE)
+            .unwrap_or_default()
+            .to_string_lossy(),
+    )
 }
 
 /// Reads a filter. A single word must be a level: `tracing` would also take it for a target, and a mistyped level would
 /// then silence everything else.
-fn filter(text: &str) -> Result<EnvFilter, LogFilterError> {
+fn parse(text: &str) -> Result<EnvFilter, LogFilterError> {
     if text.trim().is_empty() {
         return Ok(EnvFilter::new(DEFAULT));
     }
@@ -104,7 +98,7 @@ mod tests {
             "info,api=debug",
             "warn, reconciler::source=trace",
         ] {
-            assert!(filter(text).is_ok(), "{text}");
+            assert!(parse(text).is_ok(), "{text}");
         }
     }
 
@@ -115,7 +109,7 @@ mod tests {
             ("info,api=loud", "`api=loud`"),
             ("info,", "``"),
         ] {
-            let error = filter(text).unwrap_err().to_string();
+            let error = parse(text).unwrap_err().to_string();
             assert!(
                 error.contains(part) && error.contains("SERVICE_LOG"),
                 "{error}"

@@ -1,4 +1,4 @@
-//! `everscand restore`: puts a backup back, says which credentials came back with it, and ends those that must not.
+//! `everscand restore`: restores a backup, lists the credentials in it, and ends those that were revoked since.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,18 +18,15 @@ use crate::error::Error;
 use crate::logging;
 use crate::system::{SystemClock, SystemEntropy};
 
-/// What a restore says of itself.
 #[derive(Serialize)]
 struct Report {
     files: u64,
     bytes: u64,
-    /// The last change that it has.
     sequence: u64,
     /// The tokens that let somebody in.
     tokens: Vec<CameBack>,
     /// Credentials that came back and were ended.
     ended: Vec<Ended>,
-    /// Lines of the newer audit log that cannot be read.
     #[serde(skip_serializing_if = "is_zero")]
     unreadable_audit_lines: u64,
 }
@@ -44,7 +41,6 @@ struct CameBack {
     sessions: Vec<Session>,
 }
 
-/// A browser that is signed in.
 #[derive(Serialize)]
 struct Session {
     id: String,
@@ -68,7 +64,6 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Puts a backup back and brings it up to date.
 pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
     logging::to_stderr(logging::LogForm::Text)?;
     let RestoreOptions {

@@ -6,7 +6,6 @@ use model::retention::{RetentionPolicy, RetentionSettings};
 use model::{SourceName, WorkflowId};
 use serde::Deserialize;
 
-/// Limits for every workflow, and others for single workflows.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileRetention {

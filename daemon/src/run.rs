@@ -24,35 +24,27 @@ use crate::open_files;
 use crate::stop_signal::StopSignals;
 use crate::system::{SystemClock, SystemEntropy};
 
-/// The parts of a daemon.
 pub(crate) struct Site {
     /// Bound first: it costs nothing, and a daemon that nobody can reach must not touch the state.
     pub(crate) listener: TcpListener,
-    /// The state folder.
     pub(crate) state: PathBuf,
     pub(crate) front: Front,
     /// The certificate in use, which is followed while the daemon serves.
     pub(crate) tls: Option<Tls>,
-    /// Whether the state folder may be on a network file system.
     pub(crate) allow_network_state: bool,
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) secret_keys: Option<SealingKeys>,
     pub(crate) retention: RetentionSettings,
-    /// The longest log of a job, in bytes.
     pub(crate) log_limit: u64,
     pub(crate) cycle_pause: TimeDelta,
     pub(crate) blobs: BlobSettings,
 }
 
-/// A daemon that serves.
 pub(crate) struct Serving {
-    /// Takes every command.
     pub(crate) handle: Handle,
-    /// The URL of the API.
     pub(crate) url: String,
 }
 
-/// Runs the daemon until a signal stops it or it cannot go on.
 pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     logging::to_stderr(settings.log_form)?;
     let tls = settings.tls.map(Tls::load).transpose()?;
@@ -80,7 +72,8 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     };
     serve(site, |serving| async move {
         let mut signals = StopSignals::receive().map_err(Error::Runtime)?;
-        announce(&serving.url);
+        // With port 0 this is how the caller learns the port.
+        print(&serving.url);
         tracing::info!(url = serving.url, "everscand is ready");
         signals.next().await;
         tracing::info!("stopping");
@@ -108,7 +101,6 @@ fn in_use(state: &Path) -> Option<Error> {
     Some(Error::Open(locked.into()))
 }
 
-/// Serves until `meanwhile` ends or the state fails.
 pub(crate) fn serve<M, F>(mut site: Site, meanwhile: M) -> Result<(), Error>
 where
     M: FnOnce(Serving) -> F + Send,
@@ -219,12 +211,11 @@ fn check_folder(root: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Prints the URL, the daemon's only output. With port 0 this is how the caller learns the port.
-fn announce(url: &str) {
+pub(crate) fn print(text: &str) {
     let mut stdout = std::io::stdout();
-    let written = writeln!(stdout, "{url}").and_then(|()| stdout.flush());
+    let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
     if let Err(error) = written {
-        tracing::debug!(%error, "nobody reads the URL");
+        tracing::debug!(%error, "nobody reads the output");
     }
 }
 

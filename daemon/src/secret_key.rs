@@ -1,7 +1,7 @@
 //! The file with the key that seals secrets. It is made on request, read at the start, and never written again.
 //!
 //! It lies outside the state folder, so a copy of the state, such as a backup, holds no secret in the clear. A key
-//! inside the state folder, or one that other users can read, is refused.
+//! inside the state folder, or a file that other users can read, is refused.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -55,7 +55,6 @@ pub(crate) enum KeyFileError {
     Unwritable { path: PathBuf, source: io::Error },
 }
 
-/// `everscand secret-key`.
 pub(crate) fn run(options: SecretKeyOptions) -> Result<(), KeyFileError> {
     match (options.command, options.path) {
         (Some(SecretKeyCommand::Make { path }), _) => make(&path),
@@ -97,7 +96,6 @@ pub(crate) fn read(path: &Path, state: &Path) -> Result<SealingKey, KeyFileError
     Ok(key)
 }
 
-/// Reads a key and checks who can read it.
 fn read_anywhere(path: &Path) -> Result<SealingKey, KeyFileError> {
     let unreadable = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => KeyFileError::Missing {

@@ -11,9 +11,7 @@ pub(crate) struct StopSignals {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopSignal {
-    /// What a service manager sends.
     Terminate,
-    /// Ctrl-C.
     Interrupt,
 }
 

@@ -10,7 +10,6 @@ use model::{Clock, Entropy, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 use store::failpoint::clock_offset;
 
-/// The clocks of the system.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SystemClock {
     /// The wall clock minus the time since boot, when this process started.
@@ -46,7 +45,6 @@ fn since_boot() -> Timestamp {
     Timestamp::from_timestamp(since.tv_sec, nanos).unwrap_or_default()
 }
 
-/// The system's source of random bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SystemEntropy;
 

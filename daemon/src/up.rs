@@ -10,7 +10,6 @@ mod narrator;
 mod runner;
 mod workflows;
 
-use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
@@ -29,7 +28,7 @@ use crate::configuration::{self, INTERVAL};
 use crate::error::Error;
 use crate::limits::{FOLDER_LOOK, REQUESTS};
 use crate::logging;
-use crate::run::{Serving, Site, bind, serve};
+use crate::run::{Serving, Site, bind, print, serve};
 use crate::secret_key;
 use crate::stop_signal::StopSignals;
 use home::Home;
@@ -51,7 +50,6 @@ const STEP_SCOPES: [Scope; 5] = [
     Scope::BlobWrite,
 ];
 
-/// Runs until Ctrl-C.
 pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
     let home = Home::open(&options.dir)?;
     let _held = home.occupy()?;
@@ -98,10 +96,7 @@ fn listen(home: &Home, options: &UpOptions) -> Result<std::net::TcpListener, Err
     let kept = listener
         .local_addr()
         .and_then(|address| home.keep_address(address));
-    kept.map_err(|source| UpError::Folder {
-        path: home.own(),
-        source,
-    })?;
+    kept.map_err(UpError::folder(&home.own()))?;
     Ok(listener)
 }
 
@@ -128,7 +123,7 @@ fn log_to(home: &Home) -> Result<(), Error> {
         .create(true)
         .truncate(true)
         .open(&path);
-    let file = opened.map_err(|source| UpError::Folder { path, source })?;
+    let file = opened.map_err(UpError::folder(&path))?;
     Ok(logging::to_file(file)?)
 }
 
@@ -149,7 +144,6 @@ struct Running {
     signals: StopSignals,
 }
 
-/// The events of the loop.
 enum Wake {
     Changed,
     Look,
@@ -159,10 +153,7 @@ enum Wake {
 
 impl Running {
     async fn start(home: Home, workflows: Workflows, serving: Serving) -> Result<Self, UpError> {
-        let signals = StopSignals::receive().map_err(|source| UpError::Folder {
-            path: home.own(),
-            source,
-        })?;
+        let signals = StopSignals::receive().map_err(UpError::folder(&home.own()))?;
         let step_token = match home.step_token() {
             Some(token) if !is_outdated(&serving, &token) => token,
             Some(_) | None => make_step_token(&home, &serving).await?,
@@ -249,7 +240,6 @@ impl Running {
         }
     }
 
-    /// Prints a line with its time.
     fn say(&self, line: &str) {
         let now = self.serving.handle.now().with_timezone(&Local);
         print(&format!("{}  {}", now.format("%H:%M:%S"), cli::clean(line)));
@@ -266,7 +256,6 @@ fn is_outdated(serving: &Serving, token: &str) -> bool {
     })
 }
 
-/// Makes the token for steps and keeps it for later starts.
 async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpError> {
     let create = CreateToken {
         name: "steps".to_owned(),
@@ -278,10 +267,7 @@ async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpErr
     let token = serving.handle.state().submit(create).await?;
     let secret = token.secret.reveal();
     home.keep_step_token(secret)
-        .map_err(|source| UpError::Folder {
-            path: home.own(),
-            source,
-        })?;
+        .map_err(UpError::folder(&home.own()))?;
     Ok(secret.to_owned())
 }
 
@@ -328,7 +314,6 @@ fn sign_in_link(home: &Home, serving: &Serving) -> Option<String> {
     Some(format!("{}{path}", serving.url))
 }
 
-/// Quotes a path for the shell if needed.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
@@ -336,14 +321,6 @@ fn quoted(path: &Path) -> String {
         path
     } else {
         format!("'{}'", path.replace('\'', r"'\''"))
-    }
-}
-
-fn print(text: &str) {
-    let mut stdout = std::io::stdout();
-    let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
-    if let Err(error) = written {
-        tracing::debug!(%error, "nobody reads the output");
     }
 }
 

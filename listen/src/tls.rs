@@ -15,7 +15,6 @@ use tokio_rustls::server::TlsStream;
 
 use crate::limits::{TLS_CHECK, TLS_FILE_BYTES};
 
-/// Where the certificate and the key are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The certificate and its chain, in PEM form.

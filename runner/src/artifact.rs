@@ -13,85 +13,37 @@ pub(crate) use left_out::Oddity;
 pub(crate) use pack::{Packed, pack};
 pub(crate) use progress::Progress;
 
-/// Why an artifact cannot be packed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArtifactError {
-    /// The path leads out of the job's folder.
     #[error("path {path:?} must be relative and stay inside the job's folder")]
-    Outside {
-        /// As the scan declares it.
-        path: String,
-    },
-    /// The path does not exist.
+    Outside { path: String },
     #[error("path {path:?} does not exist")]
-    Missing {
-        /// As the scan declares it.
-        path: String,
-    },
-    /// The pattern cannot be read.
+    Missing { path: String },
     #[error("pattern {path:?} cannot be read: {problem}")]
-    Pattern {
-        /// As the scan declares it.
-        path: String,
-        /// Why.
-        problem: String,
-    },
-    /// No file has such a name.
+    Pattern { path: String, problem: String },
     #[error("pattern {path:?} matches no file")]
-    NoMatch {
-        /// As the scan declares it.
-        path: String,
-    },
-    /// Too many files and folders to look at.
+    NoMatch { path: String },
     #[error(
-        "pattern {path:?} has to look at more than {limit} files and folders; begin it with a folder"
+        "pattern {path:?} searches more than {limit} files and folders; begin it with a folder"
     )]
-    TooWide {
-        /// As the scan declares it.
-        path: String,
-        /// The bound.
-        limit: usize,
-    },
-    /// A link out of the job's folder.
+    TooWide { path: String, limit: usize },
     #[error("{name:?} is a link out of the job's folder")]
-    LinkOutside {
-        /// Relative to the job's folder.
-        name: String,
-    },
+    LinkOutside { name: String },
     /// A file that cannot be packed. It fails an artifact if it is a declared path itself, or the artifact is strict.
     #[error("{name:?} {oddity}")]
     Odd {
         /// Relative to the job's folder, with replacements for what is not UTF-8.
         name: String,
-        /// Why.
         oddity: Oddity,
     },
-    /// Too many entries.
     #[error("more than {limit} entries; pack them into one file first")]
-    TooMany {
-        /// The bound.
-        limit: usize,
-    },
-    /// Folders too deep.
+    TooMany { limit: usize },
     #[error("{name:?} is more than {limit} folders deep")]
-    TooDeep {
-        /// Relative to the job's folder.
-        name: String,
-        /// The bound.
-        limit: usize,
-    },
-    /// The job had to stop.
+    TooDeep { name: String, limit: usize },
     #[error("stopped before it was complete")]
     Stopped,
-    /// A file or folder cannot be read.
     #[error("cannot read {}", path.display())]
-    Read {
-        /// The file or folder.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The zip cannot be written.
+    Read { path: PathBuf, source: io::Error },
     #[error("cannot write the zip")]
     Write(#[source] io::Error),
 }

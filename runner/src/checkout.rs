@@ -16,7 +16,6 @@ use crate::source_cache::{Digest, Key, SourceCache, TAR_END};
 use crate::source_files::{self, FOLDER, Written};
 use crate::workdir;
 
-/// Why the files were not brought.
 struct Problem(String);
 
 impl From<io::Error> for Problem {
@@ -28,9 +27,7 @@ impl From<io::Error> for Problem {
 }
 
 /// Puts the files into a new folder of `folder`. Returns the lines for the log of the job.
-///
-/// # Errors
-/// A message. Also if the job was stopped; nothing writes into the folder any more then.
+/// Fails also if the job was stopped; nothing writes into the folder any more then.
 pub(crate) async fn bring(
     sources: &SourceCache,
     link: &Link,
@@ -61,7 +58,7 @@ pub(crate) async fn bring(
                     tracing::warn!(
                         commit = checkout.commit,
                         error = error_chain(&error),
-                        "cached files of a repository are downloaded anew"
+                        "cached files of a repository are downloaded again"
                     );
                     workdir::remove(&folder);
                     continue;
@@ -77,7 +74,6 @@ pub(crate) async fn bring(
     }
 }
 
-/// What the log says about the files.
 fn lines(checkout: &Checkout, written: &Written) -> String {
     let Checkout {
         commit, reference, ..
@@ -154,7 +150,6 @@ async fn receive(link: &Link, file: &mut File) -> Result<Result<Digest, client::
     }
 }
 
-/// Whether the end of a tar is there.
 async fn is_whole(file: &mut File) -> io::Result<bool> {
     let length = file.stream_position().await?;
     if length < TAR_END as u64 {

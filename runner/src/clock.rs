@@ -11,7 +11,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The wall clock's time.
 pub(crate) fn now() -> DateTime<Utc> {
     Utc::now()
 }

@@ -45,7 +45,7 @@ struct Arguments {
 enum Command {
     /// Registers a runner and stores its configuration below ~/.everscan/runner.
     Configure(configure::Configure),
-    /// Works for the service until told to end.
+    /// Works for the service until a signal stops it.
     Run(run::Run),
 }
 

@@ -12,7 +12,6 @@ use uuid::Uuid;
 use crate::limits;
 use crate::workdir;
 
-/// The format version of the file; a reader refuses others.
 const FORMAT: u32 = 1;
 
 const FILE: &str = "config.json";
@@ -21,27 +20,20 @@ const FILE: &str = "config.json";
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
-    /// The version of this file's format.
     pub format: u32,
-    /// The runner's name.
     pub name: String,
-    /// The id the daemon gave it.
     pub runner_id: Uuid,
     /// The daemon's address without `/v0`.
     pub url: String,
     /// The certificates to trust, in place of the machine's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// The session token.
     pub token: String,
-    /// Where jobs work.
     pub workdir: PathBuf,
-    /// What `runs_on` is matched with.
     pub labels: Vec<String>,
     /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
-    /// How many jobs run at once.
     pub capacity: u32,
 }
 
@@ -56,64 +48,29 @@ impl fmt::Debug for Configuration {
     }
 }
 
-/// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
-    /// There is no such runner on this machine.
     #[error("runner {name} is not configured on this machine")]
-    Missing {
-        /// Its name.
-        name: String,
-        /// The configured runners.
-        others: Vec<String>,
-    },
-    /// The name is not possible for a folder.
+    Missing { name: String, others: Vec<String> },
     #[error(
         "{name:?} cannot be the name of a runner: letters, digits, dots, dashes and underscores, at most {limit}",
         limit = limits::NAME_BYTES
     )]
-    Name {
-        /// As given.
-        name: String,
-    },
-    /// The file cannot be read.
+    Name { name: String },
     #[error("cannot read {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file is not what this version writes.
+    Read { path: PathBuf, source: io::Error },
     #[error("{} is not a runner configuration of this version", path.display())]
     Content {
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: serde_json::Error,
     },
-    /// Written by a newer version.
     #[error("{} has format {format}; this version knows {FORMAT}", path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// What it says.
-        format: u32,
-    },
-    /// The file cannot be written.
+    Format { path: PathBuf, format: u32 },
     #[error("cannot write {}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
 }
 
 /// The folder of a runner of this name below the user's home.
-///
-/// # Errors
-/// [`ConfigurationError::Name`].
 pub fn folder_of(home: &Path, name: &str) -> Result<PathBuf, ConfigurationError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     let is_name = (1..=limits::NAME_BYTES).contains(&name.len())
@@ -133,7 +90,6 @@ fn runners(home: &Path) -> PathBuf {
 }
 
 impl Configuration {
-    /// The configuration after a registration.
     pub fn new(registered: &wire::RegisteredRunner, url: String, asked: RegisteredAs) -> Self {
         Self {
             format: FORMAT,
@@ -150,9 +106,6 @@ impl Configuration {
     }
 
     /// Reads the configuration of the runner called `name`.
-    ///
-    /// # Errors
-    /// [`ConfigurationError`].
     pub fn load(home: &Path, name: &str) -> Result<Self, ConfigurationError> {
         let path = folder_of(home, name)?.join(FILE);
         let text = match std::fs::read(&path) {
@@ -181,9 +134,7 @@ impl Configuration {
     }
 
     /// Writes the file into the runner's folder. It is durable when this returns.
-    ///
-    /// # Errors
-    /// [`ConfigurationError::Write`]; the old file is unchanged then.
+    /// After an error the old file is unchanged.
     pub fn save(&self, folder: &Path) -> Result<(), ConfigurationError> {
         let path = folder.join(FILE);
         let written = || -> io::Result<()> {
@@ -202,21 +153,16 @@ impl Configuration {
 /// What a runner requests at its registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisteredAs {
-    /// Its name.
     pub name: String,
     /// The certificates to trust for `https`, in place of the machine's.
     pub ca_file: Option<PathBuf>,
-    /// Where its jobs work.
     pub workdir: PathBuf,
-    /// What `runs_on` is matched with.
     pub labels: Vec<String>,
     /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
     pub exclusive: bool,
-    /// How many jobs run at once.
     pub capacity: u32,
 }
 
-/// The names of the runners configured below this home, sorted.
 pub(crate) fn configured(home: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(runners(home)) else {
         return Vec::new();

@@ -30,7 +30,6 @@ impl Conflict {
         )
     }
 
-    /// Records a refusal. Returns the pause before the next attempt.
     pub(crate) fn refused(&mut self, name: &str) -> Duration {
         let pause = self.backoff.failed();
         if self.backoff.failures() == 1 {

@@ -11,22 +11,21 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::clock;
 use crate::limits::CONTACT_LOOK;
 
-/// The time of the last answer. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Contact {
     heard: watch::Sender<Heard>,
-    /// So long a silence may become.
+    /// The longest silence before contact is lost.
     limit: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Heard {
     at: Now,
-    /// How many silences before it were too long.
+    /// How often the silence was too long before it.
     losses: u64,
 }
 
-/// A moment on two clocks: that of timers, and one that also counts the sleep of the machine.
+/// A moment on two clocks: the clock of timers, and the clock that also counts the sleep of the machine.
 #[derive(Debug, Clone, Copy)]
 struct Now {
     timers: Instant,
@@ -60,7 +59,6 @@ impl Contact {
         }
     }
 
-    /// Records an answer.
     pub(crate) fn heard(&self) {
         let at = Now::read();
         self.heard.send_modify(|heard| {
@@ -103,7 +101,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(100);
 
     #[tokio::test(start_paused = true)]
-    async fn every_answer_starts_the_silence_anew() {
+    async fn every_answer_restarts_the_silence() {
         let contact = Contact::new(LIMIT);
         let start = Instant::now();
         let other = contact.clone();

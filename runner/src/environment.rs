@@ -17,7 +17,7 @@ const TOKEN: &str = "SERVICE_TOKEN";
 /// The certificates that `everscan` in a step trusts.
 const CA_FILE: &str = "SERVICE_CA_FILE";
 
-/// What every step gets from the runner's own environment, besides `LC_*`.
+/// What every step gets from the runner's own environment, in addition to `LC_*`.
 const PASSED_NAMES: [&str; 8] = [
     "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", TOKEN, CA_FILE,
 ];
@@ -28,7 +28,6 @@ const NO_PROMPT: (&str, &str) = ("GIT_TERMINAL_PROMPT", "0");
 /// The variable with the id of the job to which a process belongs.
 pub(crate) const JOB_ID: &str = "SERVICE_JOB_ID";
 
-/// The runner's own environment.
 #[derive(Clone, Default)]
 pub struct HostEnvironment(BTreeMap<OsString, OsString>);
 
@@ -47,7 +46,6 @@ impl HostEnvironment {
         self
     }
 
-    /// The token that every step gets.
     pub(crate) fn token(&self) -> Option<&str> {
         self.0.get(OsStr::new(TOKEN))?.to_str()
     }
@@ -60,35 +58,23 @@ impl std::fmt::Debug for HostEnvironment {
     }
 }
 
-/// An environment with which no process can be started.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum EnvironmentError {
-    /// The kernel refuses the entry.
     #[error(
         "environment variable {name} has {bytes} bytes, over the kernel's limit of {limit}; pass it in a file or a blob",
         limit = limits::ENVIRONMENT_ENTRY_BYTES
     )]
     TooLarge {
-        /// The variable.
         name: String,
         /// Name, value, equals sign and closing zero.
         bytes: usize,
     },
-    /// A NUL would end the value.
     #[error("environment variable {name} has a NUL character, which the kernel does not allow")]
-    HoldsNul {
-        /// The variable.
-        name: String,
-    },
-    /// The name is not possible.
+    HoldsNul { name: String },
     #[error("{name:?} cannot be the name of an environment variable")]
-    Name {
-        /// The name.
-        name: String,
-    },
+    Name { name: String },
 }
 
-/// The environment of one job's steps.
 #[derive(Clone)]
 pub(crate) struct Environment(BTreeMap<OsString, OsString>);
 
@@ -133,20 +119,14 @@ impl Environment {
         Self(variables)
     }
 
-    /// Sets a variable of the workflow or scan.
     pub(crate) fn set(&mut self, name: &str, value: String) {
         self.0.insert(name.into(), value.into());
     }
 
-    /// The `PATH`.
     pub(crate) fn path(&self) -> Option<&OsStr> {
         self.0.get(OsStr::new("PATH")).map(OsString::as_os_str)
     }
 
-    /// The entries.
-    ///
-    /// # Errors
-    /// [`EnvironmentError`] for the first entry that the kernel refuses.
     pub(crate) fn entries(&self) -> Result<Vec<(OsString, OsString)>, EnvironmentError> {
         self.0
             .iter()

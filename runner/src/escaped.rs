@@ -1,5 +1,5 @@
 //! Ends processes of jobs whose runner was killed together with the supervisors of their steps. They still have the id of their
-//! job in their environment, unless they changed it. A runner looks for them once, when it starts.
+//! job in their environment, unless they changed it. A runner searches for them once, when it starts.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::environment::JOB_ID;
 use crate::processes::{self, Process};
 
-/// Ends every process of this user that has the id of one of the jobs in its environment. Those that are left at
+/// Ends every process of this user that has the id of one of the jobs in its environment. Processes that are left at
 /// `kill_at` get SIGKILL.
 pub(crate) async fn end(jobs: BTreeSet<Uuid>, kill_at: Instant) {
     if jobs.is_empty() {
@@ -29,7 +29,7 @@ pub(crate) async fn end(jobs: BTreeSet<Uuid>, kill_at: Instant) {
     }
 }
 
-/// The process with this id, when it belongs to one of the jobs. One that has ended has no environment.
+/// The process with this id, if it belongs to one of the jobs. A process that has ended has no environment.
 fn of_job(id: Pid, jobs: &BTreeSet<Uuid>) -> Option<Process> {
     let path = Path::new("/proc").join(id.as_raw_pid().to_string());
     let is_of_user = std::fs::metadata(&path).ok()?.uid() == geteuid().as_raw();
@@ -42,7 +42,6 @@ fn of_job(id: Pid, jobs: &BTreeSet<Uuid>) -> Option<Process> {
     is_of_job.then(|| processes::read(id)).flatten()
 }
 
-/// The job that an environment names.
 fn job_of(environment: &[u8]) -> Option<Uuid> {
     environment.split(|byte| *byte == 0).find_map(|entry| {
         let value = entry.strip_prefix(JOB_ID.as_bytes())?.strip_prefix(b"=")?;

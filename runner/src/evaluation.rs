@@ -13,53 +13,38 @@ use workflow::{
     should_run,
 };
 
-/// Where an expression stands.
 pub(crate) use workflow::Site;
 
-/// Begins an expression inside a template.
 const TEMPLATE_OPENING: &str = "${{";
 
-/// An expression without a value.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EvaluationError {
-    /// The daemon has sent what this version does not understand.
     #[error("cannot read the context of job {job}; is this runner as new as the daemon?")]
     Context {
-        /// The job.
         job: Uuid,
-        /// Why.
         source: serde_json::Error,
     },
-    /// The source is not valid.
     #[error(transparent)]
     Source(#[from] workflow::ExpressionError),
-    /// The source has no value in this context.
     #[error(transparent)]
     Value(#[from] workflow::EvaluationError),
     /// The source has no value because a name in it has none. The text says which, and why.
     #[error("{0}")]
     Missing(String),
-    /// No thread could be started.
     #[error(transparent)]
     Engine(#[from] workflow::expression::EngineError),
-    /// The evaluation panicked: a defect of ours.
     #[error("the evaluation panicked; this is a defect of Everscan")]
     BrokeOff,
 }
 
-/// What expressions of one job read.
 #[derive(Debug)]
 pub(crate) struct Evaluation {
-    /// Steps are added to it as they end.
     context: Mutex<Arc<Context>>,
     missing: Arc<BTreeMap<String, String>>,
 }
 
 impl Evaluation {
     /// Adds to the frozen context what only the assignment has.
-    ///
-    /// # Errors
-    /// [`EvaluationError::Context`].
     pub(crate) fn of(assignment: &Assignment) -> Result<Self, EvaluationError> {
         let context: Context =
             serde_json::from_value(assignment.context.clone()).map_err(|source| {
@@ -82,10 +67,6 @@ impl Evaluation {
         })
     }
 
-    /// Fills a template.
-    ///
-    /// # Errors
-    /// The template is not valid, or an expression in it has no value.
     pub(crate) async fn render(
         &self,
         template: &str,
@@ -106,10 +87,7 @@ impl Evaluation {
         .await
     }
 
-    /// Whether a step runs. If the job was `cancelled`, only a condition that names `always` is looked at.
-    ///
-    /// # Errors
-    /// The condition is not valid, or has no value.
+    /// Whether a step runs. If the job was `cancelled`, only a condition that names `always` is evaluated.
     pub(crate) async fn should_run(
         &self,
         condition: Option<&str>,
@@ -132,10 +110,6 @@ impl Evaluation {
         .await
     }
 
-    /// Whether an artifact is wanted.
-    ///
-    /// # Errors
-    /// The condition is not valid, or has no value.
     pub(crate) async fn is_wanted(
         &self,
         condition: Option<&str>,
@@ -155,15 +129,13 @@ impl Evaluation {
         .await
     }
 
-    /// Records a step that has ended, or was skipped.
     pub(crate) fn step_ended(&self, name: &str) {
         let mut context = self.lock();
         let steps = &mut Arc::make_mut(&mut context).steps;
         steps.entry(name.to_owned()).or_default();
     }
 
-    /// Records the outputs of a step.
-    pub(crate) fn step_said(&self, name: &str, outputs: Outputs) {
+    pub(crate) fn step_wrote(&self, name: &str, outputs: Outputs) {
         let mut context = self.lock();
         let steps = &mut Arc::make_mut(&mut context).steps;
         steps.insert(name.to_owned(), StepSummary { outputs });

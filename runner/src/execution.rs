@@ -21,7 +21,6 @@ use crate::stop::{Stop, StopSignal};
 use crate::supervisor::{Exit, JobProcesses};
 use crate::timeline::Timeline;
 
-/// What the steps of one job need.
 #[derive(Debug)]
 pub(crate) struct Execution<'a> {
     pub(crate) processes: &'a JobProcesses,
@@ -39,16 +38,12 @@ pub(crate) struct Execution<'a> {
     pub(crate) options: Options,
 }
 
-/// How a job's steps ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Conclusion {
-    /// No step has failed the job.
     Succeeded,
-    /// A step has failed the job.
     Failed,
     /// The job was stopped; its remaining steps are cancelled.
     Stopped(Stop),
-    /// No step could run.
     Impossible(JobFailure),
 }
 
@@ -96,7 +91,6 @@ impl Execution<'_> {
         }
     }
 
-    /// The environment of all steps, evaluated once.
     async fn environment(&self, host: &HostEnvironment, url: &str) -> Result<Environment, String> {
         let mut environment = Environment::of_job(host, self.assignment, url, &self.place.folder);
         for (name, template) in &self.assignment.env {
@@ -216,7 +210,7 @@ impl Execution<'_> {
         let outputs = step_outputs::read(file, self.masker)?;
         self.outputs.add(&outputs)?;
         if let Some(name) = &step.name {
-            self.evaluation.step_said(name, outputs);
+            self.evaluation.step_wrote(name, outputs);
         }
         Ok(())
     }
@@ -284,9 +278,8 @@ impl Execution<'_> {
             if Instant::now() >= end {
                 is_over = true;
                 let seconds = limit.as_secs();
-                let message = format!(
-                    "the steps that clean up took {seconds} s together, and are told to end"
-                );
+                let message =
+                    format!("the steps that clean up took {seconds} s together, and are stopped");
                 self.say(None, &message);
             }
         }
@@ -303,7 +296,6 @@ impl Execution<'_> {
     }
 }
 
-/// A step that does not run because of a stop.
 fn cancelled(index: u32) -> Step {
     Step {
         name: None,

@@ -16,13 +16,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::supervisor::OWN_PROGRAM;
 
-/// What is added to a signal's number in an exit code.
 const ENDED_BY_SIGNAL: i32 = 128;
 
 /// If this is process 1, runs the program in another process, waits for all that end, and returns the program's exit code.
-///
-/// # Errors
-/// If the program cannot be started.
 pub(crate) fn wait_for_all(arguments: &[OsString]) -> Option<io::Result<ExitCode>> {
     if getpid() != Pid::INIT {
         return None;

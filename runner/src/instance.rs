@@ -4,7 +4,7 @@
 //!
 //! - A process that restarts in the same folder has the same name. Its predecessor is dead, since it held the lock.
 //! - A process in a copy of the folder has another name.
-//! - After a reboot the name is another one, because a cloned machine looks like a rebooted one. The daemon then waits
+//! - After a reboot the name differs, because a cloned machine looks like a rebooted one. The daemon then waits
 //!   until the predecessor is silent.
 
 use std::fs::File;
@@ -16,7 +16,6 @@ use uuid::Uuid;
 
 use crate::{lock, workdir};
 
-/// The lock file in the runner's folder.
 const LOCK: &str = "lock";
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
@@ -24,20 +23,10 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// Why this process cannot be the runner.
 #[derive(Debug, thiserror::Error)]
 pub enum InstanceError {
-    /// Another process is this runner.
     #[error("the runner in {} is running already", folder.display())]
-    Running {
-        /// The runner's folder.
-        folder: PathBuf,
-    },
-    /// The folder cannot be used.
+    Running { folder: PathBuf },
     #[error("cannot lock the runner's folder {}", folder.display())]
-    Unusable {
-        /// The runner's folder.
-        folder: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Unusable { folder: PathBuf, source: io::Error },
 }
 
 /// The name of this process, and the lock that keeps other processes from having it.
@@ -50,9 +39,6 @@ pub(crate) struct Instance {
 
 impl Instance {
     /// Makes this process the runner of the folder.
-    ///
-    /// # Errors
-    /// [`InstanceError`].
     pub(crate) fn take(folder: &Path) -> Result<Self, InstanceError> {
         let unusable = |source| InstanceError::Unusable {
             folder: folder.to_owned(),

@@ -17,23 +17,18 @@ use crate::limits;
 use crate::output::LineSplitter;
 use crate::spool::{Batch, Spool, SpoolError};
 
-/// Digits of a second's fraction in the times of records.
 const MICROSECONDS: u16 = 6;
 
-/// How much of the log has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// Records below this number are in the spool.
     pub(crate) written: u64,
     /// All bytes written, in the form in which they are sent.
     pub(crate) bytes: u64,
-    /// No more will be written.
     pub(crate) closed: bool,
-    /// The spool has reached its bound.
     full: bool,
 }
 
-/// One job's log.
 #[derive(Debug)]
 pub(crate) struct JobLog {
     spool: Mutex<Spool>,
@@ -65,9 +60,7 @@ impl JobLog {
     }
 
     /// Appends the lines that `lines` gives, with the current time. Each has at most [`limits::LINE_BYTES`] and no secrets.
-    ///
-    /// # Errors
-    /// An error of the disk; none is written then.
+    /// After an error of the disk nothing is written.
     pub(crate) fn write(
         &self,
         step: Option<u32>,
@@ -95,10 +88,6 @@ impl JobLog {
         self.drops_output.store(true, Ordering::Relaxed);
     }
 
-    /// Adds lines of the runner's own.
-    ///
-    /// # Errors
-    /// An error of the disk.
     pub(crate) fn add_runner_lines(&self, step: Option<u32>, text: &str) -> Result<(), SpoolError> {
         let text = self.masker.mask(text);
         self.write(step, Stream::Runner, |mut line| {
@@ -108,40 +97,29 @@ impl JobLog {
         })
     }
 
-    /// Marks the log as complete.
     pub(crate) fn close(&self) {
         self.progress
             .send_if_modified(|progress| !std::mem::replace(&mut progress.closed, true));
     }
 
-    /// Follows the counters.
     pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// Whether writers should wait.
     pub(crate) fn is_full(&self) -> bool {
         self.progress.borrow().full
     }
 
-    /// Waits until the spool is below its bound.
     pub(crate) async fn has_room(&self) {
         // `self` holds the sender, so the wait cannot fail.
         let _ = self.watch().wait_for(|progress| !progress.full).await;
     }
 
-    /// Reads the next records for one request.
-    ///
-    /// # Errors
-    /// If the spool does not have them.
     pub(crate) fn read(&self, from: u64) -> Result<Batch, SpoolError> {
         self.spool().read(from, limits::BATCH_BYTES)
     }
 
     /// Drops the records from `from` on. In their place comes the text that `explain` makes of their number.
-    ///
-    /// # Errors
-    /// If the spool does not have them, or an error of the disk.
     pub(crate) fn cut(
         &self,
         from: u64,
@@ -154,7 +132,6 @@ impl JobLog {
         self.add_runner_lines(None, &explain(records))
     }
 
-    /// Forgets records that the daemon has made durable.
     pub(crate) fn forget_below(&self, durable: u64) {
         let mut spool = self.spool();
         spool.forget_below(durable);
@@ -163,7 +140,6 @@ impl JobLog {
             .send_if_modified(|progress| std::mem::replace(&mut progress.full, full) != full);
     }
 
-    /// Removes the spool.
     pub(crate) fn remove(&self) {
         self.spool().remove();
     }

@@ -8,16 +8,11 @@ use tokio::sync::oneshot;
 
 /// The thread; it ends with this value. A blocking thread may still pack a file of an abandoned job, and is not waited for.
 pub(crate) struct JobsThread {
-    /// Where the tasks of jobs are spawned.
     pub(crate) runtime: Handle,
     _wanted: oneshot::Sender<()>,
 }
 
 impl JobsThread {
-    /// Starts it.
-    ///
-    /// # Errors
-    /// An I/O error.
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();

@@ -8,11 +8,11 @@ use client::Backoff;
 /// soon.
 pub const GRACE: Duration = Duration::from_secs(10);
 
-/// How long the steps that run after a cancel or timeout may take together before they are told to end: with the grace after
+/// How long the steps that run after a cancel or timeout may take together before they are stopped: with the grace after
 /// it a minute. The daemon accepts the log of a cancelled job for 120 s: enough for this, the grace before it, and the rest of the log.
 pub const CLEAN_UP: Duration = Duration::from_secs(50);
 
-/// How long to wait for a process after SIGKILL. Only one that is stuck in the kernel takes longer.
+/// How long to wait for a process after SIGKILL. Only a process that is stuck in the kernel takes longer.
 pub const AFTER_KILL: Duration = Duration::from_secs(5);
 
 /// How long a supervisor has for an answer, beyond the grace period where processes end. It takes longer than [`AFTER_KILL`]
@@ -22,7 +22,8 @@ pub const ANSWER: Duration = Duration::from_secs(6);
 /// How long a supervisor of steps waits for the next job. To start one takes milliseconds.
 pub const SUPERVISOR_IDLE: Duration = Duration::from_secs(60);
 
-/// The shortest time between two looks for inherited children that have ended. A look reads the list of all processes.
+/// The shortest time between two searches for inherited children that have ended. A search reads the list of all
+/// processes.
 pub const ORPHANS_EVERY: Duration = Duration::from_secs(60);
 
 /// Bytes read from a pipe at once: what a pipe holds by default.
@@ -58,8 +59,8 @@ pub const SPOOL_BYTES: u64 = 1024 * 1024 * 1024;
 /// and its processes have [`GRACE`] and [`AFTER_KILL`] to end before that, so its retry never runs beside it.
 pub const SILENCE: Duration = Duration::from_secs(100);
 
-/// The longest pause between two looks at the silence. Timers do not go on while the machine sleeps; after so long it is
-/// known that it has slept.
+/// The longest pause between two checks of the silence. Timers stop while the machine sleeps; a check shows that it has
+/// slept.
 pub const CONTACT_LOOK: Duration = Duration::from_secs(5);
 
 /// How long artifacts are uploaded after the job has timed out and its processes have ended.
@@ -80,12 +81,12 @@ pub const AFTER_EXPIRY: Duration = Duration::from_secs(120);
 /// a log that people read, short enough that a job with an endless log frees its slot soon.
 pub const FINAL_LOG: Duration = Duration::from_secs(3);
 
-/// How long a worker still reports to the daemon after its runner was told to stop at once, or its job was cancelled.
+/// How long a worker still reports to the daemon after its runner had to stop at once, or its job was cancelled.
 /// The completion of a cancelled job is tried for longer if the daemon does not answer.
 pub const FINAL_REPORT: Duration = Duration::from_secs(10);
 
 /// How long a runner that stops goes on without an answer of the daemon, once no step of a job runs any more. A daemon that
-/// restarts is back by then. One that was stopped together with the runner does not come back.
+/// restarts is back by then. A daemon that was stopped together with the runner does not come back.
 pub const STOPPED_SILENCE: Duration = Duration::from_secs(60);
 
 /// The pause after the first job that this machine could not set up; it doubles from there.
@@ -153,7 +154,7 @@ pub const NAMED_LEFT_OUT: usize = 20;
 /// Entries of one artifact. Their names are held in memory to be sorted.
 pub const ARTIFACT_ENTRIES: usize = 100_000;
 
-/// Files and folders that one pattern looks at: some seconds.
+/// Files and folders that one pattern searches: some seconds.
 pub const PATTERN_ENTRIES: usize = 1_000_000;
 
 /// Depth of folders below an artifact's path. A deeper tree comes from links in a circle.

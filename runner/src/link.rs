@@ -15,20 +15,16 @@ use crate::stop::{Stop, StopSignal};
 /// The connection for one job. Clones share everything.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
-    /// Has the job's token.
     pub(crate) client: Client,
-    /// The job.
     pub(crate) job: Uuid,
     /// Triggered when the daemon says that the job is over.
     pub(crate) stop: StopSignal,
-    /// Records every answer.
     pub(crate) contact: Contact,
     /// Records what shows that this job gets on: answers to its own requests, and pieces that are written, packed or
     /// uploaded.
     pub(crate) progress: Contact,
 }
 
-/// What an error means for the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The same request may succeed later.
@@ -64,13 +60,11 @@ impl Link {
         }
     }
 
-    /// The daemon has answered.
     pub(crate) fn heard(&self) {
         self.contact.heard();
         self.progress.heard();
     }
 
-    /// Waits after a failed request.
     pub(crate) async fn pause(&self, backoff: &mut Backoff, failure: &Failure) {
         let asked = failure.error.retry_after().unwrap_or_default();
         let pause: Duration = backoff.failed().max(asked);
@@ -79,7 +73,6 @@ impl Link {
     }
 }
 
-/// A request that failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) verdict: Verdict,

@@ -8,9 +8,6 @@ use std::path::Path;
 
 /// Locks the file for as long as the result is open. Makes the file if it is missing. `None` if another process holds the
 /// lock.
-///
-/// # Errors
-/// An I/O error.
 pub(crate) fn take(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new()
         .create(true)

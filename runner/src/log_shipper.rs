@@ -18,12 +18,10 @@ use crate::options::Options;
 use crate::spool::SpoolError;
 use crate::stop::{Reporting, Stop};
 
-/// A log that cannot be sent.
 #[derive(Debug, thiserror::Error)]
 enum ShipError {
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// Not worth a retry: the daemon would refuse the same records again.
     #[error("the daemon refuses the log")]
     Refused(#[source] client::Error),
 }
@@ -37,15 +35,12 @@ pub(crate) struct LogShipper {
     progress: watch::Receiver<Progress>,
     sent: u64,
     sent_bytes: u64,
-    /// No record from this number on was ever sent.
     unsent: u64,
-    /// The log was cut; nothing will be added to it.
     is_cut: bool,
     backoff: Backoff,
 }
 
 impl LogShipper {
-    /// Begins with the log's first record.
     pub(crate) fn new(log: Arc<JobLog>, link: Link, options: Options) -> Self {
         let progress = log.watch();
         let sent = progress.borrow().written;
@@ -62,12 +57,10 @@ impl LogShipper {
         }
     }
 
-    /// Records below this number have reached the daemon.
     pub(crate) const fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Warns if some records will never reach the daemon.
     pub(crate) fn give_up(&self) {
         let lines = self.progress.borrow().written.saturating_sub(self.sent);
         if lines > 0 {

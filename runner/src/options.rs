@@ -4,38 +4,23 @@ use std::time::Duration;
 
 use crate::limits;
 
-/// Durations and bounds; the default is what the documentation promises.
+/// Each field is explained at the constant that is its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// From SIGTERM to SIGKILL.
     pub grace: Duration,
-    /// How long a supervisor has for an answer once that is over.
     pub answer: Duration,
-    /// How long the steps that run after a cancel or timeout may take together.
     pub clean_up: Duration,
-    /// How long a runner whose slots are all taken waits before it polls.
     pub full_pause: Duration,
-    /// How long log lines and step changes wait for others.
     pub ship_after: Duration,
-    /// How long an artifact is packed or uploaded before it is reported, and the time between two such reports.
     pub artifact_progress: Duration,
-    /// How long a job that may be retried runs without contact to the daemon.
     pub silence: Duration,
-    /// How long after the end of its session the runner stops a job that the daemon has not cancelled.
     pub session_allowance: Duration,
-    /// How long artifacts are uploaded after the job has timed out.
     pub timeout_uploads: Duration,
-    /// How long a worker that has to stop at once still reports to the daemon.
     pub final_report: Duration,
-    /// How long a runner that stops goes on without an answer of the daemon, once no step of a job runs any more.
     pub stopped_silence: Duration,
-    /// The pause after the first job that this machine could not set up.
     pub first_rest: Duration,
-    /// How long the log of a cancelled job is still shipped after its processes have ended.
     pub final_log: Duration,
-    /// How long a supervisor of steps waits for the next job.
     pub supervisor_idle: Duration,
-    /// Bytes of the cached files of repositories.
     pub source_cache: u64,
 }
 

@@ -42,7 +42,6 @@ impl LineSplitter {
         self.hold(bytes, now, emit);
     }
 
-    /// Ends the stream: what is left is the last line.
     pub(crate) fn finish(&mut self, emit: &mut impl FnMut(&str)) {
         let line = match self.unfinished.is_empty() {
             true => mem::take(&mut self.update),
@@ -81,7 +80,6 @@ impl LineSplitter {
         }
     }
 
-    /// Something is written over the update.
     fn overwrite(&mut self, now: Instant, emit: &mut impl FnMut(&str)) {
         let is_due = |kept: Instant| now.duration_since(kept) >= limits::UPDATES_EVERY;
         if self.kept_at.is_none_or(is_due) {

@@ -5,7 +5,7 @@
 //! expired. The daemon ends the old poll when the new one arrives. Until then it has not seen the new one. So the worker
 //! of a job from the old poll has to wait: otherwise the daemon could see the job running before it sees it held. For
 //! this the polls are numbered, and [`Polls::all_know`] says whether every poll in flight was sent after a given moment.
-//! The daemon is told the number, so that it ignores a poll that arrives after a newer one.
+//! Each poll carries its number, so that the daemon ignores a poll that arrives after a newer one.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,10 +16,8 @@ use wire::Poll;
 
 use crate::limits;
 
-/// The answer to a poll.
 pub(crate) type Answer = Result<PollAnswer, Error>;
 
-/// The polls in flight.
 #[derive(Debug)]
 pub(crate) struct Polls {
     tasks: JoinSet<(u64, Answer)>,
@@ -43,7 +41,6 @@ impl Polls {
         self.next
     }
 
-    /// Whether one more may be sent.
     pub(crate) fn has_room(&self) -> bool {
         self.in_flight.len() < limits::POLLS
     }

@@ -1,5 +1,5 @@
-//! Ends processes: SIGTERM first (with SIGCONT, for one that is stopped), and SIGKILL after the grace period. Which ones, the
-//! caller looks up again and again, since a process may fork while it is ended.
+//! Ends processes: SIGTERM first (with SIGCONT, for stopped processes), and SIGKILL after the grace period. The caller
+//! finds the processes again and again, since a process may fork while it is ended.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::limits;
 
-/// A process, as the kernel lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) id: Pid,
@@ -27,7 +26,7 @@ pub(crate) struct Process {
     pub(crate) is_zombie: bool,
 }
 
-/// Ends what `find` finds, until it finds `None`. Those that are left at `kill_at` get SIGKILL. Returns how many were
+/// Ends what `find` finds, until it finds `None`. Processes that are left at `kill_at` get SIGKILL. Returns how many were
 /// signalled. A process of another user is left alone.
 pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at: Instant) -> usize {
     let give_up_at = kill_at.max(Instant::now()) + limits::AFTER_KILL;
@@ -43,7 +42,7 @@ pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at:
             let id = process.id.as_raw_pid();
             let sent = match (kills, signalled.contains(&id)) {
                 (true, _) => process.kill(),
-                // One that is stopped hears of it when it goes on.
+                // A stopped process gets the signal when it continues.
                 (false, false) => kill_process(process.id, Signal::TERM)
                     .and_then(|()| kill_process(process.id, Signal::CONT)),
                 (false, true) => Ok(()),
@@ -73,7 +72,6 @@ pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at:
     signalled.len()
 }
 
-/// Waits until a process has ended. An error says that it is gone.
 async fn ended(id: Pid) -> std::io::Result<()> {
     let process = pidfd_open(id, PidfdFlags::empty())?;
     #[expect(
@@ -99,7 +97,6 @@ pub(crate) fn descendants(is_root: impl Fn(&Process) -> bool) -> Vec<Process> {
     found
 }
 
-/// The ids of all processes.
 pub(crate) fn ids() -> Vec<Pid> {
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -110,7 +107,6 @@ pub(crate) fn ids() -> Vec<Pid> {
         .collect()
 }
 
-/// Reads the process with this id, if there is one.
 pub(crate) fn read(id: Pid) -> Option<Process> {
     let path = Path::new("/proc").join(id.as_raw_pid().to_string());
     let stat = std::fs::read(path.join("stat")).ok()?;
@@ -133,7 +129,7 @@ impl Process {
         })
     }
 
-    /// Kills the process and its group, so that one that forks meanwhile does not outrun it.
+    /// Kills the process and its group, so that a process that forks meanwhile cannot escape.
     fn kill(&self) -> Result<()> {
         let own = read(getpid()).and_then(|own| own.group);
         if let Some(group) = self.group.filter(|group| Some(*group) != own) {

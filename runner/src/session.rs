@@ -2,8 +2,11 @@
 //! daemon cancels, and says goodbye. It holds a job from the moment it reads the offer until the job's worker has ended,
 //! so that the daemon can tell a lost job from a running one.
 
+mod error;
+mod renewal;
+mod rest;
+
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,9 +15,9 @@ use client::{Backoff, Client, Error as ClientError, PollAnswer, Secret};
 use model::{CHECKOUT, error_chain};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use uuid::Uuid;
-use wire::{ErrorCode, Hello, JobAssigned, Message, Poll};
+use wire::{Hello, JobAssigned, Message, Poll};
 
 use crate::clock;
 use crate::configuration::{Configuration, ConfigurationError};
@@ -22,7 +25,7 @@ use crate::conflict::Conflict;
 use crate::contact::Contact;
 use crate::environment::HostEnvironment;
 use crate::escaped;
-use crate::instance::{Instance, InstanceError};
+use crate::instance::Instance;
 use crate::jobs_thread::JobsThread;
 use crate::limits;
 use crate::options::Options;
@@ -31,68 +34,28 @@ use crate::shutdown::{Shutdown, Urgency};
 use crate::source_cache::SourceCache;
 use crate::stop::{Stop, StopSignal};
 use crate::supervisor::Supervisors;
-use crate::workdir::{self, Workdir, WorkdirError};
+use crate::workdir::{self, Workdir};
 use crate::worker::{Shared, Worked, work};
+use renewal::Saved;
+use rest::Rests;
 
-/// How a user can stop the runner without waiting for its jobs.
+pub use error::SessionError;
+
 const HOW_TO_FORCE: &str = "a second signal cancels them, a third waits for nothing";
 
-/// What a runner runs with.
 #[derive(Debug)]
 pub struct Setup {
-    /// The registered runner.
     pub configuration: Configuration,
     /// Where its configuration is kept; renewed tokens and log spools go there too.
     pub folder: PathBuf,
-    /// What steps may inherit.
     pub environment: HostEnvironment,
     /// The program that supervises steps, which calls [`crate::before_main`]: [`crate::OWN_PROGRAM`].
     pub supervisor: PathBuf,
-    /// Durations.
     pub options: Options,
 }
 
-/// Why a session ended by itself.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// The daemon does not accept the session token.
-    #[error("the daemon at {url} does not know this runner any more")]
-    Unknown {
-        /// The daemon.
-        url: String,
-        /// Its answer.
-        source: ClientError,
-    },
-    /// The daemon's address or TLS cannot be used.
-    #[error("cannot talk to the daemon")]
-    Client(#[source] ClientError),
-    /// Another process is this runner.
-    #[error(transparent)]
-    Instance(#[from] InstanceError),
-    /// The working directory cannot be used.
-    #[error(transparent)]
-    Workdir(#[from] WorkdirError),
-    /// The thread of the jobs cannot be started.
-    #[error("cannot start the thread of the jobs")]
-    Thread(#[source] io::Error),
-}
-
-impl SessionError {
-    /// Whether the daemon has lost the jobs: it knows no such runner, or none with this token any more.
-    fn has_lost_jobs(&self) -> bool {
-        match self {
-            Self::Unknown { source, .. } => source
-                .problem()
-                .is_some_and(|problem| problem.code == ErrorCode::Unauthorized),
-            Self::Client(_) | Self::Instance(_) | Self::Workdir(_) | Self::Thread(_) => false,
-        }
-    }
-}
-
-/// Works for the daemon until told to end, and returns when no job is left.
-///
-/// # Errors
-/// [`SessionError`]; running jobs finish first, unless the daemon has lost them.
+/// Works for the daemon until a signal stops it, and returns when no job is left.
+/// After an error, running jobs finish first, unless the daemon has lost them.
 pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(), SessionError> {
     let configuration = setup.configuration;
     let url = configuration.url.clone();
@@ -130,9 +93,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         thread: JobsThread::start().map_err(SessionError::Thread)?,
         workers: JoinSet::new(),
         jobs_of_workers: BTreeMap::new(),
-        resting: JoinSet::new(),
-        rests: Backoff::new(setup.options.first_rest, limits::LONGEST_REST),
-        rested: None,
+        rests: Rests::new(setup.options.first_rest),
         saving: JoinSet::new(),
         polls: Polls::new(clock::since_boot()),
         outdated: true,
@@ -146,7 +107,6 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
     session.run().await
 }
 
-/// A job that the runner holds.
 #[derive(Debug)]
 struct Held {
     stop: StopSignal,
@@ -163,11 +123,7 @@ struct Session {
     thread: JobsThread,
     workers: JoinSet<Worked>,
     jobs_of_workers: BTreeMap<Id, Uuid>,
-    /// Has a task while this machine cannot set up jobs; it ends when a try has succeeded.
-    resting: JoinSet<()>,
-    rests: Backoff,
-    /// When the newest rest began.
-    rested: Option<Instant>,
+    rests: Rests,
     /// A renewed token on its way to the disk.
     saving: JoinSet<Result<Configuration, ConfigurationError>>,
     polls: Polls,
@@ -176,18 +132,16 @@ struct Session {
     backoff: Backoff,
     conflict: Conflict,
     poll_after: Instant,
-    /// When the newest offer came.
     offered_at: Instant,
     give_up_at: Option<Instant>,
     shutdown: Shutdown,
 }
 
-/// All that can wake the session.
 enum Wake {
     Answer(bool, Result<PollAnswer, ClientError>),
     WorkerEnded(Result<(Id, Worked), JoinError>),
     Rested,
-    Saved(Result<Result<Configuration, ConfigurationError>, JoinError>),
+    Saved(Saved),
     Shutdown(Urgency),
     PollDue,
     GiveUp,
@@ -262,7 +216,7 @@ impl Session {
         tokio::select! {
             (newest, answer) = self.polls.answer() => Wake::Answer(newest, answer),
             Some(ended) = self.workers.join_next_with_id() => Wake::WorkerEnded(ended),
-            Some(_) = self.resting.join_next() => Wake::Rested,
+            () = self.rests.end() => Wake::Rested,
             Some(saved) = self.saving.join_next() => Wake::Saved(saved),
             urgency = self.shutdown.changed() => Wake::Shutdown(urgency),
             () = sleep_until(poll_after), if is_due => Wake::PollDue,
@@ -270,8 +224,8 @@ impl Session {
         }
     }
 
-    /// When the next poll may be sent. One that asks for no job can wait a little: often a job ends meanwhile, and one poll
-    /// then tells both.
+    /// When the next poll may be sent. A poll that asks for no job can wait a little: often a job ends meanwhile, and one
+    /// poll then reports both.
     fn poll_after(&self) -> Instant {
         if self.held.len() < self.configuration.capacity as usize {
             return self.poll_after;
@@ -331,7 +285,7 @@ impl Session {
 
     fn poll(&self) -> Poll {
         let capacity = match self.urgency() {
-            Urgency::None if self.resting.is_empty() => self.configuration.capacity,
+            Urgency::None if !self.rests.is_resting() => self.configuration.capacity,
             Urgency::None | Urgency::Drain | Urgency::Cancel | Urgency::Abandon => 0,
         };
         Poll {
@@ -360,39 +314,10 @@ impl Session {
         }
     }
 
-    /// Stores a token and then uses it, so that a restart never begins with an older one. If it cannot be stored, the old
-    /// token stays in use, and the daemon offers a new one again.
-    fn renew(&mut self, token: Secret) {
-        if !self.saving.is_empty() {
-            return;
-        }
-        let renewed = Configuration {
-            token: token.expose().to_owned(),
-            ..self.configuration.clone()
-        };
-        let folder = self.shared.folder.clone();
-        self.saving
-            .spawn_blocking(move || renewed.save(&folder).map(|()| renewed));
-    }
-
-    fn use_saved(&mut self, saved: Result<Result<Configuration, ConfigurationError>, JoinError>) {
-        let error = match saved {
-            Ok(Ok(renewed)) => {
-                let token = Secret::new(renewed.token.clone());
-                self.client = self.client.with_token(token);
-                self.configuration = renewed;
-                return;
-            }
-            Ok(Err(error)) => error_chain(&error),
-            Err(error) => error.to_string(),
-        };
-        tracing::error!(error, "cannot keep the renewed session token");
-    }
-
     fn hold(&mut self, offer: JobAssigned) {
         // A runner that is ending, or cannot set up jobs, lets the offer lapse. A job that is held already was offered before.
         if self.urgency() >= Urgency::Drain
-            || !self.resting.is_empty()
+            || self.rests.is_resting()
             || self.held.contains_key(&offer.id)
         {
             return;
@@ -423,11 +348,15 @@ impl Session {
         let id = match ended {
             Ok((id, worked)) => {
                 match worked {
-                    // One more job may have fitted where others do not.
-                    Worked::Done if self.has_worked_for_long() => self.rests.succeeded(),
-                    Worked::Done => {}
+                    Worked::Done => self.rests.job_done(),
                     Worked::Lapsed => {}
-                    Worked::CannotSetUp(error) => self.rest(&error),
+                    Worked::CannotSetUp(error) => {
+                        let worker = Arc::clone(&self.shared);
+                        if self.rests.begin(&error, worker, &self.thread.runtime) {
+                            // Offers that wait lapse, and other runners get those jobs.
+                            self.held.retain(|_, held| held.waiting.is_none());
+                        }
+                    }
                 }
                 id
             }
@@ -440,39 +369,6 @@ impl Session {
             self.held.remove(&job);
             self.outdated = true;
         }
-    }
-
-    /// Whether jobs could be set up for as long as the longest rest.
-    fn has_worked_for_long(&self) -> bool {
-        self.rested
-            .is_none_or(|rested| rested.elapsed() > limits::LONGEST_REST)
-    }
-
-    /// Asks for no jobs until one could be set up. Offers that wait lapse, and other runners get those jobs.
-    fn rest(&mut self, error: &io::Error) {
-        if !self.resting.is_empty() {
-            return;
-        }
-        self.rested = Some(Instant::now());
-        let mut pause = self.rests.failed();
-        tracing::error!(
-            %error,
-            ?pause,
-            "this machine cannot set up jobs: asking for none, and trying again"
-        );
-        let (shared, mut rests) = (Arc::clone(&self.shared), self.rests.clone());
-        let try_again = async move {
-            loop {
-                sleep(pause).await;
-                let Err(error) = shared.try_set_up().await else {
-                    return;
-                };
-                pause = rests.failed();
-                tracing::warn!(%error, ?pause, "this machine still cannot set up jobs");
-            }
-        };
-        self.resting.spawn_on(try_again, &self.thread.runtime);
-        self.held.retain(|_, held| held.waiting.is_none());
     }
 
     fn on_urgency(&mut self, urgency: Urgency) {
@@ -505,13 +401,11 @@ impl Session {
         self.held.retain(|_, held| held.waiting.is_none());
     }
 
-    /// Drops every worker; what their steps have started is ended without the runner.
     fn abandon(&mut self) {
         self.give_up_at = None;
         self.workers.abort_all();
     }
 
-    /// Records a failed request. Returns the pause before the next one.
     fn after_error(&mut self, error: ClientError) -> Result<Duration, SessionError> {
         if matches!(error.status(), Some(401 | 403 | 404)) {
             return Err(SessionError::Unknown {
@@ -539,7 +433,6 @@ impl Session {
         Ok(pause)
     }
 
-    /// Waits for the running jobs without a session.
     async fn finish_jobs(&mut self) {
         while !self.workers.is_empty() {
             tokio::select! {

@@ -11,14 +11,12 @@ pub enum Urgency {
     None,
     /// Take no new jobs, finish those that run.
     Drain,
-    /// Cancel the jobs that run.
     Cancel,
     /// End at once; do not even wait for reports.
     Abandon,
 }
 
 impl Urgency {
-    /// The next step: each signal makes it more urgent.
     #[must_use]
     pub const fn next(self) -> Self {
         match self {
@@ -45,7 +43,6 @@ impl Shutdown {
         }
     }
 
-    /// The urgency now.
     pub(crate) fn now(&self) -> Urgency {
         *self.urgency.borrow()
     }
@@ -79,9 +76,6 @@ pub(crate) async fn reaches(urgency: &watch::Receiver<Urgency>, wanted: Urgency)
 
 /// Follows SIGTERM and SIGINT: each makes the end more urgent. Must be called inside a runtime. When it returns, the
 /// handlers are set.
-///
-/// # Errors
-/// When the handlers cannot be set.
 pub(crate) fn on_signals() -> std::io::Result<watch::Receiver<Urgency>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -1,8 +1,8 @@
 //! What one job takes over from another, so that a job that leaves nothing makes and removes no files: some file systems
 //! search long for room after many removals. A slot is used by one job at a time. It is a folder with the files of the
-//! steps, which are written anew for each step, and with the empty folder of the last job, which becomes the next one's.
+//! steps, which are written again for each step, and with the empty folder of the last job, which becomes the next one's.
 //!
-//! A step can do anything to them. What is not as it was made is removed and made anew, and no link is followed.
+//! A step can do anything to them. What has changed is removed and made again, and no link is followed.
 
 use std::fs::{DirBuilder, File, Metadata};
 use std::io::{self, Write as _};
@@ -20,10 +20,8 @@ use crate::workdir::{FILE_MODE, make_file, make_private_folder, open_without_lin
 /// The folder of the slots, in the working directory.
 pub(crate) const SLOTS: &str = ".everscan-slots";
 
-/// The empty folder of the slot's last job.
 const SPARE: &str = "spare";
 
-/// The mode of folders.
 const FOLDER_MODE: u32 = 0o700;
 
 /// The mode of a script, which a step may execute.
@@ -32,7 +30,6 @@ const SCRIPT_MODE: u32 = 0o700;
 /// The one attribute of a new folder: the kernel sets it where SELinux is used.
 const LABEL: &[u8] = b"security.selinux\0";
 
-/// The slots of a working directory.
 #[derive(Debug)]
 pub(crate) struct Slots {
     workdir: PathBuf,
@@ -45,10 +42,8 @@ struct Free {
     next: u64,
 }
 
-/// Where one job works.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// The folder in which its steps run.
     pub(crate) folder: PathBuf,
     /// The files of its steps: beside its folder, so that no artifact can contain them.
     slot: PathBuf,
@@ -71,10 +66,6 @@ impl Slots {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a slot, and gives the job an empty folder.
-    ///
-    /// # Errors
-    /// An I/O error.
     pub(crate) fn take(&self, job: Uuid) -> io::Result<Place> {
         let place = Place {
             folder: self.folder(job),
@@ -89,7 +80,6 @@ impl Slots {
         }
     }
 
-    /// Where a job works.
     pub(crate) fn folder(&self, job: Uuid) -> PathBuf {
         self.workdir.join(job.to_string())
     }
@@ -104,9 +94,7 @@ impl Slots {
     }
 
     /// Gives the slot back. The job's processes have ended.
-    ///
-    /// # Errors
-    /// The job's folder, if it has to be removed.
+    /// The error is the job's folder, if it has to be removed.
     pub(crate) fn give_back(&self, place: Place) -> Result<(), PathBuf> {
         let is_spare = is_like_new(&place.folder) && rename(&place.folder, place.spare()).is_ok();
         self.free().slots.push(place.slot);
@@ -151,9 +139,6 @@ impl Place {
     }
 
     /// The file of a step's script, until the value is dropped.
-    ///
-    /// # Errors
-    /// An I/O error.
     pub(crate) fn script(&self, step: u32, text: &str) -> io::Result<StepFile> {
         let (script, mut file) = self.file(&format!("step-{step}"), SCRIPT_MODE)?;
         file.write_all(text.as_bytes())?;
@@ -161,9 +146,6 @@ impl Place {
     }
 
     /// The empty file of a step's outputs, until the value is dropped.
-    ///
-    /// # Errors
-    /// An I/O error.
     pub(crate) fn outputs(&self, step: u32) -> io::Result<StepFile> {
         let made = self.file(&format!("outputs-{step}"), FILE_MODE);
         made.map(|(outputs, _)| outputs)
@@ -190,12 +172,10 @@ pub(crate) struct StepFile {
 }
 
 impl StepFile {
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Empties the file that was made before.
     fn emptied(&self) -> io::Result<File> {
         let file = open_without_links(&self.path, OFlags::RDWR)?;
         let found = file.metadata()?;
@@ -225,8 +205,8 @@ fn is_own_folder(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && is_own(&found, FOLDER_MODE))
 }
 
-/// Whether a folder is as it was made: empty, private, and without attributes that a step has set. One that had many
-/// entries stays large, and slow to read.
+/// Whether a folder is as it was made: empty, private, and without attributes that a step has set. A folder that had
+/// many entries stays large, and slow to read.
 fn is_like_new(folder: &Path) -> bool {
     let is_small = |found: Metadata| {
         found.is_dir() && is_own(&found, FOLDER_MODE) && found.size() <= found.blksize()

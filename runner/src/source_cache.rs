@@ -23,19 +23,15 @@ use workflow::sha256;
 
 use crate::workdir;
 
-/// Bytes of zeros at the end of every tar.
 pub(crate) const TAR_END: usize = 1024;
 
-/// Length of a commit as text.
 const COMMIT_DIGITS: usize = 40;
 
 /// Digits of the digest of the paths. All names are made here, so that two are never the same by chance.
 const PATHS_DIGITS: usize = 32;
 
-/// The SHA-256 of a tar.
 pub(crate) type Digest = [u8; 32];
 
-/// The cache of one runner.
 #[derive(Debug)]
 pub(crate) struct SourceCache {
     folder: PathBuf,
@@ -47,7 +43,6 @@ pub(crate) struct SourceCache {
 struct State {
     tars: HashMap<Key, Tar>,
     uses: u64,
-    /// Held while a tar is downloaded.
     turns: HashMap<Key, Arc<tokio::sync::Mutex<()>>>,
 }
 
@@ -59,25 +54,21 @@ pub(crate) struct Key(String);
 struct Tar {
     bytes: u64,
     digest: Digest,
-    /// A later use has a larger number.
     used: u64,
     users: u32,
 }
 
-/// A tar in use.
 #[derive(Debug)]
 pub(crate) struct InUse<'a> {
     cache: &'a SourceCache,
     key: Key,
     file: File,
     digest: Digest,
-    /// Whether another use had downloaded it.
     is_cached: bool,
 }
 
 impl Key {
-    /// # Errors
-    /// If the commit is not forty hexadecimal digits, which name a file.
+    /// Fails if the commit, which names a file, is not forty hexadecimal digits.
     pub(crate) fn of(checkout: &Checkout) -> io::Result<Self> {
         let is_commit = checkout.commit.len() == COMMIT_DIGITS
             && checkout.commit.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -106,9 +97,7 @@ impl SourceCache {
 
     /// The tar of that key. If it is not here, `download` writes it, and answers the digest of what it has
     /// received. Others who need the same one wait.
-    ///
-    /// # Errors
-    /// Of the disk, or those of the download. Nothing is kept then.
+    /// After an error nothing is kept.
     pub(crate) async fn get<E: From<io::Error>>(
         &self,
         key: &Key,
@@ -180,7 +169,6 @@ impl SourceCache {
         state.turns.entry(key.clone()).or_default().clone()
     }
 
-    /// Removes what was not used for the longest time, until the rest fits.
     fn shrink(&self) {
         let mut state = self.lock();
         let mut bytes: u64 = state.tars.values().map(|tar| tar.bytes).sum();
@@ -203,20 +191,15 @@ impl SourceCache {
 }
 
 impl InUse<'_> {
-    /// The tar, to read it from its start.
-    ///
-    /// # Errors
-    /// An I/O error.
     pub(crate) fn file(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
-    /// What it must be the digest of.
     pub(crate) const fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// Removes it, because it is not as it should be. Answers whether it may be as it should when it is downloaded anew.
+    /// Removes the damaged tar. Returns whether another download may help.
     pub(crate) fn discard(self) -> bool {
         self.cache.lock().tars.remove(&self.key);
         workdir::remove(&self.cache.folder.join(&self.key.0));

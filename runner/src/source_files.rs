@@ -18,22 +18,17 @@ use tar::{Archive, EntryType};
 use crate::limits;
 use crate::source_cache::Digest;
 
-/// The folder of the files within the folder of the job.
 pub(crate) const FOLDER: &str = "source";
 
-/// How a pointer of Git LFS begins.
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// A pointer is shorter than this (specification of Git LFS).
 const POINTER_BYTES: u64 = 1024;
 
-/// What was written.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// Files and links.
     pub(crate) files: u64,
     pub(crate) submodules: Names,
-    /// Files whose content is in Git LFS.
     pub(crate) pointers: Names,
 }
 
@@ -44,7 +39,6 @@ pub(crate) struct Names {
     count: usize,
 }
 
-/// Why files were not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SourceError {
     #[error("{path} {problem}")]
@@ -72,9 +66,7 @@ impl SourceError {
 }
 
 /// Writes what is in `tar` into a new folder. What is read must have that digest.
-///
-/// # Errors
-/// [`SourceError`]. All or a part may be written then, and must not be used.
+/// After an error, all or a part may be written, and must not be used.
 pub(crate) fn write(
     mut tar: File,
     digest: Digest,
@@ -133,7 +125,6 @@ pub(crate) fn write(
     Ok(writer.written)
 }
 
-/// A tar, and the digest of what was read of it.
 struct Hashed {
     tar: File,
     hasher: Sha256,
@@ -149,7 +140,6 @@ impl Read for Hashed {
 
 struct Writer<'a> {
     folder: &'a Path,
-    /// Those that this made.
     folders: HashSet<Vec<u8>>,
     buffer: Vec<u8>,
     written: Written,
@@ -191,7 +181,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A submodule is an empty folder.
     fn submodule(&mut self, path: &[u8]) -> Result<(), SourceError> {
         self.folders_above(path)?;
         self.make_folder(path)?;
@@ -238,7 +227,6 @@ impl Writer<'_> {
     }
 }
 
-/// Refuses a path that is not made of plain names.
 fn check(path: &[u8]) -> Result<(), SourceError> {
     for name in path.split(|byte| *byte == b'/') {
         if name.is_empty() || name == b"." || name == b".." || name.contains(&0) {
@@ -281,7 +269,6 @@ impl Names {
         }
     }
 
-    /// The names on one line, if there are any.
     pub(crate) fn line(&self) -> Option<String> {
         let names = self.first.join(", ");
         match self.count - self.first.len() {

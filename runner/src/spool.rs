@@ -21,31 +21,14 @@ use crate::workdir;
 /// The longest record: a text of control characters only, which take six bytes each, plus the other members.
 const RECORD_BYTES: usize = 6 * limits::LINE_BYTES + 256;
 
-/// A spool that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpoolError {
-    /// A record cannot be written.
     #[error("cannot write to the log spool {}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A record cannot be read.
+    Write { path: PathBuf, source: io::Error },
     #[error("cannot read the log spool {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The record was forgotten because it is durable, or it never existed.
+    Read { path: PathBuf, source: io::Error },
     #[error("log record {number} is not in the spool")]
-    Forgotten {
-        /// The record.
-        number: u64,
-    },
+    Forgotten { number: u64 },
 }
 
 /// Records as the spool keeps them, one on each line.
@@ -69,14 +52,10 @@ impl Records {
     }
 }
 
-/// Records for one request.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// A JSON array of the records.
     pub(crate) json: Bytes,
-    /// Their number.
     pub(crate) records: u64,
-    /// Bytes they take in the spool.
     pub(crate) bytes: u64,
 }
 
@@ -88,7 +67,6 @@ pub(crate) struct Spool {
     segments: VecDeque<Segment>,
     next: u64,
     cursor: Cursor,
-    /// A buffer that is reused by each append.
     records: Records,
 }
 
@@ -130,20 +108,15 @@ impl Spool {
         }
     }
 
-    /// The number of the next record.
     pub(crate) const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Bytes on disk.
     pub(crate) fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
     /// Appends the records that `add` adds, all of them or none. Returns their size in bytes.
-    ///
-    /// # Errors
-    /// [`SpoolError::Write`].
     pub(crate) fn append(&mut self, add: impl FnOnce(&mut Records)) -> Result<u64, SpoolError> {
         let mut records = std::mem::take(&mut self.records);
         records.clear();
@@ -172,9 +145,6 @@ impl Spool {
     }
 
     /// Reads records from `from` on, as many as fit into a request of `max_bytes`, but at least one if there is one.
-    ///
-    /// # Errors
-    /// [`SpoolError::Read`] and, for a number outside the spool, [`SpoolError::Forgotten`].
     pub(crate) fn read(&mut self, from: u64, max_bytes: usize) -> Result<Batch, SpoolError> {
         let mut cursor = self.seek(from)?;
         let mut json = vec![b'['];
@@ -209,9 +179,7 @@ impl Spool {
     }
 
     /// Drops the records from `from` on. Returns their number.
-    ///
-    /// # Errors
-    /// As for [`Self::read`]; none is dropped then.
+    /// After an error nothing is dropped.
     pub(crate) fn cut(&mut self, from: u64) -> Result<u64, SpoolError> {
         let records = self.next.saturating_sub(from);
         if records == 0 {
@@ -247,7 +215,6 @@ impl Spool {
         }
     }
 
-    /// Removes everything.
     pub(crate) fn remove(&mut self) {
         let was_made = !self.segments.is_empty() || self.folder.exists();
         self.segments.clear();
@@ -389,7 +356,6 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a log record is damaged")
 }
 
-/// The folder of a job's spool, below the runner's folder.
 pub(crate) fn folder_of(runner_folder: &Path, job: uuid::Uuid) -> PathBuf {
     runner_folder.join("spool").join(job.to_string())
 }

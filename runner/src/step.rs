@@ -30,12 +30,10 @@ const DEFAULT_SHELLS: [&[&str]; 2] = [
     &["sh", "-e"],
 ];
 
-/// One script and what it needs.
 #[derive(Debug)]
 pub(crate) struct Script<'a> {
     /// The processes of the job, which the script joins.
     pub(crate) processes: &'a JobProcesses,
-    /// The step's position.
     pub(crate) step: u32,
     /// The script after its templates were replaced.
     pub(crate) text: &'a str,
@@ -43,20 +41,15 @@ pub(crate) struct Script<'a> {
     pub(crate) shell: Option<&'a [String]>,
     /// Where its file is, and the folder in which it starts.
     pub(crate) place: &'a Place,
-    /// How long it may run.
     pub(crate) timeout: Option<Duration>,
     /// Whether it runs after a cancel, and only another stop ends it.
     pub(crate) cleans_up: bool,
 }
 
-/// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StepEnd {
-    /// By itself.
     Exited(Exit),
-    /// Its timeout has passed.
     TimedOut(Duration),
-    /// The job had to stop.
     Stopped,
     /// It could not be started or watched.
     Broken(String),
@@ -145,11 +138,9 @@ async fn watch(
     end
 }
 
-/// A script that was started.
 struct Started<'a> {
     step: RunningStep<'a>,
     output: Output,
-    /// The shell.
     program: PathBuf,
     _file: StepFile,
 }
@@ -187,7 +178,6 @@ async fn start<'a>(
     })
 }
 
-/// The shell's executable and its arguments before the script.
 fn find_shell<'a>(
     script: &Script<'a>,
     environment: &Environment,
@@ -215,7 +205,7 @@ fn find_shell<'a>(
     Ok((found, arguments.iter().map(String::as_str).collect()))
 }
 
-/// Copies both outputs into the log until told to finish, then what is left in the pipes. If the log cannot be written,
+/// Copies both outputs into the log until `finish`, then what is left in the pipes. If the log cannot be written,
 /// the job stops; until then the output is still read, so that the script does not block.
 async fn copy_output(
     output: Output,
@@ -254,7 +244,6 @@ async fn copy_output(
     Ok(())
 }
 
-/// One output of a script, which goes into the log.
 struct PipeReader<'a> {
     pipe: pipe::Receiver,
     step: u32,
@@ -280,7 +269,6 @@ impl<'a> PipeReader<'a> {
         }
     }
 
-    /// Logs what the pipe has, after it became readable.
     fn read(&mut self, sink: &impl Fn(Result<(), SpoolError>)) -> io::Result<()> {
         // On the stack: most steps print little, and an allocation of this size costs more than they do.
         let mut piece = [0; limits::READ_PIECE];
@@ -293,7 +281,6 @@ impl<'a> PipeReader<'a> {
         Ok(())
     }
 
-    /// Masks some bytes and logs the lines that they complete.
     fn take(&mut self, bytes: &[u8]) -> Result<(), SpoolError> {
         self.masked.clear();
         self.mask.push(bytes, &mut self.masked);

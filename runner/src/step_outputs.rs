@@ -13,13 +13,9 @@ use workflow::{Outputs, read_outputs, with_outputs};
 use crate::limits;
 use crate::workdir::open_without_links;
 
-/// The variable with the path of the file.
 pub(crate) const VARIABLE: &str = "SERVICE_STEP_OUTPUTS";
 
 /// What a step has written into the file of its outputs. `masker` knows the secrets, which no output may hold.
-///
-/// # Errors
-/// What is wrong, for the step's error.
 pub(crate) fn read(path: &Path, masker: &Masker) -> Result<Outputs, String> {
     let unreadable = |error: io::Error| format!("cannot read the outputs: {error}");
     let Some(file) = open(path).map_err(unreadable)? else {
@@ -57,22 +53,18 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// The outputs of one job so far.
 #[derive(Debug, Default)]
 pub(crate) struct JobOutputs(Mutex<Outputs>);
 
 impl JobOutputs {
     /// Adds those of a step.
-    ///
-    /// # Errors
-    /// The key that passes a bound; nothing is added then.
+    /// After an error nothing is added.
     pub(crate) fn add(&self, more: &Outputs) -> Result<(), String> {
         let mut outputs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *outputs = with_outputs(outputs.clone(), more).map_err(|error| error.to_string())?;
         Ok(())
     }
 
-    /// All of them.
     pub(crate) fn all(&self) -> Outputs {
         self.0
             .lock()

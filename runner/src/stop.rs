@@ -4,34 +4,28 @@
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-/// Why a job stops before its last step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The daemon said that the job was cancelled.
     Cancelled,
     /// The scan's timeout has passed.
     DeadlinePassed,
-    /// The worker token ends.
     SessionExpired,
     /// The daemon was silent for so long that it may start a retry.
     ContactLost,
-    /// The runner was told to stop at once.
     RunnerStopped,
     /// The daemon has closed the job or does not know it any more.
     JobOver,
-    /// The log cannot be kept.
     LogFailed(String),
 }
 
 impl Stop {
-    /// The reason as a line of the job's log.
     pub(crate) const fn explanation(&self) -> &'static str {
         match self {
             Self::Cancelled => "the job was cancelled",
             Self::DeadlinePassed => "the scan's timeout has passed",
             Self::SessionExpired => "the worker session has ended",
             Self::ContactLost => "the daemon did not answer for 100 seconds",
-            Self::RunnerStopped => "the runner was told to stop at once",
+            Self::RunnerStopped => "the runner had to stop at once",
             Self::JobOver => "the daemon has closed the job",
             Self::LogFailed(_) => "the log cannot be kept",
         }
@@ -69,20 +63,14 @@ pub(crate) enum Reporting {
     Nothing,
 }
 
-/// A job that stops.
 #[derive(Debug, Clone)]
 struct Stopping {
-    /// The first reason.
     reason: Stop,
-    /// When it came.
     since: Instant,
-    /// The least that any reason allows.
     reporting: Reporting,
-    /// Whether every reason allows steps that clean up.
     allows_clean_up: bool,
 }
 
-/// What ends the uploads of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uploads {
     /// Every stop.
@@ -112,7 +100,6 @@ impl StopSignal {
         Self(watch::Sender::new(None))
     }
 
-    /// Asks the job to stop.
     pub(crate) fn request(&self, reason: Stop) {
         let (reporting, allows_clean_up) = (reason.reporting(), reason.allows_clean_up());
         self.reduce(Stopping {
@@ -173,7 +160,6 @@ impl StopSignal {
         });
     }
 
-    /// The first reason, if the job has to stop.
     pub(crate) fn reason(&self) -> Option<Stop> {
         let current = self.0.borrow();
         current.as_ref().map(|stopping| stopping.reason.clone())
@@ -185,7 +171,6 @@ impl StopSignal {
         current.as_ref().map(|stopping| stopping.since)
     }
 
-    /// Whether the daemon accepts no reports any more.
     pub(crate) fn is_over(&self) -> bool {
         let current = self.0.borrow();
         current
@@ -193,7 +178,6 @@ impl StopSignal {
             .is_some_and(|stopping| stopping.reporting == Reporting::Nothing)
     }
 
-    /// Waits until the job has to stop. Returns the first reason.
     pub(crate) async fn requested(&self) -> Stop {
         self.reduced_to(Reporting::Everything).await
     }
@@ -204,7 +188,6 @@ impl StopSignal {
             .await
     }
 
-    /// Whether no more may be uploaded.
     pub(crate) fn ends(&self, uploads: Uploads) -> bool {
         let current = self.0.borrow();
         current
@@ -212,7 +195,6 @@ impl StopSignal {
             .is_some_and(|stopping| stopping.ends(uploads))
     }
 
-    /// Waits until no more may be uploaded. Returns the first reason.
     pub(crate) async fn ended(&self, uploads: Uploads) -> Stop {
         let ended = self.wait_for(|stopping| stopping.ends(uploads));
         match uploads {
@@ -225,7 +207,6 @@ impl StopSignal {
         }
     }
 
-    /// Whether the job has to stop and may not clean up.
     pub(crate) fn is_at_once(&self) -> bool {
         let current = self.0.borrow();
         current
@@ -233,7 +214,6 @@ impl StopSignal {
             .is_some_and(|stopping| !stopping.allows_clean_up)
     }
 
-    /// Waits until the job has to stop and may not clean up. Returns the first reason.
     pub(crate) async fn at_once(&self) -> Stop {
         self.wait_for(|stopping| !stopping.allows_clean_up).await
     }

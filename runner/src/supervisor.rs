@@ -43,8 +43,8 @@ pub(crate) use self::process::supervise;
 /// This program, also after its file was replaced.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// New supervisors that may die before they start a step, until the step fails. Ctrl-C in the runner's terminal ends one that has
-/// not left it yet.
+/// A step fails after so many supervisors have died before they started it. Ctrl-C in the runner's terminal ends a
+/// supervisor that has not left the terminal yet.
 const ATTEMPTS: usize = 3;
 
 /// The supervisors of this process, which the runner's search for orphans leaves alone.
@@ -54,7 +54,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts supervisors, and keeps those that are idle.
 #[derive(Debug, Clone)]
 pub(crate) struct Supervisors(Arc<Pool>);
 
@@ -75,7 +74,6 @@ pub(crate) struct Output {
 /// Why it is not known how a step ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StepError {
-    /// Its program cannot be started.
     #[error("{0}")]
     NotStarted(io::Error),
     #[error("the process that watches the steps was killed")]
@@ -173,8 +171,8 @@ fn inherit(is_wanted: bool) {
     }
 }
 
-/// The processes whose supervisor has ended. Waits for those that have ended. Other children of this process are in its session,
-/// and somebody waits for them.
+/// The processes whose supervisor has ended. Reaps those of them that have ended. Other children of this process are in
+/// its session, and somebody waits for them.
 fn orphans() -> Option<Vec<Process>> {
     let running = lock(&RUNNING);
     // `None` if the leader is outside of this container. `getsid` would answer an id that no process has.
@@ -216,7 +214,6 @@ impl Supervisor {
     }
 }
 
-/// The processes of one job.
 #[derive(Debug)]
 pub(crate) struct JobProcesses {
     supervisors: Supervisors,
@@ -233,9 +230,7 @@ impl JobProcesses {
     }
 
     /// Starts a step with nothing on stdin and both outputs piped.
-    ///
-    /// # Errors
-    /// An I/O error. That the program cannot be started is known when it should have ended.
+    /// A program that cannot be started is an error of [`RunningStep::exited`].
     pub(crate) async fn start(
         &self,
         invocation: &Invocation<'_>,
@@ -318,7 +313,6 @@ impl JobProcesses {
     }
 }
 
-/// A step that may run.
 #[derive(Debug)]
 pub(crate) struct RunningStep<'a> {
     job: &'a JobProcesses,
@@ -337,10 +331,6 @@ enum State {
 }
 
 impl RunningStep<'_> {
-    /// Waits for the step's program alone.
-    ///
-    /// # Errors
-    /// [`StepError`].
     pub(crate) async fn exited(&mut self) -> Result<Exit, StepError> {
         let (state, exit) = match self.supervisor.socket.reply().await {
             Ok(Reply::Exited(exit)) => (State::Exited, Ok(exit)),

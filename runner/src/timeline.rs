@@ -20,7 +20,6 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// An empty timeline.
     pub(crate) fn new(masker: Masker) -> Self {
         Self {
             report: watch::Sender::new(wire::Timeline::default()),
@@ -39,7 +38,6 @@ impl Timeline {
         });
     }
 
-    /// Adds the steps that were not reached as skipped.
     pub(crate) fn skip_missing(&self, count: usize) {
         self.report.send_modify(|wire::Timeline { steps, .. }| {
             let first = steps.len();
@@ -68,12 +66,10 @@ impl Timeline {
         let _ = report.wait_for(is_reached).await;
     }
 
-    /// All steps so far.
     pub(crate) fn steps(&self) -> Vec<Step> {
         self.report.borrow().steps.clone()
     }
 
-    /// Notes how far one phase of an artifact is.
     pub(crate) fn progress(
         &self,
         artifact: &str,
@@ -83,13 +79,11 @@ impl Timeline {
         Progress::new(self.report.clone(), artifact, phase, every)
     }
 
-    /// Notes that no artifact is packed or uploaded any more.
     pub(crate) fn end_progress(&self) {
         self.report
             .send_if_modified(|report| report.artifact.take().is_some());
     }
 
-    /// Follows the changes.
     pub(crate) fn watch(&self) -> watch::Receiver<wire::Timeline> {
         self.report.subscribe()
     }

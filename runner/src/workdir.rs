@@ -15,39 +15,25 @@ use uuid::Uuid;
 use crate::slots::{SLOTS, Slots};
 use crate::{limits, lock};
 
-/// The lock file.
 const LOCK: &str = ".everscan-runner.lock";
 
-/// The mode of a private file.
 pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// Length of a job id as text.
 const ID_BYTES: usize = 36;
 
-/// A working directory that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkdirError {
-    /// Another runner uses it.
     #[error("the working directory {} is in use by another runner", path.display())]
-    InUse {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// The directory cannot be made or written.
+    InUse { path: PathBuf },
     #[error("cannot use the working directory {}", path.display())]
-    Unusable {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Unusable { path: PathBuf, source: io::Error },
 }
 
 /// A working directory that belongs to this process while the value lives.
 #[derive(Debug)]
 pub(crate) struct Workdir {
     path: PathBuf,
-    /// Where jobs work.
     pub(crate) slots: Slots,
     /// Closing the file releases the lock.
     _lock: File,
@@ -55,9 +41,6 @@ pub(crate) struct Workdir {
 
 impl Workdir {
     /// Makes the directory if it is missing, and locks it.
-    ///
-    /// # Errors
-    /// [`WorkdirError`].
     pub(crate) fn open(path: &Path) -> Result<Self, WorkdirError> {
         let unusable = |source| WorkdirError::Unusable {
             path: path.to_owned(),
@@ -91,9 +74,6 @@ impl Workdir {
     }
 
     /// Tries whether a job could write here.
-    ///
-    /// # Errors
-    /// An I/O error.
     pub(crate) fn try_file(&self, job: Uuid) -> io::Result<()> {
         // A job may have removed all of it.
         make_private_folder(&self.path)?;
@@ -107,9 +87,6 @@ impl Workdir {
 }
 
 /// Makes a folder, and those above it, that only this user can enter.
-///
-/// # Errors
-/// An I/O error.
 pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -132,9 +109,6 @@ pub(crate) fn is_of_machine(error: &io::Error) -> bool {
 }
 
 /// Tries whether this machine has what a job needs: room on the disk of that file, and open files.
-///
-/// # Errors
-/// An I/O error.
 pub(crate) fn try_file(path: &Path) -> io::Result<()> {
     let tried = make_private_file(path).and_then(|mut file| {
         file.write_all(&[0; limits::TRIED_BYTES])?;
@@ -146,17 +120,11 @@ pub(crate) fn try_file(path: &Path) -> io::Result<()> {
 }
 
 /// Makes a file that only this user can open, in place of whatever a step has put there.
-///
-/// # Errors
-/// An I/O error.
 pub(crate) fn make_private_file(path: &Path) -> io::Result<File> {
     make_file(path, FILE_MODE)
 }
 
 /// The same with another mode.
-///
-/// # Errors
-/// An I/O error.
 pub(crate) fn make_file(path: &Path, mode: u32) -> io::Result<File> {
     remove(path);
     OpenOptions::new()
@@ -168,13 +136,10 @@ pub(crate) fn make_file(path: &Path, mode: u32) -> io::Result<File> {
 }
 
 /// Opens what a step may have replaced: no link is followed, and opening a pipe does not wait.
-///
-/// # Errors
-/// An I/O error.
 pub(crate) fn open_without_links(path: &Path, access: OFlags) -> io::Result<File> {
     let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // A kernel before 5.6 looks at the last part only.
+        // A kernel before 5.6 reads the last part only.
         Err(Errno::NOSYS) => openat(CWD, path, flags, Mode::empty()),
         opened => opened,
     };

@@ -2,19 +2,18 @@
 //! may be away at any time: the worker repeats each request until it is answered, while the steps continue.
 
 mod artifacts;
+mod deadlines;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use client::Client;
 use model::{Masker, error_chain};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 use wire::{Assignment, CompleteJob, JobFailure, JobState, LeftOut};
 
@@ -37,6 +36,7 @@ use crate::stop::{Stop, StopSignal};
 use crate::supervisor::{JobProcesses, Supervisors};
 use crate::timeline::{self, Timeline};
 use crate::workdir::{self, Workdir};
+use deadlines::{Deadlines, watch};
 
 /// The file in the runner's folder that shows that a spool could be written.
 const TRIED: &str = "try";
@@ -47,26 +47,18 @@ const ALREADY_OVER: &str = "already over";
 /// The outcome of a job whose end could not be reported to the daemon.
 const NOT_REPORTED: &str = "not reported";
 
-/// What all workers of a runner share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// The daemon; carries no token a worker may use.
     pub(crate) client: Client,
     /// What steps see as `SERVICE_URL`.
     pub(crate) url: String,
-    /// The runner's own folder.
     pub(crate) folder: PathBuf,
-    /// Where jobs work.
     pub(crate) workdir: Workdir,
-    /// Files of repositories, for further jobs.
     pub(crate) sources: SourceCache,
-    /// What steps may inherit.
     pub(crate) environment: HostEnvironment,
-    /// Start the steps.
     pub(crate) supervisors: Supervisors,
-    /// How urgently the runner has to end.
     pub(crate) urgency: watch::Receiver<Urgency>,
-    /// Durations.
     pub(crate) options: Options,
     /// Records every answer of the daemon.
     pub(crate) contact: Contact,
@@ -74,14 +66,12 @@ pub(crate) struct Shared {
     pub(crate) tried: Mutex<Option<Instant>>,
 }
 
-/// What became of an offer.
 #[derive(Debug)]
 pub(crate) enum Worked {
     /// The job was executed, and this machine had what it needed.
     Done,
     /// Another runner has the job, or it was over.
     Lapsed,
-    /// This machine cannot set up jobs.
     CannotSetUp(io::Error),
 }
 
@@ -165,9 +155,6 @@ impl Shared {
     }
 
     /// Whether a job could be set up now.
-    ///
-    /// # Errors
-    /// Why not.
     pub(crate) async fn try_set_up(&self) -> io::Result<()> {
         *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = None;
         // An earlier try may have had no open file to remove it.
@@ -337,7 +324,6 @@ impl Worker<'_> {
         }
     }
 
-    /// Adds the runner's own lines to the log.
     fn say(&self, lines: &str) {
         if let Err(error) = self.log.add_runner_lines(None, lines) {
             tracing::warn!(job = %self.link.job, error = error_chain(&error), "cannot log");
@@ -396,7 +382,6 @@ impl Worker<'_> {
         None
     }
 
-    /// Until when to report to the daemon how the job ended.
     fn patience(&self) -> Instant {
         let token_ends = self.deadlines.token + limits::AFTER_EXPIRY;
         match self.link.stop.reason() {
@@ -434,7 +419,6 @@ async fn masker(assignment: &Assignment, host: &HostEnvironment) -> Result<Maske
     }
 }
 
-/// The failure, without secrets.
 fn masked(failure: JobFailure, masker: &Masker) -> JobFailure {
     match failure {
         JobFailure::ArtifactFailed(message) => JobFailure::ArtifactFailed(masker.mask(&message)),
@@ -456,48 +440,4 @@ fn failure_of(reason: &Stop) -> Option<JobFailure> {
         }
         Stop::LogFailed(message) => Some(JobFailure::SetupFailed(message.clone())),
     }
-}
-
-/// The deadlines of a job, on the monotonic clock. They are converted once, at the start: later changes of a wall clock have
-/// no effect, and neither has a difference between the clocks of the daemon and of this machine.
-#[derive(Clone, Copy)]
-struct Deadlines {
-    scan: Option<Instant>,
-    session: Instant,
-    token: Instant,
-}
-
-impl Deadlines {
-    fn of(assignment: &Assignment, allowance: Duration) -> Self {
-        let now = Instant::now();
-        let after = |at: DateTime<Utc>| now + (at - assignment.now).to_std().unwrap_or_default();
-        let token = after(assignment.expires_at);
-        Self {
-            scan: assignment.deadline.map(after),
-            session: token + allowance,
-            token,
-        }
-    }
-}
-
-/// Stops the job when a deadline has passed, or when a job that may be retried has lost contact to the daemon. A job that has
-/// timed out may still clean up then.
-async fn watch(link: Link, deadlines: Deadlines, needs_contact: bool) {
-    let timed_out = async {
-        if let Some(deadline) = deadlines.scan {
-            sleep_until(deadline).await;
-            link.stop.request(Stop::DeadlinePassed);
-        }
-    };
-    let expired = async {
-        sleep_until(deadlines.session).await;
-        link.stop.request(Stop::SessionExpired);
-    };
-    let lost = async {
-        if needs_contact {
-            link.contact.lost().await;
-            link.stop.request(Stop::ContactLost);
-        }
-    };
-    tokio::join!(timed_out, expired, lost);
 }

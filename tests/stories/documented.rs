@@ -144,7 +144,7 @@ fn workflow_files_in_the_guide_are_what_they_say() {
 #[test]
 fn every_test_that_shows_conformance_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let page = std::fs::read_to_string(root.join("docs/conformance.md")).unwrap();
+    let page = std::fs::read_to_string(root.join("docs/evidence/conformance.md")).unwrap();
     let mut named = 0;
     // Every second piece is between backquotes.
     for (file, test) in page

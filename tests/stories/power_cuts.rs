@@ -3,7 +3,7 @@
 //!
 //!     EVERSCAN_POWER_CUTS=1000 cargo test -p daemon --test stories power_cuts
 //!
-//! is the long form; `docs/track-record.md` has results. Runner and clients are not affected by a cut, as if they were
+//! is the long form; `docs/evidence/track-record.md` has results. Runner and clients are not affected by a cut, as if they were
 //! on another machine.
 
 mod image;

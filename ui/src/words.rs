@@ -11,8 +11,8 @@ use wire::{Explanation, JobState, Trigger};
 
 pub use amounts::{bytes, count, grouped, hits, percent_of};
 pub use sentences::{
-    attempt, cause, causes, circle_sentence, failed_step, job_sentence, outcome_of, retry_sentence,
-    short_commit, stopped_by, waits_for_its_time, waits_since, what_it_waits_for,
+    attempt, cause, causes, circle_sentence, job_sentence, outcome_of, retry_sentence,
+    short_commit, waits_for_its_time, waits_since, what_it_waits_for,
 };
 pub use times::{
     ago, ago_text, at, between, date, duration, in_future, running_for, seconds, usual,

@@ -83,6 +83,26 @@ pub struct Job {
     pub log: LogSummary,
 }
 
+impl Job {
+    /// Why the job ended, to be put after its state: `failed: step 2 (test) ended with exit code 1`. Steps are counted
+    /// from 1.
+    pub fn end_cause(&self) -> String {
+        let failed_step = || {
+            self.steps
+                .iter()
+                .find(|step| step.outcome == Some(StepOutcome::Failed))
+        };
+        match self.reason.code.as_str() {
+            "cancelled_by_user" => format!("by {}", self.reason.actor),
+            "step_failed" => match failed_step() {
+                Some(step) => step.failure(),
+                None => self.reason.message.clone(),
+            },
+            _ => self.reason.message.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowRef {
     pub id: Uuid,
@@ -226,6 +246,20 @@ pub struct Step {
     pub started_at: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<DateTime<Utc>>,
+}
+
+impl Step {
+    /// How the step failed.
+    fn failure(&self) -> String {
+        let name = self.name.as_ref();
+        let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+        let step = format!("step {}{name}", u64::from(self.index) + 1);
+        match (self.exit_code, &self.error) {
+            (Some(code), _) => format!("{step} ended with exit code {code}"),
+            (None, Some(error)) => format!("{step} failed: {error}"),
+            (None, None) => format!("{step} failed"),
+        }
+    }
 }
 
 names! {

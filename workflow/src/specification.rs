@@ -1,4 +1,4 @@
-//! The specification's rules about the language, one test each, so that `docs/conformance.md` can name them. Fixtures
+//! The specification's rules about the language, one test each, so that `docs/evidence/conformance.md` can name them. Fixtures
 //! show the messages and their places.
 
 use crate::{Checkout, Code, NotifyOn, Severity, TemplatePolicy, UploadOn, Workflow, parse};

@@ -1,11 +1,10 @@
-//! `everscan audit`.
-
 use chrono::{DateTime, Utc};
 use clap::Args;
 use client::AuditFilter;
 use wire::{AuditRecord, Page};
 
 use crate::clock::moment_or_age;
+use crate::commands::PageFlags;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -25,12 +24,8 @@ pub(crate) struct Audit {
     /// Only changes at this time or earlier, or longer ago than this
     #[arg(long, env = "SERVICE_UNTIL", value_name = "TIME", value_parser = moment_or_age)]
     until: Option<DateTime<Utc>>,
-    /// How many changes
-    #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Go on where an earlier list ended
-    #[arg(long, env = "SERVICE_CURSOR")]
-    cursor: Option<String>,
+    #[command(flatten)]
+    page: PageFlags,
 }
 
 impl Audit {
@@ -43,14 +38,9 @@ impl Audit {
         };
         let page = session
             .client()?
-            .audit(&filter, Some(self.limit), self.cursor.as_deref())
+            .audit(&filter, Some(self.page.limit), self.page.cursor.as_deref())
             .await?;
-        session.show(&page, table)?;
-        if let Some(cursor) = &page.next_cursor {
-            session
-                .terminal
-                .say(&format!("there are more: --cursor {cursor}"));
-        }
+        session.show_page(&page, table)?;
         Ok(Exit::Succeeded)
     }
 }

@@ -1,5 +1,3 @@
-//! `everscan blob`.
-
 mod change;
 mod link;
 mod list;
@@ -17,7 +15,7 @@ use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Store a file as a blob, which replaces one that is there
+    /// Store a file as a blob; an existing blob is replaced
     Upload(transfer::Upload),
     /// Fetch a blob into a file
     ///
@@ -79,7 +77,6 @@ struct Place {
     project: ProjectOption,
 }
 
-/// The blobs of a project.
 struct Blobs {
     client: Client,
     project: Option<String>,
@@ -99,7 +96,6 @@ impl Blobs {
         self.project.as_deref()
     }
 
-    /// What is recorded of a blob.
     async fn one(&self, names: &[String]) -> Result<wire::Blob, client::Error> {
         let path = model::blob::joined(names);
         self.client.blob(self.project(), &path, names).await
@@ -147,13 +143,11 @@ fn destination(to: &str, name: &str) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// A number of blobs for people.
 fn counted(count: usize) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} blob{s}")
 }
 
-/// Whether the daemon says that there is no such blob.
 fn is_missing(error: &client::Error) -> bool {
     error.code() == Some(wire::ErrorCode::NotFound)
 }

@@ -35,7 +35,6 @@ pub(crate) struct Describe {
     schedule: String,
 }
 
-/// The output of `describe`.
 #[derive(Debug, Serialize)]
 struct Described {
     schedule: String,
@@ -88,15 +87,12 @@ impl Next {
             times.iter().map(|time| format!("{time}\n")).collect()
         })?;
         if times.len() < count {
-            session
-                .terminal
-                .say("no more times: the calendar ends with the year 9999");
+            session.say("no more times: the calendar ends with the year 9999");
         }
         Ok(Exit::Succeeded)
     }
 }
 
-/// Reads a schedule from the command line.
 fn read(text: &str) -> Result<Cron, Error> {
     Cron::parse(text).map_err(|errors| {
         let faults: Vec<_> = errors

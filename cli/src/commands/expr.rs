@@ -38,12 +38,11 @@ pub(crate) struct Eval {
     /// File with the values that it reads, in the form of `context` in a job's job.json; - is standard input
     #[arg(long, env = "SERVICE_CONTEXT", value_name = "FILE")]
     context: PathBuf,
-    /// Tell also what each part of a condition yields, and which jobs it has read
+    /// Also show the value of each part of a condition, and which jobs it read
     #[arg(long, env = "SERVICE_EXPLAIN")]
     explain: bool,
 }
 
-/// The output with `--explain`.
 #[derive(Debug, Serialize)]
 struct Explained {
     /// Absent when the expression failed.

@@ -1,7 +1,4 @@
-//! `everscan job`.
-
 mod artifact;
-mod context;
 mod list;
 mod logs;
 mod rerun;
@@ -53,8 +50,8 @@ pub(crate) enum Command {
     Logs(logs::Logs),
     /// Run a job again that is over, as a new job with the same inputs
     ///
-    /// The new job runs the revision of the earlier one. Vars and secrets are read anew. Prints the id of the new job, as
-    /// `scan dispatch` does.
+    /// The new job runs the revision of the earlier one. Vars and secrets are read again. Prints the id of the new job,
+    /// as `scan dispatch` does.
     #[command(after_help = exit::CODES)]
     Rerun(rerun::Rerun),
     /// Show a job with its steps and artifacts
@@ -85,14 +82,14 @@ impl Command {
                 session.show(&job, |job| format!("{}\n", job.state.as_str()))?;
                 Ok(Exit::Succeeded)
             }
-            Self::Context { job } => context::run(job, session).await,
-            // Stops at the first job that cannot be deleted, after reporting each one that was.
+            Self::Context { job } => show_context(&job, session).await,
+            // Reports each deleted job, and stops at the first job that cannot be deleted.
             Self::Delete { jobs } => {
                 let client = session.client()?;
                 for job in jobs {
                     let job = job.id(&client).await?;
                     client.delete_job(job).await?;
-                    session.terminal.say(&format!("job {job} is deleted"));
+                    session.say(&format!("job {job} is deleted"));
                 }
                 Ok(Exit::Succeeded)
             }
@@ -118,4 +115,18 @@ impl Command {
             }
         }
     }
+}
+
+async fn show_context(job: &SelectedJob, session: &mut Session<'_>) -> Result<Exit, Error> {
+    let (client, id) = session.client_and_job(job).await?;
+    let found = client.job_context(id).await?;
+    session.show_json(&found.context)?;
+    let secrets = found.secrets.iter();
+    let secrets: Vec<String> = secrets
+        .map(|(name, version)| format!("{name} (version {version})"))
+        .collect();
+    if !secrets.is_empty() {
+        session.say(&format!("it also named secrets: {}", secrets.join(", ")));
+    }
+    Ok(Exit::Succeeded)
 }

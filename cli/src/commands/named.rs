@@ -21,7 +21,6 @@ pub(crate) enum Kind {
     Secret,
 }
 
-/// Which project a command is about.
 #[derive(Debug, Args)]
 pub(crate) struct ProjectOption {
     /// Project, by name or id; may be left out in a step, and while the daemon has only one
@@ -181,7 +180,7 @@ impl Delete {
                 "secret"
             }
         };
-        session.terminal.say(&format!("{word} {name} is deleted"));
+        session.say(&format!("{word} {name} is deleted"));
         Ok(Exit::Succeeded)
     }
 }

@@ -1,5 +1,3 @@
-//! `everscan project`.
-
 use clap::Subcommand;
 use wire::{Page, Project};
 

@@ -1,5 +1,3 @@
-//! `everscan runner`.
-
 use clap::Subcommand;
 use wire::{Page, Runner};
 
@@ -35,7 +33,7 @@ impl Command {
         match self {
             Self::Delete { runner } => {
                 client.delete_runner(&runner).await?;
-                session.terminal.say(&format!("runner {runner} is removed"));
+                session.say(&format!("runner {runner} is removed"));
             }
             Self::List => session.show(&Page::all(client.runners().await?), table)?,
             Self::RegisterToken => {
@@ -43,7 +41,7 @@ impl Command {
                 session.show(&registration, |registration| {
                     format!("{}\n", registration.token)
                 })?;
-                session.terminal.say(&format!(
+                session.say(&format!(
                     "good for one `everscan-runner configure` until {}",
                     time(&registration.expires_at)
                 ));

@@ -1,5 +1,3 @@
-//! `everscan scan`.
-
 mod dispatch;
 mod jobs;
 mod ledger;
@@ -18,15 +16,15 @@ use crate::suspension::{ResumeFlags, SuspendFlags};
 pub(crate) enum Command {
     /// Start a job of a scan
     ///
-    /// Prints the id of the new job. With --follow the log is printed instead, and the id goes to standard error; so it
-    /// does with --wait and --output json or yaml, which print the job as it ended.
+    /// Prints the id of the new job. With --follow the log is printed instead, and the id goes to standard error. The
+    /// same holds for --wait with --output json or yaml, which print the job as it ended.
     #[command(after_help = exit::CODES)]
     Dispatch(dispatch::Dispatch),
     /// List the jobs of a scan, newest first
     Jobs(jobs::Jobs),
-    /// List the looks at a scan's schedule and expression, newest first
+    /// List the evaluations of a scan's schedule and expression, newest first
     ///
-    /// Each tells what was read, what it said, and the job that was made or the reason why none was.
+    /// Each shows what was read, the result, and the job that was made or the reason why no job was made.
     Ledger(ledger::Ledger),
     /// List scans with what starts them, their next slot and their newest job
     List(list::List),
@@ -55,10 +53,10 @@ pub(crate) enum Command {
         #[command(flatten)]
         flags: SuspendFlags,
     },
-    /// Tell why a scan ran or did not
+    /// Explain why a scan ran or did not
     ///
-    /// Shows each look at its schedule or expression: what was read, what it said, the job that was made or the reason
-    /// why none was.
+    /// Shows each evaluation of its schedule or expression: what was read, the result, and the job that was made or the
+    /// reason why no job was made.
     Why(why::WhyScan),
 }
 

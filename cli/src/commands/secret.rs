@@ -20,7 +20,7 @@ pub(crate) enum Command {
     Set(Set),
     /// List the secrets of a project without their values
     List(List),
-    /// Tell which encodings of a secret logs do not show
+    /// Show which encodings of a secret are masked in logs
     Test(Test),
     /// Remove a secret
     Delete(Delete),
@@ -61,7 +61,7 @@ impl Set {
             }
             None => {
                 return Err(Error::Usage {
-                    what: "no value is given, and nobody is there to be asked".to_owned(),
+                    what: "no value is given, and there is no terminal to ask for it".to_owned(),
                     hint: "name a file with --file, or pipe the value into --file -",
                 });
             }
@@ -74,11 +74,9 @@ impl Set {
             .set_secret(&project, &self.name, &set, expected)
             .await?;
         let (name, version) = (secret.named.name, secret.named.version);
-        session
-            .terminal
-            .say(&format!("secret {name} is set in version {version}"));
+        session.say(&format!("secret {name} is set in version {version}"));
         if is_short {
-            session.terminal.say(&format!(
+            session.say(&format!(
                 "warning: it has fewer than {} characters, so that it may occur in other text: masking it there would reveal \
                  it; use a longer one",
                 limits::SECRET_CHARS

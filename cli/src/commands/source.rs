@@ -18,11 +18,11 @@ pub(crate) enum Command {
         /// Name of the source
         name: String,
     },
-    /// Look at the repository of a source now
+    /// Read the repository of a source now
     Sync {
         /// Name of the source
         name: String,
-        /// Wait until the look is over, and fail when the source cannot be read or holds invalid files
+        /// Wait until it has been read, and fail if it cannot be read or has invalid files
         #[arg(long, env = "SERVICE_WAIT")]
         wait: bool,
     },
@@ -99,7 +99,6 @@ fn table(page: &Page<Source>) -> String {
     table.text()
 }
 
-/// The state of a source in a few words.
 fn standing(source: &Source) -> String {
     let is = |kind: &str, status: &str| {
         let found = source.condition(kind);
@@ -126,7 +125,6 @@ fn standing(source: &Source) -> String {
     }
 }
 
-/// A source with all its problems.
 fn text(source: &Source) -> String {
     let tip = source.tip.as_ref().map(|tip| {
         let commit = short_commit(&tip.commit);

@@ -1,5 +1,3 @@
-//! `everscan token`.
-
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -48,7 +46,6 @@ pub(crate) enum Command {
     },
 }
 
-/// How long a token is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
     Limited(Duration),
@@ -95,7 +92,7 @@ impl Command {
                 let warnings: Vec<String> = tokens.iter().filter_map(ends_soon).collect();
                 session.show(&Page::all(tokens), table)?;
                 for warning in warnings {
-                    session.terminal.say(&warning);
+                    session.say(&warning);
                 }
             }
             Self::Regenerate {
@@ -111,7 +108,7 @@ impl Command {
             }
             Self::Revoke { token } => {
                 client.revoke_token(&token).await?;
-                session.terminal.say(&format!("token {token} is revoked"));
+                session.say(&format!("token {token} is revoked"));
             }
         }
         Ok(Exit::Succeeded)
@@ -120,13 +117,10 @@ impl Command {
 
 fn show_secret(session: &mut Session<'_>, created: &CreatedToken) -> Result<(), Error> {
     session.show(created, |created| format!("{}\n", created.secret))?;
-    session
-        .terminal
-        .say("keep it in SERVICE_TOKEN or a file; it is not shown again");
+    session.say("keep it in SERVICE_TOKEN or a file; it is not shown again");
     Ok(())
 }
 
-/// What to say of a token that will expire soon.
 fn ends_soon(token: &Token) -> Option<String> {
     let end = token.expires_at.filter(|_| token.expires_soon)?;
     // The command has no name in it: a shell may make something of one.

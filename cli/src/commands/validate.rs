@@ -13,10 +13,9 @@ use crate::reading::read_given;
 use crate::session::Session;
 use crate::workflow_files::{self, Kind};
 
-/// The default folder of a source's workflows.
 const DEFAULT_FOLDER: &str = "workflows";
 
-/// The end of the help text. This command tells unreadable files from invalid ones.
+/// The end of the help text. This command has different codes for unreadable and invalid files.
 const CODES: &str = "\
 Exit codes:
   0  no errors
@@ -44,7 +43,6 @@ pub(crate) struct Validate {
     strict: bool,
 }
 
-/// The words for a [`TemplatePolicy`].
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ScriptTemplates {
     Warn,
@@ -60,7 +58,6 @@ impl From<ScriptTemplates> for TemplatePolicy {
     }
 }
 
-/// The problems of one file.
 struct Checked {
     diagnostics: Vec<Diagnostic>,
     /// For excerpts; empty if the file was not read.
@@ -151,7 +148,7 @@ impl Validate {
             count => format!("{count} {noun}s"),
         };
         let files = plural(files, "file");
-        session.terminal.say(&if invalid > 0 {
+        session.say(&if invalid > 0 {
             format!("{invalid} of {files} invalid")
         } else if self.strict && warnings > 0 {
             let warnings = plural(warnings, "warning");
@@ -168,7 +165,6 @@ impl Validate {
     }
 }
 
-/// The error of having nothing to check.
 fn nothing_in(paths: &[PathBuf]) -> Error {
     let searched: Vec<_> = paths
         .iter()
@@ -178,9 +174,7 @@ fn nothing_in(paths: &[PathBuf]) -> Error {
     let what = if paths.iter().any(|path| workflow_files::is_folder(path)) {
         format!("there are no workflow files in {searched}")
     } else {
-        format!(
-            "there is no folder `{searched}` here, which is where workflow files are looked for"
-        )
+        format!("there is no folder `{searched}` here; workflow files are searched there")
     };
     Error::Usage {
         what,
@@ -232,7 +226,6 @@ fn same_name(file: &str, rival: &Path) -> Diagnostic {
     Diagnostic::of_file(file, Code::DuplicateName, message, Some(hint))
 }
 
-/// The problems of all files, with blank lines between them.
 fn excerpts(checked: &[Checked], colour: bool) -> String {
     let shown: Vec<String> = checked
         .iter()

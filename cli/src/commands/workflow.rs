@@ -1,5 +1,3 @@
-//! `everscan workflow`.
-
 mod diff;
 mod history;
 mod prune;
@@ -16,7 +14,7 @@ use crate::table::{Table, short_commit};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Tell how two workflow files, or two revisions of a workflow, differ in meaning
+    /// Compare the meaning of two workflow files, or of two revisions of a workflow
     ///
     /// Comments, the order of keys, quoting and defaults that are written out make no difference. Files are compared without
     /// a daemon.

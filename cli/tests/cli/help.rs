@@ -1,6 +1,6 @@
 //! The help text of every command.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::everscan::run;
 use crate::snapshot;
@@ -20,25 +20,28 @@ fn commands_in(help: &str) -> Vec<String> {
 #[test]
 fn every_help_text_is_as_written() {
     let folder = snapshot::folder("help");
-    let mut expected = BTreeSet::new();
+    let mut files: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     let mut open = vec![String::new()];
     while let Some(path) = open.pop() {
         let help = run(&format!("{path} --help"));
         assert_eq!((help.code, help.stderr.as_str()), (0, ""), "{path}");
-        let name = format!("everscan{path}.txt").replace(' ', "-");
-        snapshot::check(&folder.join(&name), &help.stdout);
-        expected.insert(name);
+        let top = path.split_whitespace().next().unwrap_or("everscan");
+        let cases = files.entry(format!("{top}.txt")).or_default();
+        cases.insert(format!("everscan{path}"), help.stdout.clone());
         open.extend(
             commands_in(&help.stdout)
                 .into_iter()
                 .map(|command| format!("{path} {command}")),
         );
     }
+    for (name, cases) in &files {
+        snapshot::check(&folder.join(name), &snapshot::join(cases));
+    }
     let found: BTreeSet<_> = std::fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    assert_eq!(found, expected);
+    assert_eq!(found, files.into_keys().collect());
 }
 
 #[test]

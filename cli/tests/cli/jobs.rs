@@ -110,7 +110,7 @@ fn waiting_has_an_end() {
     assert_eq!(
         output.stderr,
         format!(
-            "error: job {0} is not over after 1s\nhint: it goes on; `everscan job wait {0}` waits again\n",
+            "error: job {0} is not over after 1s\nhint: the job goes on; `everscan job wait {0}` waits again\n",
             id(1)
         )
     );

@@ -1,4 +1,4 @@
-//! The commands that work on the language without a daemon. Each transcript beside this file has the command line,
+//! The commands that work on the language without a daemon. Each transcript in `language/` has the command line,
 //! standard output, standard error, and the exit code.
 
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ fn check(name: &str, lines: &[&[&str]]) {
         }
         writeln!(transcript, "= {code}\n").unwrap();
     }
-    snapshot::check(&folder.join(name), &transcript);
+    snapshot::check_case(&folder.join("transcripts.txt"), name, &transcript);
 }
 
 /// A word as a person would type it.
@@ -47,7 +47,7 @@ fn quoted(word: &str) -> String {
 #[test]
 fn schedules_are_described() {
     check(
-        "cron-describe.txt",
+        "cron-describe",
         &[
             &["cron", "describe", "5 */2 * * *"],
             &["cron", "describe", "30  3 * * 1-5", "--output", "json"],
@@ -66,7 +66,7 @@ fn times_of_schedules_are_listed() {
     let from = &["--from", "2026-03-28T12:00:00Z"];
     let at = |arguments: &[&'static str]| [&["cron", "next"], arguments, from].concat();
     check(
-        "cron-next.txt",
+        "cron-next",
         &[
             &at(&["*/20 * * * *"]),
             &at(&["30 2 * * *", "--count", "3", "--timezone", "Europe/Berlin"]),
@@ -107,7 +107,7 @@ fn expressions_are_evaluated() {
     let on = &["--context", "context.json"];
     let eval = |arguments: &[&'static str]| [&["expr", "eval"], arguments, on].concat();
     check(
-        "expr-eval.txt",
+        "expr-eval",
         &[
             &eval(&["scans.build.is_available() && !scans.build.has_diff()"]),
             &eval(&["-1 + size(scans.build)"]),
@@ -140,7 +140,7 @@ fn expressions_are_evaluated() {
 #[test]
 fn two_workflows_are_compared_by_meaning() {
     check(
-        "workflow-diff.txt",
+        "workflow-diff",
         &[
             &["workflow", "diff", "before.yaml", "after.yaml"],
             &[

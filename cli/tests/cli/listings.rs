@@ -16,8 +16,7 @@ fn check(name: &str, line: &str, request: &str, reply: Reply) {
     let output = run_at(&server.url, line);
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert_eq!(server.lines(), [request]);
-    let path = snapshot::folder("listings").join(format!("{name}.txt"));
-    snapshot::check(&path, &output.stdout);
+    snapshot::check_listing(name, &output.stdout);
 }
 
 #[test]

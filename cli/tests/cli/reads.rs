@@ -21,8 +21,7 @@ fn check(name: &str, line: &str, request: &str, reply: Reply) -> Run {
     let output = run_at(&server.url, line);
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert_eq!(server.lines(), [request]);
-    let path = snapshot::folder("listings").join(format!("{name}.txt"));
-    snapshot::check(&path, &output.stdout);
+    snapshot::check_listing(name, &output.stdout);
     output
 }
 
@@ -348,8 +347,7 @@ fn the_files_in_an_artifact_page_by_page() {
         id(1)
     );
     assert_eq!(server.lines(), [path.clone(), format!("{path}&cursor=a")]);
-    let file = snapshot::folder("listings").join("artifact-files.txt");
-    snapshot::check(&file, &output.stdout);
+    snapshot::check_listing("artifact-files", &output.stdout);
 }
 
 #[test]
@@ -387,6 +385,5 @@ fn two_artifacts_are_compared_by_the_daemon() {
     assert_eq!(server.lines(), [path.clone(), format!("{path}&cursor=new")]);
     let wanted = "1 added, 1 removed, 1 changed, 7 unchanged";
     assert!(output.stderr.contains(wanted), "{}", output.stderr);
-    let file = snapshot::folder("listings").join("artifact-diff.txt");
-    snapshot::check(&file, &output.stdout);
+    snapshot::check_listing("artifact-diff", &output.stdout);
 }

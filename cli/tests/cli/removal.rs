@@ -80,8 +80,7 @@ fn an_artifact_is_deleted_and_says_so_afterwards() {
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert_eq!(output.stderr, "artifact a/b is deleted\n");
     let output = run_at(&server.url, &format!("job artifact list -j {}", id(1)));
-    let path = snapshot::folder("listings").join("artifact-list-removed.txt");
-    snapshot::check(&path, &output.stdout);
+    snapshot::check_listing("artifact-list-removed", &output.stdout);
     let route = format!("/v0/jobs/{}/artifacts", id(1));
     assert_eq!(
         server.lines(),
@@ -111,8 +110,7 @@ fn what_goes_is_shown_scan_by_scan() {
         let server = Server::start([Reply::json(&pruned(line.contains("--dry-run")))]);
         let output = run_at(&server.url, line);
         assert_eq!(output.code, 0, "{}", output.stderr);
-        let path = snapshot::folder("listings").join(format!("{name}.txt"));
-        snapshot::check(&path, &format!("{}{}", output.stdout, output.stderr));
+        snapshot::check_listing(name, &format!("{}{}", output.stdout, output.stderr));
         assert_eq!(server.lines(), ["POST /v0/workflows/main%2Fnightly/prune"]);
         assert_eq!(server.seen()[0].body, body);
     }

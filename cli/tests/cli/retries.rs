@@ -86,7 +86,7 @@ fn a_wait_that_ends_before_the_retry_says_which_job_failed_and_which_is_not_over
         format!(
             "job {0} failed: asked for\njob {1} retries it at 2026-09-21T14:13:30Z\n\
              error: job {0} failed, and its retry {1}, due at 2026-09-21T14:13:30Z, is not over after 5s\n\
-             hint: it goes on; `everscan job wait {1}` waits again\n",
+             hint: the job goes on; `everscan job wait {1}` waits again\n",
             id(1),
             id(2)
         )
@@ -94,21 +94,24 @@ fn a_wait_that_ends_before_the_retry_says_which_job_failed_and_which_is_not_over
 }
 
 #[test]
-fn waiting_says_what_failed_the_step_if_it_was_no_exit_code() {
-    let step = |outcome, error: Option<&str>| Step {
+fn waiting_says_how_the_step_failed() {
+    let step = |outcome, exit_code, error: Option<&str>| Step {
+        index: 1,
         status: StepStatus::Failed,
         outcome: Some(outcome),
-        exit_code: None,
+        exit_code,
         error: error.map(str::to_owned),
         ..job(JobState::Failed).steps.remove(0)
     };
-    let allowed = step(StepOutcome::Succeeded, Some("timed out after 1 s"));
-    for (error, end) in [
+    let allowed = step(StepOutcome::Succeeded, None, Some("timed out after 1 s"));
+    for (exit_code, error, end) in [
         (
+            None,
             Some("output `token` holds a secret"),
-            "step 2 failed: output `token` holds a secret",
+            "step 2 (build) failed: output `token` holds a secret",
         ),
-        (None, "step 2 failed"),
+        (Some(3), None, "step 2 (build) ended with exit code 3"),
+        (None, None, "step 2 (build) failed"),
     ] {
         let failed = Job {
             reason: JobReason {
@@ -116,7 +119,7 @@ fn waiting_says_what_failed_the_step_if_it_was_no_exit_code() {
                 message: "step 2 failed".to_owned(),
                 actor: "runner box".to_owned(),
             },
-            steps: vec![allowed.clone(), step(StepOutcome::Failed, error)],
+            steps: vec![allowed.clone(), step(StepOutcome::Failed, exit_code, error)],
             ..job(JobState::Failed)
         };
         let server = Server::start([Reply::json(&failed)]);
@@ -138,7 +141,7 @@ fn waiting_says_who_cancelled_the_job() {
     let server = Server::start([Reply::json(&cancelled)]);
     let output = run_at(&server.url, &format!("job wait {}", id(1)));
     assert_eq!((output.code, output.stdout.as_str()), (4, "cancelled\n"));
-    let end = format!("job {} cancelled: cancelled by a user (token ann)\n", id(1));
+    let end = format!("job {} cancelled: by token ann\n", id(1));
     assert_eq!(output.stderr, end);
 }
 

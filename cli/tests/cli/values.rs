@@ -113,8 +113,7 @@ fn lists_show_everything_but_values() {
         let output = run_at(&server.url, &format!("{kind} list --project main"));
         assert_eq!(output.code, 0, "{}", output.stderr);
         assert_eq!(server.lines(), [format!("GET /v0/projects/main/{kind}s")]);
-        let path = snapshot::folder("listings").join(format!("{kind}-list.txt"));
-        snapshot::check(&path, &output.stdout);
+        snapshot::check_listing(&format!("{kind}-list"), &output.stdout);
     };
     let vars = vec![named("A"), named("LONGER")];
     check("var", Reply::json(&Page::all(vars)));
@@ -145,8 +144,7 @@ fn a_test_of_a_secret_shows_what_is_masked() {
     let output = run_at(&server.url, "secret test A --project main");
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert_eq!(server.lines(), ["GET /v0/projects/main/secrets/A/masking"]);
-    let path = snapshot::folder("listings").join("secret-test.txt");
-    snapshot::check(&path, &output.stdout);
+    snapshot::check_listing("secret-test", &output.stdout);
 }
 
 #[test]

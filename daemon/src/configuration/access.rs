@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use reconciler::{Access, Location, Login, TokenSource, Username};
 
-/// The keys of a source, as they stand in the file.
 pub(super) struct FileAccess {
     pub(super) token_file: Option<PathBuf>,
     pub(super) token_command: Option<Vec<String>>,
@@ -81,7 +80,7 @@ pub(super) fn check_place(access: &Access, state: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A program without a slash in its name is looked for in the daemon's `PATH`.
+/// A program without a slash in its name is searched in the daemon's `PATH`.
 fn command(words: Vec<String>, base: &Path) -> Result<TokenSource, String> {
     let mut words = words.into_iter();
     let program = match words.next() {

@@ -1,6 +1,6 @@
 //! Why the demonstration failed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use thiserror::Error;
@@ -38,4 +38,13 @@ pub(crate) enum DemoError {
     Signals(#[source] std::io::Error),
     #[error("cannot write to the terminal")]
     Terminal(#[source] std::io::Error),
+}
+
+impl DemoError {
+    pub(super) fn file(path: &Path) -> impl Fn(std::io::Error) -> Self + Copy {
+        |source| Self::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
 }

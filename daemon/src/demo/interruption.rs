@@ -1,6 +1,6 @@
 //! Waiting, interrupted by a stop signal.
 //!
-//! The demonstration has one thread. It looks for signals only while it waits; everything else takes milliseconds.
+//! The demonstration has one thread. It handles signals only while it waits; everything else takes milliseconds.
 
 use std::io;
 use std::rc::Rc;
@@ -68,7 +68,6 @@ impl Interruption {
         });
     }
 
-    /// Runs code that needs the runtime but does not wait.
     pub(super) fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
         let _inside = self.runtime.enter();
         work()

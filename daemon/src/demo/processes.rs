@@ -43,10 +43,7 @@ impl Programs {
         let bin = home.join("bin");
         std::fs::create_dir(&bin)
             .and_then(|()| programs::link(&bin))
-            .map_err(|source| DemoError::File {
-                path: bin.clone(),
-                source,
-            })?;
+            .map_err(DemoError::file(&bin))?;
         Ok(Self {
             home: home.to_owned(),
             bin,
@@ -55,12 +52,10 @@ impl Programs {
         })
     }
 
-    /// Sets a variable for every program that starts from now on.
     pub(crate) fn set(&mut self, name: &'static str, value: &str) {
         self.settings.push((name, value.to_owned()));
     }
 
-    /// Runs a program to its end. It must succeed.
     pub(crate) fn run<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -76,7 +71,6 @@ impl Programs {
         }
     }
 
-    /// Runs a program to its end. It must fail.
     pub(crate) fn run_to_fail<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -113,7 +107,6 @@ impl Programs {
         Ok((ended.status, printed))
     }
 
-    /// Starts a program in the background and returns the first line it prints.
     pub(crate) fn start_and_listen(
         &self,
         program: &'static str,
@@ -147,8 +140,7 @@ impl Programs {
         stdout: Stdio,
     ) -> Result<Background, DemoError> {
         let log = self.home.join(format!("{program}.log"));
-        let file =
-            std::fs::File::create(&log).map_err(|source| DemoError::File { path: log, source })?;
+        let file = std::fs::File::create(&log).map_err(DemoError::file(&log))?;
         let mut command = self.command(program);
         command
             .args(arguments)
@@ -193,34 +185,30 @@ impl Programs {
             .envs(self.settings.iter().map(|(name, value)| (name, value)))
             .env(lifeline::VARIABLE, std::process::id().to_string())
             .current_dir(&self.home)
-            // Ctrl-C reaches the demonstration alone. It stops the others in order, each after those that need it.
+            // Ctrl-C reaches the demonstration alone. It stops the others in order, each after the programs that need it.
             .process_group(0)
             .kill_on_drop(true);
         command
     }
 }
 
-/// A command as a user would type it.
 pub(crate) fn command_line<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> String {
     let words = arguments.iter().map(|word| word.as_ref().to_string_lossy());
     words.fold(program.to_owned(), |line, word| format!("{line} {word}"))
 }
 
 impl Background {
-    /// Asks the program to stop and waits until it has ended.
     pub(crate) fn stop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
             self.interruption.wait_for_end(&mut self.child, terminate);
         }
     }
 
-    /// Waits until the program ends by itself.
     pub(crate) fn wait(&mut self) -> Result<(), DemoError> {
         self.interruption.wait_for(self.child.wait()).map(drop)
     }
 }
 
-/// Asks a program to stop, if it still runs.
 fn terminate(child: &Child) {
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
     if let Some(pid) = pid.and_then(Pid::from_raw) {

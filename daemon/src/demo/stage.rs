@@ -28,7 +28,6 @@ pub(super) struct Stage {
     home: TempDir,
 }
 
-/// The fields of a list of jobs that the demonstration reads.
 #[derive(Deserialize)]
 struct Jobs {
     items: Vec<Listed>,
@@ -46,10 +45,7 @@ impl Stage {
         let home = tempfile::Builder::new()
             .prefix("everscan-demo-")
             .tempdir()
-            .map_err(|source| DemoError::File {
-                path: std::env::temp_dir(),
-                source,
-            })?;
+            .map_err(DemoError::file(&std::env::temp_dir()))?;
         let programs = Programs::install(home.path(), interruption)?;
         Ok(Self {
             terminal: Terminal::new(),
@@ -64,12 +60,10 @@ impl Stage {
         self.home.path().join(below)
     }
 
-    /// The bare repository.
     fn server(&self) -> String {
         self.path("project.git").display().to_string()
     }
 
-    /// Makes the bare repository and a clone of it.
     pub(super) fn make_repository(&self) -> Result<(), DemoError> {
         let server = self.server();
         let make = [
@@ -92,18 +86,13 @@ impl Stage {
         self.programs.run("git", &clone).map(drop)
     }
 
-    /// Writes a file of the clone.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), DemoError> {
         let path = self.path("project").join(name);
-        let fail = |source| DemoError::File {
-            path: path.clone(),
-            source,
-        };
+        let fail = DemoError::file(&path);
         std::fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(fail)?;
         std::fs::write(&path, text).map_err(fail)
     }
 
-    /// Commits the clone and pushes it.
     pub(super) fn push(&self, message: &str) -> Result<(), DemoError> {
         self.terminal.command(&format!(
             "git commit --all --message '{message}' && git push"
@@ -141,16 +130,13 @@ impl Stage {
             wanted: "where it listens",
         })?;
         let token = self.path("state/initial-admin-token");
-        let secret = std::fs::read_to_string(&token).map_err(|source| DemoError::File {
-            path: token,
-            source,
-        })?;
+        let secret = std::fs::read_to_string(&token).map_err(DemoError::file(&token))?;
         self.programs.set("SERVICE_URL", &url);
         self.programs.set("SERVICE_TOKEN", secret.trim());
         self.terminal.output(&format!(
             "{url}\n# The pages for browsers are at this address; sign in with the token in state/initial-admin-token.\nexport SERVICE_URL={url}\nexport SERVICE_TOKEN=$(cat state/initial-admin-token)"
         ))?;
-        // The first look at the repository must be over before the story goes on.
+        // The daemon must have read the repository before the story goes on.
         self.sync()
     }
 
@@ -158,10 +144,7 @@ impl Stage {
         let register = ["runner", "register-token"];
         let file = self.path("registration-token");
         let token = self.programs.run("everscan", &register)?.stdout;
-        std::fs::write(&file, token).map_err(|source| DemoError::File {
-            path: file.clone(),
-            source,
-        })?;
+        std::fs::write(&file, token).map_err(DemoError::file(&file))?;
         self.terminal
             .command("everscan runner register-token > registration-token")?;
         let workdir = self.path("work").display().to_string();
@@ -195,14 +178,12 @@ impl Stage {
         Ok(())
     }
 
-    /// Runs a command and shows it with its output. It must succeed.
     pub(super) fn everscan(&self, arguments: &[&str]) -> Result<String, DemoError> {
         self.terminal
             .command(&command_line("everscan", arguments))?;
         self.show(self.programs.run("everscan", arguments)?)
     }
 
-    /// Runs a command and shows it with its output. It must fail.
     pub(super) fn everscan_fails(&self, arguments: &[&str]) -> Result<String, DemoError> {
         self.terminal
             .command(&command_line("everscan", arguments))?;
@@ -215,7 +196,6 @@ impl Stage {
         Ok(printed.stdout)
     }
 
-    /// Waits until the daemon has read the pushed commit.
     pub(super) fn sync(&self) -> Result<(), DemoError> {
         let sync = ["source", "sync", "project", "--wait"];
         self.programs.run("everscan", &sync).map(drop)
@@ -252,7 +232,6 @@ impl Stage {
         Ok(job.id)
     }
 
-    /// Shows the jobs of a scan, newest first.
     pub(super) fn jobs_of(&self, scan: &str) -> Result<(), DemoError> {
         let list = ["scan", "jobs", WORKFLOW, scan];
         self.everscan(&list).map(drop)
@@ -273,7 +252,6 @@ impl Stage {
         Ok(files)
     }
 
-    /// Waits until the daemon is stopped.
     pub(super) fn keep(&mut self) -> Result<(), DemoError> {
         match &mut self.daemon {
             Some(daemon) => daemon.wait(),
@@ -284,10 +262,7 @@ impl Stage {
 
 /// Collects every file below `folder`, relative to `root`. The daemon may remove files meanwhile; those are left out.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<(), DemoError> {
-    let fail = |source| DemoError::File {
-        path: folder.to_owned(),
-        source,
-    };
+    let fail = DemoError::file(folder);
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries.map_err(fail)?,

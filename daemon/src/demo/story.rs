@@ -7,7 +7,6 @@ const FILE: &str =
     include_str!("../../../examples/dependency-watch/workflows/dependency-watch.yaml");
 const LOCK_FILE: &str = include_str!("../../../examples/dependency-watch/Cargo.lock");
 
-/// The path of the workflow file in the repository.
 const PATH: &str = "workflows/dependency-watch.yaml";
 
 /// The change of the lock file: the old text and the new one.
@@ -108,7 +107,6 @@ fn a_question(stage: &Stage) -> Result<(), DemoError> {
         .map(drop)
 }
 
-/// Returns the newest report.
 fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
     stage.terminal.say(
         "8. A push that changes the workflow makes a new revision, active at once. This one also upgrades a package.",
@@ -161,8 +159,7 @@ fn the_result(stage: &Stage, report: &str) -> Result<(), DemoError> {
     ];
     stage.everscan(&[&download[..], &["--unpack", "report"]].concat())?;
     let page = stage.path("report/report.html");
-    let text =
-        std::fs::read_to_string(&page).map_err(|source| DemoError::File { path: page, source })?;
+    let text = std::fs::read_to_string(&page).map_err(DemoError::file(&page))?;
     expect(&text, "<td>itoa</td><td>1.0.18</td><td>1.0.19</td>")?;
     stage.terminal.say("12. All of it is files.")?;
     let files = stage.state_files()?;
@@ -173,7 +170,6 @@ fn the_result(stage: &Stage, report: &str) -> Result<(), DemoError> {
     stage.terminal.output(&files.join("\n"))
 }
 
-/// The digits of a job's id that tables show.
 fn short(job: &str) -> &str {
     let (_, digits) = job.split_at(job.len().saturating_sub(8));
     digits

@@ -4,7 +4,6 @@ use std::io::{IsTerminal, Write};
 
 use super::error::DemoError;
 
-/// Standard output, with colours when it is a terminal.
 pub(crate) struct Terminal {
     colours: bool,
 }
@@ -16,17 +15,14 @@ impl Terminal {
         }
     }
 
-    /// Prints an explanation.
     pub(crate) fn say(&self, text: &str) -> Result<(), DemoError> {
         self.write(&format!("\n{}\n", self.emphasis("1", text)))
     }
 
-    /// Prints a command as a user would type it.
     pub(crate) fn command(&self, text: &str) -> Result<(), DemoError> {
         self.write(&format!("{}\n", self.emphasis("36", &format!("$ {text}"))))
     }
 
-    /// Prints the output of a command, indented.
     pub(crate) fn output(&self, text: &str) -> Result<(), DemoError> {
         let indented: String = text.lines().map(|line| format!("  {line}\n")).collect();
         self.write(&indented)

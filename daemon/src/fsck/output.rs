@@ -27,13 +27,10 @@ pub(crate) struct Output<W> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
-    /// What a check found.
     Findings,
-    /// What remains after a repair.
     Left,
 }
 
-/// The number of findings.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 struct Tally {
     errors: u64,
@@ -41,7 +38,6 @@ struct Tally {
     notes: u64,
 }
 
-/// The summary after the findings, in the JSON form.
 #[derive(Serialize)]
 struct Summary {
     clean: bool,
@@ -55,7 +51,6 @@ struct Summary {
     unsettled: u64,
 }
 
-/// What a repair did, in the JSON form.
 #[derive(Serialize)]
 struct Repaired<'a> {
     repairs: &'a [Repair],
@@ -121,7 +116,7 @@ impl<W: Write> Output<W> {
                     Repair::Closed { path, mode } => {
                         format!("closed {path} to others than its owner; its mode was {mode}")
                     }
-                    Repair::Recounted { path } => format!("wrote {path} anew"),
+                    Repair::Recounted { path } => format!("rewrote {path}"),
                     Repair::Lost(Loss { first, last }) => {
                         format!("gave up the changes {first} to {last}")
                     }
@@ -202,7 +197,7 @@ impl<W: Write> Output<W> {
         let counts = checked.counts;
         writeln!(
             self.to,
-            "looked at {} files with {} bytes: {} records, {} jobs; the last commit is {}",
+            "checked {} files with {} bytes: {} records, {} jobs; the last commit is {}",
             counts.files, counts.bytes, counts.records, counts.jobs, checked.position.last
         )?;
         if let Some(user) = &checked.user {
@@ -211,7 +206,7 @@ impl<W: Write> Output<W> {
         if checked.unsettled > 0 {
             writeln!(
                 self.to,
-                "{} parts changed each time they were looked at; stop the daemon to have them checked too",
+                "{} parts changed during each check; stop the daemon to have them checked too",
                 checked.unsettled
             )?;
         }
@@ -231,7 +226,6 @@ impl<W: Write> Output<W> {
         )
     }
 
-    /// Begins a list of the JSON form.
     fn enter(&mut self, section: Section) -> io::Result<()> {
         if self.section.is_none() {
             let root = serde_json::to_string(&self.root.to_string_lossy())?;

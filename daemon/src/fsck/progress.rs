@@ -33,7 +33,6 @@ impl ProgressLine {
         self.length = text.len();
     }
 
-    /// Removes the line, so that other output can follow.
     pub(crate) fn clear(&mut self) {
         if self.length > 0 {
             drop(write!(std::io::stderr(), "\r{}\r", " ".repeat(self.length)));

@@ -1,7 +1,7 @@
 //! Why `up` failed.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use runner::{ConfigurationError, SessionError};
 use thiserror::Error;
@@ -40,4 +40,13 @@ pub(crate) enum UpError {
     Runner(#[source] SessionError),
     #[error("the runner ended by itself")]
     RunnerEnded,
+}
+
+impl UpError {
+    pub(super) fn folder(path: &Path) -> impl Fn(std::io::Error) -> Self + Copy {
+        |source| Self::Folder {
+            path: path.to_owned(),
+            source,
+        }
+    }
 }

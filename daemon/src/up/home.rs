@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use super::error::UpError;
 use crate::programs;
 
-/// The folder that `up` serves.
 #[derive(Debug, Clone)]
 pub(super) struct Home {
     root: PathBuf,
@@ -38,19 +37,14 @@ impl Home {
             make_folder(&home.bin())?;
             std::fs::write(home.own().join(".gitignore"), "*\n")
         };
-        prepared().map_err(|source| UpError::Folder {
-            path: home.own(),
-            source,
-        })?;
+        prepared().map_err(UpError::folder(&home.own()))?;
         Ok(home)
     }
 
     /// Makes this process the only one here, for as long as the returned file is open, and links the programs.
     pub(super) fn occupy(&self) -> Result<File, UpError> {
-        let unusable = |source| UpError::Folder {
-            path: self.own(),
-            source,
-        };
+        let own = self.own();
+        let unusable = UpError::folder(&own);
         let mut held = File::options()
             .read(true)
             .write(true)
@@ -81,12 +75,10 @@ impl Home {
         &self.root
     }
 
-    /// The folder `.everscan`.
     pub(super) fn own(&self) -> PathBuf {
         self.root.join(".everscan")
     }
 
-    /// The folder of the three programs.
     pub(super) fn bin(&self) -> PathBuf {
         self.own().join("bin")
     }
@@ -106,12 +98,10 @@ impl Home {
         self.own().join("secret-key")
     }
 
-    /// The log of the daemon and the runner.
     pub(super) fn log(&self) -> PathBuf {
         self.own().join("log")
     }
 
-    /// The last address of the daemon.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         let text = std::fs::read_to_string(self.address_file()).ok()?;
         text.trim().parse().ok()
@@ -121,7 +111,6 @@ impl Home {
         std::fs::write(self.address_file(), format!("{address}\n"))
     }
 
-    /// The token for steps.
     pub(super) fn step_token(&self) -> Option<String> {
         let text = std::fs::read_to_string(self.step_token_file()).ok()?;
         Some(text.trim().to_owned())
@@ -147,7 +136,6 @@ impl Home {
     }
 }
 
-/// Makes a folder and its parents, which only this user can enter.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }

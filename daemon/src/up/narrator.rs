@@ -21,21 +21,17 @@ use crate::limits::{PRINTED_JOBS, SEARCHED_RECORDS};
 /// What was printed already.
 #[derive(Default)]
 pub(super) struct Narrator {
-    /// The first step of a person without a workflow.
     first_step: String,
     /// The active revision; none once the file is gone.
     workflows: BTreeMap<WorkflowId, Option<u64>>,
-    /// By file.
     invalid: BTreeMap<String, Invalid>,
     /// The problems of the repository as a whole.
     complaints: BTreeSet<String>,
-    /// The newest job.
     latest: Option<JobId>,
     /// Jobs whose end was not printed yet.
     unfinished: BTreeSet<JobId>,
 }
 
-/// An invalid file that was printed.
 #[derive(Clone, PartialEq, Eq)]
 struct Invalid {
     workflow: WorkflowId,
@@ -199,7 +195,7 @@ impl Narrator {
             .await;
         let jobs = page.map(|page| page.jobs).unwrap_or_default();
         let mut new = Vec::new();
-        // One that was made meanwhile is new at the next look.
+        // A job that was made meanwhile is reported next time.
         let is_new = |job: &Arc<Job>| Some(job.id) > printed && job.id <= latest;
         for job in jobs.into_iter().filter(is_new).rev() {
             let made = made(&job, cause(handle, &job).await);
@@ -230,7 +226,6 @@ fn warning(one: &Diagnostic) -> String {
     placed(one, &format!("warning: {}", one.message))
 }
 
-/// A message with its place and its hint.
 fn placed(one: &Diagnostic, text: &str) -> String {
     let mut line = format!("{}:{}:{}: {text}", one.file, one.line, one.column);
     if let Some(hint) = &one.hint {
@@ -240,7 +235,6 @@ fn placed(one: &Diagnostic, text: &str) -> String {
     line
 }
 
-/// The end that an expression's job came from.
 async fn cause(handle: &Handle, job: &Job) -> Option<String> {
     if job.trigger != Trigger::Expr {
         return None;

@@ -21,7 +21,6 @@ use crate::run::Serving;
 
 const NAME: &str = "up";
 
-/// The running runner.
 pub(super) struct LocalRunner {
     id: RunnerId,
     urgency: watch::Sender<Urgency>,
@@ -72,7 +71,6 @@ impl LocalRunner {
             .send_modify(|urgency| *urgency = urgency.next());
     }
 
-    /// Waits until the runner has ended.
     pub(super) async fn ended(&mut self) -> Result<(), UpError> {
         match (&mut self.work).await {
             Ok(ended) => ended.map_err(UpError::Runner),
@@ -94,10 +92,7 @@ fn is_known(configuration: &Configuration, serving: &Serving) -> bool {
 
 async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpError> {
     let workdir = folder.join("work");
-    make_folder(&workdir).map_err(|source| UpError::Folder {
-        path: workdir.clone(),
-        source,
-    })?;
+    make_folder(&workdir).map_err(UpError::folder(&workdir))?;
     let registration = serving.handle.state().submit(CreateRegistration).await?;
     let capacity = std::thread::available_parallelism().map_or(1, NonZero::get);
     let asked = RegisteredAs {

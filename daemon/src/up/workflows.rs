@@ -16,7 +16,6 @@ use super::error::UpError;
 use super::home::Home;
 use crate::limits::FOLDER_DEPTH;
 
-/// The folder of workflows within the folder.
 const FOLDER: &str = "workflows";
 
 pub(super) enum Workflows {
@@ -43,7 +42,6 @@ struct Print {
 }
 
 impl Workflows {
-    /// The first step of a person in such a folder.
     pub(super) fn first_step(&self, home: &Home) -> String {
         let folder = home.root().join(FOLDER);
         let folder = folder.display();
@@ -53,12 +51,11 @@ impl Workflows {
         }
     }
 
-    /// Looks at the folder, and makes the repository if needed.
     pub(super) fn of(home: &Home) -> Result<Self, UpError> {
         let root = home.root();
         let is_bare = || root.join("HEAD").is_file() && root.join("objects").is_dir();
         if root.join(".git").exists() || is_bare() {
-            // Any other problem is told by the source, which may go on without the program.
+            // The source reports any other problem; it may go on without the program.
             let format = git(root, &["rev-parse", "--show-object-format"]);
             if format.is_ok_and(|format| format.trim() == "sha256") {
                 let path = root.to_owned();
@@ -71,7 +68,6 @@ impl Workflows {
         Saved::open(home).map(Self::Saved)
     }
 
-    /// The repository to follow.
     pub(super) fn repository(&self) -> &Path {
         match self {
             Self::Committed { repository } => repository,
@@ -118,10 +114,7 @@ impl Saved {
         self.before = found;
         // Git refuses a missing folder, and a person who emptied the folder may have removed it as well.
         let folder = self.root.join(FOLDER);
-        std::fs::create_dir_all(&folder).map_err(|source| UpError::Folder {
-            path: folder.clone(),
-            source,
-        })?;
+        std::fs::create_dir_all(&folder).map_err(UpError::folder(&folder))?;
         self.git(&["add", "--all", "--force", "--", FOLDER])?;
         let is_new = !self
             .git(&["status", "--porcelain", "--untracked-files=no"])?

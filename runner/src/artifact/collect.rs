@@ -14,19 +14,15 @@ use super::ArtifactError;
 use super::left_out::{LeftOut, Oddity, unreadable};
 use crate::limits;
 
-/// One entry of a zip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     /// Where it is, without links.
     pub(super) path: PathBuf,
-    /// Permission bits.
     pub(super) mode: u32,
-    /// What it is.
     pub(super) kind: EntryKind,
 }
 
 impl Entry {
-    /// Bytes of its content.
     pub(super) const fn length(&self) -> u64 {
         match self.kind {
             EntryKind::File(length) => length,
@@ -35,19 +31,13 @@ impl Entry {
     }
 }
 
-/// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EntryKind {
-    /// A file of this length.
     File(u64),
-    /// A folder.
     Folder,
 }
 
 /// Entries by name; the names of folders end with a slash. `folder` is the job's.
-///
-/// # Errors
-/// [`ArtifactError`] for the first thing that fails the artifact.
 pub(super) fn collect(
     folder: &Path,
     paths: &[String],
@@ -119,7 +109,6 @@ struct Collection<'a> {
     left_out: &'a mut LeftOut,
 }
 
-/// A folder still to be read.
 struct Pending {
     name: String,
     path: PathBuf,
@@ -162,7 +151,7 @@ impl Collection<'_> {
         Ok(())
     }
 
-    /// Adds the files that a pattern stands for. Looks into folders only, not into links to folders.
+    /// Adds the files that match a pattern. Searches folders, but not links to folders.
     fn add_matches(&mut self, declared: &str, pattern: &PathPattern) -> Result<(), ArtifactError> {
         let name = name_of_folder(pattern.folder())?;
         self.left_out.declare(&name);
@@ -303,7 +292,7 @@ impl Collection<'_> {
         Ok(())
     }
 
-    /// Follows links. Refuses those that lead out of the job's folder.
+    /// Follows links. Refuses links that lead out of the job's folder.
     fn resolve(&self, name: &str, path: &Path) -> Result<(PathBuf, Metadata), ArtifactError> {
         let resolved = match path.canonicalize() {
             Ok(resolved) => resolved,
@@ -328,13 +317,12 @@ impl Collection<'_> {
     }
 }
 
-/// What is in a folder.
 fn read_folder(folder: &Pending) -> Result<Vec<DirEntry>, ArtifactError> {
     let failed = |error| unreadable(&folder.name, &folder.path, error);
     let mut children = Vec::new();
     for entry in std::fs::read_dir(&folder.path).map_err(failed)? {
         children.push(entry.map_err(failed)?);
-        // One more than the most that is packed or looked at is enough to refuse it.
+        // One entry more than the limit is enough to refuse the artifact.
         if children.len() > limits::PATTERN_ENTRIES {
             break;
         }

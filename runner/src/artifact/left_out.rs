@@ -93,7 +93,7 @@ impl LeftOut {
         }
     }
 
-    /// What the daemon and the log are told.
+    /// The report for the daemon and the log.
     pub(super) fn summary(&self) -> wire::LeftOut {
         let named = self.files.iter().take(limits::NAMED_LEFT_OUT);
         let files: Vec<_> = named

@@ -20,18 +20,14 @@ use crate::workdir::open_without_links;
 /// From this length on an entry needs the long header.
 const LONG_FORM: u64 = u32::MAX as u64;
 
-/// A zip ready to be uploaded.
 #[derive(Debug)]
 pub(crate) struct Packed {
-    /// The zip, open for reading.
     pub(crate) file: File,
-    /// Its length in bytes.
     pub(crate) size: u64,
     /// `sha256:` and 64 hexadecimal digits: SHA-256 over every file entry in order of its name, for each the length of
     /// the name, the name, the length of the content and the content, lengths as 64 bit little endian. Neither modes
     /// nor times nor folders change it, nor how the zip was compressed.
     pub(crate) content_digest: String,
-    /// What is not in it.
     pub(crate) left_out: wire::LeftOut,
 }
 
@@ -42,9 +38,7 @@ pub(crate) struct Packed {
 ///
 /// Blocks while it reads and writes. Calls `go_on` from time to time with the number of bytes that are packed and of all
 /// bytes, and gives up if it answers no.
-///
-/// # Errors
-/// [`ArtifactError`]; the content of the file is not usable then.
+/// After an error the content of the file must not be used.
 pub(crate) fn pack(
     folder: &Path,
     paths: &[String],
@@ -73,9 +67,7 @@ struct Packer<G> {
     zip: ZipWriter<BufWriter<File>>,
     digest: Sha256,
     piece: Vec<u8>,
-    /// Bytes of files that are packed.
     packed: u64,
-    /// Bytes of all files.
     all: u64,
     left_out: LeftOut,
     go_on: G,
@@ -107,7 +99,6 @@ impl<G: FnMut(u64, u64) -> bool> Packer<G> {
         }
     }
 
-    /// Whether the packing goes on.
     fn check(&mut self) -> Result<(), ArtifactError> {
         if (self.go_on)(self.packed, self.all) {
             Ok(())

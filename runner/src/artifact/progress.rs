@@ -1,18 +1,17 @@
-//! Tells how far an artifact is, from time to time.
+//! Reports the progress of an artifact from time to time.
 
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use wire::{ArtifactPhase, ArtifactProgress, Timeline};
 
-/// The progress of one phase of one artifact.
 #[derive(Debug)]
 pub(crate) struct Progress {
     report: watch::Sender<Timeline>,
     name: String,
     phase: ArtifactPhase,
     every: Duration,
-    told: Instant,
+    reported_at: Instant,
 }
 
 impl Progress {
@@ -27,17 +26,16 @@ impl Progress {
             name: name.to_owned(),
             phase,
             every,
-            told: Instant::now(),
+            reported_at: Instant::now(),
         }
     }
 
-    /// Notes that `bytes` of `of` are done.
     pub(crate) fn note(&mut self, bytes: u64, of: u64) {
         let now = Instant::now();
-        if now.duration_since(self.told) < self.every {
+        if now.duration_since(self.reported_at) < self.every {
             return;
         }
-        self.told = now;
+        self.reported_at = now;
         let progress = ArtifactProgress {
             name: self.name.clone(),
             phase: self.phase,

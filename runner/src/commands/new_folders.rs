@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::workdir::make_private_folder;
 
-/// Folders that were made. Dropping the value removes those that are still empty.
+/// Folders that were made. Dropping the value removes the empty ones.
 #[derive(Debug)]
 pub(super) struct NewFolders {
     /// The deepest first.
@@ -26,7 +26,6 @@ impl NewFolders {
         Ok(folders)
     }
 
-    /// Keeps the folders: the operation has succeeded.
     pub(super) fn keep(mut self) {
         self.made.clear();
     }

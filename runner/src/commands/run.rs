@@ -1,4 +1,4 @@
-//! `everscan-runner run`: works for the service until told to end.
+//! `everscan-runner run`: works for the service until a signal stops it.
 
 use workflow::{SizeError, parse_size};
 

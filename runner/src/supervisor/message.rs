@@ -16,25 +16,17 @@ use rustix::net::{
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 
-/// The program of a step.
 #[derive(Debug)]
 pub(crate) struct Invocation<'a> {
-    /// The executable.
     pub(crate) program: &'a Path,
-    /// Its arguments.
     pub(crate) arguments: &'a [OsString],
-    /// Its whole environment.
     pub(crate) environment: &'a [(OsString, OsString)],
-    /// Where it starts.
     pub(crate) folder: &'a Path,
 }
 
-/// What a supervisor has to do.
 #[derive(Debug)]
 pub(super) enum Request {
-    /// Start a step.
     Start(Start),
-    /// End the step that runs.
     Stop,
     /// End everything that the steps have left; SIGKILL comes after so long.
     Clear(Duration),
@@ -51,27 +43,27 @@ pub(super) struct Start {
     pub(super) outputs: Vec<OwnedFd>,
 }
 
-/// What a supervisor says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
     /// From now on, the step may have run.
     Begun,
     /// The step cannot start, for this error of the kernel.
     NotStarted(i32),
-    /// The step has ended by itself.
     Exited(Exit),
     /// The group of the step is gone. Something else of the job may be left.
-    StepGone { is_empty: bool },
+    StepGone {
+        is_empty: bool,
+    },
     /// Everything is gone, after so many processes were signalled; or not everything can be ended.
-    Cleared { is_empty: bool, ended: i32 },
+    Cleared {
+        is_empty: bool,
+        ended: i32,
+    },
 }
 
-/// How a step's program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// By itself, with this exit code.
     Code(i32),
-    /// By this signal.
     Signal(i32),
 }
 
@@ -79,13 +71,11 @@ const START: u8 = 1;
 const STOP: u8 = 2;
 const CLEAR: u8 = 3;
 
-/// Kind and length.
 const HEAD: usize = 5;
 
 /// Bytes received at once: more than most requests have.
 const PIECE: usize = 16 * 1024;
 
-/// The runner's end.
 #[derive(Debug)]
 pub(super) struct Asking(pub(super) UnixStream);
 
@@ -159,7 +149,6 @@ fn not_understood() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a message is not understood")
 }
 
-/// The supervisor's end.
 pub(super) struct Answering {
     socket: UnixStream,
     received: Vec<u8>,

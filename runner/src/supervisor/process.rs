@@ -28,7 +28,6 @@ use crate::processes;
 /// The first argument of a supervisor. The grace period and the longest idle time follow, in milliseconds.
 pub(super) const ARGUMENT: &str = "supervise-steps";
 
-/// What lists of processes show.
 const NAME: &std::ffi::CStr = c"everscan-steps";
 
 /// Signals that show a defect of the program itself. The others must not end it: they are meant for steps, or come from
@@ -72,7 +71,7 @@ fn run(grace: Duration, idle: Duration) -> io::Result<()> {
     })
 }
 
-/// A step starts with the default disposition of every signal, since `exec` resets those that have a handler.
+/// A step starts with the default disposition of every signal, since `exec` resets signals that have a handler.
 fn handle_signals() {
     for number in 1..=64 {
         if !DEFECTS.map(Number::as_raw).contains(&number) {
@@ -123,7 +122,6 @@ impl Supervisor {
         }
     }
 
-    /// Runs one step until its group is gone.
     async fn run(&mut self, start: Start) -> io::Result<()> {
         // Said before the start: the step may kill this process at once.
         self.runner.reply(&[Reply::Begun]).await?;
@@ -160,7 +158,6 @@ impl Supervisor {
         self.runner.reply(&replies).await
     }
 
-    /// Ends the group of a step.
     async fn end_group(&mut self, group: Pid) -> io::Result<()> {
         let find = || {
             wait_for_ended(None);
@@ -200,15 +197,11 @@ fn spawn(start: Start) -> io::Result<Pid> {
     Ok(Pid::from_child(&child))
 }
 
-/// What has been waited for.
 struct Ended {
-    /// How the step has ended, if it has.
     exit: Option<Exit>,
-    /// Whether nothing is left.
     is_empty: bool,
 }
 
-/// Waits for every child that has ended.
 fn wait_for_ended(step: Option<Pid>) -> Ended {
     let mut exit = None;
     loop {

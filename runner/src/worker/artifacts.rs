@@ -35,7 +35,7 @@ impl Worker<'_> {
                 stored.insert(artifact.name.as_str());
                 continue;
             };
-            // All steps are done, so none of them shows the stop: it has to be the job's failure.
+            // All steps are done and show no stop, so the stop must be the job's failure.
             if let Some(failure) = self.link.stop.reason().as_ref().and_then(failure_of) {
                 if failure != JobFailure::TimedOut {
                     return Err(failure);
@@ -122,7 +122,7 @@ impl Worker<'_> {
         }
         let packed = self.pack(artifact, uploads, folder).await?;
         if !packed.left_out.files.is_empty() {
-            self.say(&told_left_out(&artifact.name, &packed.left_out));
+            self.say(&describe_left_out(&artifact.name, &packed.left_out));
         }
         let mut backoff = limits::backoff();
         loop {
@@ -209,7 +209,7 @@ impl Worker<'_> {
 }
 
 /// What is not in an artifact, as lines of the log.
-fn told_left_out(artifact: &str, left_out: &LeftOut) -> String {
+fn describe_left_out(artifact: &str, left_out: &LeftOut) -> String {
     let files = left_out.files.iter();
     let mut lines: Vec<_> = files
         .map(|LeftOutFile { name, reason }| {

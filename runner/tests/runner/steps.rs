@@ -383,9 +383,9 @@ async fn the_steps_after_a_cancel_have_little_time_together() {
     job.steps.push(step_if("always", "echo never"));
     let end = cancelled(&harness, &job, "up").await;
     assert_eq!(ends(&end), [CANCELLED, FAILED, CANCELLED]);
-    let told = harness.lines(&job, Stream::Runner);
-    let last = "the steps that clean up took 0 s together, and are told to end";
-    assert_eq!(told.last().unwrap(), last);
+    let lines = harness.lines(&job, Stream::Runner);
+    let last = "the steps that clean up took 0 s together, and are stopped";
+    assert_eq!(lines.last().unwrap(), last);
     assert_eq!(harness.stdout(&job), ["up"]);
 }
 

@@ -27,15 +27,23 @@ const ENGINE: [&str; 12] = [
     "index/live-<sequence>",
 ];
 
-/// The paths in the first column of the page's tables.
+/// The paths that head the items of the page's lists.
 fn paths_of_page() -> BTreeSet<&'static str> {
-    PAGE.lines()
+    let (_, lists) = PAGE.split_once("\n## Sources\n").unwrap();
+    lists
+        .lines()
         .filter_map(|line| {
-            line.strip_prefix("| `")?
-                .split_once("` |")
-                .map(|(path, _)| path)
+            let (path, _) = line.strip_prefix("- `")?.split_once("`: ")?;
+            Some(path)
         })
         .collect()
+}
+
+#[test]
+fn the_page_has_no_long_line() {
+    for line in PAGE.lines() {
+        assert!(line.chars().count() <= 120, "{line}");
+    }
 }
 
 /// Whether a path is what a pattern describes: `<word>` stands for one or more characters that are no slash, and a

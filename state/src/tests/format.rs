@@ -84,9 +84,10 @@ fn every_format_has_its_fixture() {
             kinds.insert(record["kind"].as_str().unwrap().to_owned());
         }
     }
-    let (_, row) = PAGE.split_once("| kind | what the record is: ").unwrap();
-    let (row, _) = row.split_once(" |").unwrap();
-    let known: BTreeSet<String> = row.split(", ").map(str::to_owned).collect();
+    let (_, list) = PAGE.split_once("- `kind`: what the record is: ").unwrap();
+    let (list, _) = list.split_once('.').unwrap();
+    let known = list.split(',').map(|kind| kind.trim().to_owned());
+    let known: BTreeSet<String> = known.collect();
     assert_eq!(kinds, known, "the fixture has a record of every kind");
 }
 

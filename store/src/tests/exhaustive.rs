@@ -7,7 +7,7 @@
 //!     EVERSCAN_CUT_SELECTIONS=10 cargo test --release --package store exhaustive
 //!
 //! takes every selection of up to ten changes that were not synced, also in lives of two and three steps. It runs for a
-//! long time; results are in `docs/track-record.md`.
+//! long time; results are in `docs/evidence/track-record.md`.
 
 mod backups;
 mod checker;

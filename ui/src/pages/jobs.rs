@@ -7,8 +7,8 @@ use crate::form::{Field, Refused};
 use crate::list::{damaged, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading};
 use crate::words::{
-    ago, at, attempt, between, explained, failed_step, hits, icon, job_link, running_for, short_id,
-    state, trigger, trigger_word, waits_for_its_time, waits_since, with_code,
+    ago, at, attempt, between, explained, hits, icon, job_link, running_for, short_id, state,
+    trigger, trigger_word, waits_for_its_time, waits_since, with_code,
 };
 use crate::{links, topics};
 
@@ -236,9 +236,7 @@ fn reason(job: &Job) -> Markup {
         }
         return explained(waiting);
     }
-    let failed = (job.reason.code == "step_failed").then(|| failed_step(job));
-    let failed = failed.flatten();
-    with_code(failed.as_ref().unwrap_or(&job.reason.message))
+    with_code(&job.end_cause())
 }
 
 /// The run time so far.

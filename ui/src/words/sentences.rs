@@ -4,8 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
 use uuid::Uuid;
 use wire::{
-    Circle, Clause, Explanation, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord,
-    StepOutcome, Trigger,
+    Circle, Clause, Explanation, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord, Trigger,
 };
 
 use super::{at, between, bytes, count, explained, job_link, running_for, with_code};
@@ -193,14 +192,14 @@ fn state_sentence(job: &Job, retry: Option<&Job>, now: DateTime<Utc>) -> Markup 
         },
         JobState::Succeeded => html! { "It " b { "succeeded" } (after(job)) "." },
         JobState::Failed => html! {
-            "It " b { "failed" } (after(job)) ": " (with_code(&failure(job))) "."
+            "It " b { "failed" } (after(job)) ": " (with_code(&job.end_cause())) "."
             @if let Some(next) = job.retried_by { " " (job_link(next)) (retry_ending(retry)) }
         },
         JobState::Cancelled => {
-            html! { "It was " b { "cancelled" } (after(job)) ": " (with_code(&stopped_by(job))) "." }
+            html! { "It was " b { "cancelled" } (after(job)) ": " (with_code(&job.end_cause())) "." }
         }
         JobState::Skipped => {
-            html! { "It was " b { "skipped" } ": " (with_code(&job.reason.message)) "." }
+            html! { "It was " b { "skipped" } ": " (with_code(&job.end_cause())) "." }
         }
     }
 }
@@ -213,39 +212,7 @@ fn after(job: &Job) -> Markup {
     }
 }
 
-/// The reason of the end, or the person who cancelled the job.
-pub fn stopped_by(job: &Job) -> String {
-    if job.reason.code == "cancelled_by_user" {
-        format!("by {}", job.reason.actor)
-    } else {
-        job.reason.message.clone()
-    }
-}
-
-fn failure(job: &Job) -> String {
-    if job.reason.code == "step_failed"
-        && let Some(sentence) = failed_step(job)
-    {
-        return sentence;
-    }
-    job.reason.message.clone()
-}
-
-/// How the step failed that failed the job. Steps count from 1 for people.
-pub fn failed_step(job: &Job) -> Option<String> {
-    let step = job
-        .steps
-        .iter()
-        .find(|step| step.outcome == Some(StepOutcome::Failed))?;
-    let name = step.name.iter().map(|name| format!(" ({name})"));
-    let number = format!("{}{}", u64::from(step.index) + 1, name.collect::<String>());
-    Some(match (step.exit_code, &step.error) {
-        (Some(code), _) => format!("step {number} ended with exit code {code}"),
-        (None, Some(error)) => format!("step {number} failed: {error}"),
-        (None, None) => format!("step {number} failed"),
-    })
-}
-
+/// Why a trigger was evaluated.
 pub fn cause(record: &LedgerRecord) -> Markup {
     match &record.cause {
         LedgerCause::Slots { last, count: 1, .. } => html! { "the slot of " (at(*last)) },

@@ -1,8 +1,5 @@
-//! `everscan blob sync`.
-
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -77,7 +74,7 @@ impl Sync {
             ..
         } = pass;
         let would = if dry_run { "would be " } else { "" };
-        session.terminal.say(&format!(
+        session.say(&format!(
             "{sent} {would}sent, {same} the same already, {removed} {would}removed"
         ));
         Ok(Exit::Succeeded)
@@ -145,10 +142,7 @@ impl Pass<'_, '_> {
             self.tell("send", &blob.path)?;
             if !self.dry_run {
                 let parent = file.parent().unwrap_or(to);
-                std::fs::create_dir_all(parent).map_err(|source| Error::Write {
-                    path: parent.to_owned(),
-                    source,
-                })?;
+                std::fs::create_dir_all(parent).map_err(Error::writing(parent))?;
                 let path = super::path(&blob.path)?;
                 download(&self.blobs, &path, &file, self.session).await?;
             }
@@ -158,10 +152,7 @@ impl Pass<'_, '_> {
             self.removed += 1;
             self.tell("remove", &file.display().to_string())?;
             if !self.dry_run {
-                std::fs::remove_file(&file).map_err(|source| Error::Write {
-                    path: file.clone(),
-                    source,
-                })?;
+                std::fs::remove_file(&file).map_err(Error::writing(&file))?;
             }
         }
         Ok(())
@@ -198,10 +189,7 @@ fn files(root: &Path) -> Result<BTreeMap<Vec<String>, PathBuf>, Error> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![(Vec::new(), root.to_owned())];
     while let Some((names, folder)) = waiting.pop() {
-        let unreadable = |source: io::Error| Error::Read {
-            path: folder.clone(),
-            source,
-        };
+        let unreadable = Error::reading(&folder);
         for entry in std::fs::read_dir(&folder).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
             let kind = entry.file_type().map_err(unreadable)?;
@@ -223,10 +211,7 @@ fn files(root: &Path) -> Result<BTreeMap<Vec<String>, PathBuf>, Error> {
 }
 
 fn is_same(file: &Path, blob: Option<&Blob>) -> Result<bool, Error> {
-    let unreadable = |source| Error::Read {
-        path: file.to_owned(),
-        source,
-    };
+    let unreadable = Error::reading(file);
     let Some(blob) = blob else { return Ok(false) };
     let mut file = File::open(file).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.len() != blob.size {

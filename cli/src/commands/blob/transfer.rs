@@ -61,7 +61,7 @@ impl Upload {
         let blob = upload(&blobs, &self.src, &to, &options).await?;
         session.show(&blob, |_| String::new())?;
         let message = format!("{} ({})", blob.path, bytes(blob.size));
-        session.terminal.say(&message);
+        session.say(&message);
         Ok(Exit::Succeeded)
     }
 }
@@ -73,24 +73,20 @@ fn no_path(name: &str, problem: model::BlobPathError) -> Error {
     }
 }
 
-/// How a blob is stored.
 #[derive(Default)]
 pub(super) struct Options<'a> {
     pub(super) expires_in: Option<&'a str>,
     pub(super) is_new: bool,
 }
 
-/// Stores a file. One that is no regular file is read once, and its length and digest are not known before.
+/// Stores a file. A pipe or device is read once, so its length and digest are unknown before.
 pub(super) async fn upload(
     blobs: &Blobs,
     from: &Path,
     to: &BlobPath,
     options: &Options<'_>,
 ) -> Result<wire::Blob, Error> {
-    let unreadable = |source| Error::Read {
-        path: from.to_owned(),
-        source,
-    };
+    let unreadable = Error::reading(from);
     let file = match is_stdin(from) {
         true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
         false => File::open(from),
@@ -160,7 +156,7 @@ impl Download {
         };
         let size = download(&blobs, &from, &to, session).await?;
         let message = format!("{} ({})", to.display(), bytes(size));
-        session.terminal.say(&message);
+        session.say(&message);
         Ok(Exit::Succeeded)
     }
 }
@@ -183,10 +179,7 @@ pub(super) async fn download(
     to: &Path,
     session: &mut Session<'_>,
 ) -> Result<u64, Error> {
-    let failed = |source| Error::Write {
-        path: to.to_owned(),
-        source,
-    };
+    let failed = Error::writing(to);
     let fetched = blobs.client.download_blob(blobs.project(), from.names());
     let mut fetched = fetched.await?;
     let mut file = new_file_beside(to)?;

@@ -1,5 +1,3 @@
-//! `everscan job artifact`.
-
 mod download;
 mod files;
 mod lines;
@@ -19,7 +17,7 @@ use crate::session::Session;
 pub(crate) enum Command {
     /// Delete an artifact of a job that is over
     ///
-    /// The job goes on telling its size and digests.
+    /// The job still shows its size and digests.
     Delete {
         #[command(flatten)]
         job: SelectedJob,
@@ -27,10 +25,10 @@ pub(crate) enum Command {
         #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
         artifact: String,
     },
-    /// Show how the files of an artifact differ from those that another job has under its name
+    /// Compare the files of an artifact with those of another job's artifact of the same name
     ///
-    /// A file has changed if its length or its CRC-32 differs. With --lines the text itself is compared, and the lines that
-    /// the other job's files have not are printed.
+    /// A file has changed if its length or its CRC-32 differs. With --lines the text is compared, and the lines that the
+    /// other job's files lack are printed.
     Diff(files::Diff),
     /// Fetch an artifact as a zip file
     ///
@@ -59,9 +57,7 @@ impl Command {
             Self::Delete { job, artifact } => {
                 let (client, id) = session.client_and_job(&job).await?;
                 client.delete_artifact(id, &artifact).await?;
-                session
-                    .terminal
-                    .say(&format!("artifact {artifact} is deleted"));
+                session.say(&format!("artifact {artifact} is deleted"));
                 Ok(Exit::Succeeded)
             }
             Self::Diff(command) => command.run(session).await,
@@ -75,7 +71,7 @@ impl Command {
                     show::artifacts(&page.items).unwrap_or_default()
                 })?;
                 if page.items.is_empty() {
-                    session.terminal.say("the job has no artifacts");
+                    session.say("the job has no artifacts");
                 }
                 Ok(Exit::Succeeded)
             }

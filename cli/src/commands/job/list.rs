@@ -1,12 +1,10 @@
-//! `everscan job list`.
-
 use chrono::{DateTime, Utc};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use client::JobFilter;
 use wire::{Job, JobState, Page, Trigger};
 
 use crate::clock::moment_or_age;
+use crate::commands::{PageFlags, one_of};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -32,10 +30,10 @@ pub(crate) struct List {
     #[arg(long, env = "SERVICE_SCAN")]
     scan: Option<String>,
     /// Only jobs in this state
-    #[arg(long, env = "SERVICE_STATE", value_parser = state())]
+    #[arg(long, env = "SERVICE_STATE", value_parser = one_of(&STATES, JobState::as_str))]
     state: Option<JobState>,
     /// Only jobs that this started
-    #[arg(long, env = "SERVICE_TRIGGER", value_parser = trigger())]
+    #[arg(long, env = "SERVICE_TRIGGER", value_parser = one_of(&TRIGGERS, Trigger::as_str))]
     trigger: Option<Trigger>,
     /// Only jobs that the runner of this name executed
     #[arg(long, env = "SERVICE_RUNNER")]
@@ -49,12 +47,8 @@ pub(crate) struct List {
     /// Only jobs made before this time, or longer ago than this
     #[arg(long, env = "SERVICE_UNTIL", value_name = "TIME", value_parser = moment_or_age)]
     until: Option<DateTime<Utc>>,
-    /// How many jobs
-    #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Go on where an earlier list ended
-    #[arg(long, env = "SERVICE_CURSOR")]
-    cursor: Option<String>,
+    #[command(flatten)]
+    page: PageFlags,
 }
 
 impl List {
@@ -71,29 +65,11 @@ impl List {
         };
         let page = session
             .client()?
-            .jobs(&filter, Some(self.limit), self.cursor.as_deref())
+            .jobs(&filter, Some(self.page.limit), self.page.cursor.as_deref())
             .await?;
-        session.show(&page, table)?;
-        session.say_missing(&page.damaged);
-        session.say_more(page.next_cursor.as_deref());
+        session.show_page(&page, table)?;
         Ok(Exit::Succeeded)
     }
-}
-
-fn state() -> impl TypedValueParser<Value = JobState> {
-    PossibleValuesParser::new(STATES.map(JobState::as_str)).try_map(|name| {
-        let found = STATES.into_iter().find(|state| state.as_str() == name);
-        found.ok_or("no such state")
-    })
-}
-
-fn trigger() -> impl TypedValueParser<Value = Trigger> {
-    PossibleValuesParser::new(TRIGGERS.map(Trigger::as_str)).try_map(|name| {
-        let found = TRIGGERS
-            .into_iter()
-            .find(|trigger| trigger.as_str() == name);
-        found.ok_or("no such trigger")
-    })
 }
 
 /// What made a job, and which attempt a retry is.

@@ -1,13 +1,12 @@
-//! `everscan job logs`.
-
 use chrono::{DateTime, Utc};
 use clap::Args;
-use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
+use clap::builder::NonEmptyStringValueParser;
 use client::{Client, LogFilter, LogQuery};
 use uuid::Uuid;
 use wire::Stream;
 
 use crate::clock::moment_or_age;
+use crate::commands::one_of;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::follow;
@@ -42,7 +41,7 @@ pub(crate) struct Logs {
     #[arg(long, env = "SERVICE_STEP", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     step: Option<u32>,
     /// Only lines of this stream
-    #[arg(long, env = "SERVICE_STREAM", value_parser = stream())]
+    #[arg(long, env = "SERVICE_STREAM", value_parser = one_of(&STREAMS, Stream::as_str))]
     stream: Option<Stream>,
     /// Only lines that contain this text; in either case, unless it has an upper-case letter
     #[arg(long, env = "SERVICE_GREP", value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
@@ -123,11 +122,4 @@ async fn search(
             return Ok(());
         }
     }
-}
-
-fn stream() -> impl TypedValueParser<Value = Stream> {
-    PossibleValuesParser::new(STREAMS.map(Stream::as_str)).try_map(|name| {
-        let found = STREAMS.into_iter().find(|stream| stream.as_str() == name);
-        found.ok_or("no such stream")
-    })
 }

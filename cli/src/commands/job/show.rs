@@ -79,7 +79,6 @@ fn storing(artifact: &ArtifactProgress) -> String {
     )
 }
 
-/// Its place among the jobs that retry one another.
 fn attempt(job: &Job) -> Option<String> {
     let (attempt, attempts) = job.attempt.zip(job.attempts)?;
     Some(format!("{attempt} of {attempts}"))
@@ -112,7 +111,6 @@ fn steps(steps: &[Step]) -> Option<String> {
     (!table.is_empty()).then(|| table.text())
 }
 
-/// What the steps have said, if anything.
 fn outputs(outputs: &BTreeMap<String, String>) -> Option<String> {
     let mut table = Table::new(&["OUTPUT", "VALUE"]);
     for (key, value) in outputs {
@@ -134,7 +132,6 @@ fn kept_until(artifact: &Artifact) -> String {
     }
 }
 
-/// The files that could not be packed, if there are any.
 fn left_out(artifacts: &[Artifact]) -> Option<String> {
     let mut table = Table::new(&["LEFT OUT OF", "FILE", "WHY"]);
     for artifact in artifacts {
@@ -156,7 +153,6 @@ fn left_out(artifacts: &[Artifact]) -> Option<String> {
     (!table.is_empty()).then(|| table.text())
 }
 
-/// The table of artifacts, if there are any.
 pub(super) fn artifacts(artifacts: &[Artifact]) -> Option<String> {
     let mut table = Table::new(&["ARTIFACT", "SIZE", "CREATED", "EXPIRES", "ID"]);
     for artifact in artifacts {

@@ -5,6 +5,7 @@ use client::JobFilter;
 use wire::{Job, Page};
 
 use crate::clock::format_duration;
+use crate::commands::PageFlags;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -16,12 +17,8 @@ pub(crate) struct Jobs {
     workflow: String,
     /// Name of the scan
     scan: String,
-    /// How many jobs
-    #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Go on where an earlier list ended
-    #[arg(long, env = "SERVICE_CURSOR")]
-    cursor: Option<String>,
+    #[command(flatten)]
+    page: PageFlags,
 }
 
 impl Jobs {
@@ -32,11 +29,9 @@ impl Jobs {
             ..JobFilter::default()
         };
         let client = session.client()?;
-        let page = client.jobs(&filter, Some(self.limit), self.cursor.as_deref());
+        let page = client.jobs(&filter, Some(self.page.limit), self.page.cursor.as_deref());
         let page = page.await?;
-        session.show(&page, table)?;
-        session.say_missing(&page.damaged);
-        session.say_more(page.next_cursor.as_deref());
+        session.show_page(&page, table)?;
         Ok(Exit::Succeeded)
     }
 }

@@ -4,6 +4,7 @@ use clap::Args;
 use wire::{LedgerRecord, Page};
 
 use super::why::ledger_record;
+use crate::commands::PageFlags;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -14,12 +15,8 @@ pub(crate) struct Ledger {
     workflow: String,
     /// Name of the scan
     scan: String,
-    /// How many records
-    #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Go on where an earlier list ended
-    #[arg(long, env = "SERVICE_CURSOR")]
-    cursor: Option<String>,
+    #[command(flatten)]
+    page: PageFlags,
 }
 
 impl Ledger {
@@ -28,17 +25,13 @@ impl Ledger {
         let page = client.ledger(
             &self.workflow,
             &self.scan,
-            self.limit,
-            self.cursor.as_deref(),
+            self.page.limit,
+            self.page.cursor.as_deref(),
         );
         let page = page.await?;
-        session.show(&page, text)?;
-        session.say_missing(&page.damaged);
-        session.say_more(page.next_cursor.as_deref());
+        session.show_page(&page, text)?;
         if page.items.is_empty() {
-            session
-                .terminal
-                .say("no evaluation of a schedule or expression is on record");
+            session.say("no evaluation of a schedule or expression is on record");
         }
         Ok(Exit::Succeeded)
     }

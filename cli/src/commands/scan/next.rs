@@ -26,9 +26,7 @@ impl Next {
         let page = page.await?;
         session.show(&page, table)?;
         if page.items.is_empty() {
-            session
-                .terminal
-                .say("no schedule has a slot to come; suspended ones have none");
+            session.say("no schedule has a next slot; suspended schedules have none");
         }
         Ok(Exit::Succeeded)
     }

@@ -17,7 +17,6 @@ use crate::untrusted::clean;
 /// The state of a scan that may start jobs, unless it is suspended.
 const ACTIVE: &str = "active";
 
-/// The state of a scan that its workflow no longer has.
 const REMOVED: &str = "removed";
 
 #[derive(Debug, Args)]
@@ -26,10 +25,10 @@ pub(crate) struct WhyScan {
     workflow: String,
     /// Name of the scan
     scan: String,
-    /// Tell what was known at that time, as in 2026-11-21T10:00:00Z
+    /// Show what was known at that time, as in 2026-11-21T10:00:00Z
     #[arg(long, env = "SERVICE_AT", value_name = "TIME", value_parser = moment)]
     at: Option<DateTime<Utc>>,
-    /// How many looks to show
+    /// How many evaluations to show
     #[arg(long, env = "SERVICE_LIMIT", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: u32,
 }
@@ -173,7 +172,6 @@ fn state(why: &Why) -> String {
     }
 }
 
-/// A ledger record with its evaluation.
 pub(super) fn ledger_record(record: &LedgerRecord) -> String {
     let cause = match &record.cause {
         LedgerCause::Slots { last, count: 1, .. } => format!("due at {}", time(last)),

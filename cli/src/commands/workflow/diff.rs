@@ -15,14 +15,13 @@ use crate::session::Session;
 use crate::table::short_commit;
 use crate::untrusted::clean;
 
-/// The end of the help text. This command tells unreadable files from invalid ones.
+/// The end of the help text. This command has different codes for unreadable and invalid files.
 const CODES: &str = "\
 Exit codes:
   0  compared, whether they differ or not
   1  a file has errors, or the daemon refused
   2  wrong usage, or a file cannot be read";
 
-/// The word for the newest revision.
 const NEWEST: &str = "newest";
 
 #[derive(Debug, Args)]
@@ -42,7 +41,6 @@ pub(crate) struct Diff {
     to: String,
 }
 
-/// What a command line compares.
 #[derive(Debug, PartialEq, Eq)]
 enum Compared {
     Files(PathBuf, PathBuf),
@@ -54,7 +52,7 @@ enum Compared {
 }
 
 impl Diff {
-    /// A number or `newest` in second place is a revision. Anything else there is a file; one of such a name is `./3`.
+    /// The second word is a revision if it is a number or `newest`, and otherwise a file. A file named `3` is written `./3`.
     fn compared(self) -> Result<Compared, Error> {
         let Self { first, second, to } = self;
         let is_revision = |text: &str| text == NEWEST || text.parse::<u64>().is_ok();
@@ -70,7 +68,7 @@ impl Diff {
             }
             None if is_file_name(&first) => Err(Error::Usage {
                 what: "the second file is missing".to_owned(),
-                hint: "name two files, or a workflow of the daemon, without the end of its file's name",
+                hint: "name two files, or a workflow of the daemon without .yaml",
             }),
             from => Ok(Compared::Revisions {
                 workflow: first,
@@ -91,7 +89,7 @@ impl Diff {
                 let client = session.client()?;
                 let diff = client.revision_diff(&workflow, from.as_deref(), &to);
                 let diff = diff.await?;
-                session.terminal.say(&heading(&diff));
+                session.say(&heading(&diff));
                 session.show(&diff, |diff| {
                     let slots = diff.next_slots.iter().map(next_slots);
                     cleaned(diff.lines.iter().cloned().chain(slots))
@@ -100,13 +98,13 @@ impl Diff {
             }
         };
         if is_same {
-            session.terminal.say("no difference");
+            session.say("no difference");
         }
         Ok(Exit::Succeeded)
     }
 }
 
-/// Whether a text looks like a file. Names of workflows end without the end of their files' names.
+/// True for the name of a file. The name of a workflow has no extension.
 fn is_file_name(text: &str) -> bool {
     let extension = Path::new(text).extension();
     text == "-" || extension.is_some_and(|end| end == "yaml" || end == "yml")

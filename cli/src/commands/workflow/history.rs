@@ -3,6 +3,7 @@
 use clap::Args;
 use wire::{Page, Revision};
 
+use crate::commands::PageFlags;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -12,21 +13,16 @@ use crate::table::{Table, short_commit, time};
 pub(crate) struct History {
     /// Workflow: its name, SOURCE/NAME, or id
     workflow: String,
-    /// How many revisions
-    #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
-    limit: u32,
-    /// Go on where an earlier list ended
-    #[arg(long, env = "SERVICE_CURSOR")]
-    cursor: Option<String>,
+    #[command(flatten)]
+    page: PageFlags,
 }
 
 impl History {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         let client = session.client()?;
-        let page = client.revisions(&self.workflow, self.limit, self.cursor.as_deref());
+        let page = client.revisions(&self.workflow, self.page.limit, self.page.cursor.as_deref());
         let page = page.await?;
-        session.show(&page, table)?;
-        session.say_more(page.next_cursor.as_deref());
+        session.show_page(&page, table)?;
         Ok(Exit::Succeeded)
     }
 }

@@ -1,5 +1,3 @@
-//! `everscan workflow prune`.
-
 use std::time::Duration;
 
 use clap::Args;
@@ -40,7 +38,7 @@ impl Prune {
         let client = session.client()?;
         let pruned = client.prune(&self.workflow, &request).await?;
         session.show(&pruned, table)?;
-        session.terminal.say(&summary(&pruned));
+        session.say(&summary(&pruned));
         Ok(Exit::Succeeded)
     }
 }
@@ -78,7 +76,6 @@ fn table(pruned: &Pruned) -> String {
     table.text()
 }
 
-/// The result in one sentence, and what to do next.
 fn summary(pruned: &Pruned) -> String {
     let policy = &pruned.policy;
     if policy.jobs.is_none() && policy.age_seconds.is_none() && policy.bytes.is_none() {

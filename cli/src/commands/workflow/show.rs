@@ -1,5 +1,3 @@
-//! `everscan workflow show`.
-
 use clap::Args;
 use wire::{Scan, ScanInput, Workflow};
 
@@ -90,7 +88,7 @@ fn scans(scans: &[Scan]) -> String {
     table.text()
 }
 
-/// The declared inputs. An asterisk marks those that a dispatch must give.
+/// The declared inputs. An asterisk marks the required ones.
 fn inputs(inputs: &[ScanInput]) -> String {
     let shown: Vec<_> = inputs
         .iter()

@@ -75,7 +75,7 @@ fn a_clean_state() {
     assert_eq!(code, 0);
     assert_eq!(
         text,
-        "looked at 12 files with 3456 bytes: 10 records, 3 jobs; the last commit is 9\n\
+        "checked 12 files with 3456 bytes: 10 records, 3 jobs; the last commit is 9\n\
          clean: 0 errors, 0 warnings, 0 notes\n"
     );
 }
@@ -118,9 +118,9 @@ fn findings_of_a_state_in_use() {
          warning  tokens: others than its owner may use it: its mode is 0755 [mode]; `everscand fsck --repair` puts it \
          right\n\
          note  tmp/object-1: a write never ended [leftover]; `everscand fsck --repair` puts it aside\n\
-         looked at 12 files with 3456 bytes: 10 records, 3 jobs; the last commit is 9\n\
+         checked 12 files with 3456 bytes: 10 records, 3 jobs; the last commit is 9\n\
          the state is in use by process 77 on moon\n\
-         2 parts changed each time they were looked at; stop the daemon to have them checked too\n\
+         2 parts changed during each check; stop the daemon to have them checked too\n\
          not clean: 1 errors, 1 warnings, 1 notes\n"
     );
 }
@@ -162,7 +162,7 @@ fn a_repair_and_how_to_undo_it() {
          repaired: gave up the changes 3 to 4\n\
          repaired: moved workflows/w/scans/s/head.json to quarantine/workflows/w/scans/s/head.json\n\
          repaired: closed tokens to others than its owner; its mode was 0755\n\
-         repaired: wrote workflows/w/scans/s/head.json anew\n\
+         repaired: rewrote workflows/w/scans/s/head.json\n\
          left: note  tmp/object-1: a write never ended [leftover]; `everscand fsck --repair` puts it aside\n\
          to undo it, while no daemon runs:\n  \
          rm -f '/srv/state/workflows/w/scans/s/head.json'\n  \
@@ -170,7 +170,7 @@ fn a_repair_and_how_to_undo_it() {
          mkdir -p '/srv/state/workflows/w/scans/s' && mv '/srv/state/quarantine/workflows/w/scans/s/head.json' \
          '/srv/state/workflows/w/scans/s/head.json'\n  \
          rm -f '/srv/state/index'/live-*\n\
-         looked at 12 files with 3456 bytes: 10 records, 3 jobs; the last commit is 9\n\
+         checked 12 files with 3456 bytes: 10 records, 3 jobs; the last commit is 9\n\
          clean: 0 errors, 0 warnings, 1 notes\n"
     );
 }

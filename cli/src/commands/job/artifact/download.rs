@@ -81,20 +81,17 @@ impl Download {
                     source: error.error,
                 })?;
                 let message = format!("{} ({})", path.display(), bytes(size));
-                session.terminal.say(&message);
+                session.say(&message);
             }
             Destination::Folder(folder) => {
-                make_folder(&folder).map_err(|source| Error::Write {
-                    path: folder.clone(),
-                    source,
-                })?;
+                make_folder(&folder).map_err(Error::writing(&folder))?;
                 let path = folder.join(artifact);
                 let (file, size) = arrive(session, &mut transfer, artifact, &path).await?;
                 let limit = self.max_size.unwrap_or_else(|| most_bytes(size));
                 let files = unpack(file.as_file(), artifact, &folder, limit)?;
                 let s = if files == 1 { "" } else { "s" };
                 let message = format!("{} ({files} file{s})", folder.display());
-                session.terminal.say(&message);
+                session.say(&message);
             }
         }
         Ok(Exit::Succeeded)
@@ -109,12 +106,8 @@ async fn arrive(
     path: &Path,
 ) -> Result<(NamedTempFile, u64), Error> {
     let mut file = new_file_beside(path)?;
-    let write = |_: &mut Terminal, piece: &[u8]| {
-        file.write_all(piece).map_err(|source| Error::Write {
-            path: path.to_owned(),
-            source,
-        })
-    };
+    let write =
+        |_: &mut Terminal, piece: &[u8]| file.write_all(piece).map_err(Error::writing(path));
     let size = receive(session, transfer, artifact, write).await?;
     Ok((file, size))
 }

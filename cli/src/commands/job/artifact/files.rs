@@ -102,7 +102,7 @@ impl Diff {
             unchanged,
             ..
         } = &diff;
-        session.terminal.say(&format!(
+        session.say(&format!(
             "{added} added, {removed} removed, {changed} changed, {unchanged} unchanged"
         ));
         Ok(Exit::Succeeded)

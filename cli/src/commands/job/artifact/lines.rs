@@ -24,18 +24,15 @@ use crate::terminal::Terminal;
 /// Bytes at the start of a file that tell text from other content, as Git tells them.
 const HEAD: u64 = 8_000;
 
-/// An artifact that has arrived.
 pub(super) struct Fetched {
     name: String,
     archive: ZipArchive<File>,
-    /// Its files by name, with their places in the zip.
     files: BTreeMap<String, usize>,
     /// How many bytes its files may have, and how many of them have not been read.
     limit: u64,
     left: u64,
 }
 
-/// Fetches an artifact into a temporary file without a name.
 pub(super) async fn fetch(
     session: &mut Session<'_>,
     client: &Client,
@@ -106,7 +103,6 @@ pub(super) fn print_new(
     found.print(terminal)
 }
 
-/// What a file of an artifact is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Text,
@@ -199,7 +195,6 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
 /// Half of a SHA-256: two of a few million lines are never the same.
 type LineDigest = [u8; 16];
 
-/// The different lines so far.
 struct Seen {
     digests: HashSet<LineDigest>,
     most: usize,

@@ -155,7 +155,6 @@ fn failed(path: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Makes a folder and its parents.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(path)
 }

@@ -15,7 +15,7 @@ pub struct Abilities {
     pub labels: Vec<String>,
     /// The runner's program names them when it starts.
     pub capabilities: Vec<String>,
-    /// Whether a runner takes only jobs that need one of its labels. A job needs no runner of this kind.
+    /// True for a runner that takes only jobs that need one of its labels. Always false for a job.
     pub exclusive: bool,
 }
 
@@ -28,7 +28,6 @@ impl Abilities {
         }
     }
 
-    /// Labels alone.
     #[cfg(test)]
     pub(crate) fn labelled(labels: &[&str]) -> Self {
         Self {
@@ -49,7 +48,7 @@ impl Abilities {
         }
     }
 
-    /// Whether a runner with these abilities can take a job that needs `needed`.
+    /// True if a runner with these abilities can run a job that needs `needed`.
     pub(crate) fn cover(&self, needed: &Self) -> bool {
         let has = |have: &[String], needed: &[String]| needed.iter().all(|one| have.contains(one));
         has(&self.labels, &needed.labels)
@@ -57,13 +56,12 @@ impl Abilities {
             && self.admit(&needed.labels)
     }
 
-    /// Whether a runner with these abilities takes a job that needs these labels, which it has.
+    /// An exclusive runner takes only jobs that need a label.
     pub(crate) const fn admit(&self, labels: &[String]) -> bool {
         !self.exclusive || !labels.is_empty()
     }
 }
 
-/// The capabilities that a runner must have for jobs of a scan.
 pub(crate) fn needed_capabilities(scan: &Scan) -> impl Iterator<Item = &'static str> {
     scan.checkout.is_some().then_some(CHECKOUT).into_iter()
 }

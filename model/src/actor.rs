@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{RunnerId, TokenId};
 
-/// Who caused a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Actor {

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{COUNTED_JOBS, NAMED_SCANS};
 use crate::{Abilities, JobId, ScanKey, Timestamp, WorkflowId, World};
 
-/// Jobs that wait, and are older than one that waits, too. A runner may take any of them first.
+/// Older jobs that wait, too. A runner may take any of them first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ahead {
-    /// How many there are. Counting ends at [`COUNTED_JOBS`].
+    /// Counted up to [`COUNTED_JOBS`].
     pub jobs: u64,
     /// Some of their scans.
     pub scans: Vec<ScanKey>,
@@ -17,7 +17,7 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Those before `job`, among the jobs whose needs `take` accepts. `time` is the world's.
+    /// Jobs older than `job` whose needs `take` accepts. `time` is the world's.
     pub(crate) fn of(
         world: &World,
         job: JobId,
@@ -46,12 +46,12 @@ impl Ahead {
                 ahead.are_all = false;
             }
         }
-        // The scans of those that are not counted are not known.
+        // Jobs beyond the limit may belong to other scans.
         ahead.are_all &= older.next().is_none();
         ahead
     }
 
-    /// Without the scans that `keep` refuses.
+    /// Removes the scans that `keep` refuses.
     pub(crate) fn without_scans(mut self, keep: impl Fn(WorkflowId) -> bool) -> Self {
         let before = self.scans.len();
         self.scans.retain(|scan| keep(scan.workflow));
@@ -59,7 +59,6 @@ impl Ahead {
         self
     }
 
-    /// The clause for people, if there are such jobs.
     pub(crate) fn sentence(&self) -> Option<String> {
         let jobs = match self.jobs {
             0 => return None,

@@ -7,30 +7,25 @@ use workflow::{Scan, ScanName, Workflow};
 
 use crate::{Order, Timestamp};
 
-/// Since when a scan's triggers are active.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Armed {
-    /// Its schedule, when it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<ArmedCron>,
-    /// Its expression, when it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expr: Option<ArmedExpr>,
 }
 
-/// Since when an expression is active.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArmedExpr {
     pub expression: String,
     /// Only later successes trigger it.
     pub since: Order,
-    /// The activation after which it is evaluated once without a success. Only an expression that names `has_news` has
-    /// one: a scan that is new, or was mended, must not wait for another success to work on what it has not processed.
+    /// Set only for an expression with `has_news`: after this activation it is evaluated once without a new success,
+    /// so that a new or repaired scan does not wait for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look: Option<Order>,
 }
 
-/// Since when a schedule is active.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArmedCron {
     /// The five fields, as written.
@@ -41,7 +36,7 @@ pub struct ArmedCron {
 }
 
 impl Armed {
-    /// The same, with the new names of renamed scans in the expression: an expression that follows a rename is unchanged.
+    /// Applies renames of scans to the expression, so that an expression that only follows a rename is unchanged.
     fn renamed(&self, definition: &Workflow) -> Self {
         let mut renamed = self.clone();
         if let Some(expr) = &mut renamed.expr {
@@ -110,7 +105,6 @@ fn arm_expr(known: Option<&Armed>, is_same: bool, scan: &Scan, order: Order) -> 
     })
 }
 
-/// Whether the scan is in the replaced definition and means the same there.
 fn is_same(replaced: Option<&Workflow>, scan: &Scan) -> bool {
     let before = replaced.and_then(|replaced| replaced.scan(scan.name.as_str()));
     before.is_some_and(|before| before.digest() == scan.digest())

@@ -1,5 +1,5 @@
-//! What the audit log says of a decision: one action for each thing that it makes, changes or removes. It names the thing
-//! and never its value, whether that is secret or not.
+//! The audit log's view of a decision: one action for each thing that it makes, changes or removes. An action names
+//! the thing and never its value.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,10 +29,8 @@ macro_rules! kinds {
         impl AuditKind {
             pub const ALL: &'static [Self] = &[$(Self::$kind),*];
 
-            /// Every name, in the order of [`Self::ALL`].
             pub const NAMES: &'static [&'static str] = &[$($name),*];
 
-            /// The kind's stable name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name,)* }
             }
@@ -42,32 +40,28 @@ macro_rules! kinds {
 
 kinds! {
     TokenCreated = "token_created",
-    /// A token has a new secret.
     TokenRegenerated = "token_regenerated",
     TokenRevoked = "token_revoked",
-    /// A browser has a new session.
     SignedIn = "signed_in",
     SignedOut = "signed_out",
-    /// Somebody came with a credential that is not valid.
+    /// An invalid credential was presented.
     SignInRefused = "sign_in_refused",
-    /// A link that signs a browser in.
     SignInLinkCreated = "sign_in_link_created",
-    /// A registration token for a runner.
     RegistrationCreated = "registration_created",
     RunnerRemoved = "runner_removed",
-    /// A source was asked to look now.
+    /// A poll was requested.
     SourceSynced = "source_synced",
-    /// A tip may be applied although it retires that many workflows.
+    /// A tip that retires many workflows was approved.
     SourceApproved = "source_approved",
     VarSet = "var_set",
     VarDeleted = "var_deleted",
     SecretSet = "secret_set",
     SecretDeleted = "secret_deleted",
     JobDispatched = "job_dispatched",
-    /// A job was made by a retry or a trigger, as a consequence.
+    /// A retry or a trigger made a job.
     JobScheduled = "job_scheduled",
     JobCancelled = "job_cancelled",
-    /// A job ended in another way, as a consequence.
+    /// A job ended without a person's cancellation.
     JobEnded = "job_ended",
     JobDeleted = "job_deleted",
     ArtifactDeleted = "artifact_deleted",
@@ -82,7 +76,6 @@ kinds! {
 }
 
 impl AuditKind {
-    /// The kind of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
@@ -115,7 +108,7 @@ pub struct AuditAction {
     pub scopes: Option<Scopes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// The words of whoever suspends or resumes; the code of the reason why a job ended; the commit that is approved.
+    /// The text of a suspension or resumption, the code of the reason why a job ended, or the approved commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How often, if one action stands for several.
@@ -141,12 +134,12 @@ impl AuditAction {
         }
     }
 
-    /// A source is asked to look. No record changes by that.
+    /// A poll is requested. No record changes.
     pub fn source_synced(source: &SourceName) -> Self {
         Self::new(AuditKind::SourceSynced).name(source.as_str())
     }
 
-    /// A link was made that signs a browser in. It is in no record.
+    /// The link is in no record.
     pub fn sign_in_link_created(expires_at: Timestamp) -> Self {
         Self {
             expires_at: Some(expires_at),
@@ -154,7 +147,6 @@ impl AuditAction {
         }
     }
 
-    /// So many credentials were refused.
     pub fn sign_in_refused(count: u64) -> Self {
         Self {
             count: Some(count),
@@ -202,15 +194,14 @@ fn cut(text: &str) -> String {
     text.chars().take(AUDIT_TEXT_CHARS).collect()
 }
 
-/// The actions that a decision of a person comes to, in the order of its changes. `world` is as it was before, and `now`
-/// is in its time. What the daemon only keeps for itself is no action: what has expired is removed beside a new record, and
-/// counters and histories follow from jobs.
+/// The actions of a person's decision, in the order of its changes. `world` is the world before the decision, and
+/// `now` is its time. Housekeeping is no action: removed expired records, counters and histories.
 pub fn actions(world: &World, now: Timestamp, changes: &[Change]) -> Vec<AuditAction> {
     let is_removed = |token| {
         let mut changes = changes.iter();
         changes.any(|change| matches!(change, Change::TokenRemoved(id) if *id == token))
     };
-    // The sessions of a token end with it, which is one action.
+    // Sessions end with their token: one action.
     let counts =
         |change: &&Change| !matches!(change, Change::SessionRemoved(it) if is_removed(it.token));
     let of_change = |change| of_change(world, now, change);

@@ -1,5 +1,4 @@
-//! Blobs: files that users keep in a project, in folders of their own choice. Which paths there are, what is recorded of
-//! a blob, and when one may be replaced.
+//! Blobs: files that users keep in a project. Paths, records, and conditions for replacing a blob.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +18,6 @@ use crate::{Actor, BlobLinkId, ProjectId, Scope, Timestamp, TokenHash, TokenId};
 #[serde(into = "String", try_from = "String")]
 pub struct BlobPath(Vec<String>);
 
-/// Why a text is no path of a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BlobPathError {
     #[error("is empty")]
@@ -37,7 +35,6 @@ pub enum BlobPathError {
 }
 
 impl BlobPath {
-    /// A path of these names.
     pub fn new(names: Vec<String>) -> Result<Self, BlobPathError> {
         if names.is_empty() {
             return Err(BlobPathError::Empty);
@@ -57,12 +54,10 @@ impl BlobPath {
         &self.0
     }
 
-    /// Its own name.
     pub fn name(&self) -> &str {
         self.0.last().map_or("", String::as_str)
     }
 
-    /// The names of the folders that it lies in.
     pub fn folders(&self) -> &[String] {
         self.0.split_last().map_or(&[], |(_, folders)| folders)
     }
@@ -72,7 +67,7 @@ impl BlobPath {
         self.0.len() > folder.0.len() && self.0.starts_with(&folder.0)
     }
 
-    /// The same place below `to` as this path has below `from`. None if it is not below `from`.
+    /// Moves the path from folder `from` to folder `to`. None if it is not below `from`.
     pub fn rebased(&self, from: &[String], to: &[String]) -> Option<Result<Self, BlobPathError>> {
         let rest = self.0.strip_prefix(from)?;
         Some(Self::new([to, rest].concat()))
@@ -94,7 +89,7 @@ pub fn joined(names: &[String]) -> String {
     escaped.join("/")
 }
 
-/// The names in a text that may be no whole path, such as one with a slash at its end.
+/// Splits a text that may be an incomplete path, such as one with a slash at its end.
 pub fn split(text: &str) -> Vec<String> {
     text.split('/').map(unescaped).collect()
 }
@@ -165,7 +160,6 @@ impl fmt::Display for BlobPath {
     }
 }
 
-/// What is recorded of a blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blob {
     pub project: ProjectId,
@@ -176,21 +170,18 @@ pub struct Blob {
     pub sha256: String,
     /// When this content was stored here.
     pub modified_at: Timestamp,
-    /// Who stored it.
     pub by: Actor,
-    /// When it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
 
 impl Blob {
-    /// Whether its time is over. Then it is no longer there for readers, even if its file still is.
+    /// True once it has expired. Readers no longer get it, even if its file still exists.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 }
 
-/// How much the blobs of a project are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobUsage {
     pub project: ProjectId,
@@ -207,7 +198,7 @@ impl BlobUsage {
         }
     }
 
-    /// The same once `before` is replaced by `after`.
+    /// The usage after `before` is replaced by `after`.
     #[must_use]
     pub fn with(&self, before: Option<&Blob>, after: Option<&Blob>) -> Self {
         let count = |blob: Option<&Blob>| u64::from(blob.is_some());
@@ -220,7 +211,7 @@ impl BlobUsage {
     }
 }
 
-/// A link to a blob, with which anybody reads or stores it without a token.
+/// A link that reads or stores a blob without a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobLink {
     pub id: BlobLinkId,
@@ -229,19 +220,16 @@ pub struct BlobLink {
     pub project: ProjectId,
     pub path: BlobPath,
     pub use_for: LinkUse,
-    /// The token that made it. The link ends with it.
+    /// Its creator. The link ends with it.
     pub token: TokenId,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
 }
 
-/// What a link is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkUse {
-    /// Reading the blob.
     Get,
-    /// Storing it.
     Put,
 }
 
@@ -261,14 +249,12 @@ impl BlobLink {
     }
 }
 
-/// What must be true of the blob at a path for a change of it.
+/// A condition on the current blob at a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum BlobCondition {
     #[default]
     None,
-    /// There is one.
     Exists,
-    /// There is none.
     Absent,
     /// Its SHA-256 is one of these.
     Sha256(Vec<String>),

@@ -1,16 +1,16 @@
-//! Former contents of blobs. One that is kept is a blob itself, in a folder of its own at the top of the project, so that
-//! lists, downloads, links, the quota and backups know nothing of versions.
+//! Old contents of blobs. Each is stored as a blob in a folder at the top of the project, so lists, downloads, links,
+//! the quota and backups need no knowledge of versions.
 
 use std::collections::BTreeMap;
 
 use crate::Timestamp;
 use crate::blob::{Blob, BlobPath, BlobPathError};
 
-/// The folder of all former contents. Those in it have none.
+/// Contains all old contents. They have no versions themselves.
 const VERSIONS: &str = ".versions";
 
-/// How many former contents of a blob are kept, by the names of the folder that it is in. A deeper folder decides for
-/// itself; without any, none are kept.
+/// How many old contents of a blob are kept, by folder. The deepest folder with an entry decides. Without an entry
+/// none is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptVersions(BTreeMap<Vec<String>, u8>);
 
@@ -19,7 +19,6 @@ impl KeptVersions {
         Self(folders)
     }
 
-    /// How many of a blob's are kept.
     pub fn of(&self, path: &BlobPath) -> usize {
         let folders = path.folders();
         if is_version(path) {
@@ -31,21 +30,21 @@ impl KeptVersions {
     }
 }
 
-/// Whether a path is among the former contents, where nobody stores anything else.
+/// True for paths of old contents. Users store nothing there.
 pub fn is_version(path: &BlobPath) -> bool {
     path.names().first().is_some_and(|first| first == VERSIONS)
 }
 
-/// The names of the folder with the former contents of the blob at `path`.
+/// The folder of the blob's old contents.
 pub fn versions_of(path: &BlobPath) -> Vec<String> {
     [&[VERSIONS.to_owned()], path.names()].concat()
 }
 
-/// Where the content of a blob is kept that is replaced now. Later ones sort later.
+/// The path for the content of a blob that is replaced now. Paths sort by time.
 pub fn version_path(blob: &Blob, now: Timestamp) -> Result<BlobPath, BlobPathError> {
     let mut names = versions_of(&blob.path);
     let replaced = now.format("%Y-%m-%dT%H%M%S%.3fZ");
-    // Two contents of one moment are two versions.
+    // Two contents replaced at the same time are two versions.
     let content = blob.sha256.get(..8).unwrap_or(&blob.sha256);
     names.push(format!("{replaced}-{content}"));
     BlobPath::new(names)

@@ -25,15 +25,13 @@ use crate::{BlobLinkId, JobId, ProjectId, RegistrationId, RunnerId, ScanKey, Tok
 /// One change of a decision. It carries the whole new record, so that it can be applied twice without harm.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// The new record of a source.
     Source(Arc<Source>),
     /// A tip was seen. It goes to disk only.
     Tip(Arc<TipRecord>),
-    /// The new record of a workflow.
     Workflow(Arc<WorkflowRecord>),
     /// A workflow has a new revision. The text is absent when it was written as an object before.
     Revision(Arc<Revision>, Option<Arc<str>>),
-    /// The latest suspension of a workflow or a scan.
+    /// Of a workflow or a scan.
     Suspension(Arc<Suspension>),
     /// An earlier revision, read because a new job runs it. It is not stored.
     RevisionRead(Arc<Revision>),
@@ -44,7 +42,7 @@ pub enum Change {
     /// The latest run of equal outcomes of a scan's triggers, which has a file of its own; none removes the file. The
     /// head in memory holds it too.
     Repeats(ScanKey, Option<Repeats>),
-    /// The new record of a job. A finished job leaves the world.
+    /// A finished job leaves the world.
     Job(Arc<Job>),
     /// A finished job's line is appended to its scan's history.
     History(HistoryEntry),
@@ -58,7 +56,7 @@ pub enum Change {
     ExpiryRemoved(Expiry),
     /// The new record of the jobs that were removed from a scan.
     Retention(Arc<Retention>),
-    /// A page of a scan's history is removed, because none of its jobs is left.
+    /// A page of a scan's history is removed, because all its jobs are removed.
     HistoryPageRemoved(ScanKey, u64),
     /// A record is appended to a scan's ledger.
     Ledger(LedgerEntry),
@@ -66,36 +64,26 @@ pub enum Change {
     LedgerPageRemoved(ScanKey, u64),
     /// The newest finished jobs of a scan, read from its history. It is not stored.
     Recent(ScanKey, Arc<Recent>),
-    /// The new record of a runner.
     Runner(Arc<Runner>),
     RunnerRemoved(RunnerId),
-    /// The new record of a token.
     Token(Arc<Token>),
     TokenRemoved(TokenId),
-    /// The new record of a browser's session.
     Session(Arc<BrowserSession>),
     SessionRemoved(Arc<BrowserSession>),
-    /// A new registration token.
     Registration(Arc<Registration>),
     /// A registration token was used or has expired.
     RegistrationRemoved(RegistrationId),
     /// A request is stored with its answer, so that a repeat finds it.
     Idempotency(Arc<Idempotency>),
-    /// The request with this key is forgotten.
     IdempotencyRemoved(String),
-    /// The new vars of a project.
     Vars(Arc<ProjectVars>),
-    /// The new secrets of a project.
     Secrets(Arc<ProjectSecrets>),
-    /// The new record of a blob.
     Blob(Arc<Blob>),
     /// A blob is removed with its content.
     BlobRemoved(ProjectId, BlobPath),
-    /// A new link to a blob.
     BlobLink(Arc<BlobLink>),
-    /// A link to a blob was revoked, or its time is over.
+    /// Revoked or expired.
     BlobLinkRemoved(BlobLinkId),
-    /// How much the blobs of a project are now.
     BlobUsage(Arc<BlobUsage>),
     /// The expiry times of live records are moved by a jump of the wall clock. It is not stored.
     ClockFollowed(TimeDelta),
@@ -104,7 +92,6 @@ pub enum Change {
 }
 
 impl Change {
-    /// The new record of a job.
     pub fn job(&self) -> Option<&Arc<Job>> {
         if let Self::Job(job) = self {
             Some(job)
@@ -113,7 +100,6 @@ impl Change {
         }
     }
 
-    /// The new record of a workflow.
     pub fn workflow(&self) -> Option<&Arc<WorkflowRecord>> {
         if let Self::Workflow(workflow) = self {
             Some(workflow)
@@ -122,7 +108,6 @@ impl Change {
         }
     }
 
-    /// The scan whose history it changes.
     pub fn scan_of_history(&self) -> Option<ScanKey> {
         if let Self::History(entry) = self {
             return Some(entry.scan.clone());

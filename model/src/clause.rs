@@ -14,7 +14,6 @@ use crate::{JobId, is_zero};
 pub struct Clause {
     /// The operator of a combination, the source of a leaf.
     pub text: String,
-    /// Its value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<serde_json::Value>,
     /// Why it has no value.
@@ -32,7 +31,6 @@ pub struct Clause {
 }
 
 impl Clause {
-    /// An explanation, cut to what a record may hold.
     pub(crate) fn of(explanation: &Explanation) -> Self {
         let mut room = Room {
             clauses: CLAUSES,

@@ -11,18 +11,17 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::limits::CLOCK_LAG;
 
-/// What the wall clock and the clocks of stored expiry times showed at one moment.
+/// Readings of the wall clock and of the clocks of stored expiry times, taken at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clocks {
-    /// What the wall clock showed.
     pub wall: Timestamp,
-    /// What each clock showed by which expiry times were set, by its number.
+    /// By the number of the clock.
     pub readings: BTreeMap<u64, Timestamp>,
 }
 
 impl Clocks {
-    /// Which of the readings a clock continues that shows `now` after an unknown time: the latest one that is not ahead
-    /// of it. If all are ahead, the earliest one. A small lag is no lag.
+    /// The reading that a clock which shows `now` continues after an unknown time: the latest one that is not ahead
+    /// of it, or the earliest if all are ahead. A lag below [`CLOCK_LAG`] is ignored.
     pub fn continued_by(&self, now: Timestamp) -> Timestamp {
         let readings = || self.readings.values().copied();
         let passed = readings()

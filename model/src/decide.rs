@@ -38,7 +38,7 @@ pub use artifact::{StoreArtifact, declared_artifact};
 pub use blob_links::{CreateBlobLink, NewBlobLink, RevokeBlobLink};
 pub use blobs::{MoveBlob, RemoveBlob, StoreBlob};
 pub use claim::{Claim, ClaimOutcome, Claimed, EvaluatedClaim, PreparedClaim};
-pub use clock::{FollowClock, ForgetClocks, KeepEnd, NoteClocks};
+pub use clock::{FollowClock, ForgetClocks, NoteClocks, StoreExpiry};
 pub use complete::{Complete, Failure};
 pub use dispatch::{Again, Checked, Dispatch, check_dispatch, check_rerun, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};
@@ -53,10 +53,10 @@ pub use runners::{
     CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, NoteProgram,
     RegisterRunner, RemoveRunner, RenewSession,
 };
-pub use secrets::{DeleteSecret, SealAnew, SealedAnew, SetSecret};
+pub use secrets::{DeleteSecret, Reseal, Resealed, SetSecret};
 pub use sessions::{SeeSession, SignIn, SignOut, SignOutEverywhere, SignedIn};
 pub use sources::{
-    ApproveRemoval, ConfigureSource, DropSource, RecordApplyFailure, RecordLook, RecordTip,
+    ApproveRemoval, ConfigureSource, DropSource, RecordApplyFailure, RecordPoll, RecordTip,
 };
 pub use suspend::{Resume, Suspend};
 pub use tokens::{
@@ -79,7 +79,6 @@ pub trait Command: Clone + Send + 'static {
     /// The reply once the changes are durable.
     type Answer: Send + 'static;
 
-    /// Whether the command still goes through on a full disk.
     const URGENCY: Urgency;
 
     /// Scans whose finished jobs the world must hold for this decision. The committer reads them from the history at
@@ -95,14 +94,14 @@ pub trait Command: Clone + Send + 'static {
     ) -> Result<Decision<Self::Answer>, Refusal>;
 }
 
-/// How a command stands to a full disk.
+/// Whether a command may run when the disk is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// Makes new jobs: refused as soon as the disk is getting full.
+    /// Makes new jobs: refused while space is low.
     Beginning,
     /// Adds something else: refused when space runs out.
     Ordinary,
-    /// Ends something: goes through as long as the journal has room.
+    /// Ends something: allowed while the journal has room.
     Finishing,
 }
 
@@ -112,8 +111,17 @@ pub enum Urgency {
 pub struct Decision<A> {
     /// Applied in this order, all or none.
     pub changes: Vec<Change>,
-    /// The reply.
     pub answer: A,
+}
+
+impl Decision<()> {
+    /// A decision whose reply has no content.
+    fn of(changes: impl IntoIterator<Item = Change>) -> Self {
+        Self {
+            changes: changes.into_iter().collect(),
+            answer: (),
+        }
+    }
 }
 
 impl<A> Decision<A> {
@@ -126,7 +134,6 @@ impl<A> Decision<A> {
     }
 }
 
-/// Decides on `command`.
 pub fn decide<C: Command>(
     world: &World,
     command: C,

@@ -26,7 +26,7 @@ mod tests {
     struct Outer(#[source] std::num::ParseIntError);
 
     #[test]
-    fn every_cause_is_told_from_the_outside_inwards() {
+    fn causes_are_listed_from_the_outside_inwards() {
         let inner = "x".parse::<u32>().unwrap_err();
         let line = format!("cannot read the page: {inner}");
         assert_eq!(error_chain(&Outer(inner)), line);

@@ -1,4 +1,4 @@
-//! The vars and secrets that an evaluation reads: those that its expressions name.
+//! The vars and secrets that an evaluation reads, as named by its expressions.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use workflow::References;
 use crate::ProjectId;
 use crate::world::World;
 
-/// The vars among these references that are set.
+/// Returns only vars that are set.
 pub(crate) fn vars(
     world: &World,
     project: ProjectId,
@@ -22,7 +22,7 @@ pub(crate) fn vars(
         .collect()
 }
 
-/// The secrets among these references that are set, with their versions.
+/// Returns only secrets that are set, with their versions.
 pub(crate) fn secrets(
     world: &World,
     project: ProjectId,

@@ -12,21 +12,17 @@ use crate::{JobId, RevisionId, Timestamp, is_zero};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryLine {
     pub id: JobId,
-    /// How it ended.
     pub state: EndState,
-    /// What made it.
     pub trigger: Trigger,
-    /// The revision it ran.
     pub revision: RevisionId,
     pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
     pub finished_at: Timestamp,
     /// Artifact name to content digest and size.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, (String, u64)>,
-    /// What its steps have said.
+    /// The outputs of its steps.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: Outputs,
     /// The code of the reason for its end. Absent in lines that an older daemon wrote.

@@ -1,5 +1,5 @@
-//! How far a chain of causes has come within a group: scans that can wake each other, so that each success may start the
-//! next job for ever. Such jobs wait from the second lap on, and people are told of a group that goes in a circle.
+//! How long a chain of causes has become within a group: scans that can wake each other, so that each success may
+//! start the next job for ever. From the second lap on such jobs wait, and a group that runs in a circle is reported.
 
 use std::collections::BTreeMap;
 
@@ -16,23 +16,23 @@ use crate::{JobId, Timestamp, is_zero};
 /// its group. Of several causes the largest counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Hops {
-    /// How many jobs of the group stand before it.
+    /// Number of jobs of the group before it.
     pub count: u64,
-    /// How many laps of under a minute each were the last ones, without a longer one between them.
+    /// Number of consecutive latest laps that took less than a minute each.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub quick_laps: u64,
-    /// When its lap began. In the world's time.
+    /// When its lap began, in the world's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lap_began: Option<Timestamp>,
 }
 
 impl Hops {
-    /// Whether no job of the group stands before it.
+    /// True if no job of the group came before it.
     pub fn is_none(&self) -> bool {
         self.count == 0
     }
 
-    /// The place of a job that this one's success has made. The group has so many scans; `time` is the world's.
+    /// The place of a job that this job's success makes. `scans` is the size of the group; `time` is the world's.
     #[must_use]
     pub(crate) fn next(self, scans: usize, time: Timestamp) -> Self {
         let count = self.count.saturating_add(1);
@@ -55,28 +55,26 @@ impl Hops {
         }
     }
 
-    /// The pause before a job at this place in a group of so many scans: none in the first lap.
+    /// The pause before a job at this place; none in the first lap.
     pub(crate) fn pause(self, scans: usize, cycle_pause: TimeDelta) -> Option<TimeDelta> {
         let laps = self.count.checked_div(scans as u64)?;
         (laps > 0).then(|| cycle_pause.max(CYCLE_PAUSE_LEAST))
     }
 
-    /// Whether its group goes in a circle, so that people should know.
+    /// True if its group runs in a circle that people should know of.
     const fn is_circle(self) -> bool {
         self.quick_laps > CIRCLE_LAPS
     }
 }
 
-/// A group that goes in a circle: one of its jobs is not over, and more than a hundred laps of under a minute each have
-/// led to it.
+/// A group that runs in a circle: it has an unfinished job after more than a hundred laps of less than a minute each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Circle {
     pub workflow: WorkflowRef,
     /// The scans of the group, by name.
     pub scans: Vec<ScanName>,
-    /// How many such laps.
+    /// Number of these laps.
     pub laps: u64,
-    /// The job.
     pub job: JobId,
 }
 

@@ -28,12 +28,10 @@ macro_rules! ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// The id as a bare UUID, for the wire.
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
 
-            /// An id from the wire.
             pub const fn from_uuid(uuid: Uuid) -> Self {
                 Self(uuid)
             }
@@ -70,15 +68,12 @@ ids! {
     RevisionId;
     /// A job. Ids are UUID v7 and strictly increasing, so that the newest job has the largest.
     JobId;
-    /// An artifact of a job.
     ArtifactId;
-    /// A registered runner.
     RunnerId;
     /// A personal access token.
     TokenId;
     /// A browser that is signed in.
     SessionId;
-    /// A link to a blob.
     BlobLinkId;
     /// A registration token that is not used yet.
     RegistrationId;
@@ -121,35 +116,17 @@ impl ArtifactId {
     }
 }
 
-impl RunnerId {
-    pub fn random(entropy: &mut dyn Entropy) -> Self {
-        Self(entropy.uuid_v4())
-    }
+macro_rules! random {
+    ($($name:ident)*) => {$(
+        impl $name {
+            pub fn random(entropy: &mut dyn Entropy) -> Self {
+                Self(entropy.uuid_v4())
+            }
+        }
+    )*};
 }
 
-impl SessionId {
-    pub fn random(entropy: &mut dyn Entropy) -> Self {
-        Self(entropy.uuid_v4())
-    }
-}
-
-impl TokenId {
-    pub fn random(entropy: &mut dyn Entropy) -> Self {
-        Self(entropy.uuid_v4())
-    }
-}
-
-impl BlobLinkId {
-    pub fn random(entropy: &mut dyn Entropy) -> Self {
-        Self(entropy.uuid_v4())
-    }
-}
-
-impl RegistrationId {
-    pub fn random(entropy: &mut dyn Entropy) -> Self {
-        Self(entropy.uuid_v4())
-    }
-}
+random! { RunnerId TokenId SessionId BlobLinkId RegistrationId }
 
 impl JobId {
     /// Smaller than the id of any job.
@@ -218,7 +195,6 @@ pub struct SourceNameError {
 }
 
 impl SourceName {
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -270,20 +246,26 @@ pub struct ScanKey {
     pub scan: ScanName,
 }
 
+impl ScanKey {
+    pub fn new(workflow: WorkflowId, scan: &ScanName) -> Self {
+        Self {
+            workflow,
+            scan: scan.clone(),
+        }
+    }
+}
+
 /// Names a live record that expires.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Holder {
-    /// A personal access token.
     Token(TokenId),
     /// A runner, with its sessions.
     Runner(RunnerId),
-    /// A registration token.
     Registration(RegistrationId),
-    /// A running job, or a retry that waits for its time.
+    /// A running job, or a retry that waits.
     Job(JobId),
     /// A stored request, by its key.
     Idempotency(String),
-    /// A link to a blob.
     BlobLink(BlobLinkId),
 }
 

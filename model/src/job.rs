@@ -19,34 +19,28 @@ use crate::{Actor, Hops, JobId, ProjectId, Reason, ScanKey, Timestamp};
 /// One invocation of a scan. A job is one attempt and is never repeated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Globally unique.
     pub id: JobId,
-    /// The project of the workflow.
     pub project: ProjectId,
     pub workflow: WorkflowRef,
-    /// The revision it runs.
     pub revision: RevisionRef,
     pub scan: ScanName,
-    /// What made it.
     pub trigger: Trigger,
-    /// Why it was made.
     pub reason: Reason,
-    /// Who made it.
     pub actor: Actor,
     /// The inputs, with defaults.
     pub inputs: Inputs,
     pub created_at: Timestamp,
-    /// The job that somebody ran again, which made this one.
+    /// The job of which this one is a rerun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<JobId>,
-    /// The commit whose files it gets, if its scan has a `checkout`. Dispatched jobs have it from the beginning, others
-    /// from the claim on.
+    /// The commit whose files it gets, if its scan has a `checkout`. Dispatched jobs have it from the beginning,
+    /// others from the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Box<JobSource>>,
-    /// The job that failed or was lost, which made this one.
+    /// The failed or lost job of which this one is a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<RetryOf>,
-    /// The job that retries this one. The commit that ended this one made it.
+    /// The job that retries this one. It is made in the commit that ended this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<JobId>,
     /// No runner gets it earlier. In the world's time.
@@ -59,7 +53,6 @@ pub struct Job {
     /// Its place in the chain of those causes, in a group of scans that can wake each other.
     #[serde(default, skip_serializing_if = "Hops::is_none")]
     pub hops: Hops,
-    /// Where it stands.
     pub state: JobState,
 }
 
@@ -73,8 +66,8 @@ impl Job {
         }
     }
 
-    /// Whether a suspension of its scan ends the job while it waits. One that somebody dispatched is held instead, but a
-    /// retry of it ends.
+    /// True if a suspension of its scan ends the job while it waits. A dispatched job is held instead, but its retry
+    /// ends.
     pub fn ends_with_suspension(&self) -> bool {
         match self.trigger {
             Trigger::Dispatch => self.retry_of.is_some(),
@@ -83,10 +76,7 @@ impl Job {
     }
 
     pub fn scan_key(&self) -> ScanKey {
-        ScanKey {
-            workflow: self.workflow.id,
-            scan: self.scan.clone(),
-        }
+        ScanKey::new(self.workflow.id, &self.scan)
     }
 }
 
@@ -94,7 +84,7 @@ impl Job {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSource {
     pub commit: String,
-    /// The branch or tag that the source follows: as configured, else the full name of what the remote's HEAD names.
+    /// The branch or tag that the source follows: the configured one, or the branch that the remote's HEAD points to.
     pub reference: String,
 }
 
@@ -111,13 +101,11 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    /// The trigger of that name.
     pub fn named(name: &str) -> Option<Self> {
         let all = [Self::Dispatch, Self::Cron, Self::Expr];
         all.into_iter().find(|trigger| trigger.name() == name)
     }
 
-    /// The name expressions and files use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dispatch => "dispatch",
@@ -131,7 +119,6 @@ impl Trigger {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inputs {
-    /// The values.
     Inline(BTreeMap<String, InputValue>),
     /// The values as a JSON object in a file of the job's own.
     Object {
@@ -153,29 +140,17 @@ pub enum JobState {
     /// Claimed by a runner.
     Running { run: Box<Run> },
     /// Ended; no step failed it.
-    Succeeded {
-        /// How it ended.
-        end: End,
-        run: Box<Run>,
-    },
+    Succeeded { end: End, run: Box<Run> },
     /// Ended; a step, an artifact or the runner failed, or its `timeout` passed.
-    Failed {
-        /// How it ended.
-        end: End,
-        run: Box<Run>,
-    },
+    Failed { end: End, run: Box<Run> },
     /// Ended by a person or with its worker session, or its scan was removed before it started.
     Cancelled {
-        /// How it ended.
         end: End,
         /// The execution, when it had begun.
         run: Option<Box<Run>>,
     },
     /// Never ran, because its expression was no longer true when a runner asked for it.
-    Skipped {
-        /// How it ended.
-        end: End,
-    },
+    Skipped { end: End },
 }
 
 impl Inputs {
@@ -196,12 +171,11 @@ pub fn large_payload(inputs: &BTreeMap<String, InputValue>) -> Option<Vec<u8>> {
 }
 
 impl JobState {
-    /// The name expressions and files use.
     pub const fn name(&self) -> &'static str {
         self.kind().name()
     }
 
-    /// Which state it is, without what the state carries.
+    /// The state without its data.
     pub const fn kind(&self) -> StateKind {
         match self {
             Self::Scheduled => StateKind::Scheduled,
@@ -245,13 +219,13 @@ impl JobState {
         }
     }
 
-    /// Whether nothing can change any more.
+    /// True if the job has ended.
     pub const fn is_terminal(&self) -> bool {
         self.end().is_some()
     }
 }
 
-/// Which state a job is in, without what the state carries.
+/// The state of a job without its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateKind {
     Scheduled,
@@ -260,7 +234,6 @@ pub enum StateKind {
 }
 
 impl StateKind {
-    /// Every state, in the order of a job's life.
     pub const ALL: [Self; 6] = [
         Self::Scheduled,
         Self::Running,
@@ -270,7 +243,6 @@ impl StateKind {
         Self::Ended(EndState::Skipped),
     ];
 
-    /// The name expressions and files use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scheduled => "scheduled",
@@ -279,12 +251,10 @@ impl StateKind {
         }
     }
 
-    /// The state of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 
-    /// How the job ended, if it has.
     pub const fn ended(self) -> Option<EndState> {
         match self {
             Self::Scheduled | Self::Running => None,
@@ -312,7 +282,6 @@ impl EndState {
         Self::Skipped,
     ];
 
-    /// The name expressions and files use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -329,7 +298,6 @@ impl fmt::Display for EndState {
     }
 }
 
-/// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     pub at: Timestamp,

@@ -5,23 +5,24 @@ use std::str::FromStr;
 use crate::JobId;
 use crate::limits::ID_PART_DIGITS;
 
-/// The first or last digits of a job's id. The first ones tell the time, so jobs of one moment share them.
+/// The first or last digits of a job's id. The first digits are its time, so jobs of one moment share them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobIdPart(String);
 
 /// The last digits of an id that tables show.
 const SHOWN_DIGITS: usize = 8;
 
-/// The text is no part of an id.
+/// The text is not a part of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoJobIdPart {
-    /// It has other characters than hexadecimal digits and hyphens.
+    /// It has characters other than hexadecimal digits and hyphens.
     NotHexadecimal,
     TooShort,
 }
 
 impl JobIdPart {
-    /// Whether the id, or its last eight digits, which tables show, begins or ends with these digits. Hyphens do not count.
+    /// True if the id, or its last eight digits, begins or ends with these digits. Tables show the last eight.
+    /// Hyphens do not count.
     pub fn is_of(&self, id: JobId) -> bool {
         let digits = id.uuid().simple().to_string();
         let shown = &digits[digits.len() - SHOWN_DIGITS..];

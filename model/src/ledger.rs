@@ -10,7 +10,7 @@ use crate::{Clause, JobId, Reason, Timestamp};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LedgerRecord {
     pub at: Timestamp,
-    /// What was checked, and why.
+    /// What was checked and why.
     pub cause: Cause,
     /// The result of the expression, if one was evaluated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -18,7 +18,6 @@ pub struct LedgerRecord {
     pub outcome: Outcome,
 }
 
-/// Why a trigger was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Cause {
@@ -26,10 +25,10 @@ pub enum Cause {
     Slots {
         first: Timestamp,
         last: Timestamp,
-        /// How many. Counting stops at a limit.
+        /// Counted up to a limit.
         count: u64,
     },
-    /// A scan was resumed, and this slot had come due while it was suspended. It has a record of that time already.
+    /// The scan was resumed. The slot came due during the suspension, and has an earlier record.
     Resumed { slot: Timestamp },
     /// A scan succeeded.
     Success {
@@ -37,12 +36,12 @@ pub enum Cause {
         /// Its newest successful job.
         job: JobId,
     },
-    /// A revision added or changed the scan, whose expression asks for news.
+    /// A revision added or changed the scan, whose expression uses `has_news`.
     Activation {
-        /// Its number.
+        /// The number of the revision.
         revision: u64,
     },
-    /// A scan failed, and the expression asks for that.
+    /// A scan failed, and the expression uses `has_failed`.
     Failure {
         scan: String,
         /// Its newest failed job.
@@ -60,16 +59,20 @@ pub enum Cause {
     },
 }
 
-/// The outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It made a job.
-    Made { job: JobId },
-    /// It made no job.
-    NotMade { reason: Reason },
-    /// The job that it had made was skipped.
-    Skipped { job: JobId, reason: Reason },
+    Made {
+        job: JobId,
+    },
+    NotMade {
+        reason: Reason,
+    },
+    /// The job was skipped at its claim.
+    Skipped {
+        job: JobId,
+        reason: Reason,
+    },
 }
 
 /// The result of an expression, and what it read.
@@ -84,7 +87,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Whether it is true; `None` when it failed.
+    /// True or false; `None` if it failed.
     pub fn holds(&self) -> Option<bool> {
         self.clause.value.as_ref()?.as_bool()
     }
@@ -113,17 +116,17 @@ pub struct ScanRead {
 /// refusal every minute does not make the ledger grow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// Why none of them made a job.
+    /// Why these checks made no job.
     pub reason: Reason,
-    /// The first check after the one that has a record of its own.
+    /// The first check after the one with a record of its own.
     pub first: Timestamp,
     pub last: Timestamp,
-    /// How many checks, without the one that has a record of its own.
+    /// How many checks, not counting the one with a record of its own.
     pub count: u64,
 }
 
 impl Repeats {
-    /// The run as a record, unless it is empty.
+    /// None if the run is empty.
     pub fn into_record(self) -> Option<LedgerRecord> {
         let Self {
             reason,

@@ -17,18 +17,16 @@ use crate::job::{
 /// Something that happens to a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobEvent {
-    /// A runner claims it.
     Claimed(Box<Run>),
-    /// Its expression is not true any more at the claim.
+    /// Its expression is no longer true at the claim.
     NoLongerWanted(End),
     /// The worker reports the state of all steps.
     StepsReported(Vec<Step>),
     ArtifactStored(Artifact),
     /// Its log reached its limit.
     LogCut(LogCut),
-    /// The worker is done.
+    /// The worker has finished.
     Completed {
-        /// How it ended.
         end: End,
         verdict: Verdict,
         steps: Vec<Step>,
@@ -37,9 +35,8 @@ pub enum JobEvent {
         left_out: BTreeMap<String, LeftOut>,
         log_records: u64,
     },
-    /// The runner is lost.
     Lost(End),
-    /// Its `timeout` has passed, and its runner does not end it.
+    /// Its `timeout` has passed, and its runner did not end it.
     TimedOut(End),
     /// Its worker session has ended.
     SessionExpired(End),
@@ -47,7 +44,6 @@ pub enum JobEvent {
     Cancelled(End),
 }
 
-/// The verdict on a completed job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing failed the job.
@@ -61,13 +57,12 @@ pub enum Verdict {
 #[error("job {job}: a job that is {state} cannot be {event}")]
 pub struct IllegalTransition {
     pub job: JobId,
-    /// The state's name.
     pub state: &'static str,
     pub event: &'static str,
 }
 
 impl JobEvent {
-    /// What the event does to a job, as a participle for messages.
+    /// A participle for messages.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Claimed(_) => "claimed",
@@ -85,7 +80,6 @@ impl JobEvent {
 }
 
 impl Job {
-    /// The job after `event`.
     pub fn after(&self, event: JobEvent) -> Result<Arc<Self>, IllegalTransition> {
         let refused = IllegalTransition {
             job: self.id,
@@ -176,7 +170,7 @@ impl JobState {
     }
 }
 
-/// Stops the steps that still run when the job ends, because nobody will report on them.
+/// Stops the steps that still run when the job ends, because no report will follow.
 fn stopped(mut run: Box<Run>, end: &End) -> Box<Run> {
     let running = |step: &&mut Step| step.status == StepStatus::Running;
     for step in run.steps.iter_mut().filter(running) {

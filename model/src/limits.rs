@@ -48,7 +48,7 @@ pub const ARTIFACTS_REMOVED: usize = 90;
 /// history and the record of the scan.
 pub const REMOVAL_OPERATIONS: usize = 90;
 
-/// Pages of a history that one commit removes beside jobs. Lines of 100 jobs are in no more, unless pages were lost.
+/// Pages of a history that one commit removes together with jobs. Lines of 100 jobs are in no more, unless pages were lost.
 pub(crate) const PAGES_REMOVED: usize = 4;
 
 /// Longest path of a blob, and most names in one. A client can show it, and its percent-encoded form is a path on disk.
@@ -58,19 +58,19 @@ pub const BLOB_PATH_SEGMENTS: usize = 32;
 /// Blobs and folders in one folder. Each new one reads the folder.
 pub const BLOB_FOLDER_ENTRIES: usize = 10_000;
 
-/// Former contents of a blob that may be kept, at most.
+/// Old contents of a blob that may be kept, at most.
 pub const BLOB_VERSIONS: u8 = 20;
 
-/// Longest life of a link to a blob: who needs one for longer needs a token.
+/// Longest life of a link to a blob. A token is meant for longer access.
 pub const BLOB_LINK_LIFE: TimeDelta = TimeDelta::days(7);
 
 /// Links to blobs that may be open at once. Each is a live record.
 pub const BLOB_LINKS: usize = 10_000;
 
-/// Links whose time is over that one commit removes.
+/// Expired links that one commit removes.
 pub(crate) const BLOB_LINK_SWEEP: usize = 50;
 
-/// Longest time until a blob expires: more is as good as never, and dates stay in range.
+/// Longest time until a blob expires. It keeps dates in range.
 pub const BLOB_LIFE: TimeDelta = TimeDelta::days(3_650);
 
 /// Lifetime of a registration token (design section 7).
@@ -83,20 +83,20 @@ pub const OPEN_REGISTRATIONS: usize = 1_000;
 /// list reads all of them.
 pub const UNFINISHED_JOBS: usize = 100_000;
 
-/// The same of one project: a half of all, so that one cannot block the others.
+/// The same for one project: half of all, so that one project cannot block the others.
 pub const UNFINISHED_JOBS_PER_PROJECT: usize = UNFINISHED_JOBS / 2;
 
-/// The same that one token has dispatched: a program in a loop leaves room for everybody else.
+/// The same for jobs that one token dispatched: a program in a loop leaves room for everybody else.
 pub const UNFINISHED_JOBS_PER_TOKEN: usize = UNFINISHED_JOBS / 4;
 
-/// Jobs of one scan that wait for a runner: a tenth of all. A program that dispatches one scan in a loop cannot block
-/// the other scans.
+/// Jobs of one scan that wait for a runner: a tenth of all, so that dispatching one scan in a loop cannot block other
+/// scans.
 pub const SCHEDULED_JOBS_PER_SCAN: usize = 10_000;
 
-/// Personal access tokens. Each is a live record; a program that makes one for every call should get an error.
+/// Personal access tokens. Each is a live record. The limit stops a program that creates one for every call.
 pub const TOKENS: usize = 10_000;
 
-/// Browsers that are signed in with one token: more than one person has, and its record stays small.
+/// Browser sessions of one token: more than one person has, and its record stays small.
 pub const SESSIONS: usize = 50;
 
 /// How long a browser stays signed in without being used, and at most.
@@ -106,20 +106,20 @@ pub const SESSION_LIFE: TimeDelta = TimeDelta::days(30);
 /// How exactly the last use of a session is known: each note is a commit.
 pub const SESSION_SEEN: TimeDelta = TimeDelta::hours(1);
 
-/// Characters kept of what a browser says it is.
+/// Characters of a browser's description that are kept.
 pub const SESSION_DEVICE_CHARS: usize = 200;
 
 /// How long before its end the holders of a token are reminded: long enough to change it where it is used.
 pub const TOKEN_EXPIRES_SOON: TimeDelta = TimeDelta::days(7);
 
-/// How long a token is valid if whoever makes it does not say: a quarter, so that forgotten tokens end.
+/// Default lifetime of a token: a quarter, so that forgotten tokens end.
 pub const TOKEN_LIFE: TimeDelta = TimeDelta::days(90);
 
-/// The longest time for which a regenerated token's former secret is accepted: a day, in which its holders are changed.
+/// Longest time for which a regenerated token's former secret is accepted: a day to replace it everywhere.
 pub const TOKEN_OVERLAP: TimeDelta = TimeDelta::hours(24);
 
-/// Expired registration tokens that are removed together with the creation of a token or runner: more than one, so that
-/// they do not pile up, and few enough for the same batch.
+/// Expired registration tokens that the creation of a token or runner removes: more than one, so that they do not
+/// pile up, and few enough for the same batch.
 pub const REGISTRATION_SWEEP: usize = 20;
 
 /// How long an offer waits for its claim (design section 4).
@@ -128,8 +128,8 @@ pub const OFFER: TimeDelta = TimeDelta::seconds(10);
 /// After this silence a runner has lost its jobs (design section 4).
 pub const RUNNER_SILENCE: TimeDelta = TimeDelta::minutes(2);
 
-/// How long after the `timeout` of its scan a job is ended that its runner has not ended. The runner stops the steps (10 s), lets
-/// others clean up (60 s), and has a minute for artifacts.
+/// How long after the `timeout` of its scan the daemon ends a job. The runner stops the steps (10 s), lets others
+/// clean up (60 s), and has a minute for artifacts.
 pub const TIMEOUT_END: TimeDelta = TimeDelta::minutes(2);
 
 /// Inputs of one job in its record; larger ones are an object of the job (design section 6).
@@ -141,8 +141,8 @@ pub const HELD_NAMES: usize = 10;
 /// Diagnostics that are kept for one stale file: enough to fix it, not enough to fill a record.
 pub const STALE_DIAGNOSTICS: usize = 100;
 
-/// Diagnostics and excerpts of all stale files of a source together, as JSON. The source's record shares a batch of 1 MiB with the
-/// record of a tip, and both are stored pretty-printed, which may double their size.
+/// Diagnostics and excerpts of all stale files of a source together, as JSON. The source's record shares a batch of 1
+/// MiB with the record of a tip, and pretty-printing may double their size.
 pub const STALE_DIAGNOSTICS_BYTES: usize = 96 * 1024;
 
 /// Stale files of a source together with their diagnostics, as JSON, for the same reason.
@@ -151,7 +151,7 @@ pub const STALE_FILES_BYTES: usize = 192 * 1024;
 /// Verdicts on the files of one tip, as JSON, for the same reason.
 pub const TIP_VERDICTS_BYTES: usize = 192 * 1024;
 
-/// Files that were left out of the artifacts of a job, as its record names them. The rest is counted.
+/// Files left out of a job's artifacts that its record names. The rest is counted.
 pub const LEFT_OUT_FILES: usize = 20;
 
 /// Longest name of such a file in the record, and longest reason.
@@ -192,8 +192,9 @@ pub const CLAUSE_CHARS: usize = 200;
 /// are enough.
 pub const JOBS_READ: usize = 100;
 
-/// Static cost of the expressions that one decision evaluates, in units of about 100 ns: a millisecond, for which every
-/// other command waits. Several expressions without nested iteration fit. Others are evaluated beside the committer.
+/// Static cost of the expressions that one decision evaluates, in units of about 100 ns: a millisecond, for which
+/// every other command waits. Several expressions without nested iteration fit. Others are evaluated outside the
+/// committer.
 pub const EVALUATIONS_COST: u64 = 10_000;
 
 /// Cost of reading the summary of a scan, in the same units.
@@ -224,7 +225,7 @@ pub const SCANS_READ: usize = 20;
 /// Missed slots for which one evaluation makes jobs with `catch_up: all` (design section 3).
 pub const CATCH_UP: usize = 10;
 
-/// Missed slots that are counted one by one. A larger number is of no use, and counting it would delay the committer.
+/// Missed slots that are counted one by one. A larger number has no use, and counting would delay the committer.
 pub const SLOTS_COUNTED: u64 = 1_000;
 
 /// A slot that is evaluated later than this counts as missed: the daemon did not run, or the clock was set.
@@ -235,19 +236,19 @@ pub const SLOT_LATE: TimeDelta = TimeDelta::minutes(1);
 pub const CLOCK_JUMP: TimeDelta = TimeDelta::hours(1);
 
 /// Expiry times follow the wall clock once it differs this much from the world's time. A smaller difference is not
-/// visible, and each time all the records are written.
+/// visible, and each move rewrites all these records.
 pub const CLOCK_LAG: TimeDelta = TimeDelta::minutes(1);
 
-/// A jump that expiry times have not followed yet is noted again after this time. The next process takes the newer of
-/// the two clocks for its own as soon as it has come so far: the younger the note, the longer may the daemon be down.
+/// A jump that expiry times have not followed is recorded again after this time. The next process continues the newer
+/// of the two clocks once its own clock has reached it, so a recent record allows a longer downtime.
 pub const CLOCK_NOTE: TimeDelta = TimeDelta::minutes(10);
 
-/// Clocks by which stored expiry times were set that one record knows. Each jump that is followed adds one, and it goes
-/// once all these times are stored anew; so there are more only if that fails again and again.
+/// Clocks in the record of jumps. Each followed jump adds one, which is removed once all expiry times are stored
+/// again; more are needed only if that fails repeatedly.
 pub const CLOCKS: usize = 16;
 
-/// If a schedule is further ahead of the clock than this, it continues from now. A schedule that is less ahead waits,
-/// so that no slot fires twice.
+/// A schedule further ahead of the clock than this is reset to now. A schedule that is less ahead waits, so that no
+/// slot fires twice.
 pub const CURSOR_AHEAD: TimeDelta = TimeDelta::days(1);
 
 /// The frozen context of a job in its record, as JSON (design section 4).
@@ -280,7 +281,7 @@ pub const BASE64_REST_CHARS: usize = 8;
 /// How long a repeated request gets the answer of the first (design section 7).
 pub const IDEMPOTENCY: TimeDelta = TimeDelta::hours(24);
 
-/// Expired records that are removed together with the creation of one: two, so that they do not pile up.
+/// Expired records that the creation of one removes: two, so that they do not pile up.
 pub const IDEMPOTENCY_SWEEP: usize = 2;
 
 /// Longest reason of a suspension or resumption, in characters: a sentence or two. It is repeated in the ledger and in jobs.
@@ -293,7 +294,7 @@ pub const AUDIT_ACTIONS: usize = 50;
 /// Characters of a text in the audit log. The names and paths of daily use are shorter.
 pub const AUDIT_TEXT_CHARS: usize = 200;
 
-/// Jobs that the reason of a waiting job names; the others are counted. A person looks at one or two.
+/// Jobs that the reason of a waiting job names; the others are counted.
 pub const NAMED_JOBS: usize = 3;
 
 /// The same for scans whose jobs have waited longer.
@@ -302,28 +303,28 @@ pub const NAMED_SCANS: usize = 3;
 /// How many of these jobs are counted.
 pub const COUNTED_JOBS: usize = 100;
 
-/// What jobs of scans that wake each other wait from the second lap on, unless the daemon's configuration says otherwise.
+/// Default pause before jobs of scans that wake each other, from the second lap on.
 pub const CYCLE_PAUSE: TimeDelta = TimeDelta::seconds(1);
 
-/// The least of these pauses. Without any, two scans of empty steps keep a disk busy that all projects share.
+/// The shortest pause. Without any, two scans of empty steps would keep the disk busy.
 pub(crate) const CYCLE_PAUSE_LEAST: TimeDelta = TimeDelta::milliseconds(100);
 
-/// A lap that takes longer than this is no haste: a schedule could have the same pace.
+/// A longer lap is not quick: a schedule could have the same pace.
 pub(crate) const QUICK_LAP: TimeDelta = TimeDelta::minutes(1);
 
-/// Quick laps after which people are told: more than a loop needs that ends when its work is done.
+/// Quick laps after which a circle is reported: more than a loop needs that ends when its work is done.
 pub(crate) const CIRCLE_LAPS: u64 = 100;
 
-/// Scans whose processed successes a scan's head keeps, unless one revision names more. More than a file that is edited by
-/// hand has named over the years; a generated one must not make the record grow with each revision.
+/// Scans whose processed successes a scan's head keeps, unless one revision names more. A file that is edited by hand
+/// names fewer over the years; a generated one must not make the record grow with each revision.
 pub(crate) const PROCESSED_SCANS: usize = 100;
 
-/// Causes that a job names. A scan that more others wake at once can be told by the newest.
+/// Causes that a job names. If more scans wake it at once, the newest are enough.
 pub(crate) const CAUSES: usize = 8;
 
 /// Digits of a part of a job's id, at least. With fewer, a part would soon name several jobs.
 pub const ID_PART_DIGITS: usize = 4;
 
-/// Former names of a scan whose jobs its expressions still read. A scan is renamed once or twice in its life, and each name
-/// is a history that is read.
+/// Former names of a scan whose jobs its expressions still read. Scans are rarely renamed, and each name is a history
+/// to read.
 pub const FORMER_NAMES: usize = 8;

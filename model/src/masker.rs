@@ -23,15 +23,14 @@ use thiserror::Error;
 use beginnings::Beginnings;
 pub use encodings::{EncodingCheck, Missed, check_encodings};
 
-/// What replaces a secret.
+/// Replaces a secret.
 const MASK: &[u8] = b"***";
 
-/// The secrets cannot be distinguished from other text.
+/// No automaton can be built for the secrets.
 #[derive(Debug, Error)]
 #[error("the job's secrets are too large to be masked")]
 pub struct MaskerError(#[from] aho_corasick::BuildError);
 
-/// Hides a fixed set of secrets. It is cheap to clone, and changes nothing without secrets.
 #[derive(Clone, Default)]
 pub struct Masker(Option<Arc<Automaton>>);
 
@@ -57,7 +56,6 @@ impl Masker {
         Ok(Self(Some(Arc::new(Automaton::new(&patterns)?))))
     }
 
-    /// The text with all secrets hidden.
     pub fn mask(&self, text: &str) -> String {
         if self.0.is_none() {
             return text.to_owned();

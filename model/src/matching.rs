@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use crate::{Abilities, JobId, Timestamp, WorkflowId, World};
 
-/// Which workflow was served when. Workflows take turns, so that a busy one cannot starve a quiet one.
+/// When each workflow was last served. Workflows take turns, so that a busy one cannot starve a quiet one.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
     served: HashMap<WorkflowId, u64>,
@@ -10,13 +10,13 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Notes that a job of `workflow` was offered.
+    /// Records that a job of `workflow` was offered.
     pub fn serve(&mut self, workflow: WorkflowId) {
         self.count += 1;
         self.served.insert(workflow, self.count);
     }
 
-    /// Forgets workflows without waiting jobs. A new workflow comes first.
+    /// Removes workflows without waiting jobs. A new workflow comes first.
     pub fn keep_waiting(&mut self, world: &World) {
         let waiting = world.waiting_workflows();
         if self.served.len() > waiting.len() * 2 + 16 {
@@ -28,8 +28,7 @@ impl Turns {
 }
 
 /// The next job for a runner with these abilities. Workflows take turns, and the oldest job of a workflow comes first
-/// (design section 4). `time` is the world's: jobs that are due later are left out. `taken` holds the scheduled jobs that
-/// are offered already.
+/// (design section 4). `time` is the world's: later jobs are left out. `taken` accepts jobs that are already offered.
 pub fn next_job(
     world: &World,
     abilities: &Abilities,

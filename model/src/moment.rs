@@ -1,5 +1,4 @@
-//! What a decision is given from outside: the time, its place in the order of decisions, randomness, and the sandbox
-//! that evaluates expressions.
+//! Everything external that a decision gets: time, order, randomness, and the sandbox for expressions.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -16,10 +15,8 @@ use crate::{JobId, Timestamp};
 pub struct Order(u64);
 
 impl Order {
-    /// Before every decision.
     pub const START: Self = Self(0);
 
-    /// The place after this one.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
@@ -31,16 +28,15 @@ pub trait Clock: Send + Sync {
     /// The wall clock. It jumps when somebody sets it.
     fn now(&self) -> Timestamp;
 
-    /// The wall clock at the start of the process, plus the time since then. Nobody can set it.
+    /// The wall clock at the start of the process, plus the elapsed time. Nobody can set it.
     fn steady(&self) -> Timestamp;
 }
 
 /// A source of randomness.
 pub trait Entropy: Send {
-    /// Fills `bytes` with unpredictable ones.
+    /// Fills `bytes` with unpredictable values.
     fn fill(&mut self, bytes: &mut [u8]);
 
-    /// A random UUID v4.
     fn uuid_v4(&mut self) -> Uuid {
         let mut bytes = [0; 16];
         self.fill(&mut bytes);
@@ -48,23 +44,21 @@ pub trait Entropy: Send {
     }
 }
 
-/// What a decision is given from outside.
+/// Everything external that a decision gets.
 pub struct Moment<'a> {
     /// The wall clock.
     pub now: Timestamp,
     /// The clock that periods are measured with: [`World::time`](crate::World::time).
     pub steady: Timestamp,
-    /// This decision's place.
     pub order: Order,
-    /// Fresh randomness.
     pub entropy: &'a mut dyn Entropy,
-    /// What evaluates expressions, or why it could not be started.
+    /// Evaluates expressions. An error if it could not be started.
     pub sandbox: Result<&'a Sandbox, EngineError>,
-    /// The length of a job's log now, in bytes.
+    /// The current length of a job's log, in bytes.
     pub log_bytes: &'a dyn Fn(JobId) -> u64,
-    /// Whether jobs may be made: there is room for them on the disk.
+    /// False while the disk has no room for new jobs.
     pub may_make_jobs: bool,
-    /// What jobs of scans that wake each other wait from the second lap on.
+    /// The pause before jobs of scans that wake each other, from the second lap on.
     pub cycle_pause: TimeDelta,
 }
 

@@ -1,5 +1,5 @@
-//! What a job's expressions name and its record does not hold: the values of secrets, and which names have no value and
-//! why.
+//! What a job's expressions name and its record does not hold: the values of secrets, and names without a value, with
+//! the reason.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub struct NamedValues {
 }
 
 impl NamedValues {
-    /// Of a running job. A secret that was set again since the claim has its newest value, because old values are not
-    /// kept.
+    /// The values for a running job. A secret that was set after the claim has its newest value, because old values
+    /// are not kept.
     pub fn of(world: &World, job: &Job, scan: &Scan, keys: Option<&SealingKeys>) -> Self {
         let mut found = Self::default();
         let Some(run) = job.state.run() else {
@@ -67,7 +67,7 @@ fn open(
     };
     match record.open(name, keys) {
         Some(opened) => opened.map_err(|error| {
-            format!("cannot be opened: {error} (everscan secret set {name} sets it anew)")
+            format!("cannot be opened: {error} (everscan secret set {name} sets it again)")
         }),
         None => Err(format!(
             "was deleted from project {project} after the job was claimed"

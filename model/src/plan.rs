@@ -11,21 +11,19 @@ use crate::revision::{HeldCommit, WorkflowRecord, WorkflowStatus};
 use crate::source::{FileOutcome, FileVerdict, Removal, Source, StaleFile};
 use crate::{Timestamp, WorkflowId, World};
 
-/// A workflow file as it stands at a tip.
+/// A workflow file at a tip.
 #[derive(Debug, Clone)]
 pub struct DesiredFile {
     /// Path in the repository.
     pub file: String,
-    /// The workflow's name: path below the source's folder without extension.
     pub name: String,
     /// What it says.
     pub content: DesiredContent,
 }
 
-/// What a workflow file says.
 #[derive(Debug, Clone)]
 pub enum DesiredContent {
-    /// The same text as the newest revision. It was not parsed again.
+    /// The same text as the newest revision, so it was not parsed.
     Unchanged,
     /// A valid text.
     Valid {
@@ -37,7 +35,7 @@ pub enum DesiredContent {
         /// Warnings about it.
         warnings: Vec<Diagnostic>,
     },
-    /// It is not a valid workflow.
+    /// Not a valid workflow.
     Invalid {
         diagnostics: Vec<Diagnostic>,
         /// The lines around the first error.
@@ -45,7 +43,6 @@ pub enum DesiredContent {
     },
 }
 
-/// The workflow files of a tip.
 #[derive(Debug, Clone)]
 pub struct DesiredTip {
     pub commit: String,
@@ -55,26 +52,25 @@ pub struct DesiredTip {
     pub folder: TipFolder,
 }
 
-/// What a tip has at the path of the source's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TipFolder {
     /// The folder, which was read completely.
     Read,
-    /// Nothing. The tip has no workflows.
+    /// Nothing: the tip has no workflows.
     Missing,
-    /// Something else, described. Nothing follows about any workflow.
+    /// Something else, described here. No workflow counts as deleted.
     Unreadable(String),
 }
 
-/// How the workflows of a tip stand as a whole.
+/// What happens to the workflows of a tip as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Standing {
-    /// Each file is decided by itself.
+    /// Each file is planned on its own.
     #[default]
     Applied,
     /// There is no folder, so there are no workflows.
     NoFolder,
-    /// Nothing is applied: what is at the path of the folder is no folder.
+    /// Nothing is applied, because the path of the folder is not a folder.
     Unreadable(String),
     /// Nothing is applied until somebody approves it.
     Held(HeldRemoval),
@@ -85,31 +81,29 @@ pub enum Standing {
 pub struct HeldRemoval {
     /// How many workflows would retire.
     pub workflows: u64,
-    /// The first of them.
+    /// The first workflows by name.
     pub names: Vec<String>,
-    /// Because the source has another folder, and not because the repository lacks all of them.
+    /// True if they would retire because the source has another folder.
     pub folder_changed: bool,
 }
 
-/// What must change so that a tip is active.
 #[derive(Debug, Clone, Default)]
 pub struct TipPlan {
-    /// Revisions to activate.
     pub activate: Vec<Activate>,
     /// Workflows whose file is gone.
     pub retire: Vec<Retire>,
-    /// Workflows whose jobs get files of another commit from now on, although their revision stays.
+    /// Workflows whose jobs get files of another commit from now on. Their revision stays.
     pub hold: Vec<HoldCommit>,
-    /// Files that are invalid, with the time since when.
+    /// Invalid files, and since when they are invalid.
     pub stale: Vec<StaleFile>,
-    /// What became of each file whose state changed.
+    /// The outcome for each file whose state changed.
     pub verdicts: Vec<FileVerdict>,
     pub standing: Standing,
 }
 
-/// Plans how to make a tip active. Each file is planned by itself: an invalid file never stops a valid one, and a file
-/// that cannot be read does not count as deleted. A tip that would retire all of several workflows at once, or any
-/// because the source has another folder now, changes nothing until it is approved: that is more often a slip than meant.
+/// Plans how to make a tip active. Each file is planned on its own: an invalid file never stops a valid one, and an
+/// unreadable file does not count as deleted. Nothing changes without an approval if the tip would retire all of
+/// several workflows, or any because the source has another folder: this is usually a mistake.
 pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp) -> TipPlan {
     let mut plan = TipPlan::default();
     let mut seen: BTreeSet<WorkflowId> = BTreeSet::new();
@@ -225,7 +219,7 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
         Standing::Unreadable(_) | Standing::Held(_) => {
             plan.stale.extend(known.into_values().cloned());
             plan.verdicts
-                .retain(|told| told.verdict == FileOutcome::Invalid);
+                .retain(|file| file.verdict == FileOutcome::Invalid);
             TipPlan {
                 activate: Vec::new(),
                 retire: Vec::new(),
@@ -236,13 +230,13 @@ pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp)
     }
 }
 
-/// Whether somebody has approved what this commit removes, and nothing was configured since.
+/// True if the removal in this commit was approved and the configuration has not changed since.
 fn is_approved(source: &Source, commit: &str) -> bool {
     let tip = source.tip.as_ref().map(|tip| tip.commit.as_str());
     source.removal == Some(Removal::Approved) && tip == Some(commit)
 }
 
-/// What needs an approval, if that many workflows would retire.
+/// What needs an approval, if anything does.
 fn held_removal(
     source: &Source,
     world: &World,
@@ -264,7 +258,7 @@ fn held_removal(
     })
 }
 
-/// Whether the file that was last active is one of this folder.
+/// True if the last active file is in this folder.
 fn is_in_folder(record: &WorkflowRecord, folder: &str) -> bool {
     let stem = match folder {
         "" => record.name.clone(),
@@ -281,7 +275,7 @@ fn is_active(record: &WorkflowRecord) -> bool {
     }
 }
 
-/// Whether the record names a commit for as long as the file is invalid.
+/// True while the record names a commit because the file is invalid.
 fn is_held(record: Option<&Arc<WorkflowRecord>>) -> bool {
     let held = record.and_then(|record| record.held.as_ref());
     held.is_some_and(|held| held.until.is_none())

@@ -12,9 +12,8 @@ use crate::{BlobLinkId, SessionId, Timestamp, TokenId};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     pub token: TokenId,
-    /// The name of the token.
     pub name: String,
-    /// Hash of the token's secret: the one that was shown, or that the session was made with.
+    /// Hash of the secret: of the presented token, or of the token that made the session.
     pub secret: TokenHash,
     /// The session, if the credential is the cookie of a browser.
     pub session: Option<SessionId>,
@@ -23,7 +22,6 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// The token `token`, shown with this secret.
     pub fn of_token(token: &Token, secret: TokenHash) -> Self {
         Self {
             token: token.id,
@@ -34,7 +32,6 @@ impl Principal {
         }
     }
 
-    /// The browser with this cookie.
     pub fn of_cookie(world: &World, cookie: &SessionCookie) -> Option<Self> {
         let session = world.session(cookie.session)?;
         let session = Some(session).filter(|session| session.hash == cookie.secret.hash())?;
@@ -44,7 +41,7 @@ impl Principal {
         })
     }
 
-    /// Whoever has this link, which acts for the token that made it.
+    /// The bearer of the link, who acts for the token that made it.
     pub fn of_link(world: &World, link: &BlobLink) -> Option<Self> {
         let token = world.token(link.token)?;
         Some(Self {
@@ -68,7 +65,7 @@ impl Principal {
         is_valid.then(|| Rights::from(&**token))
     }
 
-    /// When the secret ends, if that is known.
+    /// When the secret expires, if it does.
     pub fn ends_at(&self, world: &World) -> Option<Timestamp> {
         let token = world.token(self.token)?;
         let former = token.former.as_ref().filter(|it| it.hash == self.secret);
@@ -84,7 +81,7 @@ impl Principal {
         }
     }
 
-    /// Whose share of a limit the principal uses.
+    /// The credential whose share of a limit the principal uses.
     pub const fn share(&self) -> TokenId {
         self.token
     }

@@ -12,36 +12,30 @@ use crate::{Actor, ProjectId, Timestamp};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectVars {
     pub project: ProjectId,
-    /// The newest version. A version is never used again, not even after a deletion.
+    /// The newest version. Versions are never reused, not even after a deletion.
     pub latest_version: u64,
     pub vars: BTreeMap<String, Var>,
 }
 
-/// A var.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Var {
     pub value: String,
-    /// Its latest edit.
     pub edit: Edit,
 }
 
-/// The secrets of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectSecrets {
     pub project: ProjectId,
-    /// The newest version. A version is never used again, not even after a deletion.
+    /// The newest version. Versions are never reused, not even after a deletion.
     pub latest_version: u64,
     pub secrets: BTreeMap<String, StoredSecret>,
 }
 
-/// A secret as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredSecret {
     /// Bytes of the plain value. A project's total is limited.
     pub bytes: u64,
-    /// The value.
     pub sealed: Sealed,
-    /// Its latest edit.
     pub edit: Edit,
 }
 
@@ -84,7 +78,6 @@ impl ProjectSecrets {
         Some(keys.open(&secret.sealed, place))
     }
 
-    /// Where one of these secrets belongs.
     pub(crate) fn place<'a>(&self, name: &'a str, secret: &StoredSecret) -> Place<'a> {
         Place {
             project: self.project,
@@ -93,7 +86,7 @@ impl ProjectSecrets {
         }
     }
 
-    /// How many of these secrets a key seals.
+    /// How many of these secrets are sealed with a key.
     pub fn sealed_with(&self, key: &KeyId) -> usize {
         let keys = self.secrets.values().map(|secret| &secret.sealed.key);
         keys.filter(|sealed| *sealed == key).count()

@@ -1,5 +1,5 @@
-//! What expressions read. A [`ReadSet`] shares the records of the world, so it is taken quickly; the values are built
-//! from it by whoever has the time. Equal ones give equal values.
+//! What expressions read. A [`ReadSet`] shares the records of the world, so it is taken quickly; its values are built
+//! later. Equal read sets give equal values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::{Clause, JobId};
 /// What expressions with certain references read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReadSet {
-    /// Everything but the jobs.
+    /// Everything except the jobs.
     pub(crate) context: Context,
     /// The jobs of the scans whose jobs are read.
     pub(crate) jobs: BTreeMap<String, JobsRead>,
@@ -28,16 +28,15 @@ pub(crate) struct ReadSet {
     pub(crate) outputs: bool,
 }
 
-/// Jobs of one scan.
 #[derive(Debug, Clone)]
 pub(crate) struct JobsRead {
     pub(crate) reach: Reach,
     pub(crate) unfinished: Vec<Arc<Job>>,
-    /// Of the scan, and of the names that it had before.
+    /// Of the scan and of its former names.
     pub(crate) recent: Vec<Arc<Recent>>,
     /// The success that ended last.
     pub(crate) newest_success: Option<JobId>,
-    /// The job that ends in the decision that is being taken.
+    /// The job that the current decision ends.
     pub(crate) ended: Option<HistoryLine>,
 }
 
@@ -80,7 +79,6 @@ impl Known<'_> {
 }
 
 impl ReadSet {
-    /// Builds the values.
     pub(crate) fn context(&self) -> Context {
         let mut context = self.context.clone();
         for (scan, jobs) in &self.jobs {
@@ -137,16 +135,16 @@ impl JobsRead {
     }
 }
 
-/// An expression with everything that it reads. It needs no world any more.
+/// An expression and all that it reads. It no longer needs the world.
 pub struct PreparedExpression {
     pub(crate) expression: Expression,
     pub(crate) read: ReadSet,
-    /// What the ledger says of it.
+    /// Its part of the ledger record.
     pub(crate) reads: BTreeMap<String, ScanRead>,
     pub(crate) cost: u64,
 }
 
-/// An evaluation with what was read for it.
+/// An evaluation, and what it read.
 #[derive(Debug, Clone)]
 pub struct Evaluated {
     pub(crate) read: ReadSet,
@@ -154,7 +152,7 @@ pub struct Evaluated {
 }
 
 impl Evaluated {
-    /// Whether evaluating `prepared` would give the same.
+    /// True if evaluating `prepared` would give the same result.
     pub(crate) fn is_of(&self, prepared: &PreparedExpression) -> bool {
         self.read == prepared.read
     }
@@ -166,7 +164,7 @@ impl PreparedExpression {
         self.cost
     }
 
-    /// Evaluates it. An expression that fails says so in its clause.
+    /// If the expression fails, its clause has the error.
     pub fn evaluate(self, sandbox: &Result<&Sandbox, EngineError>) -> Evaluated {
         let Self {
             expression,
@@ -213,7 +211,7 @@ pub(crate) fn named<'w>(
     }
 }
 
-/// How far into the jobs of a scan they read. None if they read no job.
+/// How far into the jobs of a scan these references read. None if they read no job.
 pub(crate) fn reach(references: &References, scan: &Scan) -> Option<Reach> {
     if references.any_scan {
         Some(Reach::All)
@@ -222,7 +220,7 @@ pub(crate) fn reach(references: &References, scan: &Scan) -> Option<Reach> {
     }
 }
 
-/// Upper bound of the cost of building what they read, in the units of [`Expression::cost`].
+/// Upper bound of the cost of building what these references read, in the units of [`Expression::cost`].
 pub(crate) fn reading_cost(workflow: &ActiveWorkflow, references: &References) -> u64 {
     let of_scan = |scan: &Scan| {
         let jobs = match reach(references, scan) {

@@ -1,4 +1,4 @@
-//! Why something changed or did not change. Files, API and CLI all render this one enum.
+//! Why something changed or did not change. Files, API and CLI all show this enum.
 
 mod text;
 
@@ -14,12 +14,10 @@ pub enum Reason {
     Dispatched,
     /// Somebody ran an earlier job again.
     Rerun {
-        /// That job.
         of: JobId,
     },
     /// The job before it failed or was lost.
     Retry {
-        /// That job.
         of: JobId,
     },
     /// A slot of the schedule came due.
@@ -33,20 +31,19 @@ pub enum Reason {
     ExpressionFailed {
         message: String,
     },
-    /// A job of the scan was not over.
+    /// A job of the scan had not finished.
     Overlap {
         job: JobId,
     },
     /// Slots passed while the daemon could not start a job.
     SlotsMissed,
-    /// The schedule had been followed up to a time far ahead of the clock. It continues from now.
+    /// The cursor of the schedule was far ahead of the clock. It was reset to now.
     ClockSetBack {
-        /// That moment.
+        /// The old cursor.
         cursor: Timestamp,
     },
     /// A newer job took its place.
     Replaced {
-        /// The newer job.
         by: JobId,
     },
     /// A runner claimed the job.
@@ -76,7 +73,7 @@ pub enum Reason {
     SetupFailed {
         message: String,
     },
-    /// The runner was told to stop at once.
+    /// The runner had to stop at once.
     RunnerStopped {
         message: String,
     },
@@ -95,7 +92,7 @@ pub enum Reason {
         part: SuspendedPart,
         since: Timestamp,
         by: Actor,
-        /// Why, in the words of who did it.
+        /// The text of the person who suspended it.
         text: String,
     },
     /// The workflow, or the scan in it, is gone from the source.
@@ -108,27 +105,25 @@ pub enum Reason {
     DeletedByUser,
     /// The retention policy removed it.
     Pruned,
-    /// It is a retry whose time has not come.
+    /// A retry that waits for its time.
     RetryDue {
         at: Timestamp,
         attempt: u32,
         attempts: u32,
     },
-    /// Its scan and others have woken each other for more than a lap. The daemon keeps a pause.
+    /// The scan and others have woken each other for more than a lap, so the daemon makes a pause.
     CyclePause {
-        /// Its end.
+        /// The end of the pause.
         at: Timestamp,
     },
     /// No runner is registered.
     NoRunner,
     /// No registered runner has contacted the daemon recently.
     NoRunnerConnected {
-        /// How many are registered.
         registered: u64,
     },
     /// No connected runner has every label that the scan asks for.
     NoRunnerFits {
-        /// What the scan asks for.
         labels: Vec<String>,
     },
     /// No connected runner with every label has a program that can do what the scan asks for.
@@ -137,37 +132,34 @@ pub enum Reason {
     },
     /// Every connected runner is exclusive, and the scan asks for no label.
     RunnersExclusive {
-        /// How many there are.
         runners: u64,
     },
     /// Every connected runner with the labels is at its capacity.
     RunnersBusy {
-        /// How many there are.
         runners: u64,
-        /// The first of the jobs they hold. Finished jobs come first.
+        /// The first jobs that they hold. Finished jobs come first.
         jobs: Vec<JobId>,
-        /// How many more they hold.
+        /// How many more jobs they hold.
         more: u64,
-        /// How many of all these jobs have finished and still hold their slots.
+        /// How many of these jobs have finished and still hold their slots.
         over: u64,
-        /// The jobs that wait for the same runners.
+        /// Older jobs for the same runners.
         ahead: Ahead,
     },
     /// A connected runner has room for the job, but has not asked for work yet.
     NotFetched {
-        /// The jobs that wait for the same runners.
+        /// Older jobs for the same runners.
         ahead: Ahead,
     },
     /// The repository was read.
     Fetched,
     /// The repository could not be read.
     FetchFailed {
-        /// What happened and what to do.
         message: String,
     },
     /// The repository's host did not accept the credentials.
     CredentialsRefused {
-        /// What happened, which credentials they were, and what to do.
+        /// What happened to which credentials, and what to do.
         message: String,
     },
     /// The repository has no commit yet.
@@ -183,20 +175,20 @@ pub enum Reason {
     NoWorkflows {
         folder: String,
     },
-    /// What the tip has at the path of the source's folder is no folder. No workflow is treated as deleted.
+    /// At the tip, the path of the source's folder is not a folder. No workflow counts as deleted.
     FolderUnreadable {
         folder: String,
         /// What it is.
         what: String,
     },
-    /// The tip would retire so many workflows that somebody must approve it.
+    /// The tip would retire so many workflows that it needs an approval.
     RemovalHeld {
         source: SourceName,
-        /// How many would retire.
+        /// How many workflows would retire.
         workflows: u64,
-        /// The first of them.
+        /// The first workflows by name.
         names: Vec<String>,
-        /// The folder, if that was configured anew.
+        /// The folder, if its configuration has changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         folder: Option<String>,
     },
@@ -205,7 +197,7 @@ pub enum Reason {
     /// Some files at the tip are invalid. Their last valid versions stay active, where there is one.
     FilesInvalid {
         invalid: u64,
-        /// Of how many.
+        /// Number of workflow files.
         files: u64,
         /// How many of the invalid files have no valid version.
         #[serde(default)]
@@ -215,10 +207,10 @@ pub enum Reason {
     TipActive,
     /// A workflow of the tip could not be stored.
     ApplyFailed {
-        /// The first workflow file it happened to.
+        /// The first workflow file that failed.
         file: String,
         message: String,
-        /// How many files it happened to.
+        /// Number of files that failed.
         files: u64,
     },
     /// Only part of the tip is active. The other workflows stay at their last valid versions, where there is one.

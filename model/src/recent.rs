@@ -7,8 +7,8 @@ use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
 use crate::history::HistoryLine;
 use crate::{EndState, JobId};
 
-/// The finished jobs of a scan that expressions can read: the newest that were not skipped, the newest successes, and those
-/// that ended last. They are read from the history at first use and kept up to date from then on.
+/// The finished jobs of a scan that expressions can read: the newest that were not skipped, the newest successes, and
+/// the successes that ended last. They are read from the history at first use and then kept up to date.
 #[derive(Debug, Clone, Default)]
 pub struct Recent {
     lines: BTreeMap<JobId, HistoryLine>,
@@ -26,7 +26,7 @@ impl Recent {
         }
         let is_success = |line: &&HistoryLine| line.state == EndState::Succeeded;
         let successes = || self.lines.values().rev().filter(is_success);
-        // `last_success()` is the one that ended last, however long it ran.
+        // `last_success()` is the success that ended last, however long it ran.
         let mut by_end: Vec<_> = successes()
             .map(|line| (line.finished_at, line.id))
             .collect();
@@ -44,7 +44,7 @@ impl Recent {
         self.lines.retain(|id, _| kept.contains(id));
     }
 
-    /// Forgets a job that was removed. False if expressions can now read an older job that is not in memory.
+    /// Removes a deleted job. False if expressions can now read an older job that is not in memory.
     pub(crate) fn remove(&mut self, job: JobId) -> bool {
         let was_whole = self.lines.len() < HISTORY_JOBS;
         self.lines.remove(&job).is_none() || was_whole

@@ -1,5 +1,5 @@
-//! Which credentials a restored backup must not bring back: those that had ended since, as a later audit log tells, and all
-//! others if an operator asks for it.
+//! Which credentials a restored backup must not bring back: credentials that had ended since, according to a later
+//! audit log, and all others if an operator asks for it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::{BlobLinkId, Scope, SessionId, Timestamp, Token, TokenId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Credential {
     Token(TokenId),
-    /// A browser that is signed in with a token.
+    /// A browser session of a token.
     Session(TokenId, SessionId),
     Link(BlobLinkId),
 }
@@ -31,11 +31,11 @@ pub struct Ending {
     pub credential: Credential,
     /// The name of the token, the browser of a session, or the path of a link.
     pub name: String,
-    /// What ended it. None: the operator ends all.
+    /// What ended it. None: the operator revokes all.
     pub because: Option<(AuditKind, Timestamp)>,
 }
 
-/// What must end of a restored world. The sessions of a token end with it and are not named.
+/// The credentials that must end in a restored world. Sessions end with their token and are not listed.
 pub fn endings(world: &World, later: &[Later], revoke_tokens: bool) -> Vec<Ending> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
@@ -73,22 +73,22 @@ pub fn endings(world: &World, later: &[Later], revoke_tokens: bool) -> Vec<Endin
     found
 }
 
-/// The tokens, the oldest first.
+/// The tokens, oldest first.
 pub fn sorted(world: &World) -> Vec<&Arc<Token>> {
     let mut tokens: Vec<_> = world.tokens().collect();
     tokens.sort_by_key(|token| (token.created_at, token.id));
     tokens
 }
 
-/// The first admin token that the daemon made, by its name: nobody can make an older one.
+/// The first admin token of the daemon, found by its name. No older token can have this name.
 fn initial_admin(world: &World) -> Option<&Arc<Token>> {
     let is_initial =
         |token: &&Arc<Token>| token.name == InitialToken::NAME && token.scopes.allow(Scope::Admin);
     sorted(world).into_iter().find(is_initial)
 }
 
-/// The credential that an action has ended, if it is back, and its name. A token that had got a new secret is back with the
-/// one from before.
+/// The credential that an action ended, and its name, if the backup brings it back. A regenerated token comes back
+/// with its old secret.
 fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)> {
     use AuditKind as Kind;
     let id = action.id?;
@@ -106,7 +106,7 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
             let link = world.blob_link(BlobLinkId::from_uuid(id))?;
             Some((Credential::Link(link.id), link.path.to_string()))
         }
-        // The sessions of all runners end with a restore.
+        // A restore ends the sessions of all runners.
         Kind::RunnerRemoved
         | Kind::TokenCreated
         | Kind::SignedIn

@@ -1,8 +1,7 @@
 //! Retention: which finished jobs are removed, and what is recorded of the removed ones.
 //!
-//! A scan's history is read once, oldest job first. A record says how far it has been read, and lists the few jobs
-//! before that place that had to stay. A line whose job has no record any more is ignored: whatever removed the job has
-//! counted it.
+//! A scan's history is read once, oldest job first. The record stores how far it was read, and lists the few earlier
+//! jobs that had to stay. A line of a job without a record is ignored: the removal has already counted the job.
 
 mod choice;
 mod policy;
@@ -28,9 +27,9 @@ pub struct Retention {
     pub scan: ScanName,
     /// What was removed: jobs by end state, and bytes of jobs and single artifacts.
     pub removed: Totals,
-    /// Up to where the history has been read. A job before this place is removed, unless it was passed over.
+    /// The history was read up to here. An earlier job is removed, unless it was passed over.
     pub from: Position,
-    /// Jobs before that place which had to stay, oldest first.
+    /// Earlier jobs that had to stay, oldest first.
     pub passed_over: Vec<FinishedJob>,
     /// The newest deletions by people, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -46,11 +45,10 @@ pub struct Position {
     pub at: u64,
 }
 
-/// A finished job, as its line in the history says.
+/// A finished job, as recorded in its history line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinishedJob {
     pub id: JobId,
-    /// When it ended.
     pub finished_at: Timestamp,
     /// The page of its line.
     pub page: u64,
@@ -64,16 +62,14 @@ pub struct Deletion {
     pub actor: Actor,
 }
 
-/// Artifacts of a finished job expire at a time.
+/// The time when the first artifacts of a finished job expire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expiry {
     pub job: JobId,
-    /// When the first of its artifacts expires.
     pub at: Timestamp,
 }
 
 impl Retention {
-    /// Of a scan without removed jobs.
     pub const fn new(workflow: WorkflowId, scan: ScanName) -> Self {
         Self {
             workflow,
@@ -86,13 +82,10 @@ impl Retention {
     }
 
     pub fn key(&self) -> ScanKey {
-        ScanKey {
-            workflow: self.workflow,
-            scan: self.scan.clone(),
-        }
+        ScanKey::new(self.workflow, &self.scan)
     }
 
-    /// Whether a job whose line is at this place of the history may still be there.
+    /// False if the job, whose line is at this place of the history, was certainly removed.
     pub fn may_hold(&self, job: JobId, at: Position) -> bool {
         at >= self.from || self.passed_over.iter().any(|passed| passed.id == job)
     }
@@ -107,13 +100,13 @@ impl Retention {
         pages.filter(|passed| *passed <= before).max()
     }
 
-    /// Whether nothing of a page is needed any more.
+    /// True if no job of a page is left.
     pub fn is_done_with(&self, page: u64) -> bool {
         page < self.from.page && self.passed_over.iter().all(|passed| passed.page != page)
     }
 
-    /// The pages that were needed by the record as it was before, and are not needed any more. Where many pages were crossed
-    /// at once, pages were lost. What may lie between those stays.
+    /// The pages that `before` still needed and this record no longer needs. If a record skips many pages at once,
+    /// pages were lost, and only the first ones are returned.
     pub(crate) fn pages_done_since(&self, before: &Self) -> BTreeSet<u64> {
         let passed = before.passed_over.iter().map(|passed| passed.page);
         let crossed = (before.from.page..self.from.page).take(PAGES_REMOVED);
@@ -129,7 +122,7 @@ impl Retention {
 }
 
 impl FinishedJob {
-    /// What a line in that page of a history says.
+    /// From a line in that page of a history.
     pub fn of(line: &HistoryLine, page: u64) -> Self {
         Self {
             id: line.id,
@@ -140,7 +133,7 @@ impl FinishedJob {
 }
 
 impl Job {
-    /// Its bytes on disk beside its record: log, large inputs, and artifacts that are not removed.
+    /// Its bytes on disk without its record: log, large inputs, and artifacts that are not removed.
     pub fn bytes(&self) -> u64 {
         let inputs = match &self.inputs {
             Inputs::Object { bytes, .. } => *bytes,
@@ -157,7 +150,7 @@ impl Job {
         artifacts.filter(|artifact| artifact.removed.is_none())
     }
 
-    /// When the first of its artifacts expires, if any does.
+    /// None if no artifact expires.
     pub fn expiry(&self) -> Option<Expiry> {
         let times = self
             .stored_artifacts()
@@ -168,7 +161,7 @@ impl Job {
         })
     }
 
-    /// When the job ended, if it was running and its worker did not end it. The worker may then still add to the log.
+    /// When the job ended, if its worker did not end it. The worker may then still append to the log.
     pub fn ended_by_another_at(&self) -> Option<Timestamp> {
         let end = self.state.end()?;
         self.state.run()?;
@@ -178,8 +171,8 @@ impl Job {
         }
     }
 
-    /// Until when the worker of such a job may add to its log, if it may now.
-    pub fn last_words_until(&self, now: Timestamp) -> Option<Timestamp> {
+    /// Until when the worker of such a job may append to its log; none if it may no longer.
+    pub fn may_log_until(&self, now: Timestamp) -> Option<Timestamp> {
         let end = self.ended_by_another_at()?;
         // If the end is far in the future, the clock was set back since.
         ((now - end).abs() < WORKER_LAST_WORDS).then(|| end + WORKER_LAST_WORDS)

@@ -1,7 +1,7 @@
-//! Retries: a job that has failed or is lost gets another one after a pause, if its scan asks for that.
+//! Retries: a failed or lost job gets another attempt after a pause, if its scan has a `retry`.
 //!
-//! A job is one attempt and is never repeated, so a retry is a job of its own. It has the trigger and the inputs of the job
-//! that it retries. The jobs that retry one another are a chain, which has at most one unfinished job.
+//! A job is one attempt, so a retry is a job of its own, with the trigger and the inputs of the job that it retries.
+//! Jobs and their retries form a chain with at most one unfinished job.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -11,12 +11,12 @@ use workflow::{Retry, Scan};
 use crate::job::{Job, JobState};
 use crate::{JobId, Reason, Timestamp};
 
-/// Which job a retry retries, and when.
+/// The job that a retry retries, and its place in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryOf {
-    /// The job before it in the chain. It may have been removed since.
+    /// The previous job of the chain. It may have been removed since.
     pub job: JobId,
-    /// Its place in the chain. The first job has place 1 and retries none.
+    /// Its place in the chain. The first job has place 1.
     pub attempt: u32,
     /// How many jobs the chain may have.
     pub attempts: u32,
@@ -51,7 +51,7 @@ impl Job {
         })
     }
 
-    /// Why the job waits, if its time has not come. `time` is the world's.
+    /// Why the job waits for a time, if it does. `time` is the world's.
     pub fn waits_for_its_time(&self, time: Timestamp) -> Option<Reason> {
         let at = self.not_before.filter(|at| *at > time)?;
         let reason = match self.retry_of {
@@ -66,7 +66,7 @@ impl Job {
     }
 }
 
-/// The pause after the attempt of that number, from 1. It doubles with each attempt, up to an hour.
+/// The pause after an attempt, counted from 1. It doubles with each attempt, up to an hour.
 fn pause(backoff: TimeDelta, attempt: u32) -> TimeDelta {
     let doubled = 1_i32.checked_shl(attempt.saturating_sub(1));
     let pause = doubled.and_then(|factor| backoff.checked_mul(factor));
@@ -74,7 +74,7 @@ fn pause(backoff: TimeDelta, attempt: u32) -> TimeDelta {
 }
 
 impl Reason {
-    /// The same by a clock that is so far ahead of the world's time.
+    /// The same reason with times of a clock that is `ahead` of the world's time.
     #[must_use]
     pub fn by_clock(self, ahead: TimeDelta) -> Self {
         let by_clock = |at: Timestamp| at.checked_add_signed(ahead).unwrap_or(at);
@@ -93,7 +93,7 @@ impl Reason {
         }
     }
 
-    /// Whether a job that ended for this reason is retried: something failed it, it took too long, or its runner was lost.
+    /// True if a job that ended for this reason is retried: it failed, took too long, or its runner was lost.
     pub const fn is_retried(&self) -> bool {
         match self {
             Self::StepFailed { .. }
@@ -104,7 +104,7 @@ impl Reason {
             | Self::RunnerStopped { .. }
             | Self::RunnerLost
             | Self::TimedOut => true,
-            // A person, the end of its session or the restoration of a backup ended it, or it is not wanted any more.
+            // A person, the end of the session or a restore ended it, or it is no longer wanted.
             Self::CancelledByUser
             | Self::SessionExpired
             | Self::Restored
@@ -115,7 +115,7 @@ impl Reason {
             | Self::ExpressionFalse
             | Self::ExpressionFailed { .. }
             | Self::StepsSucceeded => false,
-            // No job ends for these.
+            // No job ends for these reasons.
             Self::Dispatched
             | Self::Rerun { .. }
             | Self::Retry { .. }

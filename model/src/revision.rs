@@ -10,46 +10,43 @@ use crate::armed::{Armed, arm};
 use crate::source::Source;
 use crate::{Order, ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
 
-/// A workflow: the record of one workflow file.
+/// The record of one workflow file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowRecord {
     /// Derived from source and name.
     pub id: WorkflowId,
     pub project: ProjectId,
-    /// The source it comes from.
     pub source: SourceName,
     /// Path below the source's folder, without extension.
     pub name: String,
     /// Path in the repository when it was last active.
     pub file: String,
-    /// Whether it starts jobs.
     pub status: WorkflowStatus,
-    /// The newest revision.
     pub revision: RevisionRef,
     /// Since when the triggers of its scans are active.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub armed: BTreeMap<ScanName, Armed>,
-    /// The commit whose files its jobs get, while that is not the newest tip of the source.
+    /// The commit whose files its jobs get, if that is not the newest tip of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldCommit>,
 }
 
-/// The newest commit whose copy of a workflow file is the active revision, noted in the workflow's record. It is not the
-/// newest tip while that is being applied, or while the file is invalid there.
+/// The newest commit whose copy of a workflow file is the active revision. The record names it while the newest tip
+/// is being applied, and while the file is invalid there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldCommit {
     pub commit: String,
-    /// The number of the tip from which on the newest tip counts instead. Absent while the file is invalid.
+    /// From the tip with this number on, the newest tip counts instead. Absent while the file is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
 }
 
 impl HeldCommit {
-    /// The commit counts until the source has this tip.
+    /// The commit counts until the source records this tip.
     pub(crate) fn until_recorded(source: Option<&Source>, commit: &str) -> Self {
         let tip = source.and_then(|source| source.tip.as_ref());
         let until = match tip {
-            // It is applied only now, if it was held.
+            // A held tip is applied only now.
             Some(tip)
                 if tip.commit == commit
                     && source.is_some_and(|source| source.applied_commit.is_none()) =>
@@ -65,14 +62,14 @@ impl HeldCommit {
         }
     }
 
-    /// Whether it counts when the newest tip has this number; 0 if there is none.
+    /// True if it counts when the newest tip has this number; 0 if there is none.
     pub(crate) fn counts(&self, tip: u64) -> bool {
         self.until.is_none_or(|until| tip < until)
     }
 }
 
 impl WorkflowRecord {
-    /// The record, with all triggers active from now.
+    /// All triggers become active now.
     #[must_use]
     pub fn rearmed(self, definition: &Workflow, now: Timestamp, order: Order) -> Self {
         Self {
@@ -103,13 +100,11 @@ impl WorkflowRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowRef {
     pub id: WorkflowId,
-    /// The source it comes from.
     pub source: SourceName,
     /// Path within the source without extension.
     pub name: String,
 }
 
-/// Whether a workflow starts jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum WorkflowStatus {
@@ -135,13 +130,10 @@ pub struct RevisionRef {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevisionRecord {
     pub workflow: WorkflowRef,
-    /// Id, number and commit.
     pub reference: RevisionRef,
     /// Path in the repository.
     pub file: String,
-    /// When it became active.
     pub activated_at: Timestamp,
-    /// The digest of its text.
     pub text: Text,
 }
 
@@ -156,9 +148,8 @@ pub struct Text {
 #[derive(Debug, Clone)]
 pub struct Revision {
     pub record: RevisionRecord,
-    /// The parsed file.
     pub definition: Arc<Workflow>,
-    /// Warnings about the file. They are found again at each start.
+    /// Warnings about the file. They are recomputed at each start.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -166,12 +157,10 @@ pub struct Revision {
 #[derive(Debug, Clone)]
 pub struct ActiveWorkflow {
     pub record: Arc<WorkflowRecord>,
-    /// Its newest revision.
     pub revision: Arc<Revision>,
 }
 
 impl ActiveWorkflow {
-    /// The scan of that name in the newest revision.
     pub fn scan(&self, name: &ScanName) -> Option<&Scan> {
         self.revision.definition.scan(name.as_str())
     }

@@ -12,7 +12,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Everything of the installation.
+    /// All rights in the installation.
     pub fn admin() -> Self {
         Self {
             scopes: Scopes::admin(),
@@ -28,7 +28,7 @@ impl Rights {
         self.projects.contain(project)
     }
 
-    /// Whether the token may do nothing else. Other tokens do not exist for the caller.
+    /// True if the token has no further rights. Other tokens do not exist for the caller.
     pub fn cover(&self, token: &Token) -> bool {
         self.scopes.cover(&token.scopes) && self.projects.cover(&token.projects)
     }

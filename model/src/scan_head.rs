@@ -11,7 +11,7 @@ use crate::ledger::Repeats;
 use crate::limits::PROCESSED_SCANS;
 use crate::{Hops, JobId, Order, Reason, ScanKey, Timestamp, WorkflowId};
 
-/// A summary of a scan's past. Every claim and every end of a job writes it in the same commit.
+/// A summary of a scan's past. Each claim and each end of a job writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanHead {
     pub workflow: WorkflowId,
@@ -23,7 +23,7 @@ pub struct ScanHead {
     pub totals: Totals,
     /// The newest two successes, newest first.
     pub successes: Vec<Success>,
-    /// Whether something is in `processed`. So the loss of its file is noticed.
+    /// True if `processed` is not empty, so that the loss of its file is noticed.
     #[serde(default, skip_serializing_if = "is_false", rename = "news")]
     pub has_processed: bool,
     /// What its successful jobs have processed of other scans. It has a file of its own, like the digests of successes.
@@ -32,21 +32,21 @@ pub struct ScanHead {
     /// The newest failure, if it is newer than all successes. A job that is retried has not failed yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// The scan whose name it had before, once it has taken over what was known of that.
+    /// The former name of the scan, once it has taken over what was recorded under it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<ScanName>,
     /// Where the next history line goes.
     pub history: TailEnd,
-    /// Up to where the slots of its schedule have been handled.
+    /// The slots of its schedule are handled up to here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron_cursor: Option<Timestamp>,
-    /// Up to where its expression has been evaluated for successes.
+    /// Its expression is evaluated for successes up to here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub considered: Option<Order>,
-    /// Where its schedule stood before the first slot that a suspension passed over.
+    /// The cursor of its schedule before the first slot that a suspension passed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_slots: Option<Timestamp>,
-    /// Where its expression stood before the first success that a suspension passed over.
+    /// `considered` before the first success that a suspension passed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_successes: Option<Order>,
     /// Where the next ledger record goes.
@@ -83,13 +83,10 @@ impl ScanHead {
     }
 
     pub fn key(&self) -> ScanKey {
-        ScanKey {
-            workflow: self.workflow,
-            scan: self.scan.clone(),
-        }
+        ScanKey::new(self.workflow, &self.scan)
     }
 
-    /// Notes that a suspension ended a job before it began. What had made the job counts as passed over.
+    /// Notes that a suspension ended a job before it began. The cause of the job counts as passed over.
     pub(crate) fn pass_over(&mut self, job: &Job) {
         match job.reason {
             Reason::SlotDue { slot } => {
@@ -104,13 +101,13 @@ impl ScanHead {
         }
     }
 
-    /// Whether something of it is stored beside it as [`Digests`].
+    /// True if it has [`Digests`] to store.
     pub fn has_digests(&self) -> bool {
         let has_artifacts = self.successes.iter().any(|success| success.artifacts > 0);
         has_artifacts || self.has_processed
     }
 
-    /// Notes what a successful job has processed, as frozen in its context. Of two jobs the one that was claimed later
+    /// Notes what a successful job has processed, as frozen in its context. Of two jobs the one with the later claim
     /// counts, whichever ends first.
     pub(crate) fn process(&mut self, run: &Run) {
         for (name, history) in &run.context.scans {
@@ -137,7 +134,7 @@ impl ScanHead {
                 self.has_processed = true;
             }
         }
-        // A scan that the revision names has the place of this claim or of a later one.
+        // A scan that the revision names was processed at this claim or later.
         let mut former: Vec<(Order, ScanName)> = self
             .processed
             .iter()
@@ -151,8 +148,8 @@ impl ScanHead {
         }
     }
 
-    /// Takes over what is known of a scan that has a new name now: its newest results, what they have processed, and up to
-    /// where its triggers were followed. Its counters, history and ledger stay under the old name.
+    /// Takes over the record of a scan that has this name now: its newest results, what they have processed, and the
+    /// state of its triggers. Counters, history and ledger stay under the old name.
     pub(crate) fn take_over(&mut self, former: &Self) {
         self.renamed_from = Some(former.scan.clone());
         self.latest_job = self.latest_job.max(former.latest_job);
@@ -182,7 +179,7 @@ impl ScanHead {
         self.has_processed |= former.has_processed;
     }
 
-    /// Whether it is lost what was processed, or not read yet.
+    /// True if what was processed is lost or not read yet.
     pub fn lacks_processed(&self) -> bool {
         self.has_processed && self.processed.is_empty()
     }
@@ -198,7 +195,7 @@ const fn is_false(value: &bool) -> bool {
 pub struct Processed {
     /// The job of the other scan.
     pub success: JobId,
-    /// When the job that has processed it was claimed, in the order of decisions.
+    /// The claim of the job that processed it, in the order of decisions.
     pub claimed: Order,
     /// Artifact name to content digest.
     pub digests: BTreeMap<String, String>,
@@ -211,7 +208,7 @@ pub struct Totals {
     pub failed: u64,
     pub cancelled: u64,
     pub skipped: u64,
-    /// Bytes of their logs, inputs and artifacts when they ended.
+    /// Bytes of logs, inputs and artifacts when the jobs ended.
     #[serde(default)]
     pub bytes: u64,
 }
@@ -225,17 +222,15 @@ impl Totals {
         bytes: 0,
     };
 
-    /// How many jobs there are.
     pub const fn jobs(&self) -> u64 {
         self.succeeded + self.failed + self.cancelled + self.skipped
     }
 
-    /// How many of them expressions see. Skipped jobs are not seen.
+    /// How many jobs expressions see. They do not see skipped jobs.
     pub const fn seen(&self) -> u64 {
         self.succeeded + self.failed + self.cancelled
     }
 
-    /// Adds the counters of `more`.
     pub const fn add(&mut self, more: &Self) {
         self.succeeded += more.succeeded;
         self.failed += more.failed;
@@ -244,7 +239,6 @@ impl Totals {
         self.bytes += more.bytes;
     }
 
-    /// The larger one of each counter.
     #[must_use]
     pub fn max(&self, other: &Self) -> Self {
         Self {
@@ -256,7 +250,6 @@ impl Totals {
         }
     }
 
-    /// The counters minus those of `removed`.
     #[must_use]
     pub const fn without(&self, removed: &Self) -> Self {
         Self {
@@ -268,7 +261,6 @@ impl Totals {
         }
     }
 
-    /// How many jobs ended in this state.
     pub const fn of(&self, state: EndState) -> u64 {
         match state {
             EndState::Succeeded => self.succeeded,
@@ -333,8 +325,8 @@ pub fn digests_of(job: &Job) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The artifact digests of a scan's newest two successes, and of those of other scans that it has processed. In memory,
-/// the head holds them.
+/// The artifact digests of a scan's newest two successes, and of the successes of other scans that it has processed.
+/// In memory they are in the head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digests {
     pub workflow: WorkflowId,
@@ -360,24 +352,21 @@ impl Digests {
     }
 
     pub fn key(&self) -> ScanKey {
-        ScanKey {
-            workflow: self.workflow,
-            scan: self.scan.clone(),
-        }
+        ScanKey::new(self.workflow, &self.scan)
     }
 }
 
 /// The end of an append-only sequence of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TailEnd {
-    /// The page that is written now. The first is 0.
+    /// The current page. The first is 0.
     pub page: u64,
-    /// Its length.
+    /// The length of the current page.
     pub bytes: u64,
 }
 
 impl TailEnd {
-    /// Whether nothing has been written.
+    /// True if nothing was written.
     const fn is_empty(&self) -> bool {
         self.page == 0 && self.bytes == 0
     }

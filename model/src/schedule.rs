@@ -1,4 +1,4 @@
-//! The slots of schedules that are to come, in their order.
+//! Future slots of schedules, in order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +8,6 @@ use workflow::ScanName;
 use crate::Timestamp;
 use crate::revision::ActiveWorkflow;
 
-/// A slot of a schedule.
 #[derive(Debug, Clone)]
 pub struct Upcoming {
     pub at: Timestamp,
@@ -16,8 +15,8 @@ pub struct Upcoming {
     pub scan: ScanName,
 }
 
-/// The next `limit` slots of schedules, of each of which `first` has the next one. A slot in the past waits for a job to
-/// end. It stands for all that have come due since then, so the one after it is in the future.
+/// The next `limit` slots of all schedules. `first` has the next slot of each schedule. A slot in the past waits for
+/// a job to end, and stands for all slots that have come due since; the one after it is in the future.
 pub fn upcoming(first: Vec<Upcoming>, now: Timestamp, limit: usize) -> Vec<Upcoming> {
     let mut next: BinaryHeap<_> = first
         .iter()
@@ -61,7 +60,7 @@ scans:
         };
         let first = vec![
             slot("daily", "2026-11-21T02:30:00Z"),
-            // It waits since midnight.
+            // It has waited since midnight.
             slot("often", "2026-11-21T00:00:00Z"),
         ];
         let now = at("2026-11-21T01:10:00Z");

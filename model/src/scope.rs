@@ -20,7 +20,6 @@ macro_rules! scopes {
         impl Scope {
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The scope's stable name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -62,7 +61,7 @@ scopes! {
 }
 
 impl Scope {
-    /// Whether it concerns the whole installation, so that it cannot be limited to some projects.
+    /// True if it concerns the whole installation and cannot be limited to projects.
     pub const fn is_of_installation(self) -> bool {
         match self {
             Self::RunnerWrite | Self::Metrics | Self::Admin => true,
@@ -125,7 +124,7 @@ impl Scopes {
         self.0.contains(&Scope::Admin) || self.0.contains(&scope)
     }
 
-    /// Whether these scopes allow everything that `other` allows.
+    /// True if these scopes allow everything that `other` allows.
     pub fn cover(&self, other: &Self) -> bool {
         other.0.iter().all(|scope| self.allow(*scope))
     }
@@ -142,7 +141,7 @@ impl Scopes {
         Ok(Self(scopes))
     }
 
-    /// Every name that [`Self::parse`] takes.
+    /// Every name that [`Self::parse`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let of_one = Scope::ALL.iter().map(|scope| scope.name());
         of_one.chain(ALIASES.iter().map(|(alias, _)| *alias))
@@ -164,12 +163,12 @@ impl FromIterator<Scope> for Scopes {
     }
 }
 
-/// The projects that a token is for.
+/// The projects of a token.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Projects {
     Only(BTreeSet<ProjectId>),
-    /// All, also those that come later.
+    /// All projects, also future ones.
     #[default]
     All,
 }
@@ -186,7 +185,7 @@ impl Projects {
         }
     }
 
-    /// Whether all of `other` are among these.
+    /// True if `other` has no further projects.
     pub fn cover(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::All, _) => true,

@@ -111,13 +111,12 @@ impl fmt::Display for KeyId {
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     pub project: ProjectId,
-    /// The secret's name.
     pub name: &'a str,
     pub version: u64,
 }
 
 impl Place<'_> {
-    /// The name comes last and is the only part without a fixed length, so that different places have different bytes.
+    /// The name comes last, as the only part of variable length, so different places have different bytes.
     fn spelt(self) -> String {
         format!(
             "everscan secret\0{}\0{}\0{}",
@@ -126,7 +125,7 @@ impl Place<'_> {
     }
 }
 
-/// A secret's value as it is stored.
+/// The stored form of a secret's value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed {
     /// The key that opens it.
@@ -145,9 +144,8 @@ pub enum SealingError {
         "it is sealed with the key {sealed}, which the daemon does not have; its present key is {present}"
     )]
     OtherKey {
-        /// The key that opens it.
         sealed: KeyId,
-        /// The key at hand.
+        /// The current key of the daemon.
         present: KeyId,
     },
     /// It was modified, or belongs to another project, name or version.
@@ -182,7 +180,7 @@ impl Sealed {
         })
     }
 
-    /// Whether it is well-formed. Only decryption can tell more.
+    /// True if it is well-formed. Only decryption shows more.
     pub fn is_well_formed(&self) -> bool {
         let nonce = unhex(&self.nonce).is_some_and(|nonce| nonce.len() == NONCE_BYTES);
         let ciphertext = unhex(&self.ciphertext).is_some_and(|bytes| bytes.len() >= TAG_BYTES);
@@ -259,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_is_told_from_damage() {
+    fn another_key_is_not_reported_as_damage() {
         let mut entropy = SeededEntropy::new(2);
         let (key, mut sealed) = sealed(&mut entropy);
         let other = SealingKey::random(&mut entropy);

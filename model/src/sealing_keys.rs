@@ -1,8 +1,8 @@
-//! The keys of a daemon: one that seals, and old ones that only open, while secrets move from them to the present one.
+//! The keys of a daemon: the current key seals; old keys only open, until their secrets are sealed with the current
+//! key.
 
 use crate::sealing::{KeyId, Place, Sealed, SealingError, SealingKey, SecretValue};
 
-/// The present key, and the old ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealingKeys {
     present: SealingKey,
@@ -12,16 +12,15 @@ pub struct SealingKeys {
 /// Whether the daemon has the key of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyState {
-    /// It is the present key.
     Present,
-    /// It is an old key. The secret is sealed anew soon.
+    /// The secret is sealed with the current key soon.
     Old,
-    /// The daemon does not have it. The secret cannot be opened.
+    /// The daemon does not have the key, so the secret cannot be opened.
     Missing,
 }
 
 impl SealingKeys {
-    /// An old key that is the present one counts only as the present one.
+    /// A key in both places counts only as the current key.
     pub fn new(present: SealingKey, mut old: Vec<SealingKey>) -> Self {
         old.retain(|key| *key != present);
         Self { present, old }

@@ -1,4 +1,4 @@
-//! Sessions of browsers. A session is made with a token and can do less: few routes take its cookie.
+//! Browser sessions. A session is made with a token and has fewer rights: few routes accept its cookie.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,9 +19,8 @@ pub struct BrowserSession {
     pub hash: TokenHash,
     /// Hash of the token's secret at that time. The session ends with that secret, too.
     pub made_with: TokenHash,
-    /// What the browser says it is.
+    /// The browser's description of itself.
     pub device: String,
-    /// Where it signed in from.
     pub address: IpAddr,
     pub created_at: Timestamp,
     /// When it was last used, to the hour.
@@ -29,12 +28,12 @@ pub struct BrowserSession {
 }
 
 impl BrowserSession {
-    /// When it ends by itself, if nobody uses it meanwhile.
+    /// When it expires if it is not used any more.
     pub fn expires_at(&self) -> Timestamp {
         (self.seen_at + SESSION_IDLE).min(self.created_at + SESSION_LIFE)
     }
 
-    /// Whether it is valid at `now`, if its token still accepts `made_with`.
+    /// True if it has not expired. Its token must still accept `made_with`, too.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         now < self.expires_at()
     }
@@ -58,7 +57,6 @@ impl SessionCookie {
         })
     }
 
-    /// The text for the browser.
     pub fn reveal(&self) -> String {
         format!("{}.{}", self.session, self.secret.reveal())
     }

@@ -10,7 +10,6 @@ use crate::{ProjectId, Reason, SourceName, Timestamp, WorkflowId};
 pub struct Source {
     /// From the daemon's configuration.
     pub name: SourceName,
-    /// The project of the same name.
     pub project: ProjectId,
     /// Where the repository is, without credentials.
     pub url: String,
@@ -18,42 +17,41 @@ pub struct Source {
     pub reference: Option<String>,
     /// Folder of workflows within the repository.
     pub folder: String,
-    /// Seconds between two looks, if nothing triggers a look earlier.
+    /// Polling interval in seconds. Other events may trigger a poll earlier.
     pub interval_seconds: u64,
-    /// Whether the daemon's configuration names it.
+    /// True while the daemon's configuration names it.
     pub configured: bool,
     /// The newest tip that was read completely.
     pub tip: Option<TipRef>,
-    /// The newest tip that was applied, while the newest tip is not: its removal is held, or it has no readable folder of
-    /// workflows. Older records call it `commit_with_folder`.
+    /// The last applied tip. Set only if the newest tip is not applied: it waits for approval, or its workflow folder
+    /// is not readable. Older records call it `commit_with_folder`.
     #[serde(
         default,
         alias = "commit_with_folder",
         skip_serializing_if = "Option::is_none"
     )]
     pub applied_commit: Option<String>,
-    /// Present while the newest tip removes so much that it needs an approval.
+    /// Set while the newest tip removes so much that it needs an approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removal: Option<Removal>,
-    /// The full name of what the remote's HEAD names, if no reference is configured.
+    /// The branch that the remote's HEAD points to. Set only if no reference is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_reference: Option<String>,
-    /// One condition of each kind.
     pub conditions: Vec<Condition>,
-    /// The files that are invalid at the tip. A very long list is cut.
+    /// Invalid files at the tip. A very long list is cut.
     pub stale_files: Vec<StaleFile>,
-    /// Warnings about the repository at the tip, apart from its workflow files.
+    /// Warnings about the repository at the tip, not about its workflow files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Diagnostic>,
 }
 
-/// What happens to a tip that removes so much that somebody must approve it.
+/// The state of a tip that removes so much that it needs an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Removal {
-    /// Nothing of the tip is applied: what was active goes on.
+    /// The tip is not applied. Everything stays as it was.
     Held,
-    /// The next look applies the tip, and no later one.
+    /// The next poll applies this tip. The approval does not cover later tips.
     Approved,
 }
 
@@ -66,28 +64,24 @@ pub struct TipRef {
     /// First line of the message.
     pub summary: String,
     pub author: String,
-    /// When the daemon saw it.
     pub seen_at: Timestamp,
-    /// Whether the previous tip is not an ancestor.
+    /// True if the previous tip is not an ancestor of this one.
     pub history_rewritten: bool,
 }
 
 /// A statement about a source that is true, false or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// What it is about.
     pub kind: ConditionKind,
-    /// Whether it holds.
     pub status: Status,
     pub reason: Reason,
     /// When the status last changed.
     pub changed_at: Timestamp,
 }
 
-/// What a condition is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ConditionKind {
-    /// The repository was read at the last look.
+    /// The last poll read the repository.
     Fetched,
     /// Every workflow file at the tip is valid.
     Valid,
@@ -96,7 +90,6 @@ pub enum ConditionKind {
 }
 
 impl ConditionKind {
-    /// The stable name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fetched => "Fetched",
@@ -106,7 +99,6 @@ impl ConditionKind {
     }
 }
 
-/// Whether a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -116,7 +108,6 @@ pub enum Status {
 }
 
 impl Status {
-    /// The stable name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::True => "true",
@@ -151,7 +142,7 @@ pub struct TipRecord {
     pub tip: TipRef,
     /// Commits between the previous tip and this one. They were never active.
     pub skipped: Vec<String>,
-    /// Whether there are more than are listed.
+    /// True if more commits were skipped than are listed.
     pub more_skipped: bool,
     /// The files whose state changed with this tip. A very long list is cut.
     pub files: Vec<FileVerdict>,
@@ -175,6 +166,6 @@ pub enum FileOutcome {
     Activated,
     /// It is invalid. Its last valid version stays active, if there is one.
     Invalid,
-    /// It is gone, and its workflow is retired.
+    /// It was removed, and its workflow is retired.
     Retired,
 }

@@ -1,7 +1,7 @@
 //! Suspended workflows and scans: nothing of them starts until somebody resumes them.
 //!
-//! The record of a suspension belongs to the workflow or the scan and not to a revision, so a new revision keeps it, and
-//! so does a workflow that is retired and comes back. A resumption ends it and stays in the record.
+//! The record belongs to the workflow or the scan, not to a revision. So it survives new revisions, and a workflow
+//! that is retired and comes back. A resumption ends the suspension and stays in its record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,14 +22,13 @@ pub struct Suspension {
     pub scan: Option<ScanName>,
     pub since: Timestamp,
     pub by: Actor,
-    /// Why, in the words of who did it.
+    /// The text of the person who suspended it.
     pub reason: String,
     /// Its end, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<Resumption>,
 }
 
-/// The end of a suspension.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumption {
     pub at: Timestamp,
@@ -38,7 +37,6 @@ pub struct Resumption {
     pub reason: Option<String>,
 }
 
-/// What is suspended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuspendedPart {
@@ -58,7 +56,6 @@ impl Suspension {
         }
     }
 
-    /// Why nothing starts.
     pub fn as_reason(&self) -> Reason {
         Reason::Suspended {
             part: self.part(),
@@ -69,7 +66,7 @@ impl Suspension {
     }
 }
 
-/// The latest suspensions, also those that have ended.
+/// Includes suspensions that have ended.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Suspensions(BTreeMap<WorkflowId, OfWorkflow>);
 
@@ -91,7 +88,7 @@ impl Suspensions {
         }
     }
 
-    /// That of the workflow itself, or of a scan.
+    /// The latest suspension of the workflow itself, or of a scan.
     pub(crate) fn latest(
         &self,
         workflow: WorkflowId,

@@ -194,7 +194,7 @@ impl House {
         })
     }
 
-    /// Claims a job; the token is told by the job, so that a repeat is the same command.
+    /// Claims a job; the token follows from the job, so that a repeat is the same command.
     pub(crate) fn claim(&mut self, job: JobId, runner: RunnerId) -> Result<TokenHash, Refusal> {
         let token = TokenHash::of(&job.to_string());
         self.run(Claim {

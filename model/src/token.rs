@@ -24,18 +24,14 @@ pub struct Token {
     pub id: TokenId,
     /// What a person calls it.
     pub name: String,
-    /// Hash of the secret.
     pub hash: TokenHash,
-    /// What it may do.
     pub scopes: Scopes,
-    /// Where it may do that.
     #[serde(default, skip_serializing_if = "Projects::is_all")]
     pub projects: Projects,
     pub created_at: Timestamp,
-    /// When it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// The secret that the last regeneration has replaced, while it is still accepted.
+    /// The secret before the last regeneration, while it is still accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub former: Option<FormerSecret>,
     /// The last day on which it was used.
@@ -43,7 +39,7 @@ pub struct Token {
     pub last_used: Option<NaiveDate>,
 }
 
-/// A secret that was replaced, and is accepted until then.
+/// A replaced secret, which is accepted until its expiry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormerSecret {
     pub hash: TokenHash,
@@ -51,7 +47,6 @@ pub struct FormerSecret {
 }
 
 impl Token {
-    /// Whether it is valid at `now`.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.expires_at.is_none_or(|end| now < end)
     }
@@ -62,13 +57,13 @@ impl Token {
             .is_some_and(|end| end - now < TOKEN_EXPIRES_SOON)
     }
 
-    /// Whether it is valid at `now` for a caller with that secret.
+    /// True if a caller with this secret is accepted at `now`.
     pub fn accepts(&self, secret: &TokenHash, now: Timestamp) -> bool {
         let is_former = |former: &FormerSecret| former.hash == *secret && now < former.expires_at;
         self.is_valid(now) && (self.hash == *secret || self.former.as_ref().is_some_and(is_former))
     }
 
-    /// The secrets by which it is found.
+    /// The accepted secrets.
     pub(crate) fn hashes(&self) -> impl Iterator<Item = TokenHash> {
         let former = self.former.as_ref().map(|former| former.hash);
         std::iter::once(self.hash).chain(former)
@@ -80,7 +75,6 @@ impl Token {
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    /// The hash of a token's text.
     pub fn of(token: &str) -> Self {
         Self(Sha256::digest(token.as_bytes()).into())
     }
@@ -200,12 +194,10 @@ impl PlainToken {
         }
     }
 
-    /// The hash that is stored.
     pub fn hash(&self) -> TokenHash {
         TokenHash::of(&self.0)
     }
 
-    /// The plain text.
     pub fn reveal(&self) -> &str {
         &self.0
     }

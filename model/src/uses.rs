@@ -14,7 +14,7 @@ pub struct NamedBy {
     pub scan: ScanName,
 }
 
-/// The names that the expressions and templates of a project's scans have, each with the scans.
+/// The vars and secrets that expressions and templates of a project name, each with the scans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uses {
     pub vars: BTreeMap<String, BTreeSet<NamedBy>>,
@@ -22,7 +22,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// In the newest revisions of these workflows, which are those of one project.
+    /// Uses in the newest revisions of these workflows. They belong to one project.
     pub fn of<'a>(workflows: impl IntoIterator<Item = &'a ActiveWorkflow>) -> Self {
         let mut uses = Self::default();
         for workflow in workflows {

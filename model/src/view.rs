@@ -1,4 +1,4 @@
-//! What an expression sees of its workflow: the jobs of its scans, as they are or as a decision is about to make them.
+//! What an expression sees of its workflow: the jobs of its scans, before or after the current decision.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,19 +22,19 @@ use crate::{JobId, ScanKey};
 pub(crate) struct View<'a> {
     world: &'a World,
     ended: Option<&'a Ended>,
-    /// Newest jobs of scans that the world does not have at hand.
+    /// Newest jobs of scans that the world does not hold.
     read: Option<&'a BTreeMap<ScanKey, Arc<Recent>>>,
 }
 
-/// A job that ends in the decision that is being taken.
+/// A job that the current decision ends.
 pub(crate) struct Ended {
     pub(crate) job: JobId,
     pub(crate) head: Arc<ScanHead>,
     pub(crate) scan: ScanKey,
-    /// The head of the scan that goes on with its results, if its scan has another name now.
+    /// The head of the renamed scan, if the scan of the job has a new name.
     pub(crate) heir: Option<Arc<ScanHead>>,
     pub(crate) line: HistoryLine,
-    /// The job that retries it, which the decision makes.
+    /// The retry that the decision makes.
     pub(crate) retry: Option<Arc<Job>>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The world, with newest jobs that were read for somebody who does not change it.
+    /// The world, and newest jobs that were read without changing it.
     pub(crate) const fn with(world: &'a World, read: &'a BTreeMap<ScanKey, Arc<Recent>>) -> Self {
         Self {
             world,
@@ -73,7 +73,7 @@ impl<'a> View<'a> {
         self.world
     }
 
-    /// The head of a scan; that of one without jobs is empty.
+    /// The head of a scan; empty if the scan has no jobs.
     pub(crate) fn head(&self, scan: &ScanKey) -> Arc<ScanHead> {
         match self.ended {
             Some(ended) if ended.scan == *scan => ended.head.clone(),
@@ -102,8 +102,8 @@ impl<'a> View<'a> {
         ended.retry.as_ref()
     }
 
-    /// Takes what expressions of `holder` with these references read: the scans they name, as that scan sees them. The
-    /// job that is being evaluated is left out.
+    /// Collects what expressions of `holder` with these references read: the scans that they name, as that scan sees
+    /// them. The job that is being evaluated is left out.
     pub(crate) fn read(
         &self,
         workflow: &ActiveWorkflow,
@@ -120,10 +120,7 @@ impl<'a> View<'a> {
             }
             scans.insert(scan.name.to_string(), history);
             if let Some(reach) = reach(references, scan) {
-                let key = ScanKey {
-                    workflow: holder.workflow,
-                    scan: scan.name.clone(),
-                };
+                let key = ScanKey::new(holder.workflow, &scan.name);
                 jobs.insert(scan.name.to_string(), self.jobs(&key, evaluated, reach));
             }
         }
@@ -145,14 +142,11 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What a scan's summary says, without its jobs.
+    /// A scan's summary without its jobs.
     fn history(&self, holder: &ScanKey, scan: &ScanName, evaluated: Option<JobId>) -> ScanHistory {
-        let key = ScanKey {
-            workflow: holder.workflow,
-            scan: scan.clone(),
-        };
+        let key = ScanKey::new(holder.workflow, &scan);
         let head = self.head(&key);
-        // Its counters and jobs of before it had its name are still under the old one.
+        // Counters and jobs from before a rename are still under the old name.
         let names = with_former(self.world, &key);
         let count = |name: &ScanKey| {
             let finished = self.world.retained(&self.head(name)).seen();
@@ -184,10 +178,7 @@ impl<'a> View<'a> {
     /// What `holder` has processed of a scan.
     fn news(&self, holder: &ScanKey, scan: &ScanName) -> News {
         let head = self.head(holder);
-        let key = ScanKey {
-            workflow: holder.workflow,
-            scan: scan.clone(),
-        };
+        let key = ScanKey::new(holder.workflow, &scan);
         let names = with_former(self.world, &key);
         let processed = names
             .iter()
@@ -205,7 +196,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// How many jobs of a scan are unfinished, without going through them.
+    /// Counts the unfinished jobs of a scan, without going through them.
     fn unfinished_count(&self, scan: &ScanKey, evaluated: Option<JobId>) -> usize {
         let left_out = [self.ended.map(|ended| ended.job), evaluated];
         let is_of_scan = |id: &JobId| {
@@ -238,7 +229,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Takes from the world what `on.expr` of a scan reads.
+    /// Collects what `on.expr` of a scan reads.
     pub(crate) fn prepare(
         &self,
         workflow: &ActiveWorkflow,
@@ -282,8 +273,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// The first scan whose jobs the expression reads and whose history could not be read. The expression must not be
-/// evaluated then.
+/// The first scan whose jobs the expression reads and whose history could not be read. Then the expression must not
+/// be evaluated.
 pub(crate) fn unreadable(
     view: &View<'_>,
     workflow: &ActiveWorkflow,
@@ -305,23 +296,20 @@ pub(crate) fn histories(
         .scans()
         .filter(|scan| references.reads_jobs_of(scan.name.as_str()))
         .flat_map(|scan| {
-            let key = ScanKey {
-                workflow: workflow.record.id,
-                scan: scan.name.clone(),
-            };
+            let key = ScanKey::new(workflow.record.id, &scan.name);
             with_former(world, &key)
         })
         .collect()
 }
 
-/// A scan, and the names that it had before.
+/// A scan and its former names.
 fn with_former(world: &World, scan: &ScanKey) -> Vec<ScanKey> {
     let mut names = vec![scan.clone()];
     names.extend(world.former_names(scan));
     names
 }
 
-/// Whether `of` has a success that the scan of `holder` has not executed after (design section 3).
+/// True if `of` has a success that `holder` has not executed after (design section 3).
 fn is_available(holder: &ScanHead, of: &ScanHead) -> bool {
     match (of.successes.first(), holder.latest_claim) {
         (None, _) => false,
@@ -330,7 +318,7 @@ fn is_available(holder: &ScanHead, of: &ScanHead) -> bool {
     }
 }
 
-/// Whether the newest success or failure of `of` is a failure that the scan of `holder` has not executed after.
+/// True if `of` has a newest failure that `holder` has not executed after.
 fn has_failed(holder: &ScanHead, of: &ScanHead) -> bool {
     of.failure.is_some_and(|failure| {
         holder

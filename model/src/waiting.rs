@@ -7,8 +7,8 @@ use crate::job::{Job, JobState};
 use crate::limits::NAMED_JOBS;
 use crate::{Abilities, Ahead, JobId, Reason, Runner, RunnerId, Timestamp, World};
 
-/// Why the job waits, if it does. `time` is the world's. `connected` tells which runners have contacted the daemon
-/// recently. `holding` gives the jobs that a runner reports to hold, which are not in any record.
+/// Why the job waits, if it does. `time` is the world's. `connected` accepts runners that have contacted the daemon
+/// recently. `holding` returns the jobs that a runner reports to hold; no record has them.
 pub fn waiting<'h>(
     world: &World,
     job: &Job,
@@ -53,7 +53,7 @@ pub fn waiting<'h>(
             }
         });
     }
-    // Only a scan without labels is refused by exclusive runners.
+    // Exclusive runners refuse only scans without labels.
     if scan.runs_on.is_empty() {
         let runners = fitting.len() as u64;
         fitting.retain(|runner| !runner.exclusive);
@@ -98,7 +98,7 @@ pub fn waiting<'h>(
 pub struct Slots {
     /// The jobs that it executes.
     pub running: Vec<JobId>,
-    /// Finished jobs that it still holds.
+    /// Finished jobs that the runner still holds.
     pub over: Vec<JobId>,
 }
 
@@ -114,7 +114,6 @@ impl Slots {
         }
     }
 
-    /// How many slots are taken.
     pub const fn taken(&self) -> u64 {
         (self.running.len() + self.over.len()) as u64
     }
@@ -141,11 +140,11 @@ mod tests {
     use crate::{JobId, Turns, next_job};
 
     fn why(house: &House, job: JobId, connected: &[RunnerId]) -> String {
-        why_beside(house, job, connected, &BTreeSet::new())
+        why_holding(house, job, connected, &BTreeSet::new())
     }
 
-    /// `held` is what each runner says that it has in hand.
-    fn why_beside(
+    /// `held` is the jobs that each runner reports to hold.
+    fn why_holding(
         house: &House,
         job: JobId,
         connected: &[RunnerId],
@@ -274,11 +273,11 @@ mod tests {
         };
         // What is on its way to the runner holds no slot yet.
         assert_eq!(
-            why_beside(&house, probe, &[runner], &held(0)),
+            why_holding(&house, probe, &[runner], &held(0)),
             "no runner with room for it has asked for work yet"
         );
         assert_eq!(
-            why_beside(&house, probe, &[runner], &held(1)),
+            why_holding(&house, probe, &[runner], &held(1)),
             format!(
                 "the only runner that can take it is busy with jobs {}, {running}; 1 of them is over and still holds its \
                  slot",
@@ -286,7 +285,7 @@ mod tests {
             )
         );
         assert_eq!(
-            why_beside(&house, probe, &[runner], &held(4)),
+            why_holding(&house, probe, &[runner], &held(4)),
             format!(
                 "the only runner that can take it is busy with jobs {}, {}, {} and 2 more; 4 of them are over and still \
                  hold their slots",

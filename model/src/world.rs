@@ -40,7 +40,6 @@ use crate::{
     Timestamp, TokenId, WorkflowId,
 };
 
-/// Everything that is live.
 #[derive(Debug, Clone, Default)]
 pub struct World {
     ends: Ends,
@@ -69,7 +68,6 @@ pub struct World {
 }
 
 impl World {
-    /// Applies `change`.
     pub fn apply(&mut self, change: &Change) {
         self.note_new_ends(change);
         match change {
@@ -115,7 +113,7 @@ impl World {
                 self.restock(&scan, |world| {
                     world.heads.insert(head.key(), head.clone());
                 });
-                self.look_at_triggers(&scan);
+                self.index_triggers(&scan);
             }
             Change::Job(job) => self.apply_job(job),
             Change::Runner(runner) => {
@@ -176,7 +174,7 @@ impl World {
                 if let Some(recent) = self.recent.get_mut(&scan)
                     && !Arc::make_mut(recent).remove(job.id)
                 {
-                    // It is read again when it is needed.
+                    // It is read again on demand.
                     self.recent.remove(&scan);
                 }
             }
@@ -208,7 +206,7 @@ impl World {
         }
     }
 
-    /// Indexes the waiting jobs of a workflow again, because the newest revision may have removed or changed their
+    /// Files the waiting jobs of a workflow again, because the newest revision may have removed or changed their
     /// scans.
     fn refile(&mut self, workflow: WorkflowId) {
         let waiting: Vec<JobId> = self.jobs.queue().of_workflow(workflow).collect();
@@ -220,7 +218,7 @@ impl World {
         }
     }
 
-    /// Where a waiting job belongs in the queue.
+    /// The place of a waiting job in the queue.
     fn place(&self, job: &Job) -> Place {
         if self.is_orphan(job) {
             return Place::Orphan;
@@ -244,7 +242,6 @@ impl World {
         })
     }
 
-    /// Removes a token with its secrets.
     fn forget_token(&mut self, id: TokenId) {
         for hash in self
             .tokens
@@ -256,7 +253,6 @@ impl World {
         }
     }
 
-    /// Removes a stored request from both indices.
     fn forget_request(&mut self, key: &str) {
         if let Some(request) = self.idempotency.remove(key) {
             self.idempotency_by_age
@@ -264,7 +260,7 @@ impl World {
         }
     }
 
-    /// Removes a revision that is not active and that no unfinished job needs.
+    /// Removes a revision that is neither active nor needed by an unfinished job.
     fn forget_unused(&mut self, id: RevisionId) {
         let needed = self.revisions.get(&id).is_none_or(|revision| {
             let workflow = revision.record.workflow.id;
@@ -278,7 +274,7 @@ impl World {
         }
     }
 
-    /// Makes a change that may affect the finished jobs of a scan, and updates their totals.
+    /// Makes a change that may affect a scan's finished jobs, and updates the totals.
     fn restock(&mut self, scan: &ScanKey, change: impl FnOnce(&mut Self)) {
         let retained = |world: &Self| world.head(scan).map(|head| world.retained(head));
         let before = retained(self).unwrap_or_default();

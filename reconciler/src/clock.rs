@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use chrono::TimeDelta;
 use futures_util::{StreamExt, future, stream};
-use model::decide::{Command, FollowClock, ForgetClocks, KeepEnd, NoteClocks};
+use model::decide::{Command, FollowClock, ForgetClocks, NoteClocks, StoreExpiry};
 use model::limits::{CLOCK_JUMP, CLOCK_LAG};
 use model::{Clock, Timestamp, World};
 use state::State;
@@ -154,7 +154,7 @@ impl ClockWatch {
         // They are submitted together, so that they share their commits.
         let failed: Vec<_> = stream::iter(holders)
             .map(|holder| async move {
-                let keep = KeepEnd {
+                let keep = StoreExpiry {
                     holder: holder.clone(),
                 };
                 let stored = self.state.submit(keep).await;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use model::decide::{SealAnew, SealedAnew};
+use model::decide::{Reseal, Resealed};
 use model::{
     EncodingCheck, KeyId, KeyState, ProjectId, ProjectSecrets, SealingKeys, World, check_encodings,
 };
@@ -106,8 +106,8 @@ async fn reseal_projects(handle: &Handle, keys: &SealingKeys) -> bool {
     let projects = handle.state().read(|world| sealed_with_old(world, keys));
     for project in projects {
         let keys = keys.clone();
-        match handle.state().submit(SealAnew { project, keys }).await {
-            Ok(SealedAnew { secrets, damaged }) => {
+        match handle.state().submit(Reseal { project, keys }).await {
+            Ok(Resealed { secrets, damaged }) => {
                 if secrets > 0 {
                     tracing::info!(%project, secrets, "secrets are sealed with the present key");
                 }

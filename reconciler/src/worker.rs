@@ -78,7 +78,7 @@ impl Worker {
         match handle.runners().ended_ago(self.job.id) {
             Some(ago) => ago < WORKER_LAST_WORDS,
             // It ended before the daemon started, by a replacement, or some time ago. Its record has the time.
-            None => self.job.last_words_until(handle.now()).is_some(),
+            None => self.job.may_log_until(handle.now()).is_some(),
         }
     }
 }
@@ -203,7 +203,7 @@ impl Handle {
         };
         turn.charge(prepared.cost());
         let evaluating = turn.evaluate(|| prepared.evaluate(&Sandbox::shared()));
-        Ok(Evaluate::Beside(Arc::new(evaluating.await?)))
+        Ok(Evaluate::Done(Arc::new(evaluating.await?)))
     }
 
     pub async fn report_steps(

@@ -322,7 +322,7 @@ fn a_registration_token_is_named_and_expired_ones_are_not() {
 }
 
 #[test]
-fn of_a_source_only_an_approval_is_said_and_it_names_the_commit() {
+fn the_only_action_of_a_source_is_an_approval_that_names_the_commit() {
     let mut house = House::new();
     let removal = HeldRemoval {
         workflows: 2,

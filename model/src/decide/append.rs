@@ -11,7 +11,6 @@ use crate::limits::{HISTORY_PAGE_BYTES, LEDGER_PAGE_BYTES, LEDGER_PAGES};
 use crate::scan_head::ScanHead;
 
 impl ScanHead {
-    /// Appends a line to the history.
     pub(super) fn append_to_history(&mut self, line: HistoryLine) -> Result<HistoryEntry, Refusal> {
         let text = json_line(line.id, "history line", &line)?;
         let at = self.history.advance(text.len() as u64, HISTORY_PAGE_BYTES);
@@ -85,7 +84,6 @@ impl ScanHead {
     }
 }
 
-/// A record as one line of JSON.
 fn json_line(job: JobId, record: &'static str, value: &impl Serialize) -> Result<String, Refusal> {
     let mut line = serde_json::to_string(value).map_err(|error| Refusal::Unwritable {
         job,

@@ -12,11 +12,10 @@ use crate::moment::Moment;
 use crate::world::World;
 use crate::{ArtifactId, JobId, TokenHash};
 
-/// Record an artifact. Its bytes are uploaded already.
+/// Record an artifact whose bytes are uploaded.
 #[derive(Debug, Clone)]
 pub struct StoreArtifact {
     pub job: JobId,
-    /// Hash of the worker's token.
     pub token: TokenHash,
     pub name: String,
     /// Bytes of the zip.
@@ -27,8 +26,8 @@ pub struct StoreArtifact {
     pub content_digest: String,
 }
 
-/// The declaration of the artifact in the job's scan. While the job's revision cannot be read, any artifact is accepted,
-/// and none has a declaration.
+/// The declaration of the artifact in the job's scan. If the job's revision cannot be read, any artifact is accepted
+/// without a declaration.
 pub fn declared_artifact<'a>(
     world: &'a World,
     job: &Job,
@@ -85,7 +84,7 @@ impl Command for StoreArtifact {
             sha256: self.sha256,
             content_digest: self.content_digest,
             created_at: moment.now,
-            // Nothing corrects this after the job has finished, so the later clock decides.
+            // This time is not corrected after the job has finished, so the later clock decides.
             expires_at: declared
                 .and_then(|declared| declared.expires_in)
                 .map(|life| moment.now.max(moment.steady) + life),

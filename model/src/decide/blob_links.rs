@@ -14,18 +14,17 @@ use crate::token::{PlainToken, TokenKind};
 use crate::world::World;
 use crate::{BlobLinkId, ProjectId, TokenId};
 
-/// Make a link, with which a blob is read or stored without a token.
+/// Create a link that reads or stores a blob without a token.
 #[derive(Debug, Clone)]
 pub struct CreateBlobLink {
     pub project: ProjectId,
     pub path: BlobPath,
     pub use_for: LinkUse,
     pub life: TimeDelta,
-    /// The token that makes it. The link is good for no more than this token.
+    /// The creator. The link has no more rights than this token.
     pub token: TokenId,
 }
 
-/// A new link.
 #[derive(Debug, Clone)]
 pub struct NewBlobLink {
     pub link: Arc<BlobLink>,
@@ -44,10 +43,10 @@ impl Command for CreateBlobLink {
     ) -> Result<Decision<NewBlobLink>, Refusal> {
         project_name(world, self.project)?;
         if self.life <= TimeDelta::zero() || self.life > BLOB_LINK_LIFE {
-            return Err(Refusal::InvalidField {
-                field: "expires_in",
-                problem: format!("must be at most {}d", BLOB_LINK_LIFE.num_days()),
-            });
+            return Err(Refusal::invalid(
+                "expires_in",
+                format!("must be at most {}d", BLOB_LINK_LIFE.num_days()),
+            ));
         }
         let now = moment.steady;
         let (over, open): (Vec<&Arc<BlobLink>>, Vec<_>) =
@@ -76,7 +75,6 @@ impl Command for CreateBlobLink {
     }
 }
 
-/// Revoke a link.
 #[derive(Debug, Clone, Copy)]
 pub struct RevokeBlobLink {
     pub link: BlobLinkId,
@@ -90,9 +88,6 @@ impl Command for RevokeBlobLink {
         if world.blob_link(self.link).is_none() {
             return Err(Refusal::NoSuchBlobLink);
         }
-        Ok(Decision {
-            changes: vec![Change::BlobLinkRemoved(self.link)],
-            answer: (),
-        })
+        Ok(Decision::of([Change::BlobLinkRemoved(self.link)]))
     }
 }

@@ -1,5 +1,5 @@
-//! Storing, moving and removing blobs. The world holds no blobs but those that expire, so these commands carry the records
-//! that they change. Whoever submits them sees to it that nobody else changes the same project meanwhile.
+//! Storing, moving and removing blobs. The world holds only blobs that expire, so these commands carry the records
+//! that they change. The caller prevents concurrent changes of the same project.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::moment::Moment;
 use crate::world::World;
 use crate::{Actor, ProjectId};
 
-/// Store a blob. Its bytes are received already.
+/// Store a blob whose bytes are received.
 #[derive(Debug, Clone)]
 pub struct StoreBlob {
     pub project: ProjectId,
@@ -22,10 +22,10 @@ pub struct StoreBlob {
     /// Hexadecimal.
     pub sha256: String,
     pub expires_in: Option<TimeDelta>,
-    /// The blob that is there now.
+    /// The current blob at the path.
     pub before: Option<Blob>,
     pub condition: BlobCondition,
-    /// What the blobs of the project may take, in bytes.
+    /// Limit for the project's blobs, in bytes.
     pub quota: Option<u64>,
     pub actor: Actor,
 }
@@ -77,9 +77,9 @@ impl Command for StoreBlob {
 pub struct MoveBlob {
     pub blob: Blob,
     pub to: BlobPath,
-    /// The blob that is there now.
+    /// The current blob at that path.
     pub before: Option<Blob>,
-    /// For that one.
+    /// A condition on `before`.
     pub condition: BlobCondition,
 }
 
@@ -110,7 +110,6 @@ impl Command for MoveBlob {
     }
 }
 
-/// Remove a blob.
 #[derive(Debug, Clone)]
 pub struct RemoveBlob {
     pub blob: Blob,
@@ -125,17 +124,14 @@ impl Command for RemoveBlob {
         let Self { blob, condition } = self;
         check(&condition, &blob.path, Some(&blob), moment)?;
         let usage = world.blob_usage(blob.project).with(Some(&blob), None);
-        Ok(Decision {
-            changes: vec![
-                Change::BlobRemoved(blob.project, blob.path),
-                Change::BlobUsage(Arc::new(usage)),
-            ],
-            answer: (),
-        })
+        Ok(Decision::of([
+            Change::BlobRemoved(blob.project, blob.path),
+            Change::BlobUsage(Arc::new(usage)),
+        ]))
     }
 }
 
-/// A blob whose time is over counts as absent.
+/// An expired blob counts as absent.
 fn check(
     condition: &BlobCondition,
     path: &BlobPath,

@@ -35,25 +35,22 @@ pub struct Claim {
 /// A claimed job and what it executes.
 #[derive(Debug, Clone)]
 pub struct Claimed {
-    /// The running job.
     pub job: Arc<Job>,
     pub revision: Arc<Revision>,
 }
 
-/// The outcome of a claim.
 #[derive(Debug, Clone)]
 pub enum ClaimOutcome {
-    /// The job runs.
     Claimed(Claimed),
-    /// The job was skipped, because its expression is no longer true.
+    /// The expression of the job is no longer true.
     Skipped(Arc<Job>),
-    /// The job waits as before, because its expressions were not evaluated: they cost too much, or what they read has
+    /// The job still waits. Its expressions were not evaluated, because they cost too much or what they read has
     /// changed.
     Unevaluated,
 }
 
 impl ClaimOutcome {
-    /// The job's present record, if the claim was decided.
+    /// The current record of the job, if the claim was decided.
     pub const fn job(&self) -> Option<&Arc<Job>> {
         match self {
             Self::Claimed(claimed) => Some(&claimed.job),
@@ -63,7 +60,7 @@ impl ClaimOutcome {
     }
 }
 
-/// What a claim evaluates, with everything that it reads.
+/// What a claim evaluates, and all that it reads.
 pub struct PreparedClaim {
     /// `on.expr`, if it must still be true.
     trigger: Option<PreparedExpression>,
@@ -72,12 +69,12 @@ pub struct PreparedClaim {
     cost: u64,
 }
 
-/// What was evaluated for a claim, with what was read for it.
+/// The result of an evaluation for a claim, with what it read.
 #[derive(Debug, Clone)]
 pub struct EvaluatedClaim {
     trigger: Option<Evaluated>,
     read: ReadSet,
-    /// What the job is given of `read`.
+    /// The part of `read` that the job gets.
     context: Context,
 }
 
@@ -87,7 +84,6 @@ impl PreparedClaim {
         self.cost
     }
 
-    /// Evaluates the expression and builds the context of the job.
     pub fn evaluate(self, sandbox: &Result<&Sandbox, EngineError>) -> EvaluatedClaim {
         let mut context = self.read.context();
         keep_within(&mut context, CONTEXT_BYTES);
@@ -100,7 +96,7 @@ impl PreparedClaim {
 }
 
 impl EvaluatedClaim {
-    /// Whether evaluating `prepared` would give the same.
+    /// True if evaluating `prepared` would give the same result.
     fn is_of(&self, prepared: &PreparedClaim) -> bool {
         let is_same = match (&self.trigger, &prepared.trigger) {
             (Some(done), Some(prepared)) => done.is_of(prepared),
@@ -112,8 +108,8 @@ impl EvaluatedClaim {
 }
 
 impl Claim {
-    /// Takes from the world what the claim evaluates. `read` has the newest jobs of scans of which the world has none at
-    /// hand. None if there is nothing to evaluate; the decision says why.
+    /// Collects what the claim evaluates. `read` supplies the newest jobs of scans that the world does not hold. None
+    /// if there is nothing to evaluate; the decision reports why.
     pub fn prepare(
         &self,
         world: &World,
@@ -190,7 +186,7 @@ impl Command for Claim {
                 let prepared = prepare(&view, &workflow, scan, job);
                 Some(Arc::new(prepared.evaluate(&moment.sandbox)))
             }
-            Evaluate::Beside(done) => {
+            Evaluate::Done(done) => {
                 let is_same = done.is_of(&prepare(&view, &workflow, scan, job));
                 is_same.then_some(done)
             }
@@ -265,7 +261,6 @@ fn to_run(world: &World, job: &Job) -> Option<ActiveWorkflow> {
     })
 }
 
-/// Upper bound of the cost of what a claim evaluates.
 fn cost(view: &View<'_>, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> u64 {
     let trigger = rechecked(view, job).map_or(0, |(active, expression)| {
         read_set::cost(&active, &expression)

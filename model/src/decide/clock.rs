@@ -18,14 +18,11 @@ impl Command for NoteClocks {
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let clocks = world.clocks_at(moment.now, moment.steady);
-        Ok(Decision {
-            changes: vec![Change::Clocks(Some(Arc::new(clocks)))],
-            answer: (),
-        })
+        Ok(Decision::of([Change::Clocks(Some(Arc::new(clocks)))]))
     }
 }
 
-/// Move the world's time, and the expiry times that belong to it, by a jump of the wall clock. [`KeepEnd`] stores the
+/// Move the world's time, and the expiry times that belong to it, by a jump of the wall clock. [`StoreExpiry`] stores the
 /// records with their new times, and then [`ForgetClocks`] removes the note of the jump.
 #[derive(Debug, Clone)]
 pub struct FollowClock;
@@ -38,16 +35,11 @@ impl Command for FollowClock {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let by = moment.now - moment.steady;
         let clocks = world.clocks_followed(moment.now, moment.steady);
-        let changes = if by.is_zero() {
-            Vec::new()
-        } else {
-            let clocks = Change::Clocks(Some(Arc::new(clocks)));
-            vec![Change::ClockFollowed(by), clocks]
-        };
-        Ok(Decision {
-            changes,
-            answer: (),
-        })
+        if by.is_zero() {
+            return Ok(Decision::unchanged(()));
+        }
+        let clocks = Change::Clocks(Some(Arc::new(clocks)));
+        Ok(Decision::of([Change::ClockFollowed(by), clocks]))
     }
 }
 
@@ -61,27 +53,21 @@ impl Command for ForgetClocks {
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let noted = world.clocks().map(|_| Change::Clocks(None));
-        Ok(Decision {
-            changes: noted.into_iter().collect(),
-            answer: (),
-        })
+        Ok(Decision::of(noted))
     }
 }
 
 /// Store a record whose expiry time has followed the clock.
 #[derive(Debug, Clone)]
-pub struct KeepEnd {
+pub struct StoreExpiry {
     pub holder: Holder,
 }
 
-impl Command for KeepEnd {
+impl Command for StoreExpiry {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        Ok(Decision {
-            changes: world.as_it_is(&self.holder).into_iter().collect(),
-            answer: (),
-        })
+        Ok(Decision::of(world.as_it_is(&self.holder)))
     }
 }

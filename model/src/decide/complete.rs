@@ -20,18 +20,16 @@ use crate::{Actor, JobId, Reason, ScanKey, TokenHash};
 #[derive(Debug, Clone)]
 pub struct Complete {
     pub job: JobId,
-    /// Hash of the worker's token.
     pub token: TokenHash,
     pub steps: Vec<Step>,
     /// The outputs of all steps.
     pub outputs: Outputs,
-    /// What is not in the stored artifacts, by their names.
+    /// Files missing from the stored artifacts, by artifact.
     pub left_out: BTreeMap<String, LeftOut>,
-    /// Number of log records, all of which are stored.
+    /// Number of log records. All are stored.
     pub log_records: u64,
     /// Length of the log, in bytes.
     pub log_bytes: u64,
-    /// A failure outside the steps.
     pub failure: Option<Failure>,
     /// For the retry of a job that has failed.
     pub large_inputs: LargeInputs,
@@ -48,14 +46,14 @@ pub enum Failure {
     Checkout(String),
     /// The runner could not prepare the job.
     Setup(String),
-    /// The runner was told to stop at once.
+    /// The runner had to stop at once.
     RunnerStopped(String),
     /// The scan's `timeout` passed.
     TimedOut,
 }
 
 impl Complete {
-    /// Whether nothing of what the worker reports fails the job.
+    /// True if the worker reports no failure.
     pub fn is_success(&self) -> bool {
         let has_failed = |step: &Step| step.outcome == Some(StepOutcome::Failed);
         self.failure.is_none() && !self.steps.iter().any(has_failed)
@@ -77,7 +75,7 @@ impl Command for Complete {
             job: job.id,
             problem: error.to_string(),
         })?;
-        // An unknown scan must not look like one without steps.
+        // An unknown scan must not look like a scan without steps.
         let count = declared(world, job).map_or(steps.len().max(1), |scan| scan.steps.len());
         let is_late = run
             .deadline
@@ -148,7 +146,7 @@ fn outcome(
             Failure::Setup(message) => Reason::SetupFailed {
                 message: cut(message),
             },
-            // What a runner of before says when the timeout has passed.
+            // An older runner reports this after the timeout.
             Failure::RunnerStopped(_) if is_late => Reason::TimedOut,
             Failure::RunnerStopped(message) => Reason::RunnerStopped {
                 message: cut(message),

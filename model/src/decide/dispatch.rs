@@ -32,21 +32,19 @@ pub struct Dispatch {
     pub actor: Actor,
     /// Identifies a repeat of this request.
     pub idempotency: Option<IdempotencyKey>,
-    /// The job that is run again, if it is a rerun.
+    /// Set for a rerun.
     pub again: Option<Again>,
 }
 
-/// A job that is run again.
 #[derive(Debug, Clone)]
 pub struct Again {
     pub job: JobId,
-    /// The revision it ran, to run again; none for the active one.
+    /// The revision that the job ran, to run it again; none for the active revision.
     pub revision: Option<Arc<Revision>>,
-    /// The commit whose files it got, to get them again; none for the newest one.
+    /// The commit whose files it got, to get them again; none for the newest commit.
     pub source: Option<Box<JobSource>>,
 }
 
-/// A dispatch whose inputs fit.
 #[derive(Debug, Clone)]
 pub struct Checked {
     pub scan: ScanName,
@@ -56,7 +54,7 @@ pub struct Checked {
     pub inputs: BTreeMap<String, InputValue>,
 }
 
-/// Checks what a dispatcher gave against the active revision, before anything large is stored.
+/// Checks the inputs of a dispatch against the active revision, before anything large is stored.
 pub fn check_dispatch(
     world: &World,
     workflow: WorkflowId,
@@ -81,8 +79,8 @@ pub fn check_dispatch(
     })
 }
 
-/// Checks that a job can be run again, before its inputs and its revision are read. `last` is the last job of its chain:
-/// the job itself, or the retry that no other one retries.
+/// Checks that a job can be run again, before its inputs and its revision are read. `last` is the last job of its
+/// chain of retries, or the job itself.
 pub fn check_rerun(world: &World, job: &Job, last: &Job) -> Result<(), Refusal> {
     if !last.state.is_terminal() {
         return Err(if last.id == job.id {
@@ -104,10 +102,7 @@ pub fn check_rerun(world: &World, job: &Job, last: &Job) -> Result<(), Refusal> 
 
 /// Refuses a job of a scan that is suspended.
 fn may_start(world: &World, workflow: &ActiveWorkflow, scan: &ScanName) -> Result<(), Refusal> {
-    let key = ScanKey {
-        workflow: workflow.record.id,
-        scan: scan.clone(),
-    };
+    let key = ScanKey::new(workflow.record.id, &scan);
     match world.suspension(&key) {
         None => Ok(()),
         Some(suspension) => Err(Refusal::Suspended {
@@ -119,15 +114,11 @@ fn may_start(world: &World, workflow: &ActiveWorkflow, scan: &ScanName) -> Resul
     }
 }
 
-/// Whether the newest revision has the scan of a job that is run again.
 fn still_has(world: &World, workflow: &ActiveWorkflow, scan: &ScanName) -> Result<(), Refusal> {
     if workflow.scan(scan).is_some() {
         return Ok(());
     }
-    let heir = world.heir(&ScanKey {
-        workflow: workflow.record.id,
-        scan: scan.clone(),
-    });
+    let heir = world.heir(&ScanKey::new(workflow.record.id, &scan));
     Err(Refusal::ScanRetired {
         workflow: workflow.record.name.clone(),
         scan: scan.to_string(),
@@ -211,7 +202,7 @@ impl Command for Dispatch {
 }
 
 impl Dispatch {
-    /// The commit whose files the new job gets, if its scan asks for files.
+    /// The commit whose files the new job gets, if its scan has a `checkout`.
     fn source(
         &self,
         world: &World,
@@ -265,17 +256,13 @@ impl Dispatch {
     }
 }
 
-/// Whether the scan may have one more job of this actor.
 fn check_room(
     world: &World,
     workflow: &ActiveWorkflow,
     scan: &ScanName,
     actor: &Actor,
 ) -> Result<(), Refusal> {
-    let waiting = world.scheduled_of(&ScanKey {
-        workflow: workflow.record.id,
-        scan: scan.clone(),
-    });
+    let waiting = world.scheduled_of(&ScanKey::new(workflow.record.id, &scan));
     let of_project = world.unfinished_of_project(workflow.record.project);
     let of_token = match actor {
         Actor::Token { id, .. } => world.unfinished_of_token(*id),

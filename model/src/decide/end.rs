@@ -1,4 +1,4 @@
-//! Ending a job in another way than by its completion.
+//! Ending a job other than by its completion.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,19 +57,18 @@ pub enum Loss {
     TimedOut,
     /// The worker session token expired.
     SessionExpired,
-    /// The scan was suspended before the job of its schedule or expression began, or the retry of any job.
+    /// The scan was suspended. Ends waiting jobs of its schedule or expression, and waiting retries.
     Suspended,
-    /// The scan is gone from its source before the job began.
+    /// The scan was removed from its source before the job began.
     Retired,
 }
 
-/// End a job because of something other than a person or its worker.
+/// End a job for a reason other than a person or its worker.
 #[derive(Debug, Clone)]
 pub struct EndJob {
     pub job: JobId,
-    /// Why.
     pub loss: Loss,
-    /// For the retry of a job that is lost.
+    /// For the retry of a lost job.
     pub large_inputs: LargeInputs,
 }
 

@@ -10,8 +10,8 @@ use crate::limits::EVALUATIONS_COST;
 pub enum Evaluate<T> {
     /// It evaluates them, up to this static cost.
     UpTo(u64),
-    /// They were evaluated beside the committer. The decision takes the result if they still read the same.
-    Beside(Arc<T>),
+    /// They were evaluated outside the committer. The decision uses the result if they would still read the same.
+    Done(Arc<T>),
 }
 
 impl<T> Evaluate<T> {

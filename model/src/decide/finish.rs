@@ -50,11 +50,11 @@ pub(super) fn finish(
         head.pass_over(&job);
     }
     let head = Arc::new(head);
-    // The scan may have got another name while the job ran. Its result is one of the scan of that name.
+    // The scan may have been renamed while the job ran. Its result also counts for the new name.
     let heir = world.heir(&scan).and_then(|heir| {
         let mut heir = ScanHead::clone(world.head(&heir)?);
         note_end(&mut heir, &job, finished.history.line.state, moment);
-        // What had made a job that waited is not lost: the scan of that name is checked for it.
+        // The cause of a cancelled waiting job is not lost: the renamed scan is checked for it.
         if matches!(job.reason(), Reason::Retired) {
             heir.pass_over(&job);
         }
@@ -86,7 +86,6 @@ pub(super) fn finish(
     Ok((job, changes))
 }
 
-/// The scans whose jobs are read when the job ends.
 pub(super) fn read_at_end(world: &World, job: JobId) -> BTreeSet<ScanKey> {
     world
         .job(job)
@@ -97,8 +96,9 @@ pub(super) fn read_at_end(world: &World, job: JobId) -> BTreeSet<ScanKey> {
         .unwrap_or_default()
 }
 
-/// Checks the scans that the end of a job concerns, as many as fit into the commit and whose expressions cost little. The
-/// others are checked later, because the success stays unseen for them. On a disk that is getting full these are all of them.
+/// Checks the scans that the end of a job concerns, as long as they fit into the commit and their expressions are
+/// cheap. The others are checked later, because the success stays unseen. On a nearly full disk all are checked
+/// later.
 fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<Change>, Refusal> {
     if !moment.may_make_jobs {
         return Ok(Vec::new());
@@ -130,14 +130,13 @@ fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<C
     Ok(changes)
 }
 
-/// The room in the commit for the scans that follow.
 struct Room {
     operations: usize,
     bytes: usize,
 }
 
 impl Room {
-    /// Takes the room for the changes. False if there is not enough.
+    /// False if there is not enough room.
     fn take(&mut self, changes: &[Change]) -> bool {
         let bytes: usize = changes.iter().map(size).sum();
         match (
@@ -161,7 +160,7 @@ fn size(change: &Change) -> usize {
         Change::Digests(digests) => serde_json::to_vec(&**digests),
         Change::Repeats(scan, repeats) => serde_json::to_vec(&(scan, repeats)),
         Change::Ledger(entry) => return entry.text.len(),
-        // Nothing else is decided with the end of a job.
+        // The end of a job makes no other changes.
         Change::Source(_)
         | Change::Tip(_)
         | Change::Workflow(_)
@@ -200,7 +199,6 @@ fn size(change: &Change) -> usize {
     json.map_or(usize::MAX / 4, |json| json.len() * 2)
 }
 
-/// The scans whose jobs are read when a job of `scan` ends.
 fn read_by_followers(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
     candidates(world, scan)
         .iter()
@@ -209,7 +207,7 @@ fn read_by_followers(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
         .collect()
 }
 
-/// Scans whose expression the end of a job of `scan` concerns: those that its success triggers, and the scan itself,
+/// Scans whose expression the end of a job of `scan` concerns: scans that its success triggers, and the scan itself,
 /// which the job may have blocked.
 fn candidates(world: &World, scan: &ScanKey) -> Vec<ScanKey> {
     let Some(workflow) = active(world, scan) else {
@@ -224,9 +222,6 @@ fn candidates(world: &World, scan: &ScanKey) -> Vec<ScanKey> {
                 other.name == scan.scan || expression.references().woken_by(scan.scan.as_str())
             })
         })
-        .map(|other| ScanKey {
-            workflow: scan.workflow,
-            scan: other.name.clone(),
-        })
+        .map(|other| ScanKey::new(scan.workflow, &other.name))
         .collect()
 }

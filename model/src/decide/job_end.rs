@@ -37,7 +37,6 @@ pub(super) fn end_job(
     settle(ended(job, event, log_bytes)?, head, moment)
 }
 
-/// The record of a job after its end.
 pub(super) fn ended(job: &Job, event: JobEvent, log_bytes: u64) -> Result<Arc<Job>, Refusal> {
     let mut job = job.after(event)?;
     if let Some(run) = Arc::make_mut(&mut job).state.run_mut() {
@@ -64,7 +63,7 @@ pub(super) fn settle(
     Ok(Finished { job, history })
 }
 
-/// Notes the result of a job in the head of its scan, or of the scan that goes on with that.
+/// Notes the result of a job in the head of its scan, or of the scan with its new name.
 pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: &Moment<'_>) {
     match state {
         EndState::Succeeded => {
@@ -90,7 +89,7 @@ pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: 
                 hops: job.hops,
             });
         }
-        // Nobody tries again what its predecessor failed at.
+        // A retry was cancelled, so the failure of the job that it retried is final.
         EndState::Cancelled => {
             let failed = job.retry_of.map(|retry| retry.job);
             let newest = head.successes.first().map(|success| success.job);

@@ -1,5 +1,5 @@
-//! Requests that carry an idempotency key: what makes a secret is made once, and its repeat is refused, because the secret
-//! is not stored.
+//! Requests that carry an idempotency key. A command that makes a secret runs once. Its repeat is refused, because
+//! the secret is not stored.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,13 +16,12 @@ use crate::{ScanKey, Timestamp};
 #[derive(Debug, Clone)]
 pub struct Once<C> {
     pub command: C,
-    /// Identifies a repeat of this request. Without it, each is carried out.
+    /// Identifies a repeat of this request. Without a key, each request runs.
     pub key: Option<IdempotencyKey>,
 }
 
-/// An answer with a secret, which only the first request gets.
+/// An answer with a secret. Only the first request gets it.
 pub trait ShownOnce {
-    /// What the secret belongs to.
     fn made(&self) -> Made;
 }
 

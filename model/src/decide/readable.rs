@@ -3,7 +3,6 @@
 use super::{Refusal, Remedy};
 use crate::{ActiveWorkflow, Reason, WorkflowId, WorkflowRecord, World};
 
-/// The workflow of that id with its newest revision.
 pub fn readable_workflow(world: &World, id: WorkflowId) -> Result<ActiveWorkflow, Refusal> {
     let Some(record) = world.workflow_record(id) else {
         return Err(Refusal::NoSuchWorkflow {
@@ -19,7 +18,6 @@ pub fn readable_workflow(world: &World, id: WorkflowId) -> Result<ActiveWorkflow
         })
 }
 
-/// How to repair a revision that cannot be read.
 fn remedy(world: &World, record: &WorkflowRecord) -> Remedy {
     match (world.retirement(record), world.stale_file(record)) {
         (Some(Reason::SourceDropped), _) => Remedy::Source,

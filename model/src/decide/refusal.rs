@@ -7,7 +7,7 @@ use crate::idempotency::Made;
 use crate::life_cycle::IllegalTransition;
 use crate::{JobId, Reason, SuspendedPart, Timestamp};
 
-/// Why a command was refused. Nothing has changed.
+/// Why a command was refused. A refused command changes nothing.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum Refusal {
     #[error("there is no workflow `{workflow}`")]
@@ -18,25 +18,22 @@ pub enum Refusal {
         scan: String,
         known: Vec<String>,
     },
-    /// The workflow's file is gone from its source.
     #[error("workflow `{workflow}` is retired: its file is gone from the source")]
     Retired { workflow: String },
-    /// The workflow's source is not configured any more.
     #[error("workflow `{workflow}` is retired: its source `{source_name}` is no longer configured")]
     SourceDropped {
         workflow: String,
         source_name: String,
     },
-    /// The scan or its workflow is suspended.
     #[error("scan `{scan}` of workflow `{workflow}` starts nothing: {why}")]
     Suspended {
         workflow: String,
         scan: String,
-        /// Whether the workflow is, and not the scan alone.
+        /// Whether the workflow or the scan is suspended.
         part: SuspendedPart,
         why: Box<Reason>,
     },
-    /// A runner comes for a job whose scan was suspended meanwhile.
+    /// A runner claims a job whose scan was suspended meanwhile.
     #[error("job {job} waits: {why}")]
     JobHeld { job: JobId, why: Box<Reason> },
     /// The workflow's newest revision could not be read, so its scans are unknown.
@@ -45,7 +42,6 @@ pub enum Refusal {
         /// The workflow, as `source/name`.
         workflow: String,
         revision: u64,
-        /// How to repair it.
         remedy: Remedy,
     },
     /// A new revision became active between reading the inputs and deciding.
@@ -54,52 +50,46 @@ pub enum Refusal {
     #[error("the inputs do not fit what scan `{scan}` declares")]
     InvalidInputs {
         scan: String,
-        /// One entry for each input.
         errors: Vec<InputError>,
     },
     #[error("the idempotency key was used for another request within the last 24 hours")]
     IdempotencyMismatch,
-    /// The answer to the first of these requests had a secret, which is not stored.
+    /// The first answer had a secret, which is not stored.
     #[error(
-        "this request has taken effect before, on {made}; its secret was in the first answer alone"
+        "this request has taken effect before, on {made}; its secret was only in the first answer"
     )]
     AlreadyDone { made: Made },
-    /// The job has finished, or does not exist.
     #[error("job {job} is over or does not exist")]
     JobOver { job: JobId },
-    /// The job has not finished, so nothing of it can be removed.
-    #[error("job {job} is {state}; only what is over can be removed")]
+    #[error("job {job} is {state}; only finished jobs can be removed")]
     JobNotOver {
         job: JobId,
         /// The name of its state.
         state: &'static str,
     },
-    /// The job has not finished, so it cannot be run again.
-    #[error("job {job} is {state}; only what is over can be run again")]
+    #[error("job {job} is {state}; only finished jobs can be run again")]
     RerunNotOver {
         job: JobId,
         /// The name of its state.
         state: &'static str,
     },
-    /// The job is retried. Run again, it would have two unfinished jobs beside each other.
+    /// A rerun would run at the same time as the retry.
     #[error(
         "job {job} is retried as {retry}, which is not finished; wait for it, or cancel it first"
     )]
     RetryNotOver { job: JobId, retry: JobId },
-    /// The newest revision has no such scan any more.
     #[error("workflow `{workflow}` no longer has the scan `{scan}`")]
     ScanRetired {
         workflow: String,
         scan: String,
         renamed_to: Option<String>,
     },
-    /// The job was not ended by its worker, which may still add to its log.
+    /// The worker did not end the job, and may still append to its log.
     #[error("the runner of job {job} may add to its log until {until}")]
     JobNotSilent { job: JobId, until: Timestamp },
     /// An expression reads jobs of a scan whose history cannot be read now.
     #[error("the history of scan `{scan}` cannot be read")]
     HistoryUnreadable { scan: String },
-    /// Not legal in the job's state.
     #[error(transparent)]
     IllegalTransition(#[from] IllegalTransition),
     /// The caller does not hold the token of the job's execution.
@@ -108,19 +98,16 @@ pub enum Refusal {
     /// A worker's report contradicts what is known.
     #[error("job {job}: {problem}")]
     BadReport { job: JobId, problem: String },
-    /// The revision that the job would run cannot be read.
     #[error("job {job}: revision {revision} of its workflow cannot be read")]
     RevisionUnreadable { job: JobId, revision: u64 },
-    /// Too many jobs of the scan wait, or are unfinished of the token, of the project or altogether.
+    /// Too many waiting jobs of the scan, or too many unfinished jobs of the token, of the project or in total.
     #[error("scan `{scan}` cannot have another job: {jobs} are {state}")]
     TooManyJobs {
         scan: String,
-        /// How many there are.
         jobs: usize,
-        /// What they are.
         state: &'static str,
     },
-    #[error("there are {tokens} tokens, and more are not kept")]
+    #[error("there are {tokens} tokens, which is the limit")]
     TooManyTokens { tokens: usize },
     /// A record of the job cannot be written as JSON. This is a bug.
     #[error("job {job}: its {record} cannot be written as JSON: {problem}")]
@@ -147,7 +134,7 @@ pub enum Refusal {
     },
     #[error("there is no such runner")]
     NoSuchRunner,
-    #[error("a token cannot make one that may do more than itself")]
+    #[error("a token cannot create a token with more rights than its own")]
     TooStrong,
     #[error("there is no such token")]
     NoSuchToken,
@@ -171,7 +158,7 @@ pub enum Refusal {
     NoSuchBlob { path: String },
     #[error("there is no such link")]
     NoSuchBlobLink,
-    #[error("there are {links} links to blobs, and more are not kept")]
+    #[error("there are {links} links to blobs, which is the limit")]
     TooManyBlobLinks { links: usize },
     /// The blob at the path is not as the caller said.
     #[error("the blob `{path}` {}", match sha256 {
@@ -197,10 +184,10 @@ pub enum Refusal {
         maximum: u64,
         wanted: u64,
     },
-    /// The edit is for another version of a var or secret than there is.
+    /// The edit expects a different version of the var or secret.
     #[error("{what} `{name}` {}", match present {
-        Some(version) => format!("has version {version}, and not what the request expects"),
-        None => "does not exist, and the request expects it".to_owned(),
+        Some(version) => format!("has version {version}, but the request expects another one"),
+        None => "does not exist, but the request expects it".to_owned(),
     })]
     PreconditionFailed {
         /// `var` or `secret`.
@@ -209,6 +196,15 @@ pub enum Refusal {
         /// The version now; none if it does not exist.
         present: Option<u64>,
     },
+}
+
+impl Refusal {
+    pub(super) fn invalid(field: &'static str, problem: impl Into<String>) -> Self {
+        Self::InvalidField {
+            field,
+            problem: problem.into(),
+        }
+    }
 }
 
 /// How to repair a newest revision that cannot be read. Restoring its file from a backup always works.

@@ -1,8 +1,8 @@
 //! Removing finished jobs and their artifacts: by a person, by policy, or because they have expired.
 //!
 //! The world does not hold finished jobs, so the commands carry their records. Only these commands and
-//! [`CutEndedLog`](super::CutEndedLog) change the record of a finished job. Whoever submits them reads and submits one
-//! at a time, so that the record is current.
+//! [`CutEndedLog`](super::CutEndedLog) change the record of a finished job. The caller reads and submits one at a
+//! time, so that the record is current.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{Actor, JobId, Reason, ScanKey};
 /// Remove a finished job for a person.
 #[derive(Debug, Clone)]
 pub struct DeleteJob {
-    /// The job's present record.
+    /// The job's current record.
     pub job: Arc<Job>,
     pub actor: Actor,
 }
@@ -30,7 +30,7 @@ impl Command for DeleteJob {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let job = self.job;
         let state = check_over(world, &job)?;
-        if let Some(until) = job.last_words_until(moment.now) {
+        if let Some(until) = job.may_log_until(moment.now) {
             return Err(Refusal::JobNotSilent { job: job.id, until });
         }
         let mut retention = Arc::unwrap_or_clone(world.retention_or_new(&job.scan_key()));
@@ -44,25 +44,22 @@ impl Command for DeleteJob {
         });
         let mut changes = vec![Change::JobRemoved(job)];
         record(&mut changes, &before, retention);
-        Ok(Decision {
-            changes,
-            answer: (),
-        })
+        Ok(Decision::of(changes))
     }
 }
 
-/// Remove the jobs of a scan that its policy does not keep, and record how far its history has been read.
+/// Remove the jobs of a scan that its policy does not keep, and record how far its history was read.
 #[derive(Debug, Clone)]
 pub struct Prune {
     pub scan: ScanKey,
-    /// Up to where its history has been read. Every job before this place is removed, listed in the scan's record, or
-    /// among `remove` and `stay`.
+    /// The history was read up to here. Every earlier job is removed, listed in the scan's record, or in `remove` or
+    /// `stay`.
     pub from: Position,
-    /// The present records of the jobs to remove.
+    /// The current records of the jobs to remove.
     pub remove: Vec<(FinishedJob, Arc<Job>)>,
     /// Jobs that have to stay.
     pub stay: Vec<FinishedJob>,
-    /// Jobs that had to stay, and whose records are gone.
+    /// Jobs that had to stay and whose records no longer exist.
     pub gone: Vec<JobId>,
 }
 
@@ -97,14 +94,11 @@ impl Command for Prune {
         if retention != before {
             record(&mut changes, &before, retention);
         }
-        Ok(Decision {
-            changes,
-            answer: (),
-        })
+        Ok(Decision::of(changes))
     }
 }
 
-/// Stores the new record of a scan's removed jobs, and removes the pages of the history that it does not need any more.
+/// Stores the new record of a scan's removed jobs, and removes the history pages that it no longer needs.
 fn record(changes: &mut Vec<Change>, before: &Retention, retention: Retention) {
     let pages = retention.pages_done_since(before).into_iter();
     changes.extend(pages.map(|page| Change::HistoryPageRemoved(retention.key(), page)));
@@ -114,7 +108,7 @@ fn record(changes: &mut Vec<Change>, before: &Retention, retention: Retention) {
 /// Remove artifacts of a finished job. Their entries in its record stay, with the digests.
 #[derive(Debug, Clone)]
 pub struct RemoveArtifacts {
-    /// The job's present record.
+    /// The job's current record.
     pub job: Arc<Job>,
     /// Their names. At most [`ARTIFACTS_REMOVED`] are removed at once.
     pub names: Vec<String>,
@@ -166,7 +160,7 @@ impl Command for RemoveArtifacts {
     }
 }
 
-/// Forget an expiry that is obsolete: the job is gone, or its artifacts expire at another time.
+/// Remove an obsolete expiry entry: the job is gone, or its artifacts expire at another time.
 #[derive(Debug, Clone)]
 pub struct DropExpiry {
     pub expiry: Expiry,
@@ -177,14 +171,11 @@ impl Command for DropExpiry {
     const URGENCY: Urgency = Urgency::Finishing;
 
     fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        Ok(Decision {
-            changes: vec![Change::ExpiryRemoved(self.expiry)],
-            answer: (),
-        })
+        Ok(Decision::of([Change::ExpiryRemoved(self.expiry)]))
     }
 }
 
-/// Whether no policy removes the job.
+/// True if no policy may remove the job.
 fn is_protected(world: &World, scan: &ScanKey, job: &Job) -> bool {
     let head = world.head(scan);
     head.is_some_and(|head| head.successes.iter().any(|success| success.job == job.id))

@@ -1,4 +1,4 @@
-//! Scans that have another name now go on with what was known under the old one.
+//! Renamed scans take over what was recorded under the old name.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::suspension::Suspension;
 use crate::world::World;
 use crate::{ScanKey, WorkflowId};
 
-/// What changes for the renamed scans of a definition that becomes active. Each takes over once, when its scan is renamed
-/// or when it first names its former name. `replaced` is the definition until now.
+/// The changes for the renamed scans of a definition that becomes active. Each takes over once: when its scan is
+/// renamed, or when it first declares its former name. `replaced` is the definition until now.
 pub(super) fn take_over(
     world: &World,
     workflow: WorkflowId,
@@ -23,10 +23,7 @@ pub(super) fn take_over(
         let Some(former) = &scan.renamed_from else {
             continue;
         };
-        let key = |scan: &ScanName| ScanKey {
-            workflow,
-            scan: scan.clone(),
-        };
+        let key = |scan: &ScanName| ScanKey::new(workflow, &scan);
         let new = world.head(&key(&scan.name));
         let is_known = new.is_some_and(|head| head.renamed_from.as_ref() == Some(former));
         let is_renamed_now = replaced.is_some_and(|it| it.scan(former.as_str()).is_some());
@@ -36,7 +33,7 @@ pub(super) fn take_over(
         let suspension = world.latest_suspension(workflow, Some(former));
         let suspension = suspension.filter(|suspension| suspension.is_in_force());
         let old = world.head(&key(former));
-        // A scan that never ended a job may still have jobs, so its new name is to be found.
+        // Even without a head the old scan may have unfinished jobs, so the new name is recorded.
         if old.is_none() && suspension.is_none() && !is_renamed_now {
             continue;
         }

@@ -18,7 +18,6 @@ use crate::{JobId, TokenHash};
 #[derive(Debug, Clone)]
 pub struct ReportSteps {
     pub job: JobId,
-    /// Hash of the worker's token.
     pub token: TokenHash,
     /// Every step that started or was skipped, in order.
     pub steps: Vec<Step>,
@@ -36,10 +35,7 @@ impl Command for ReportSteps {
             return Ok(Decision::unchanged(()));
         }
         let job = job.after(JobEvent::StepsReported(steps))?;
-        Ok(Decision {
-            changes: vec![Change::Job(job)],
-            answer: (),
-        })
+        Ok(Decision::of([Change::Job(job)]))
     }
 }
 
@@ -47,9 +43,7 @@ impl Command for ReportSteps {
 #[derive(Debug, Clone)]
 pub struct CutLog {
     pub job: JobId,
-    /// Hash of the worker's token.
     pub token: TokenHash,
-    /// Where.
     pub cut: LogCut,
 }
 
@@ -63,19 +57,16 @@ impl Command for CutLog {
             return Ok(Decision::unchanged(()));
         }
         let job = job.after(JobEvent::LogCut(self.cut))?;
-        Ok(Decision {
-            changes: vec![Change::Job(job)],
-            answer: (),
-        })
+        Ok(Decision::of([Change::Job(job)]))
     }
 }
 
-/// The same for a job that was not ended by its worker. The world does not hold it, so the command carries its record.
+/// Like [`CutLog`], for a job that its worker did not end. The world does not hold it, so the command carries its
+/// record.
 #[derive(Debug, Clone)]
 pub struct CutEndedLog {
-    /// The job's present record.
+    /// The job's current record.
     pub job: Arc<Job>,
-    /// Where.
     pub cut: LogCut,
 }
 
@@ -90,10 +81,7 @@ impl Command for CutEndedLog {
             Some(run) if run.log_cut.is_none() => run.log_cut = Some(self.cut),
             Some(_) | None => return Ok(Decision::unchanged(())),
         }
-        Ok(Decision {
-            changes: vec![Change::Job(Arc::new(job))],
-            answer: (),
-        })
+        Ok(Decision::of([Change::Job(Arc::new(job))]))
     }
 }
 
@@ -106,7 +94,6 @@ fn is_behind(report: &[Step], known: &[Step]) -> bool {
             .any(|(report, known)| report.outcome.is_none() && known.outcome.is_some())
 }
 
-/// The running job whose worker holds `token`.
 pub(super) fn running(
     world: &World,
     id: JobId,
@@ -161,8 +148,8 @@ pub(super) fn check_steps(
     Ok(steps)
 }
 
-/// The definition of the job's scan. None if the revision has become unreadable since the claim: the worker has the
-/// definition, and what it reports is taken as it stands.
+/// The definition of the job's scan. None if the revision has become unreadable since the claim. The worker has the
+/// definition, so its report is then accepted as it is.
 pub(super) fn declared<'a>(world: &'a World, job: &Job) -> Option<&'a Scan> {
     let revision = world.revision(job.revision.id)?;
     revision.definition.scan(job.scan.as_str())

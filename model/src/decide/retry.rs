@@ -9,16 +9,16 @@ use crate::retry::RetryOf;
 use crate::world::World;
 use crate::{Actor, JobId, Reason};
 
-/// Whether there is a second copy of a job's inputs that are too large for its record. They are a file of the job's own, so
-/// its retry needs another one.
+/// Whether inputs that are too large for the job's record were copied for its retry. Such inputs are a file of one
+/// job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LargeInputs {
     Copied,
     NotCopied,
 }
 
-/// The job that retries `ended`, if one does. It is as durable as the end of that job, so it is also made on a disk that is
-/// getting full.
+/// The job that retries `ended`, if one is due. It is part of the commit that ends the job, so it is also made on a
+/// nearly full disk.
 pub(super) fn retry(
     world: &World,
     ended: &Job,
@@ -56,7 +56,7 @@ pub(super) fn retry(
         rerun_of: None,
         source: match ended.trigger {
             Trigger::Dispatch => ended.source.clone(),
-            // It gets the files of its claim.
+            // It gets the files of the commit that is chosen at its claim.
             Trigger::Cron | Trigger::Expr => None,
         },
         retry_of: Some(RetryOf {
@@ -72,9 +72,9 @@ pub(super) fn retry(
     })
 }
 
-/// How long a retry must wait, whatever its scan says. A runner that was removed, or that has not ended a job that timed
-/// out, may still execute the job. It stops when it learns of that, or when it has heard nothing for almost as long as
-/// this.
+/// The shortest pause before a retry, whatever its scan declares. A removed runner, or a runner that has not ended a
+/// timed-out job, may still execute the job. It stops when the daemon tells it to, or after a slightly shorter
+/// silence.
 fn least_pause(world: &World, ended: &Job, end: &End) -> TimeDelta {
     let run = ended.state.run();
     let is_removed = |run: &Run| world.runner(run.runner.id).is_none();
@@ -85,7 +85,7 @@ fn least_pause(world: &World, ended: &Job, end: &End) -> TimeDelta {
     }
 }
 
-/// Whether the worker session of the job has ended. Its runner may be the first to say so, and calls it a failure.
+/// True if the worker session of the job has ended. Its runner may be the first to report that, as a failure.
 fn is_out_of_time(job: &Job, end: &End, moment: &Moment<'_>) -> bool {
     let has_ended = |run: &Run| run.expires_at <= moment.steady;
     end.reason != Reason::TimedOut && job.state.run().is_some_and(has_ended)

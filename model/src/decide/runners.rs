@@ -14,17 +14,15 @@ use crate::token::{PlainToken, TokenHash, TokenKind};
 use crate::world::World;
 use crate::{RegistrationId, RunnerId, Timestamp};
 
-/// Make a registration token.
+/// Create a registration token.
 #[derive(Debug, Clone)]
 pub struct CreateRegistration;
 
-/// A new registration token.
 #[derive(Debug, Clone)]
 pub struct NewRegistration {
     pub id: RegistrationId,
     /// Shown once.
     pub secret: PlainToken,
-    /// When it ends.
     pub expires_at: Timestamp,
 }
 
@@ -62,7 +60,6 @@ impl Command for CreateRegistration {
     }
 }
 
-/// A bounded number of expired registrations, to be removed with this commit.
 fn spent(world: &World, now: Timestamp) -> Vec<Change> {
     world
         .registrations()
@@ -89,17 +86,14 @@ pub struct RegisterRunner {
     pub replace: bool,
 }
 
-/// A runner's new session.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     pub runner: RunnerId,
     /// The session token, shown once.
     pub secret: PlainToken,
-    /// When it ends.
     pub expires_at: Timestamp,
 }
 
-/// A registered runner.
 #[derive(Debug, Clone)]
 pub struct NewRunner {
     /// Its first session.
@@ -125,24 +119,22 @@ impl Command for RegisterRunner {
             .ok_or(Refusal::BadRegistration)?;
         check_name("name", &self.name)?;
         if self.capacity == 0 || self.capacity > RUNNER_CAPACITY {
-            let problem = format!("must be from 1 to {RUNNER_CAPACITY}");
-            return Err(Refusal::InvalidField {
-                field: "capacity",
-                problem,
-            });
+            return Err(Refusal::invalid(
+                "capacity",
+                format!("must be from 1 to {RUNNER_CAPACITY}"),
+            ));
         }
         if self.labels.len() > RUNNER_LABELS {
-            let problem = format!("at most {RUNNER_LABELS} labels");
-            return Err(Refusal::InvalidField {
-                field: "labels",
-                problem,
-            });
+            return Err(Refusal::invalid(
+                "labels",
+                format!("at most {RUNNER_LABELS} labels"),
+            ));
         }
         if self.exclusive && self.labels.is_empty() {
-            return Err(Refusal::InvalidField {
-                field: "labels",
-                problem: "an exclusive runner without labels would never get a job".to_owned(),
-            });
+            return Err(Refusal::invalid(
+                "labels",
+                "an exclusive runner without labels would never get a job",
+            ));
         }
         for label in &self.labels {
             check_name("labels", label)?;
@@ -191,13 +183,13 @@ fn session(secret: &PlainToken, now: Timestamp) -> Session {
     }
 }
 
-/// A version, cut to what a table can show.
+/// Cuts a version to what a table can show.
 fn printable(version: &str) -> String {
     let visible = version.chars().filter(|char| !is_invisible(*char));
     visible.take(NAME_CHARS).collect()
 }
 
-/// A name for tables: not empty, not long, without surrounding space and invisible characters.
+/// Checks a name for tables: not empty, not long, no surrounding space, no invisible characters.
 pub(super) fn check_name(field: &'static str, name: &str) -> Result<(), Refusal> {
     let good = !name.is_empty()
         && name.trim() == name
@@ -223,7 +215,7 @@ fn is_invisible(char: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Note what the program of a runner is and can do, which it says when it starts.
+/// Record the version and the capabilities that a runner's program reports at its start.
 #[derive(Debug, Clone)]
 pub struct NoteProgram {
     pub runner: RunnerId,
@@ -233,10 +225,11 @@ pub struct NoteProgram {
 
 impl Command for NoteProgram {
     type Answer = ();
-    /// A runner says it before it may have jobs, which can be urgent, and rarely.
+    /// Runners report rarely, and before they may get jobs.
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// Nothing is written if the program is the same. A name that no table can show, and what is too much, is left out.
+    /// Writes nothing if the program is unchanged. Drops capabilities that a table cannot show, and those above the
+    /// limit.
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let before = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
         let mut capabilities = self.capabilities;
@@ -249,19 +242,12 @@ impl Command for NoteProgram {
             capabilities,
             ..Runner::clone(before)
         };
-        let changes = if runner == **before {
-            Vec::new()
-        } else {
-            vec![Change::Runner(Arc::new(runner))]
-        };
-        Ok(Decision {
-            changes,
-            answer: (),
-        })
+        let changed = (runner != **before).then(|| Change::Runner(Arc::new(runner)));
+        Ok(Decision::of(changed))
     }
 }
 
-/// End the sessions of a runner. It has to register again. Its record stays, so that its name is known.
+/// End the sessions of a runner. It must register again. Its record stays, so that its name is known.
 #[derive(Debug, Clone)]
 pub struct EndSessions {
     pub runner: RunnerId,
@@ -276,18 +262,15 @@ impl Command for EndSessions {
         let mut ended = Runner::clone(runner);
         ended.session.expires_at = ended.session.expires_at.min(moment.steady);
         ended.previous_session = None;
-        Ok(Decision {
-            changes: vec![Change::Runner(Arc::new(ended))],
-            answer: (),
-        })
+        Ok(Decision::of([Change::Runner(Arc::new(ended))]))
     }
 }
 
-/// Renew a runner's session token, if that is due. The old one stays valid for ten minutes.
+/// Renew a runner's session token, if due. The old one stays valid for ten minutes.
 #[derive(Debug, Clone)]
 pub struct RenewSession {
     pub runner: RunnerId,
-    /// Hash of the token that it presented.
+    /// Hash of the token that the runner presented.
     pub token: TokenHash,
 }
 
@@ -324,7 +307,7 @@ impl Command for RenewSession {
     }
 }
 
-/// The session that stays valid beside the new one: that of the token in use.
+/// The session that stays valid next to the new one: the session of the token in use.
 fn outgoing(runner: &Runner, token: TokenHash, now: Timestamp) -> Session {
     match &runner.previous_session {
         // The current token never arrived.
@@ -348,9 +331,6 @@ impl Command for RemoveRunner {
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let runner = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
-        Ok(Decision {
-            changes: vec![Change::RunnerRemoved(runner.id)],
-            answer: (),
-        })
+        Ok(Decision::of([Change::RunnerRemoved(runner.id)]))
     }
 }

@@ -18,12 +18,9 @@ use crate::{Actor, ProjectId};
 pub struct SetSecret {
     pub project: ProjectId,
     pub name: String,
-    /// The new value.
     pub value: SecretValue,
-    /// What seals it.
     pub key: SealingKey,
     pub actor: Actor,
-    /// What it must replace.
     pub expects: Precondition,
 }
 
@@ -50,13 +47,8 @@ impl Command for SetSecret {
             name: &self.name,
             version: edit.version,
         };
-        let sealed =
-            Sealed::seal(&self.key, place, &self.value, moment.entropy).map_err(|error| {
-                Refusal::InvalidField {
-                    field: "value",
-                    problem: error.to_string(),
-                }
-            })?;
+        let sealed = Sealed::seal(&self.key, place, &self.value, moment.entropy)
+            .map_err(|error| Refusal::invalid("value", error.to_string()))?;
         let secret = StoredSecret {
             bytes: self.value.reveal().len() as u64,
             sealed,
@@ -76,7 +68,6 @@ impl Command for SetSecret {
 pub struct DeleteSecret {
     pub project: ProjectId,
     pub name: String,
-    /// What it must remove.
     pub expects: Precondition,
 }
 
@@ -91,10 +82,7 @@ impl Command for DeleteSecret {
             Some(secret) => {
                 self.expects
                     .check("secret", &self.name, Some(&secret.edit))?;
-                Ok(Decision {
-                    changes: vec![Change::Secrets(Arc::new(record))],
-                    answer: (),
-                })
+                Ok(Decision::of([Change::Secrets(Arc::new(record))]))
             }
             None => Err(Refusal::NoSuchSecret {
                 project,
@@ -104,41 +92,36 @@ impl Command for DeleteSecret {
     }
 }
 
-/// Seal the secrets of a project with the present key if an old one sealed them.
+/// Seal the secrets of a project with the current key if an old key sealed them.
 #[derive(Debug, Clone)]
-pub struct SealAnew {
+pub struct Reseal {
     pub project: ProjectId,
     pub keys: SealingKeys,
 }
 
-/// What was sealed anew.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SealedAnew {
-    /// The number of secrets that the present key seals now.
+pub struct Resealed {
+    /// Number of secrets that are sealed again.
     pub secrets: usize,
-    /// Secrets whose stored form is damaged. They stay as they are.
+    /// Secrets whose stored form is damaged. They stay unchanged.
     pub damaged: Vec<String>,
 }
 
-impl Command for SealAnew {
-    type Answer = SealedAnew;
+impl Command for Reseal {
+    type Answer = Resealed;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// The values and their versions stay the same, so this is no edit. A repeat finds nothing to do.
-    fn decide(
-        self,
-        world: &World,
-        moment: &mut Moment<'_>,
-    ) -> Result<Decision<SealedAnew>, Refusal> {
-        let mut answer = SealedAnew::default();
+    /// Values and versions stay the same, so this is no edit. A repeat changes nothing.
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Resealed>, Refusal> {
+        let mut answer = Resealed::default();
         let Some(record) = world.secrets(self.project) else {
             return Ok(Decision {
                 changes: Vec::new(),
                 answer,
             });
         };
-        let mut anew = ProjectSecrets::clone(record);
-        for (name, secret) in &mut anew.secrets {
+        let mut resealed = ProjectSecrets::clone(record);
+        for (name, secret) in &mut resealed.secrets {
             match self.keys.state_of(&secret.sealed.key) {
                 KeyState::Old => {}
                 KeyState::Present | KeyState::Missing => continue,
@@ -158,7 +141,7 @@ impl Command for SealAnew {
         let is_changed = answer.secrets > 0;
         Ok(Decision {
             changes: is_changed
-                .then(|| Change::Secrets(Arc::new(anew)))
+                .then(|| Change::Secrets(Arc::new(resealed)))
                 .into_iter()
                 .collect(),
             answer,
@@ -177,13 +160,13 @@ fn record(world: &World, project: ProjectId) -> ProjectSecrets {
 fn check_secret(value: &SecretValue) -> Result<(), Refusal> {
     check_value(value.reveal())?;
     if value.reveal().trim().chars().count() < SECRET_CHARS {
-        return Err(Refusal::InvalidField {
-            field: "value",
-            problem: format!(
-                "a secret needs at least {SECRET_CHARS} characters beside white space at its ends: a shorter one \
-                 could not be told from other text in a log, and so not be masked"
+        return Err(Refusal::invalid(
+            "value",
+            format!(
+                "a secret needs at least {SECRET_CHARS} characters without white space at its ends: a shorter one occurs in \
+                 other text of a log, so it cannot be masked"
             ),
-        });
+        ));
     }
     Ok(())
 }
@@ -191,19 +174,19 @@ fn check_secret(value: &SecretValue) -> Result<(), Refusal> {
 /// A record must fit into a commit, and all secrets of a job into a masker.
 fn check_sizes(record: &ProjectSecrets) -> Result<(), Refusal> {
     if record.secrets.len() > PROJECT_VALUES {
-        return Err(Refusal::InvalidField {
-            field: "name",
-            problem: format!("the project has {PROJECT_VALUES} secrets, which is the limit"),
-        });
+        return Err(Refusal::invalid(
+            "name",
+            format!("the project has {PROJECT_VALUES} secrets, which is the limit"),
+        ));
     }
     let bytes: u64 = record.secrets.values().map(|secret| secret.bytes).sum();
     if bytes > SECRETS_BYTES {
-        return Err(Refusal::InvalidField {
-            field: "value",
-            problem: format!(
+        return Err(Refusal::invalid(
+            "value",
+            format!(
                 "all secrets of the project together would have {bytes} bytes, over the limit of {SECRETS_BYTES}"
             ),
-        });
+        ));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Sessions of browsers: signed in, seen, signed out. They end with their token.
+//! Browser sessions: sign-in, use and sign-out. A session ends with its token.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,14 +16,13 @@ use crate::{SessionId, TokenId};
 #[derive(Debug, Clone)]
 pub struct SignIn {
     pub token: TokenId,
-    /// Hash of the secret that was shown. The token must accept it.
+    /// Hash of the presented secret. The token must accept it.
     pub secret: TokenHash,
-    /// What the browser says it is.
+    /// The browser's description of itself.
     pub device: String,
     pub address: IpAddr,
 }
 
-/// A new session with its cookie.
 #[derive(Debug, Clone)]
 pub struct SignedIn {
     pub session: Arc<BrowserSession>,
@@ -35,7 +34,7 @@ impl Command for SignIn {
     type Answer = SignedIn;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// The oldest sessions of the token are removed if there are too many, and some sessions that have ended.
+    /// Also removes some ended sessions, and the oldest sessions of the token if there are too many.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<SignedIn>, Refusal> {
         let now = moment.steady;
         let token = world
@@ -91,7 +90,7 @@ impl Command for SeeSession {
             ..BrowserSession::clone(session)
         });
         let change = seen.map(|session| Change::Session(Arc::new(session)));
-        Ok(changed(change.into_iter()))
+        Ok(Decision::of(change))
     }
 }
 
@@ -110,7 +109,7 @@ impl Command for SignOut {
         let session = world.session(self.session);
         let session = session.filter(|session| session.token == self.token);
         let session = session.ok_or(Refusal::NoSuchSession)?.clone();
-        Ok(changed([Change::SessionRemoved(session)].into_iter()))
+        Ok(Decision::of([Change::SessionRemoved(session)]))
     }
 }
 
@@ -125,7 +124,7 @@ impl Command for SignOutEverywhere {
     const URGENCY: Urgency = Urgency::Finishing;
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        Ok(changed(sessions_removed(world, self.token)))
+        Ok(Decision::of(sessions_removed(world, self.token)))
     }
 }
 
@@ -133,11 +132,4 @@ impl Command for SignOutEverywhere {
 pub(super) fn sessions_removed(world: &World, token: TokenId) -> impl Iterator<Item = Change> {
     let sessions = world.sessions().filter(move |it| it.token == token);
     sessions.cloned().map(Change::SessionRemoved)
-}
-
-fn changed(changes: impl Iterator<Item = Change>) -> Decision<()> {
-    Decision {
-        changes: changes.collect(),
-        answer: (),
-    }
 }

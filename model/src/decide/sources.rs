@@ -28,7 +28,7 @@ pub struct ConfigureSource {
     pub reference: Option<String>,
     /// Folder of workflows within the repository.
     pub folder: String,
-    /// Seconds between two looks.
+    /// Polling interval in seconds.
     pub interval_seconds: u64,
 }
 
@@ -67,13 +67,13 @@ impl Command for ConfigureSource {
         source.reference = self.reference;
         source.folder = self.folder;
         source.interval_seconds = self.interval_seconds;
-        // An approval was for what was configured then.
+        // An approval does not survive a change of the configuration.
         source.removal = source.removal.map(|_| Removal::Held);
         Ok(replace(before, source))
     }
 }
 
-/// Release a source that is no longer configured.
+/// Record that a source is no longer configured.
 #[derive(Debug, Clone)]
 pub struct DropSource {
     pub name: SourceName,
@@ -93,41 +93,35 @@ impl Command for DropSource {
     }
 }
 
-/// Record the outcome of a look that found no new tip. Nothing is written while the outcome stays the same.
+/// Record a poll that found no new tip. Nothing is written while the outcome stays the same.
 #[derive(Debug, Clone)]
-pub struct RecordLook {
+pub struct RecordPoll {
     pub name: SourceName,
     /// Whether the repository was read.
     pub status: Status,
     pub reason: Reason,
 }
 
-impl Command for RecordLook {
+impl Command for RecordPoll {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Ordinary;
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let before = find(world, &self.name)?;
         let mut source = Source::clone(before);
-        set(
-            &mut source.conditions,
-            ConditionKind::Fetched,
-            self.status,
-            self.reason,
-            moment.now,
-        );
+        source.set_condition(ConditionKind::Fetched, self.status, self.reason, moment.now);
         Ok(replace(Some(before), source))
     }
 }
 
-/// Record that a part of a tip could not be stored. The rest is active, and the tip is applied again.
+/// Record that a part of a tip could not be stored. The rest is active; the next poll retries the tip.
 #[derive(Debug, Clone)]
 pub struct RecordApplyFailure {
     pub name: SourceName,
-    /// The first workflow file it happened to.
+    /// The first workflow file that failed.
     pub file: String,
     pub message: String,
-    /// How many files it happened to.
+    /// Number of files that failed.
     pub files: u64,
 }
 
@@ -144,21 +138,13 @@ impl Command for RecordApplyFailure {
             message: self.message.chars().take(MESSAGE_CHARS).collect(),
             files: self.files,
         };
-        let conditions = &mut source.conditions;
-        set(
-            conditions,
+        source.set_condition(
             ConditionKind::Fetched,
             Status::True,
             Reason::Fetched,
             moment.now,
         );
-        set(
-            conditions,
-            ConditionKind::Active,
-            Status::False,
-            reason,
-            moment.now,
-        );
+        source.set_condition(ConditionKind::Active, Status::False, reason, moment.now);
         Ok(replace(Some(before), source))
     }
 }
@@ -171,7 +157,7 @@ pub struct RecordTip {
     /// First line of the message.
     pub summary: String,
     pub author: String,
-    /// Whether the tip before it is no ancestor.
+    /// True if the previous tip is not an ancestor of this one.
     pub history_rewritten: bool,
     /// Commits between the previous tip and this one.
     pub skipped: Vec<String>,
@@ -180,12 +166,12 @@ pub struct RecordTip {
     pub files: Vec<FileVerdict>,
     /// Files that are invalid at this tip.
     pub stale_files: Vec<StaleFile>,
-    /// Warnings about the repository at this tip, apart from its workflow files.
+    /// Warnings about the repository at this tip, not about its workflow files.
     pub warnings: Vec<Diagnostic>,
     /// Number of workflow files at this tip.
     pub file_count: u64,
     pub standing: Standing,
-    /// The full name of what the remote's HEAD names, if no reference is configured.
+    /// The branch that the remote's HEAD points to. Set only if no reference is configured.
     pub default_reference: Option<String>,
 }
 
@@ -206,8 +192,8 @@ impl Command for RecordTip {
             history_rewritten: self.history_rewritten,
         });
         let invalid = self.stale_files.len() as u64;
-        let is_without_good = |stale: &&StaleFile| world.last_good(stale).is_none();
-        let without_good = self.stale_files.iter().filter(is_without_good).count() as u64;
+        let has_no_valid_version = |stale: &&StaleFile| world.last_good(stale).is_none();
+        let without_good = self.stale_files.iter().filter(has_no_valid_version).count() as u64;
         let active = self.file_count.saturating_sub(invalid);
         let folder = source.folder.clone();
         let is_applied = matches!(self.standing, Standing::Applied | Standing::NoFolder);
@@ -247,34 +233,21 @@ impl Command for RecordTip {
                 folder: removal.folder_changed.then_some(folder),
             }),
         };
-        set(
-            &mut source.conditions,
+        source.set_condition(
             ConditionKind::Fetched,
             Status::True,
             Reason::Fetched,
             moment.now,
         );
-        set(
-            &mut source.conditions,
-            ConditionKind::Valid,
-            valid,
-            valid_reason,
-            moment.now,
-        );
-        set(
-            &mut source.conditions,
-            ConditionKind::Active,
-            running,
-            running_reason,
-            moment.now,
-        );
+        source.set_condition(ConditionKind::Valid, valid, valid_reason, moment.now);
+        source.set_condition(ConditionKind::Active, running, running_reason, moment.now);
         source.applied_commit = if is_applied {
             None
         } else {
             let before = before.tip.as_ref().map(|tip| tip.commit.clone());
             source.applied_commit.or(before)
         };
-        // Somebody may have approved it since it was planned.
+        // The tip may have been approved since it was planned.
         let approved = before.removal.filter(|_| same_commit.is_some());
         source.removal = is_held.then(|| approved.unwrap_or(Removal::Held));
         source.default_reference = self.default_reference;
@@ -296,11 +269,11 @@ impl Command for RecordTip {
     }
 }
 
-/// Let a tip be applied although it removes that much. The next look applies it.
+/// Approve a tip that removes many workflows. The next poll applies it.
 #[derive(Debug, Clone)]
 pub struct ApproveRemoval {
     pub name: SourceName,
-    /// The commit that is approved, and no other.
+    /// The only commit that is approved.
     pub commit: String,
 }
 
@@ -326,7 +299,8 @@ impl Command for ApproveRemoval {
     }
 }
 
-/// Stale files, cut to what a record may hold. Each gets an equal share of the room for its excerpt and its diagnostics.
+/// Cuts stale files to what a record may hold. Each gets an equal share of the room for its excerpt and its
+/// diagnostics.
 fn stale_files(mut files: Vec<StaleFile>) -> Vec<StaleFile> {
     let share = STALE_DIAGNOSTICS_BYTES / files.len().max(1);
     for file in &mut files {
@@ -365,37 +339,34 @@ fn replace(before: Option<&Arc<Source>>, source: Source) -> Decision<()> {
     if before.is_some_and(|before| **before == source) {
         Decision::unchanged(())
     } else {
-        Decision {
-            changes: vec![Change::Source(Arc::new(source))],
-            answer: (),
-        }
+        Decision::of([Change::Source(Arc::new(source))])
     }
 }
 
-/// Sets a condition. Its time changes only when its status does.
-fn set(
-    conditions: &mut Vec<Condition>,
-    kind: ConditionKind,
-    status: Status,
-    reason: Reason,
-    now: Timestamp,
-) {
-    match conditions
-        .iter_mut()
-        .find(|condition| condition.kind == kind)
-    {
-        Some(condition) => {
-            if condition.status != status {
-                condition.changed_at = now;
+impl Source {
+    /// Sets a condition. Its time changes only with its status.
+    fn set_condition(
+        &mut self,
+        kind: ConditionKind,
+        status: Status,
+        reason: Reason,
+        now: Timestamp,
+    ) {
+        let mut conditions = self.conditions.iter_mut();
+        match conditions.find(|condition| condition.kind == kind) {
+            Some(condition) => {
+                if condition.status != status {
+                    condition.changed_at = now;
+                }
+                condition.status = status;
+                condition.reason = reason;
             }
-            condition.status = status;
-            condition.reason = reason;
+            None => self.conditions.push(Condition {
+                kind,
+                status,
+                reason,
+                changed_at: now,
+            }),
         }
-        None => conditions.push(Condition {
-            kind,
-            status,
-            reason,
-            changed_at: now,
-        }),
     }
 }

@@ -12,7 +12,7 @@ use crate::suspension::{Resumption, Suspension};
 use crate::world::World;
 use crate::{Actor, WorkflowId};
 
-/// Let nothing of a workflow, or of one of its scans, start.
+/// Stop a workflow or one of its scans from starting jobs.
 #[derive(Debug, Clone)]
 pub struct Suspend {
     pub workflow: WorkflowId,
@@ -26,13 +26,11 @@ impl Command for Suspend {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// What is suspended already stays as it is, with the time and the reason of the first.
+    /// A repeat changes nothing: the time and the reason of the first stay.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let scan = part(world, self.workflow, self.scan.as_deref())?;
-        let reason = words(&self.reason)?.ok_or_else(|| Refusal::InvalidField {
-            field: "reason",
-            problem: "is missing: say why, for those who wonder later".to_owned(),
-        })?;
+        let reason = words(&self.reason)?
+            .ok_or_else(|| Refusal::invalid("reason", "is missing: say why, for later readers"))?;
         let latest = world.latest_suspension(self.workflow, scan.as_ref());
         if latest.is_some_and(|latest| latest.is_in_force()) {
             return Ok(Decision::unchanged(()));
@@ -49,14 +47,11 @@ impl Command for Suspend {
             reason,
             resumed: None,
         };
-        Ok(Decision {
-            changes: vec![Change::Suspension(Arc::new(suspension))],
-            answer: (),
-        })
+        Ok(Decision::of([Change::Suspension(Arc::new(suspension))]))
     }
 }
 
-/// Let a workflow or a scan start jobs again.
+/// Allow a workflow or a scan to start jobs again.
 #[derive(Debug, Clone)]
 pub struct Resume {
     pub workflow: WorkflowId,
@@ -70,8 +65,8 @@ impl Command for Resume {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// What is not suspended stays as it is. What the suspension passed over is caught up with by later decisions, one for
-    /// each scan.
+    /// If nothing is suspended, nothing changes. Later decisions, one for each scan, catch up with what the
+    /// suspension passed over.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let scan = part(world, self.workflow, self.scan.as_deref())?;
         let reason = match &self.reason {
@@ -90,14 +85,11 @@ impl Command for Resume {
             }),
             ..Suspension::clone(latest)
         };
-        Ok(Decision {
-            changes: vec![Change::Suspension(Arc::new(ended))],
-            answer: (),
-        })
+        Ok(Decision::of([Change::Suspension(Arc::new(ended))]))
     }
 }
 
-/// The scan that is meant; none for the whole workflow. A scan that is gone can still be resumed.
+/// The scan with this name; none for the whole workflow. A removed scan can still be resumed.
 fn part(
     world: &World,
     workflow: WorkflowId,
@@ -128,19 +120,16 @@ fn no_such_workflow(workflow: WorkflowId) -> Refusal {
     }
 }
 
-/// A reason as it is kept; none if there are no words in it.
+/// A reason as it is stored; none if it is blank.
 fn words(text: &str) -> Result<Option<String>, Refusal> {
     if text.chars().count() > SUSPENSION_REASON_CHARS {
-        return Err(Refusal::InvalidField {
-            field: "reason",
-            problem: format!("has more than {SUSPENSION_REASON_CHARS} characters"),
-        });
+        return Err(Refusal::invalid(
+            "reason",
+            format!("has more than {SUSPENSION_REASON_CHARS} characters"),
+        ));
     }
     if text.contains(char::is_control) {
-        return Err(Refusal::InvalidField {
-            field: "reason",
-            problem: "must be one line of text".to_owned(),
-        });
+        return Err(Refusal::invalid("reason", "must be one line of text"));
     }
     let text = text.trim();
     Ok((!text.is_empty()).then(|| text.to_owned()))

@@ -1,4 +1,4 @@
-//! Personal access tokens: made, regenerated, revoked.
+//! Personal access tokens: creating, regenerating and revoking.
 
 use std::sync::Arc;
 
@@ -16,13 +16,12 @@ use crate::token::{FormerSecret, PlainToken, Token, TokenHash, TokenKind};
 use crate::world::World;
 use crate::{Timestamp, TokenId};
 
-/// Make a token.
 #[derive(Debug, Clone)]
 pub struct CreateToken {
     pub name: String,
     pub scopes: Scopes,
     pub projects: Projects,
-    /// How long it is valid. None: it does not expire.
+    /// How long it is valid. None: for ever.
     pub life: Option<TimeDelta>,
     /// The rights of the caller. The token may do no more.
     pub granted_by: Rights,
@@ -69,24 +68,23 @@ impl Command for CreateToken {
 }
 
 fn check_reach(scopes: &Scopes, projects: &Projects) -> Result<(), Refusal> {
-    let refused = |field, problem: String| Err(Refusal::InvalidField { field, problem });
     if scopes.is_empty() {
-        return refused("scopes", "at least one is needed".to_owned());
+        return Err(Refusal::invalid("scopes", "at least one is needed"));
     }
     let Projects::Only(projects) = projects else {
         return Ok(());
     };
     if projects.is_empty() {
-        return refused(
+        return Err(Refusal::invalid(
             "projects",
-            "name at least one, or leave them out".to_owned(),
-        );
+            "name at least one, or leave them out",
+        ));
     }
     match scopes.iter().find(|scope| scope.is_of_installation()) {
-        Some(scope) => refused(
+        Some(scope) => Err(Refusal::invalid(
             "projects",
             format!("`{scope}` is about the whole installation: leave the projects out"),
-        ),
+        )),
         None => Ok(()),
     }
 }
@@ -100,10 +98,7 @@ fn changed(token: Token, secret: PlainToken) -> Decision<NewToken> {
 }
 
 fn end_of(life: TimeDelta, moment: &Moment<'_>) -> Result<Timestamp, Refusal> {
-    let refused = |problem: &str| Refusal::InvalidField {
-        field: "expires_in_seconds",
-        problem: problem.to_owned(),
-    };
+    let refused = |problem: &str| Refusal::invalid("expires_in_seconds", problem);
     if life <= TimeDelta::zero() {
         return Err(refused("must be in the future"));
     }
@@ -111,7 +106,7 @@ fn end_of(life: TimeDelta, moment: &Moment<'_>) -> Result<Timestamp, Refusal> {
     end.ok_or_else(|| refused("is too far in the future"))
 }
 
-/// A token that the caller may manage: one that may do no more than the caller.
+/// The token, if the caller may manage it: the token may do no more than the caller.
 fn managed<'w>(world: &'w World, id: TokenId, by: &Rights) -> Result<&'w Arc<Token>, Refusal> {
     let token = world.token(id).filter(|token| by.cover(token));
     token.ok_or(Refusal::NoSuchToken)
@@ -123,9 +118,8 @@ pub struct RegenerateToken {
     pub token: TokenId,
     /// How long the old secret is still accepted.
     pub overlap: TimeDelta,
-    /// How long the token is valid from now on. None: its end stays.
+    /// How long the token is valid from now on. None: its expiry stays.
     pub life: Option<TimeDelta>,
-    /// The rights of the caller.
     pub by: Rights,
 }
 
@@ -136,17 +130,17 @@ impl Command for RegenerateToken {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<NewToken>, Refusal> {
         let token = managed(world, self.token, &self.by)?;
         if self.overlap < TimeDelta::zero() || self.overlap > TOKEN_OVERLAP {
-            return Err(Refusal::InvalidField {
-                field: "overlap_seconds",
-                problem: format!("must be 0 to {}", TOKEN_OVERLAP.num_seconds()),
-            });
+            return Err(Refusal::invalid(
+                "overlap_seconds",
+                format!("must be 0 to {}", TOKEN_OVERLAP.num_seconds()),
+            ));
         }
         let life = self.life.map(|life| end_of(life, moment)).transpose()?;
         if life.is_none() && !token.is_valid(moment.steady) {
-            return Err(Refusal::InvalidField {
-                field: "expires_in_seconds",
-                problem: "the token has expired: say how long it is to live".to_owned(),
-            });
+            return Err(Refusal::invalid(
+                "expires_in_seconds",
+                "the token has expired: say how long it is to live",
+            ));
         }
         let secret = PlainToken::random(TokenKind::Personal, moment.entropy);
         let former = FormerSecret {
@@ -163,11 +157,10 @@ impl Command for RegenerateToken {
     }
 }
 
-/// Remove a token. It is void from then on.
+/// Remove a token. It is invalid from then on.
 #[derive(Debug, Clone)]
 pub struct RevokeToken {
     pub token: TokenId,
-    /// The rights of the caller.
     pub by: Rights,
 }
 
@@ -188,17 +181,12 @@ impl Command for RevokeToken {
     }
 }
 
-/// The sessions of a token end with it.
+/// Sessions end with their token.
 fn removed(world: &World, token: TokenId) -> Decision<()> {
-    Decision {
-        changes: sessions_removed(world, token)
-            .chain([Change::TokenRemoved(token)])
-            .collect(),
-        answer: (),
-    }
+    Decision::of(sessions_removed(world, token).chain([Change::TokenRemoved(token)]))
 }
 
-/// Remove a token that a restored backup brought back, also the last admin token.
+/// Remove a token that came back with a restored backup, even the last admin token.
 #[derive(Debug, Clone, Copy)]
 pub struct EndToken {
     pub token: TokenId,
@@ -234,15 +222,12 @@ impl Command for NoteUse {
             last_used: Some(self.day),
             ..Token::clone(token)
         };
-        Ok(Decision {
-            changes: vec![Change::Token(Arc::new(token))],
-            answer: (),
-        })
+        Ok(Decision::of([Change::Token(Arc::new(token))]))
     }
 }
 
-/// Make the first admin token, unless there is a valid one. Its text is already in a file. No change contains the text,
-/// because the journal must not.
+/// Create the first admin token, unless a valid one exists. Its text is already in a file. No change contains the
+/// text, because the journal must not.
 #[derive(Debug, Clone)]
 pub struct InitialToken {
     pub hash: TokenHash,
@@ -273,9 +258,6 @@ impl Command for InitialToken {
             former: None,
             last_used: None,
         };
-        Ok(Decision {
-            changes: vec![Change::Token(Arc::new(token))],
-            answer: (),
-        })
+        Ok(Decision::of([Change::Token(Arc::new(token))]))
     }
 }

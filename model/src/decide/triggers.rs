@@ -91,7 +91,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The scans that the scan can wake and that can wake it, with the scan itself.
+    /// The scan's group: the scans that can wake each other, the scan included.
     fn group(&self) -> Option<&BTreeSet<ScanName>> {
         self.workflow
             .revision
@@ -99,7 +99,7 @@ impl<'a> Subject<'a> {
             .group(self.key.scan.as_str())
     }
 
-    /// A new job of the scan that its expression makes. From its second lap on, a group of scans keeps a pause.
+    /// A new job that the scan's expression makes. From the second lap of its group on, it waits for a pause.
     fn job_of_expression(
         &self,
         scan: &Scan,
@@ -118,7 +118,6 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// A new job of the scan.
     fn job(
         &self,
         scan: &Scan,

@@ -1,4 +1,4 @@
-//! What vars and secrets have in common: names, sizes, versions, and edits that are for one version alone.
+//! Common rules of vars and secrets: names, sizes, versions, and edits of one version only.
 
 use std::collections::BTreeSet;
 
@@ -11,23 +11,19 @@ use crate::project::Edit;
 use crate::world::World;
 use crate::{Actor, ProjectId};
 
-/// What an edit expects of the value that it replaces or removes. It is part of the decision, so that of two edits that
-/// expect the same version only one is made.
+/// What an edit expects of the value that it replaces or removes. It is checked in the decision, so that of two edits
+/// of the same version only one succeeds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Precondition {
-    /// Whatever is there.
     #[default]
     Anything,
-    /// There is no value.
     Absent,
-    /// There is a value.
     Present,
-    /// The value has one of these versions.
     OneOf(BTreeSet<u64>),
 }
 
 impl Precondition {
-    /// Refuses an edit of `what` that expects something else than `present`.
+    /// Refuses an edit of `what` whose expectation `present` does not meet.
     pub(super) fn check(
         &self,
         what: &'static str,
@@ -52,7 +48,7 @@ impl Precondition {
     }
 }
 
-/// The name people call a project by.
+/// The name of a project for people.
 pub(super) fn project_name(world: &World, project: ProjectId) -> Result<String, Refusal> {
     world
         .source_of(project)
@@ -63,23 +59,20 @@ pub(super) fn project_name(world: &World, project: ProjectId) -> Result<String, 
 }
 
 pub(super) fn check_name(what: &'static str, name: &str) -> Result<(), Refusal> {
-    check_variable_name(what, name).map_err(|error| Refusal::InvalidField {
-        field: "name",
-        problem: error.to_string(),
-    })
+    check_variable_name(what, name).map_err(|error| Refusal::invalid("name", error.to_string()))
 }
 
 pub(super) fn check_value(value: &str) -> Result<(), Refusal> {
     if value.len() > VALUE_BYTES {
-        return Err(Refusal::InvalidField {
-            field: "value",
-            problem: format!("has {} bytes, over the limit of {VALUE_BYTES}", value.len()),
-        });
+        return Err(Refusal::invalid(
+            "value",
+            format!("has {} bytes, over the limit of {VALUE_BYTES}", value.len()),
+        ));
     }
     Ok(())
 }
 
-/// The next edit, with the next version.
+/// Assigns the next version.
 pub(super) fn edited(latest_version: &mut u64, by: Actor, moment: &Moment<'_>) -> Edit {
     *latest_version += 1;
     Edit {

@@ -16,10 +16,8 @@ use crate::{Actor, ProjectId};
 pub struct SetVar {
     pub project: ProjectId,
     pub name: String,
-    /// The new value.
     pub value: String,
     pub actor: Actor,
-    /// What it must replace.
     pub expects: Precondition,
 }
 
@@ -57,7 +55,6 @@ impl Command for SetVar {
 pub struct DeleteVar {
     pub project: ProjectId,
     pub name: String,
-    /// What it must remove.
     pub expects: Precondition,
 }
 
@@ -71,10 +68,7 @@ impl Command for DeleteVar {
         match record.vars.remove(&self.name) {
             Some(var) => {
                 self.expects.check("var", &self.name, Some(&var.edit))?;
-                Ok(Decision {
-                    changes: vec![Change::Vars(Arc::new(record))],
-                    answer: (),
-                })
+                Ok(Decision::of([Change::Vars(Arc::new(record))]))
             }
             None => Err(Refusal::NoSuchVar {
                 project,
@@ -91,13 +85,13 @@ fn record(world: &World, project: ProjectId) -> ProjectVars {
     )
 }
 
-/// A scan may name all vars, and their values are copied into its job's record.
+/// A job may read all vars, and their values are copied into its record.
 fn check_sizes(record: &ProjectVars) -> Result<(), Refusal> {
     if record.vars.len() > PROJECT_VALUES {
-        return Err(Refusal::InvalidField {
-            field: "name",
-            problem: format!("the project has {PROJECT_VALUES} vars, which is the limit"),
-        });
+        return Err(Refusal::invalid(
+            "name",
+            format!("the project has {PROJECT_VALUES} vars, which is the limit"),
+        ));
     }
     let as_json = |text: &str| serde_json::to_string(text).map_or(0, |json| json.len());
     let bytes: usize = record
@@ -106,12 +100,12 @@ fn check_sizes(record: &ProjectVars) -> Result<(), Refusal> {
         .map(|(name, var)| name.len() + as_json(&var.value))
         .sum();
     if bytes > VARS_BYTES {
-        return Err(Refusal::InvalidField {
-            field: "value",
-            problem: format!(
+        return Err(Refusal::invalid(
+            "value",
+            format!(
                 "all vars of the project together would have {bytes} bytes as JSON, over the limit of {VARS_BYTES}"
             ),
-        });
+        ));
     }
     Ok(())
 }

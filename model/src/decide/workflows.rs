@@ -25,13 +25,10 @@ pub struct Activate {
     pub file: String,
     /// The commit the text was read from.
     pub commit: String,
-    /// The text. A large one is written as an object before this decision.
     pub text: Arc<str>,
     /// SHA-256 of the text, hexadecimal.
     pub sha256: String,
-    /// What the text defines.
     pub definition: Arc<Workflow>,
-    /// Warnings about it.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -46,7 +43,7 @@ impl Command for Activate {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// The same text makes no new revision, but brings back a retired workflow.
+    /// The same text makes no new revision, but reactivates a retired workflow.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let id = WorkflowId::derive(&self.source, &self.name);
         let source = world.source(&self.source).map(Arc::as_ref);
@@ -70,7 +67,7 @@ impl Command for Activate {
                 ),
                 ..WorkflowRecord::clone(before)
             };
-            // The commit alone is worth no change, unless an earlier one would stay.
+            // A new commit alone is not worth a write, unless a held commit would stay.
             let as_before = WorkflowRecord {
                 held: record.held.clone(),
                 ..WorkflowRecord::clone(before)
@@ -81,10 +78,7 @@ impl Command for Activate {
             } else {
                 vec![Change::Workflow(Arc::new(record))]
             };
-            return Ok(Decision {
-                changes,
-                answer: (),
-            });
+            return Ok(Decision::of(changes));
         }
         let object = self.is_object();
         let number = before.map_or(0, |before| before.revision.number) + 1;
@@ -132,15 +126,12 @@ impl Command for Activate {
         // Their heads come first: the workflow's triggers are indexed with them.
         changes.extend(taken_over);
         changes.push(Change::Workflow(Arc::new(record)));
-        Ok(Decision {
-            changes,
-            answer: (),
-        })
+        Ok(Decision::of(changes))
     }
 }
 
-/// Note the commit whose files jobs of a workflow get, because its file has become invalid at a tip, or is the active
-/// revision again.
+/// Note the commit whose files a workflow's jobs get, because its file has become invalid at a tip, or is the
+/// active revision again.
 #[derive(Debug, Clone)]
 pub struct HoldCommit {
     pub workflow: WorkflowId,
@@ -161,15 +152,8 @@ impl Command for HoldCommit {
             held: Some(self.held),
             ..WorkflowRecord::clone(before)
         };
-        let changes = if record == **before {
-            Vec::new()
-        } else {
-            vec![Change::Workflow(Arc::new(record))]
-        };
-        Ok(Decision {
-            changes,
-            answer: (),
-        })
+        let changed = (record != **before).then(|| Change::Workflow(Arc::new(record)));
+        Ok(Decision::of(changed))
     }
 }
 
@@ -197,10 +181,7 @@ impl Command for Retire {
                     status,
                     ..WorkflowRecord::clone(workflow)
                 };
-                Decision {
-                    changes: vec![Change::Workflow(Arc::new(record))],
-                    answer: (),
-                }
+                Decision::of([Change::Workflow(Arc::new(record))])
             }
         })
     }

@@ -8,7 +8,6 @@ use workflow::{Context, Outputs};
 use crate::limits::TIMEOUT_END;
 use crate::{Actor, ArtifactId, Order, Reason, RunnerId, Timestamp, TokenHash};
 
-/// One execution of a job by one runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub runner: RunnerRef,
@@ -17,12 +16,12 @@ pub struct Run {
     pub started_at: Timestamp,
     /// The claim's place in the order of decisions.
     pub claimed: Order,
-    /// When the worker session token ends, and the job with it.
+    /// When the worker session token expires. The job ends then, too.
     pub expires_at: Timestamp,
     /// When the scan's `timeout` expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// What expressions read, frozen at the claim. The inputs are in the job and not repeated here.
+    /// What expressions read, frozen at the claim. The inputs are only in the job.
     pub context: Context,
     /// The secrets that expressions name, with their versions at the claim. The record never holds values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -31,7 +30,7 @@ pub struct Run {
     pub steps: Vec<Step>,
     /// The artifacts stored so far.
     pub artifacts: Vec<Artifact>,
-    /// What the steps have said. Known at the completion.
+    /// The outputs of the steps. Known at the completion.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: Outputs,
     /// Number of log records at the end; 0 while running.
@@ -47,7 +46,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The first end that the record sets: a while after the scan's `timeout`, or the end of the session.
+    /// The first deadline in the record: a while after the scan's `timeout`, or the end of the session.
     pub fn ends_by(&self) -> Timestamp {
         let timeout = self
             .deadline
@@ -56,16 +55,15 @@ impl Run {
     }
 }
 
-/// Where a log was cut that had reached its limit.
+/// Where a log was cut at its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogCut {
-    /// The number of the record that says so.
+    /// The number of the record that reports the cut.
     pub record: u64,
     /// The limit, in bytes.
     pub limit: u64,
 }
 
-/// Names a runner by id and name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunnerRef {
     pub id: RunnerId,
@@ -82,18 +80,17 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub status: StepStatus,
-    /// What it means for the job; absent while the step runs.
+    /// The effect on the job; absent while the step runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<StepOutcome>,
     /// The script's exit code, when it ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What went wrong, when something other than the exit code did.
+    /// What went wrong, if it was not the exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
 }
@@ -114,7 +111,6 @@ pub enum StepStatus {
     Skipped,
 }
 
-/// What a step means for its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
@@ -128,12 +124,9 @@ pub enum StepOutcome {
     Skipped,
 }
 
-/// A stored artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
-    /// Derived from job and name.
     pub id: ArtifactId,
-    /// Unique within the scan.
     pub name: String,
     /// Bytes of the zip.
     pub size: u64,
@@ -141,24 +134,23 @@ pub struct Artifact {
     pub sha256: String,
     /// Digest over entry names and contents, which `has_diff` compares.
     pub content_digest: String,
-    /// When it was stored.
     pub created_at: Timestamp,
-    /// When it expires. Nobody can download it afterwards, and its file may be removed.
+    /// After this nobody can download it, and its file may be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// Set once its file is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
-    /// What its runner could not pack. Known at the completion.
+    /// Files that its runner could not pack. Known at the completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
 }
 
-/// Files that are not in an artifact, or not all of them.
+/// Files that are missing from an artifact, completely or in part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub files: Vec<LeftOutFile>,
-    /// How many more there are.
+    /// How many more files there are.
     #[serde(default)]
     pub more: u64,
 }
@@ -168,7 +160,6 @@ pub struct LeftOut {
 pub struct LeftOutFile {
     /// Relative to the job's folder.
     pub name: String,
-    /// Why.
     pub reason: String,
 }
 

@@ -153,7 +153,7 @@ fn every_event_in_every_state() {
 }
 
 #[test]
-fn a_state_is_over_exactly_when_it_says_how_it_ended() {
+fn a_state_is_terminal_exactly_when_it_has_an_end() {
     let over: Vec<bool> = states().iter().map(JobState::is_terminal).collect();
     assert_eq!(over, [false, false, true, true, true, true, true]);
     for state in states() {
@@ -182,7 +182,7 @@ fn a_step_that_still_runs_is_stopped_with_its_job() {
 }
 
 #[test]
-fn completion_takes_over_the_report() {
+fn completion_stores_the_report() {
     let state = JobState::Running { run: run() }
         .on_event(completed(Verdict::Succeeded))
         .unwrap();

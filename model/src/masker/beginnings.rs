@@ -19,7 +19,7 @@ impl Beginnings {
         Self(pairs.into())
     }
 
-    /// The first place where a pattern may begin. The last byte may always begin one.
+    /// The first place where a pattern may begin. A pattern may always begin at the last byte.
     pub(super) fn find(&self, text: &[u8]) -> usize {
         text.windows(2)
             .position(|pair| {
@@ -30,7 +30,6 @@ impl Beginnings {
     }
 }
 
-/// The word and the bit that stand for a pair.
 fn place(first: u8, second: u8) -> (usize, u64) {
     let pair = u16::from_be_bytes([first, second]);
     (usize::from(pair >> 6), 1 << (pair & 63))

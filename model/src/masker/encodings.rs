@@ -1,5 +1,4 @@
-//! Which encodings of a secret a masker hides. The masker itself is asked, so that the answer cannot differ from what a
-//! log shows.
+//! Which encodings of a secret a masker hides. The check asks the masker itself, so it agrees with what a log shows.
 
 use std::ops::Range;
 
@@ -27,7 +26,7 @@ pub enum Missed {
     NotRecognised,
 }
 
-/// A text with the bytes that show the secret.
+/// A text, and the range of bytes that shows the secret.
 struct Sample {
     text: String,
     secret: Range<usize>,
@@ -40,7 +39,6 @@ impl Sample {
     }
 }
 
-/// Makes samples of an encoding.
 type Encode = fn(&str) -> Vec<Sample>;
 
 /// Encodings that the masker recognises. Only a line that is too short escapes it.
@@ -67,7 +65,8 @@ const RECOGNISED: [(&str, Encode); 13] = [
     ("hex_upper", |text| one(hex(text.as_bytes()).to_uppercase())),
 ];
 
-/// Common encodings that it does not know. A value that they leave as it is is hidden all the same.
+/// Common encodings that the masker does not recognise. A value that such an encoding does not change is still
+/// hidden.
 const OTHERS: [(&str, Encode); 4] = [
     ("html", |text| one(html(text))),
     ("hex_spaced", |text| {
@@ -81,7 +80,7 @@ const OTHERS: [(&str, Encode); 4] = [
     ("reversed", |text| one(text.chars().rev().collect())),
 ];
 
-/// Asks a masker of this secret alone about each encoding. Nothing of the value is in the answer.
+/// Asks a masker of only this secret about each encoding. The answer contains nothing of the value.
 pub fn check_encodings(value: &SecretValue) -> Result<Vec<EncodingCheck>, MaskerError> {
     let masker = Masker::new([value.reveal()])?;
     // A line end around a secret is not secret.
@@ -97,7 +96,7 @@ pub fn check_encodings(value: &SecretValue) -> Result<Vec<EncodingCheck>, Masker
 }
 
 impl Masker {
-    /// Whether nothing of the secret in a sample is left, except characters that it shares with its surroundings.
+    /// True if nothing of the secret in the sample is left, except characters that it shares with its surroundings.
     fn hides(&self, sample: &Sample) -> bool {
         let Sample { text, secret } = sample;
         let masked = self.mask(text).into_bytes();
@@ -113,7 +112,7 @@ fn one(text: String) -> Vec<Sample> {
     vec![Sample::whole(text)]
 }
 
-/// Each line for itself.
+/// Each line on its own.
 fn lines(text: &str) -> Vec<Sample> {
     text.split(['\n', '\r'])
         .map(str::trim)
@@ -136,7 +135,7 @@ fn base64_inside(text: &str) -> Vec<Sample> {
             let end = before.len() + text.len();
             Sample {
                 text: padded_base64(format!("{before}{text}@host").as_bytes()),
-                // The characters at the edges hold bits of the neighbours, too.
+                // The characters at the edges also hold bits of the neighbours.
                 secret: (before.len() * 8).div_ceil(6)..end * 8 / 6,
             }
         })
@@ -152,7 +151,7 @@ fn base64_lines(text: &str) -> Vec<Sample> {
     BASE64_LINES.into_iter().flat_map(of_length).collect()
 }
 
-/// Percent-encoding that leaves letters, digits and `plain` as they are.
+/// Percent-encoding that keeps letters, digits and `plain`.
 fn percent(text: &str, plain: &str) -> String {
     let encode = |byte: u8| match char::from(byte) {
         same if same.is_ascii_alphanumeric() || plain.contains(same) => same.to_string(),
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn short_lines_are_told() {
+    fn short_lines_are_reported() {
         let short = |encoding| (encoding, Missed::TooShort);
         assert_eq!(missed("{\n  \"key\": 1\n}")[0], short("lines"));
         // 80 characters of base64: a line of 76, and a rest that is too short.

@@ -8,7 +8,8 @@ use crate::limits::{BASE64_LINES, BASE64_REST_CHARS, SECRET_CHARS};
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// What URL encoders leave as it is beside letters and digits: RFC 3986, the same for whole paths, JavaScript, forms.
+/// Characters that URL encoders keep, apart from letters and digits: RFC 3986, the same for whole paths, JavaScript,
+/// forms.
 const URL_PLAIN: [&str; 4] = ["-_.~", "-_.~/", "-_.~!*'()", "-_.*"];
 
 /// A single quote within a shell's single quotes, as people and as Python's `shlex.quote` write it.
@@ -33,7 +34,7 @@ pub(super) fn add(secret: &str, patterns: &mut BTreeSet<Vec<u8>>) {
     }
 }
 
-/// As a part of a JSON string, with other characters than ASCII as they are or as `\u`.
+/// The text within a JSON string, with non-ASCII characters kept or written as `\u`.
 pub(super) fn json(text: &str) -> [String; 2] {
     let quoted = serde_json::to_string(text).unwrap_or_default();
     let plain = quoted.trim_start_matches('"');
@@ -80,9 +81,9 @@ fn hexadecimal(text: &str) -> [String; 2] {
     [lower.to_uppercase(), lower]
 }
 
-/// The characters of base64 that depend on nothing but the text, for each of the three places where it may begin
-/// within a group, in both alphabets; the same where the text is the end of it all, with and without padding; and the
-/// lines that programs break it into.
+/// The characters of base64 that depend only on the text, for each of the three places in a group where it may begin,
+/// in both alphabets; the same for a text at the end, with and without padding; and the lines that programs break it
+/// into.
 fn base64s(text: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for before in 0..3_usize {
@@ -107,7 +108,7 @@ fn base64s(text: &str) -> Vec<String> {
     forms
 }
 
-/// Lines of this length, when there is more than one.
+/// Lines of this length, if there is more than one.
 fn broken(form: &str, line: usize) -> Vec<String> {
     if form.len() <= line {
         return Vec::new();

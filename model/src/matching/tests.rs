@@ -52,7 +52,7 @@ fn a_runner_needs_every_label_of_the_scan() {
 }
 
 #[test]
-fn jobs_that_ask_for_other_labels_are_not_even_looked_at() {
+fn jobs_that_need_other_labels_are_not_visited() {
     let mut house = House::new();
     let workflow = house.push("nightly", NIGHTLY);
     for _ in 0..20 {
@@ -75,7 +75,7 @@ fn jobs_that_ask_for_other_labels_are_not_even_looked_at() {
 }
 
 #[test]
-fn what_runs_or_is_about_to_be_cancelled_is_not_offered() {
+fn running_jobs_and_orphans_are_not_offered() {
     let mut house = House::new();
     let (running, _) = house.running();
     let workflow = house.world.job(running).unwrap().workflow.id;

@@ -104,25 +104,30 @@ fn check(before: &[File<'_>], after: &[File<'_>], verdicts: &[(&str, &str)], sta
     let mut house = new_house();
     apply(&mut house, desired("a", before));
     let plan = planned(&house, desired("b", after));
-    let told: Vec<_> = plan
+    let found: Vec<_> = plan
         .verdicts
         .iter()
-        .map(|told| (told.file.clone(), json!(told.verdict)))
+        .map(|found| (found.file.clone(), json!(found.verdict)))
         .collect();
     let expected: Vec<_> = verdicts
         .iter()
         .map(|(file, verdict)| ((*file).to_owned(), json!(verdict)))
         .collect();
-    assert_eq!(told, expected, "{before:?} {after:?}");
+    assert_eq!(found, expected, "{before:?} {after:?}");
     let files: Vec<_> = plan.stale.iter().map(|stale| stale.file.as_str()).collect();
     assert_eq!(files, stale, "{before:?} {after:?}");
-    let count = |verdict: &str| verdicts.iter().filter(|(_, told)| *told == verdict).count();
+    let count = |verdict: &str| {
+        verdicts
+            .iter()
+            .filter(|(_, found)| *found == verdict)
+            .count()
+    };
     assert_eq!(plan.activate.len(), count("activated"));
     assert_eq!(plan.retire.len(), count("retired"));
 }
 
 #[test]
-fn each_file_is_decided_by_itself() {
+fn each_file_is_planned_on_its_own() {
     let activated = |file| (file, "activated");
     let invalid = |file| (file, "invalid");
     let retired = |file| (file, "retired");
@@ -220,7 +225,7 @@ fn a_stale_file_remembers_since_when() {
 }
 
 #[test]
-fn what_is_no_folder_retires_nothing_and_forgets_nothing() {
+fn an_unreadable_folder_retires_nothing_and_keeps_stale_files() {
     let mut house = new_house();
     apply(
         &mut house,

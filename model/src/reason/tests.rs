@@ -135,7 +135,7 @@ fn the_reasons_of_jobs_are_reasons() {
 }
 
 #[test]
-fn only_what_has_a_good_version_is_said_to_go_on() {
+fn only_files_with_a_valid_version_are_reported_as_active() {
     for (without_good, expected) in [
         (0, "3 of 5 workflow files invalid; last good versions go on"),
         (
@@ -154,7 +154,7 @@ fn only_what_has_a_good_version_is_said_to_go_on() {
 }
 
 #[test]
-fn a_record_of_before_reads_as_it_did() {
+fn a_record_of_an_older_version_reads_unchanged() {
     let stored = r#"{"code":"files_invalid","invalid":1,"files":2}"#;
     let reason: Reason = serde_json::from_str(stored).unwrap();
     assert_eq!(

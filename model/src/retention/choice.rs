@@ -12,7 +12,7 @@ pub type Backlog = VecDeque<Candidate>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     pub job: FinishedJob,
-    /// Where its line ends. None if the job was passed over before.
+    /// Where its line ends. None if it is a job that was passed over.
     pub end: Option<Position>,
 }
 
@@ -21,7 +21,7 @@ pub struct Candidate {
 pub enum Next {
     /// The first job of the backlog with this index.
     Job(usize),
-    /// Nothing now. If no job ends before, the next job becomes too old at this time.
+    /// Nothing now. If no other job ends before, the next job becomes too old at this time.
     Nothing(Option<Timestamp>),
 }
 
@@ -42,8 +42,8 @@ pub fn next(policy: &RetentionPolicy, now: Timestamp, stock: Stock, backlogs: &[
     }
 }
 
-/// When the first job ended. A wrong clock may have recorded an impossible time. Jobs are in the order in which they
-/// ended, and no job ended before it was made.
+/// When the first job ended. A wrong clock may have recorded an impossible time. Jobs are in the order of their ends,
+/// and a job cannot end before it was created.
 fn first_ended(backlog: &Backlog, now: Timestamp) -> Option<Timestamp> {
     let first = &backlog.front()?.job;
     let mut times = backlog.iter().map(|it| it.job.finished_at);

@@ -6,24 +6,21 @@ use chrono::TimeDelta;
 
 use crate::{Timestamp, Totals, WorkflowId};
 
-/// How much of a workflow's past is kept. Every limit that is set applies. Without limits everything is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RetentionPolicy {
-    /// Finished jobs.
     pub jobs: Option<u64>,
-    /// Time since a job ended.
+    /// Counted from the end of a job.
     pub age: Option<TimeDelta>,
     /// Bytes of logs and artifacts.
     pub bytes: Option<u64>,
 }
 
 impl RetentionPolicy {
-    /// Whether everything is kept.
     pub const fn keeps_everything(&self) -> bool {
         self.jobs.is_none() && self.age.is_none() && self.bytes.is_none()
     }
 
-    /// Whether there is more than may be kept.
+    /// True if there is more than the policy keeps.
     pub fn is_exceeded_by(&self, stock: Stock) -> bool {
         self.jobs.is_some_and(|jobs| stock.jobs > jobs)
             || self.bytes.is_some_and(|bytes| stock.bytes > bytes)
@@ -35,7 +32,6 @@ impl RetentionPolicy {
     }
 }
 
-/// The policies of all workflows.
 #[derive(Debug, Clone, Default)]
 pub struct RetentionSettings {
     /// For every workflow that is not in `workflows`.
@@ -44,20 +40,18 @@ pub struct RetentionSettings {
 }
 
 impl RetentionSettings {
-    /// The policy for a workflow.
     pub fn of(&self, workflow: WorkflowId) -> RetentionPolicy {
         let own = self.workflows.get(&workflow).copied();
         own.unwrap_or(self.default)
     }
 
-    /// Whether nothing is ever removed.
+    /// True if nothing is ever removed.
     pub fn keep_everything(&self) -> bool {
         let mut all = self.workflows.values().chain([&self.default]);
         all.all(RetentionPolicy::keeps_everything)
     }
 }
 
-/// A number of finished jobs, and what they take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stock {
     pub jobs: u64,

@@ -1,4 +1,4 @@
-//! What decisions need of blobs: how much each project has, and those that expire.
+//! What decisions need of blobs: the usage of each project, links, and blobs that expire.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use crate::{BlobLinkId, ProjectId, Timestamp, TokenHash};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Blobs {
     usage: BTreeMap<ProjectId, Arc<BlobUsage>>,
-    /// Those that expire.
     expiring: BTreeMap<(ProjectId, BlobPath), Arc<Blob>>,
     ends: BTreeSet<(Timestamp, ProjectId, BlobPath)>,
     links: BTreeMap<BlobLinkId, Arc<BlobLink>>,
@@ -36,7 +35,6 @@ impl Blobs {
         self.links.insert(link.id, link.clone());
     }
 
-    /// Changes the ends of all links.
     pub(super) fn each_link(&mut self, change: impl Fn(BlobLinkId, Timestamp) -> Timestamp) {
         for (id, link) in &mut self.links {
             let end = change(*id, link.expires_at);
@@ -61,19 +59,18 @@ impl Blobs {
 }
 
 impl World {
-    /// How much the blobs of a project are.
     pub fn blob_usage(&self, project: ProjectId) -> BlobUsage {
         let counted = self.blobs.usage.get(&project);
         counted.map_or_else(|| BlobUsage::none(project), |usage| BlobUsage::clone(usage))
     }
 
-    /// Whether there is a blob whose time is over at `now`.
+    /// True if there is a blob that has expired at `now`.
     pub fn is_blob_over(&self, project: ProjectId, path: &BlobPath, now: Timestamp) -> bool {
         let expiring = self.blobs.expiring.get(&(project, path.clone()));
         expiring.is_some_and(|blob| blob.is_over(now))
     }
 
-    /// The links to blobs, also those whose time is over.
+    /// All links to blobs, also expired ones.
     pub fn blob_links(&self) -> impl Iterator<Item = &Arc<BlobLink>> {
         self.blobs.links.values()
     }
@@ -82,12 +79,11 @@ impl World {
         self.blobs.links.get(&id)
     }
 
-    /// The link with this secret.
     pub fn blob_link_of(&self, secret: &TokenHash) -> Option<&Arc<BlobLink>> {
         self.blob_link(*self.blobs.link_hashes.get(secret)?)
     }
 
-    /// Some blobs whose time is over at `now`, the earliest first.
+    /// Some blobs that have expired at `now`, earliest first.
     pub fn expired_blobs(&self, now: Timestamp, limit: usize) -> Vec<Arc<Blob>> {
         let Blobs { expiring, ends, .. } = &self.blobs;
         let over = ends.iter().take_while(|(end, ..)| *end <= now);

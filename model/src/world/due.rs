@@ -27,7 +27,7 @@ impl World {
         later.map(|(slot, _)| *slot)
     }
 
-    /// The next slot of every schedule, in their order.
+    /// The next slot of every schedule, in order.
     pub fn next_slots(&self) -> impl Iterator<Item = (Timestamp, &ScanKey)> {
         self.triggers
             .by_time
@@ -40,20 +40,20 @@ impl World {
         self.triggers.next.get(scan).copied()
     }
 
-    /// Schedules that have been followed up to a time after `time`, the latest first.
+    /// Schedules whose cursor is after `time`, latest first.
     pub fn followed_beyond(&self, time: Timestamp) -> impl Iterator<Item = (Timestamp, &ScanKey)> {
         let all = self.triggers.by_cursor.iter().rev();
         all.take_while(move |(cursor, _)| *cursor > time)
             .map(|(cursor, scan)| (*cursor, scan))
     }
 
-    /// Up to where the slots of a scan's schedule have been handled, from the index.
+    /// The cursor of a scan's schedule, from the index.
     pub fn followed_until(&self, scan: &ScanKey) -> Option<Timestamp> {
         self.triggers.cursors.get(scan).copied()
     }
 
-    /// Scans whose expression has not been evaluated for a success, a failure or an activation yet, and that no job
-    /// blocks.
+    /// Scans that no job blocks and whose expression has not been evaluated for a success, a failure or an
+    /// activation.
     pub fn unseen(&self) -> Vec<ScanKey> {
         self.triggers
             .unseen
@@ -63,14 +63,14 @@ impl World {
             .collect()
     }
 
-    /// Whether [`World::unseen`] has the scan.
+    /// True if [`World::unseen`] contains the scan.
     pub fn is_unseen(&self, scan: &ScanKey) -> bool {
         let held_up_by = [Overlap::Queue, Overlap::Skip];
         self.triggers.unseen.contains(scan) && !self.is_held_up(scan, &held_up_by)
     }
 
-    /// Whether a job of the scan must end before its trigger is checked. A dispatched job is never replaced. While the scan
-    /// is suspended, its trigger makes no job, so none is in the way.
+    /// True if a job of the scan must end before its trigger is checked. A dispatched job is never replaced. The
+    /// trigger of a suspended scan makes no job, so nothing blocks it.
     fn is_held_up(&self, scan: &ScanKey, by: &[Overlap]) -> bool {
         if self.suspension(scan).is_some() {
             return false;
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// Up to where the slots of a scan's schedule have been handled, from the head and the workflow.
+    /// The cursor of a scan's schedule, from the head and the workflow.
     pub(crate) fn cursor(&self, scan: &ScanKey) -> Option<Timestamp> {
         let record = self.workflow_record(scan.workflow)?;
         let since = record.armed.get(&scan.scan)?.cron.as_ref()?.since;
@@ -100,7 +100,7 @@ impl World {
         Some(looked_at.map_or(since, |looked_at| looked_at.max(since)))
     }
 
-    /// From where a resumed scan catches up with the slots that its suspension passed over.
+    /// From here a resumed scan catches up with the slots that its suspension passed over.
     pub(crate) fn passed_slots(&self, scan: &ScanKey) -> Option<Timestamp> {
         if self.suspension(scan).is_some() {
             return None;
@@ -111,21 +111,21 @@ impl World {
         Some(passed.max(since))
     }
 
-    /// Up to where in the order of decisions a scan's expression has been evaluated for successes. After a suspension,
-    /// those that it passed over are unseen.
+    /// A scan's expression is evaluated for successes up to here in the order of decisions. After a suspension,
+    /// successes that it passed over are unseen.
     pub(crate) fn considered(&self, scan: &ScanKey) -> Order {
         let armed = self.armed_expression(scan).map(|armed| armed.since);
         self.evaluated(scan).max(armed).unwrap_or(Order::START)
     }
 
-    /// Whether a scan's expression is to be evaluated once because of an activation.
-    pub(crate) fn owes_look(&self, scan: &ScanKey) -> bool {
+    /// True if a scan's expression must be evaluated once because of an activation.
+    pub(crate) fn owes_evaluation(&self, scan: &ScanKey) -> bool {
         let look = self.armed_expression(scan).and_then(|armed| armed.look);
-        // A suspension that passed over the look leaves the place of the activation itself.
+        // If a suspension passed over the activation, `evaluated` is at the activation itself.
         look.is_some_and(|look| self.evaluated(scan).is_none_or(|order| order <= look))
     }
 
-    /// When the scan's expression was evaluated last, as far as its head tells.
+    /// When the scan's expression was last evaluated, according to its head.
     fn evaluated(&self, scan: &ScanKey) -> Option<Order> {
         let head = self.head(scan)?;
         let passed = head
@@ -139,41 +139,36 @@ impl World {
         record.armed.get(&scan.scan)?.expr.as_ref()
     }
 
-    /// Indexes all triggers of a workflow again, after it has changed.
+    /// Updates the index of all triggers of a workflow after a change.
     pub(super) fn rearm(&mut self, record: &Arc<WorkflowRecord>) {
         self.triggers.forget(record.id);
         let scans = self
             .workflow(record.id)
             .map(|workflow| workflow.revision.definition.clone());
         for scan in scans.iter().flat_map(|definition| definition.scans()) {
-            let key = ScanKey {
-                workflow: record.id,
-                scan: scan.name.clone(),
-            };
-            self.look_at(&key);
+            let key = ScanKey::new(record.id, &scan.name);
+            self.index_scan(&key);
         }
     }
 
-    /// Indexes the triggers that depend on a head: the scan's own, and the expressions that its successes trigger.
-    pub(super) fn look_at_triggers(&mut self, scan: &ScanKey) {
+    /// Updates the index of the triggers that depend on a head: the scan's own, and expressions that its successes
+    /// trigger.
+    pub(super) fn index_triggers(&mut self, scan: &ScanKey) {
         let Some(workflow) = self.workflow(scan.workflow) else {
             return;
         };
-        self.look_at(scan);
+        self.index_scan(scan);
         for other in workflow.revision.definition.scans() {
             let is_woken = other.on.expr.as_ref().is_some_and(|expression| {
                 other.name != scan.scan && expression.references().woken_by(scan.scan.as_str())
             });
             if is_woken {
-                self.look_at(&ScanKey {
-                    workflow: scan.workflow,
-                    scan: other.name.clone(),
-                });
+                self.index_scan(&ScanKey::new(scan.workflow, &other.name));
             }
         }
     }
 
-    fn look_at(&mut self, key: &ScanKey) {
+    fn index_scan(&mut self, key: &ScanKey) {
         let workflow =
             self.workflow(key.workflow)
                 .filter(|workflow| match workflow.record.status {
@@ -201,18 +196,13 @@ impl World {
             return false;
         };
         let references = expression.references();
-        if self.owes_look(key) {
+        if self.owes_evaluation(key) {
             return true;
         }
         let considered = self.considered(key);
         workflow.revision.definition.scans().any(|other| {
             let wakes = other.name != scan.name && references.woken_by(other.name.as_str());
-            let head = || {
-                self.head(&ScanKey {
-                    workflow: key.workflow,
-                    scan: other.name.clone(),
-                })
-            };
+            let head = || self.head(&ScanKey::new(key.workflow, &other.name));
             wakes
                 && head()
                     .and_then(|head| head.newest_end(references, &other.name))

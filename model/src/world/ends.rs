@@ -1,12 +1,12 @@
 //! When live records expire: tokens, sessions, running jobs, stored requests and links; and when retries are due.
 //!
-//! Expiry times are in the world's own time: the wall clock without its jumps since the process started. When a jump is
-//! accepted, the world's time and the expiry times that belong to it move together. So no period changes its length,
-//! and the stored times are right for the clock that the next process reads.
+//! Expiry times are in the world's own time: the wall clock without its jumps since the process started. When a jump
+//! is accepted, the world's time and its expiry times move together. So no period changes its length, and the stored
+//! times fit the clock that the next process reads.
 //!
-//! Expiry times that were loaded belong to the world's time if the record of a jump knows the clock that set them: then
-//! it is known how far they are off, and they are moved at once. All others stay. An earlier process set them by its own
-//! clock, and somebody who corrects a clock that was wrong at the start wants them unchanged.
+//! Loaded expiry times belong to the world's time if the record of a jump knows the clock that set them: then their
+//! offset is known, and they are moved at once. All others stay: an earlier process set them by its own clock, and an
+//! operator who corrects a wrong clock wants them unchanged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -27,24 +27,24 @@ use crate::{Holder, JobId, Timestamp};
 pub(super) struct Ends {
     /// How far the world's time is ahead of the steady clock.
     followed: TimeDelta,
-    /// The number of the clock that the world's time is now.
+    /// The number of the clock of the world's time.
     clock: u64,
-    /// Earlier clocks that stored expiry times may still be set by, and how far each is behind the world's time.
+    /// Earlier clocks that set stored expiry times, and how far each is behind the world's time.
     earlier: BTreeMap<u64, TimeDelta>,
-    /// Records whose expiry times an unknown clock of an earlier process set, and its number.
+    /// Records whose expiry times were set by an unknown clock of an earlier process, and its number.
     loaded: HashMap<Holder, u64>,
     /// The record on disk.
     noted: Option<Arc<Clocks>>,
 }
 
 impl World {
-    /// The world's time. Expiry times are set and compared with it. `steady` is the clock that nobody can set.
+    /// The world's time. Expiry times are set in it and compared with it. `steady` is the clock that nobody can set.
     pub fn time(&self, steady: Timestamp) -> Timestamp {
         moved(steady, self.ends.followed)
     }
 
-    /// To be called once all live records are loaded, with the wall clock, and the clocks that set their expiry times.
-    /// What a known clock has set is moved to the world's time. The others do not move until new ones are set.
+    /// Call this once all live records are loaded, with the wall clock and the clocks that set their expiry times.
+    /// Expiry times of known clocks are moved to the world's time. The others stay until they are set again.
     pub fn finish_loading(&mut self, now: Timestamp, mut set_by: HashMap<Holder, u64>) {
         if let Some(clocks) = self.ends.noted.clone() {
             let continued = clocks.continued_by(now);
@@ -65,7 +65,7 @@ impl World {
         self.move_ends(|holder| known.get(holder).copied());
     }
 
-    /// Every live record with an expiry time that belongs to the world's time.
+    /// Every live record whose expiry time is in the world's time.
     pub fn holders(&self) -> Vec<Holder> {
         let has_end = |token: &&Arc<Token>| token.expires_at.is_some() || token.former.is_some();
         let tokens = self.tokens.values().filter(has_end);
@@ -87,7 +87,7 @@ impl World {
             .collect()
     }
 
-    /// The present record of a holder, as a change. None if it is gone.
+    /// The current record of a holder, as a change. None if it no longer exists.
     pub(crate) fn as_it_is(&self, holder: &Holder) -> Option<Change> {
         match holder {
             Holder::Token(id) => self.tokens.get(id).cloned().map(Change::Token),
@@ -102,8 +102,8 @@ impl World {
         }
     }
 
-    /// The number of the clock that has set the expiry times in a change that is about to be applied. None if it has
-    /// none.
+    /// The number of the clock that set the expiry times in a change that is about to be applied. None if there are
+    /// no such times.
     pub fn clock_of(&self, change: &Change) -> Option<u64> {
         let holder = Holder::of(change)?;
         let before = self.ends.loaded.get(&holder);
@@ -111,12 +111,12 @@ impl World {
         Some(before.copied().unwrap_or(self.ends.clock))
     }
 
-    /// What is on disk of a jump that stored expiry times have not followed.
+    /// The record of a jump that stored expiry times have not followed.
     pub const fn clocks(&self) -> Option<&Arc<Clocks>> {
         self.ends.noted.as_ref()
     }
 
-    /// Whether the disk says how far the wall clock is ahead of the world's time, and has done so for a short time only.
+    /// True if the disk has recorded recently how far the wall clock is ahead of the world's time.
     pub fn is_noted(&self, wall: Timestamp, time: Timestamp) -> bool {
         let Some(clocks) = &self.ends.noted else {
             return (wall - time).abs() < CLOCK_LAG;
@@ -127,12 +127,12 @@ impl World {
         })
     }
 
-    /// Whether there are stored expiry times that were set by an earlier clock than the world's time.
+    /// True if an earlier clock set some of the stored expiry times.
     pub fn has_earlier_clocks(&self) -> bool {
         !self.ends.earlier.is_empty()
     }
 
-    /// What the clocks show while the wall clock shows `wall` and the world's time is `time`.
+    /// The readings of all clocks while the wall clock shows `wall` and the world's time is `time`.
     pub(crate) fn clocks_at(&self, wall: Timestamp, time: Timestamp) -> Clocks {
         let Ends { clock, earlier, .. } = &self.ends;
         let earlier = earlier.iter();
@@ -142,7 +142,7 @@ impl World {
         Clocks { wall, readings }
     }
 
-    /// What they show once the world's time has followed the wall clock to `wall`.
+    /// The readings after the world's time has followed the wall clock to `wall`.
     pub(crate) fn clocks_followed(&self, wall: Timestamp, time: Timestamp) -> Clocks {
         let mut clocks = self.clocks_at(wall, time);
         clocks.readings.insert(self.ends.clock + 1, wall);
@@ -152,7 +152,7 @@ impl World {
         clocks
     }
 
-    /// Takes the new record of the clocks. Without one, every stored expiry time is set by the present clock.
+    /// Takes the new record of the clocks. Without a record, the current clock has set every stored expiry time.
     pub(super) fn note_clocks(&mut self, clocks: Option<Arc<Clocks>>) {
         let readings = clocks.as_ref().map(|clocks| &clocks.readings);
         let is_known = |number: &u64| readings.is_some_and(|them| them.contains_key(number));
@@ -160,7 +160,7 @@ impl World {
         self.ends.noted = clocks;
     }
 
-    /// Moves the world's time and the expiry times that belong to it. From now on another clock sets them.
+    /// Moves the world's time and its expiry times. From now on another clock sets them.
     pub(super) fn follow_clock(&mut self, by: TimeDelta) {
         let Ends {
             followed,
@@ -179,7 +179,7 @@ impl World {
         self.ends.loaded = loaded;
     }
 
-    /// Forgets that the expiry times of a record were loaded, when a change sets new ones.
+    /// Notes that a change sets new expiry times for a loaded record.
     pub(super) fn note_new_ends(&mut self, change: &Change) {
         if !self.ends.loaded.is_empty()
             && let Some(holder) = Holder::of(change)
@@ -189,7 +189,7 @@ impl World {
         }
     }
 
-    /// Whether a change of a holder sets new expiry times. A note of a token's use, for example, sets none.
+    /// True if a change sets new expiry times. For example, a note of a token's use does not.
     fn has_new_ends(&self, holder: &Holder, change: &Change) -> bool {
         let before = self.as_it_is(holder);
         let before = before.and_then(|before| expiry_times(&before));
@@ -197,7 +197,7 @@ impl World {
             .is_none_or(|(_, before)| Some(before) != expiry_times(change).map(|(_, times)| times))
     }
 
-    /// Moves expiry times by what `by` says of their holders.
+    /// Moves expiry times by the span that `by` returns for their holder.
     fn move_ends(&mut self, by: impl Fn(&Holder) -> Option<TimeDelta>) {
         for (id, token) in &mut self.tokens {
             if let Some(by) = by(&Holder::Token(*id)) {

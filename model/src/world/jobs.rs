@@ -1,4 +1,4 @@
-//! The unfinished jobs, with indices, so that decisions need not go through all of them.
+//! The unfinished jobs, with indices.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
@@ -11,20 +11,19 @@ use crate::{
     Actor, JobId, ProjectId, RevisionId, RunnerId, ScanKey, Timestamp, TokenId, WorkflowId,
 };
 
-/// The unfinished jobs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Jobs {
     by_id: BTreeMap<JobId, Arc<Job>>,
     queue: Queue,
     running: HashMap<RunnerId, BTreeSet<JobId>>,
-    /// The running jobs by the times that their records set them.
+    /// The running jobs by the first deadline in their records.
     by_end: BTreeSet<(Timestamp, JobId)>,
     by_scan: HashMap<ScanKey, BTreeSet<JobId>>,
     /// How many of a scan's jobs wait for a runner; never 0.
     scheduled: HashMap<ScanKey, usize>,
     by_revision: HashMap<RevisionId, usize>,
     by_project: HashMap<ProjectId, usize>,
-    /// Those that somebody dispatched.
+    /// Only dispatched jobs.
     by_token: HashMap<TokenId, usize>,
 }
 
@@ -67,7 +66,7 @@ impl Jobs {
         }
     }
 
-    /// Changes the ends of all running jobs. The change must not affect another index.
+    /// Changes the deadlines of all running jobs. The change must not affect another index.
     pub(super) fn each_run(&mut self, change: impl Fn(JobId, &mut Run)) {
         self.by_end.clear();
         for (id, job) in &mut self.by_id {
@@ -80,7 +79,6 @@ impl Jobs {
         }
     }
 
-    /// The waiting jobs that have a time from which they may be offered.
     pub(super) fn delayed(&self) -> impl Iterator<Item = JobId> {
         self.queue.delayed()
     }
@@ -141,7 +139,7 @@ impl Jobs {
         self.named(self.running.get(&runner).into_iter().flatten())
     }
 
-    /// The runners that execute jobs, with these.
+    /// The busy runners with their jobs.
     pub(super) fn busy_runners(
         &self,
     ) -> impl Iterator<Item = (RunnerId, impl Iterator<Item = &Arc<Job>>)> {
@@ -149,13 +147,13 @@ impl Jobs {
         running.map(move |(runner, jobs)| (*runner, self.named(jobs.iter())))
     }
 
-    /// The running jobs whose records set an end up to `time`, the earliest first.
+    /// The running jobs with a deadline up to `time`, earliest first.
     pub(super) fn ended_by(&self, time: Timestamp) -> impl Iterator<Item = &Arc<Job>> {
         let ended = self.by_end.iter().take_while(move |(end, _)| *end <= time);
         self.named(ended.map(|(_, job)| job))
     }
 
-    /// The first such end after `time`.
+    /// The first deadline after `time`.
     pub(super) fn next_end(&self, time: Timestamp) -> Option<Timestamp> {
         let later = (Bound::Excluded((time, JobId::LAST)), Bound::Unbounded);
         self.by_end.range(later).next().map(|(end, _)| *end)
@@ -172,22 +170,18 @@ impl Jobs {
         ids.filter_map(|id| self.by_id.get(id))
     }
 
-    /// How many jobs of a scan are unfinished.
     pub(super) fn unfinished_of(&self, scan: &ScanKey) -> usize {
         self.by_scan.get(scan).map_or(0, BTreeSet::len)
     }
 
-    /// How many jobs of a scan wait for a runner.
     pub(super) fn scheduled_of(&self, scan: &ScanKey) -> usize {
         self.scheduled.get(scan).copied().unwrap_or(0)
     }
 
-    /// How many jobs of a project are unfinished.
     pub(super) fn of_project(&self, project: ProjectId) -> usize {
         self.by_project.get(&project).copied().unwrap_or(0)
     }
 
-    /// How many jobs that a token has dispatched are unfinished.
     pub(super) fn of_token(&self, token: TokenId) -> usize {
         self.by_token.get(&token).copied().unwrap_or(0)
     }

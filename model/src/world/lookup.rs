@@ -25,17 +25,14 @@ use crate::{
 };
 
 impl World {
-    /// Every source, by name.
     pub fn sources(&self) -> impl Iterator<Item = &Arc<Source>> {
         self.sources.values()
     }
 
-    /// The source of that name.
     pub fn source(&self, name: &SourceName) -> Option<&Arc<Source>> {
         self.sources.get(name)
     }
 
-    /// The source of that project.
     pub fn source_of(&self, project: ProjectId) -> Option<&Arc<Source>> {
         self.sources().find(|source| source.project == project)
     }
@@ -64,7 +61,7 @@ impl World {
         self.heads.values()
     }
 
-    /// The names that a scan had before, newest first, up to one that another scan has now.
+    /// The former names of a scan, newest first, up to a name that another scan has now.
     pub fn former_names(&self, scan: &ScanKey) -> Vec<ScanKey> {
         let mut found: Vec<ScanKey> = Vec::new();
         let mut next = self.head(scan).and_then(|head| head.renamed_from.clone());
@@ -75,7 +72,7 @@ impl World {
                 workflow: scan.workflow,
                 scan: name,
             };
-            // A name may come back: then these are two scans again.
+            // A name may be used again: then these are two scans.
             let is_taken = self
                 .workflow(former.workflow)
                 .is_some_and(|workflow| workflow.scan(&former.scan).is_some());
@@ -90,16 +87,17 @@ impl World {
         found
     }
 
-    /// The scan that has taken over what was known of a scan, which is gone.
+    /// The scan that took over under a new name from a scan that no longer exists.
     pub fn heir(&self, scan: &ScanKey) -> Option<ScanKey> {
         let workflow = self.workflow(scan.workflow)?;
         if workflow.scan(&scan.scan).is_some() {
             return None;
         }
-        let mut scans = workflow.revision.definition.scans().map(|other| ScanKey {
-            workflow: scan.workflow,
-            scan: other.name.clone(),
-        });
+        let mut scans = workflow
+            .revision
+            .definition
+            .scans()
+            .map(|other| ScanKey::new(scan.workflow, &other.name));
         scans.find(|other| self.former_names(other).contains(scan))
     }
 
@@ -114,7 +112,7 @@ impl World {
         known.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())))
     }
 
-    /// Counters of the finished jobs of a scan that are still there.
+    /// Counters of the finished jobs of a scan that still exist.
     pub fn retained(&self, head: &ScanHead) -> Totals {
         match self.retention(&head.key()) {
             Some(retention) => head.totals.without(&retention.removed),
@@ -122,7 +120,7 @@ impl World {
         }
     }
 
-    /// What there is of the finished jobs of each workflow that had any.
+    /// The stock of finished jobs of each workflow that had any.
     pub fn stocks(&self) -> &HashMap<WorkflowId, Stock> {
         &self.stocks
     }
@@ -142,17 +140,14 @@ impl World {
         self.jobs.iter()
     }
 
-    /// How many jobs are unfinished.
     pub fn unfinished_jobs(&self) -> usize {
         self.jobs.len()
     }
 
-    /// How many jobs of a project are unfinished.
     pub fn unfinished_of_project(&self, project: ProjectId) -> usize {
         self.jobs.of_project(project)
     }
 
-    /// How many jobs that a token has dispatched are unfinished.
     pub fn unfinished_of_token(&self, token: TokenId) -> usize {
         self.jobs.of_token(token)
     }
@@ -162,12 +157,10 @@ impl World {
         self.jobs.of_scan(scan)
     }
 
-    /// How many jobs of a scan are unfinished.
     pub fn unfinished_of(&self, scan: &ScanKey) -> usize {
         self.jobs.unfinished_of(scan)
     }
 
-    /// How many jobs of a scan wait for a runner.
     pub fn scheduled_of(&self, scan: &ScanKey) -> usize {
         self.jobs.scheduled_of(scan)
     }
@@ -180,7 +173,7 @@ impl World {
         self.jobs.queue().offerable(abilities)
     }
 
-    /// Jobs that may be offered at `time`, which is the world's, are older than `job`, and whose needs `take` accepts.
+    /// Jobs older than `job` that may be offered at `time`, which is the world's, and whose needs `take` accepts.
     pub(crate) fn older_waiting(
         &self,
         job: JobId,
@@ -214,12 +207,12 @@ impl World {
         self.jobs.queue().orphans()
     }
 
-    /// Waiting jobs that are to end, because their scan is suspended.
+    /// Waiting jobs that must end, because their scan is suspended.
     pub fn withdrawn(&self) -> impl Iterator<Item = JobId> {
         self.jobs.queue().withdrawn()
     }
 
-    /// Why nothing of a scan starts now, if it or its workflow is suspended.
+    /// The suspension of a scan or of its workflow, if one is in force.
     pub fn suspension(&self, scan: &ScanKey) -> Option<&Arc<Suspension>> {
         let latest = [None, Some(&scan.scan)].into_iter();
         latest
@@ -236,7 +229,7 @@ impl World {
         self.suspensions.latest(workflow, scan)
     }
 
-    /// The latest suspensions, also those that have ended.
+    /// Includes suspensions that have ended.
     pub fn suspensions(&self) -> impl Iterator<Item = &Arc<Suspension>> {
         self.suspensions.all()
     }
@@ -251,19 +244,19 @@ impl World {
         self.jobs.running()
     }
 
-    /// The runners that execute jobs, with these.
+    /// The busy runners with their jobs.
     pub fn busy_runners(
         &self,
     ) -> impl Iterator<Item = (RunnerId, impl Iterator<Item = &Arc<Job>>)> {
         self.jobs.busy_runners()
     }
 
-    /// The running jobs whose records set an end up to `time`, the earliest first.
+    /// The running jobs with a deadline up to `time`, earliest first.
     pub fn ended_by(&self, time: Timestamp) -> impl Iterator<Item = &Arc<Job>> {
         self.jobs.ended_by(time)
     }
 
-    /// The first end after `time` that the record of a running job sets.
+    /// The first deadline of a running job after `time`.
     pub fn next_end(&self, time: Timestamp) -> Option<Timestamp> {
         self.jobs.next_end(time)
     }
@@ -273,7 +266,7 @@ impl World {
         self.latest_job.unwrap_or(JobId::FIRST)
     }
 
-    /// The newest place in the order of decisions that any record holds.
+    /// The newest place in the order of decisions in any record.
     pub fn latest_order(&self) -> Order {
         self.latest_order
     }
@@ -282,7 +275,6 @@ impl World {
         self.runners.values()
     }
 
-    /// The runner of that id.
     pub fn runner(&self, id: RunnerId) -> Option<&Arc<Runner>> {
         self.runners.get(&id)
     }
@@ -295,12 +287,12 @@ impl World {
         self.tokens.get(&id)
     }
 
-    /// The token with that secret, which may be its former one.
+    /// The token with this secret, which may be its former one.
     pub fn token_of(&self, secret: &TokenHash) -> Option<&Arc<Token>> {
         self.token(*self.token_hashes.get(secret)?)
     }
 
-    /// The sessions of all browsers, also those that have ended.
+    /// All browser sessions, also ended ones.
     pub fn sessions(&self) -> impl Iterator<Item = &Arc<BrowserSession>> {
         self.sessions.values()
     }
@@ -309,13 +301,13 @@ impl World {
         self.sessions.get(&id)
     }
 
-    /// Whether a session is valid at `now`, and its token, too.
+    /// True if a session and its token are valid at `now`.
     pub fn is_signed_in(&self, session: &BrowserSession, now: Timestamp) -> bool {
         let token = self.token(session.token);
         session.is_valid(now) && token.is_some_and(|token| token.accepts(&session.made_with, now))
     }
 
-    /// The browsers that are signed in with a token at `now`, the oldest session first.
+    /// The valid sessions of a token at `now`, oldest first.
     pub fn signed_in(&self, token: TokenId, now: Timestamp) -> Vec<&Arc<BrowserSession>> {
         let sessions = self.sessions().filter(|it| it.token == token);
         let mut valid: Vec<_> = sessions.filter(|it| self.is_signed_in(it, now)).collect();
@@ -323,7 +315,6 @@ impl World {
         valid
     }
 
-    /// The stored request with this key.
     pub fn idempotency(&self, key: &str) -> Option<&Arc<Idempotency>> {
         self.idempotency.get(key)
     }
@@ -336,7 +327,6 @@ impl World {
             .map(|(_, key)| key.as_str())
     }
 
-    /// Every unused registration token.
     pub fn registrations(&self) -> impl Iterator<Item = &Arc<Registration>> {
         self.registrations.values()
     }

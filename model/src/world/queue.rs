@@ -1,5 +1,4 @@
-//! Jobs that wait for a runner, by what they need of it. An offer does not go through jobs that the runner cannot
-//! take.
+//! Waiting jobs, by what they need of a runner. An offer skips jobs that the runner cannot take.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,39 +11,37 @@ type Needs = Arc<Abilities>;
 /// A job that waits for a time, in the order of time.
 type Delayed = (Timestamp, JobId, WorkflowId);
 
-/// The waiting jobs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue {
     /// By needs, then by workflow, oldest first.
     offerable: BTreeMap<Needs, BTreeMap<WorkflowId, BTreeSet<JobId>>>,
-    /// Jobs that have a time from which they may be offered, by needs, then by that time.
+    /// Jobs with an earliest time, by needs, then by this time.
     delayed: BTreeMap<Needs, BTreeSet<Delayed>>,
-    /// The times of all of them.
+    /// The earliest times of these jobs.
     delays: BTreeSet<(Timestamp, JobId)>,
     orphans: BTreeSet<JobId>,
     withdrawn: BTreeSet<JobId>,
     places: BTreeMap<WorkflowId, BTreeMap<JobId, Place>>,
 }
 
-/// Where a waiting job belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// It waits for a runner with these abilities.
     Offerable(Needs),
     /// The same, but not before this time.
     Delayed(Needs, Timestamp),
-    /// Its scan is gone. No runner may take it.
+    /// Its scan no longer exists. No runner may take it.
     Orphan,
     /// Its scan is suspended. It waits for the resumption.
     Held,
-    /// Its scan is suspended, and it is to end: the resumption catches up with what had made it.
+    /// Its scan is suspended, and the job must end. The resumption catches up with its cause.
     Withdrawn,
     /// Its revision could not be read, so its needs are unknown.
     Unknown,
 }
 
 impl Queue {
-    /// Puts a job in its place. A job that is in another place is moved.
+    /// Puts a job in its place, or moves it there.
     pub(super) fn file(&mut self, workflow: WorkflowId, job: JobId, place: Place) {
         self.remove(workflow, job);
         match &place {
@@ -121,8 +118,8 @@ impl Queue {
         }
     }
 
-    /// The jobs that a runner with these abilities can take: by workflow, oldest first. A workflow appears once for each
-    /// set of needs of its jobs.
+    /// The jobs that a runner with these abilities can take: by workflow, oldest first. A workflow appears once for
+    /// each set of needs.
     pub(super) fn offerable(
         &self,
         abilities: &Abilities,
@@ -182,7 +179,6 @@ impl Queue {
         self.delays.iter().map(|(_, job)| *job)
     }
 
-    /// Workflows that have a job waiting.
     pub(super) fn workflows(&self) -> impl ExactSizeIterator<Item = WorkflowId> {
         self.places.keys().copied()
     }
@@ -201,7 +197,7 @@ impl Queue {
         self.orphans.iter().copied()
     }
 
-    /// Waiting jobs that are to end, because their scan is suspended.
+    /// Waiting jobs that must end, because their scan is suspended.
     pub(super) fn withdrawn(&self) -> impl Iterator<Item = JobId> {
         self.withdrawn.iter().copied()
     }

@@ -8,7 +8,7 @@ use crate::decide::{Cancel, DeleteJob};
 use crate::testing::{House, NIGHTLY, complete};
 
 #[test]
-fn nothing_is_kept_of_jobs_that_are_over_but_their_heads() {
+fn only_heads_remain_of_finished_jobs() {
     let mut house = House::new();
     for number in 0..20 {
         let (job, token) = house.running();
@@ -28,7 +28,7 @@ fn nothing_is_kept_of_jobs_that_are_over_but_their_heads() {
 }
 
 #[test]
-fn the_newest_job_and_order_are_known_from_heads_alone() {
+fn the_newest_job_and_order_follow_from_heads_only() {
     let mut house = House::new();
     let (job, token) = house.running();
     house.run(complete(job, token)).unwrap();

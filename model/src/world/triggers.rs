@@ -1,10 +1,9 @@
-//! An index of the triggers to check. Without it a reader would go through all scans.
+//! An index of the triggers to check, so that nobody goes through all scans.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::{ScanKey, Timestamp, WorkflowId};
 
-/// The next slot of every schedule, and the expressions to evaluate.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Triggers {
     pub(super) next: HashMap<ScanKey, Timestamp>,

@@ -29,7 +29,6 @@ impl World {
             .filter_map(|record| self.with_revision(record))
     }
 
-    /// The workflow of that id with its newest revision.
     pub fn workflow(&self, id: WorkflowId) -> Option<ActiveWorkflow> {
         self.workflows
             .get(&id)
@@ -63,7 +62,6 @@ impl World {
             .filter(move |record| record.source == *source)
     }
 
-    /// The workflows of a source.
     pub fn workflows_of<'a>(
         &'a self,
         source: &'a SourceName,
@@ -72,8 +70,7 @@ impl World {
             .filter_map(|record| self.with_revision(record))
     }
 
-    /// Why a workflow is retired, if it is. The present source decides, so that the answer follows a later change of
-    /// the configuration.
+    /// Why a workflow is retired, if it is. The current source decides, so the answer follows the configuration.
     pub fn retirement(&self, workflow: &WorkflowRecord) -> Option<Reason> {
         let is_configured = self
             .source(&workflow.source)
@@ -85,14 +82,13 @@ impl World {
         }
     }
 
-    /// The file of a workflow, while it is invalid at the tip.
+    /// The invalid file of a workflow at the tip.
     pub fn stale_file(&self, workflow: &WorkflowRecord) -> Option<&StaleFile> {
         let mut stale = self.source(&workflow.source)?.stale_files.iter();
         stale.find(|stale| stale.workflow == workflow.id)
     }
 
-    /// The revision that runs instead of an invalid file. A file that was never valid has none, and neither has the file
-    /// of a retired workflow.
+    /// The revision that runs instead of an invalid file. None if no version was valid, or the workflow is retired.
     pub fn last_good(&self, stale: &StaleFile) -> Option<&RevisionRef> {
         let record = self.workflow_record(stale.workflow)?;
         match record.status {
@@ -101,15 +97,14 @@ impl World {
         }
     }
 
-    /// The commit whose files jobs of a workflow get: the newest tip whose copy of the workflow file is the active
-    /// revision.
+    /// The commit whose files jobs of a workflow get: the newest tip whose workflow file is the active revision.
     pub fn files_of(&self, workflow: &WorkflowRecord) -> JobSource {
         let source = self.source(&workflow.source);
         let tip = source.and_then(|source| source.tip.as_ref());
         let number = tip.map_or(0, |tip| tip.number);
         let commit = match &workflow.held {
             Some(held) if held.counts(number) => &held.commit,
-            // Its record is from before there were such commits.
+            // An older record names no held commit.
             _ if self.stale_file(workflow).is_some() => &workflow.revision.commit,
             _ => {
                 let applied = source.and_then(|source| source.applied_commit.as_ref());
@@ -128,7 +123,7 @@ impl World {
         }
     }
 
-    /// The commits of a source that unfinished jobs have fixed, and those that jobs may fix before the next tip is
+    /// The commits of a source that unfinished jobs use, and the commits that jobs may choose before the next tip is
     /// applied.
     pub fn commits_in_use(&self, source: &SourceName) -> BTreeSet<String> {
         let of_jobs = self
@@ -154,8 +149,8 @@ impl World {
         self.revisions.get(&id)
     }
 
-    /// Whether the job's scan is gone: its workflow is retired, or the newest revision has no such scan. A record or
-    /// revision that cannot be read does not count as gone.
+    /// True if the job's scan no longer exists: its workflow is retired, or the newest revision has no such scan. A
+    /// record or revision that cannot be read does not count.
     pub fn is_orphan(&self, job: &Job) -> bool {
         self.workflows
             .get(&job.workflow.id)

@@ -241,7 +241,7 @@ impl Pass {
         let bytes = record.bytes();
         let one = Stock { jobs: 1, bytes };
         self.stock.subtract(one);
-        if let Some(until) = record.last_words_until(now) {
+        if let Some(until) = record.may_log_until(now) {
             self.just_ended.add(one);
             of_scan.report.just_ended += 1;
             of_scan.waits |= end.is_some();

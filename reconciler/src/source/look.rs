@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use model::decide::{Activate, RecordApplyFailure, RecordLook, RecordTip};
+use model::decide::{Activate, RecordApplyFailure, RecordPoll, RecordTip};
 use model::plan::{DesiredTip, TipPlan, plan};
 use model::{ConditionKind, Reason, Removal, Status, error_chain};
 use state::{State, SubmitError};
@@ -122,7 +122,7 @@ async fn record_look(
     reason: Reason,
 ) -> Result<(), LookFailed> {
     state
-        .submit(RecordLook {
+        .submit(RecordPoll {
             name: config.name.clone(),
             status,
             reason,

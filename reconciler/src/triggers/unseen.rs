@@ -169,7 +169,7 @@ async fn evaluate_triggers(
     let evaluating = turn.evaluate(|| {
         let sandbox = Sandbox::shared();
         let evaluate = |expression: PreparedExpression| {
-            unless_panic(|| Evaluate::Beside(Arc::new(expression.evaluate(&sandbox))))
+            unless_panic(|| Evaluate::Done(Arc::new(expression.evaluate(&sandbox))))
         };
         let expressions = prepared.into_iter().map(|(_, expression)| expression);
         expressions.map(evaluate).collect::<Vec<_>>()

@@ -3,8 +3,8 @@
 use chrono::TimeDelta;
 use model::blob::LinkUse;
 use model::decide::{
-    CreateBlobLink, CreateRegistration, CreateToken, Dispatch, FollowClock, ForgetClocks, KeepEnd,
-    NoteClocks, NoteUse,
+    CreateBlobLink, CreateRegistration, CreateToken, Dispatch, FollowClock, ForgetClocks,
+    NoteClocks, NoteUse, StoreExpiry,
 };
 use model::limits::{REGISTRATION, RUNNER_SESSION, WORKER_SESSION};
 use model::{
@@ -97,7 +97,7 @@ fn crashed(folder: &Folder, ahead: TimeDelta) -> Folder {
 /// Stores each end that has followed, and forgets the jump.
 async fn keep(opened: &Opened, holders: usize) {
     for holder in opened.state.read(World::holders).into_iter().take(holders) {
-        opened.state.submit(KeepEnd { holder }).await.unwrap();
+        opened.state.submit(StoreExpiry { holder }).await.unwrap();
     }
 }
 

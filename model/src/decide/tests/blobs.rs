@@ -31,7 +31,7 @@ fn used(house: &House) -> (u64, u64) {
 }
 
 #[test]
-fn what_a_project_has_is_counted_with_each_change() {
+fn each_change_updates_the_usage_of_the_project() {
     let mut house = House::new();
     let first = house.run(store("a", 4, None)).unwrap();
     let second = house.run(store("b", 6, None)).unwrap();
@@ -79,7 +79,7 @@ fn above_a_quota_that_was_lowered_a_project_may_only_shrink() {
 }
 
 #[test]
-fn a_change_may_demand_what_it_finds() {
+fn a_change_may_have_a_condition_on_the_current_blob() {
     let mut house = House::new();
     let first = house.run(store("a", 1, None)).unwrap();
     let sha256 = |text: &str| BlobCondition::Sha256(vec!["x".to_owned(), text.to_owned()]);
@@ -109,7 +109,7 @@ fn a_change_may_demand_what_it_finds() {
 }
 
 #[test]
-fn a_blob_whose_time_is_over_counts_as_absent_and_is_known_until_it_is_removed() {
+fn an_expired_blob_counts_as_absent_and_is_listed_until_it_is_removed() {
     let mut house = House::new();
     let hour = TimeDelta::hours(1);
     let short = StoreBlob {

@@ -79,7 +79,7 @@ fn a_repeat_gets_the_same_answer_and_another_worker_none() {
 }
 
 #[test]
-fn what_is_gone_cannot_be_claimed() {
+fn a_removed_job_cannot_be_claimed() {
     let (mut house, job, runner) = waiting();
     let unknown = JobId::FIRST;
     assert_eq!(

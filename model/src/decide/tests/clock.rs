@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::Holder;
 use crate::decide::{
-    CreateRegistration, CreateToken, EndSessions, FollowClock, ForgetClocks, KeepEnd, NoteClocks,
-    NoteUse,
+    CreateRegistration, CreateToken, EndSessions, FollowClock, ForgetClocks, NoteClocks, NoteUse,
+    StoreExpiry,
 };
 use crate::limits::{
     CLOCK_NOTE, CLOCKS, IDEMPOTENCY, REGISTRATION, RUNNER_SESSION, WORKER_SESSION,
@@ -147,7 +147,7 @@ fn every_end_that_followed_the_clock_is_stored() {
     house.run(FollowClock).unwrap();
     let mut stored: Vec<Timestamp> = Vec::new();
     for holder in house.world.holders() {
-        let (changes, ()) = house.changes(KeepEnd { holder }).unwrap();
+        let (changes, ()) = house.changes(StoreExpiry { holder }).unwrap();
         stored.extend(changes.into_iter().map(|change| match change {
             Change::Token(token) => token.expires_at.unwrap(),
             Change::Runner(runner) => runner.session.expires_at,
@@ -192,7 +192,7 @@ fn a_jump_is_noted_with_both_readings_until_every_end_has_followed_it() {
     assert_eq!(readings, [&(house.now - five), &house.now]);
     assert!(house.world.has_earlier_clocks());
     for holder in house.world.holders() {
-        house.run(KeepEnd { holder }).unwrap();
+        house.run(StoreExpiry { holder }).unwrap();
     }
     house.run(ForgetClocks).unwrap();
     assert_eq!(house.world.clocks(), None);

@@ -88,8 +88,8 @@ fn the_verdict_follows_from_the_steps_and_the_failure() {
         (vec![good(0), good(1), good(2)], None, "refused"),
     ];
     for (steps, failure, expected) in table {
-        let told = format!("{steps:?} {failure:?}");
-        assert_eq!(outcome(steps, failure), expected, "{told}");
+        let case = format!("{steps:?} {failure:?}");
+        assert_eq!(outcome(steps, failure), expected, "{case}");
     }
 }
 
@@ -139,7 +139,7 @@ fn only_the_worker_completes_and_only_once() {
 }
 
 #[test]
-fn a_worker_s_words_are_cut() {
+fn messages_of_a_worker_are_cut() {
     let mut house = House::new();
     let (job, token) = house.running();
     let command = Complete {
@@ -154,7 +154,7 @@ fn a_worker_s_words_are_cut() {
 }
 
 #[test]
-fn what_was_left_out_is_in_the_record_of_its_artifact_and_bounded() {
+fn left_out_files_are_in_the_record_of_their_artifact_and_bounded() {
     let mut house = House::new();
     let (job, token) = house.running();
     for name in ["hosts", "ports"] {

@@ -50,7 +50,7 @@ fn a_job_waits_with_its_inputs_complete() {
 }
 
 #[test]
-fn inputs_that_do_not_fit_are_all_told() {
+fn all_invalid_inputs_are_reported() {
     let mut house = House::new();
     let workflow = house.push("nightly", NIGHTLY);
     let refusal = house.dispatch(workflow, "strict", json!({"tarket": 1}));
@@ -62,7 +62,7 @@ fn inputs_that_do_not_fit_are_all_told() {
 }
 
 #[test]
-fn what_does_not_exist_or_is_gone_is_refused() {
+fn a_dispatch_of_an_unknown_or_removed_scan_is_refused() {
     let mut house = House::new();
     let workflow = house.push("nightly", NIGHTLY);
     let other = WorkflowId::from_uuid(uuid::Uuid::nil());
@@ -154,7 +154,7 @@ fn a_key_is_free_again_after_a_day_and_its_new_use_is_kept_as_long() {
 }
 
 #[test]
-fn requests_that_have_run_out_do_not_pile_up() {
+fn expired_requests_do_not_pile_up() {
     let mut house = House::new();
     let workflow = house.push("nightly", NIGHTLY);
     for number in 0..10 {

@@ -37,7 +37,7 @@ fn scheduled(house: &mut House) -> JobId {
 }
 
 #[test]
-fn a_loss_ends_what_runs() {
+fn a_loss_ends_a_running_job() {
     let expected = [
         "failed: runner_lost",
         "failed: restored",
@@ -53,7 +53,7 @@ fn a_loss_ends_what_runs() {
 }
 
 #[test]
-fn what_waits_cannot_be_lost_or_out_of_time() {
+fn a_waiting_job_cannot_be_lost_or_time_out() {
     for (loss, expected) in LOSSES
         .into_iter()
         .zip(["refused", "refused", "refused", "refused", "-"])
@@ -66,7 +66,7 @@ fn what_waits_cannot_be_lost_or_out_of_time() {
 }
 
 #[test]
-fn retiring_ends_what_waits_and_spares_what_runs_or_is_wanted_again() {
+fn retiring_ends_only_waiting_jobs_that_are_still_unwanted() {
     let mut house = House::new();
     let (running, _) = house.running();
     let waiting = scheduled(&mut house);
@@ -84,7 +84,7 @@ fn retiring_ends_what_waits_and_spares_what_runs_or_is_wanted_again() {
 }
 
 #[test]
-fn what_waits_for_a_scan_of_a_dropped_source_says_so() {
+fn a_job_of_a_dropped_source_ends_with_that_reason() {
     let mut house = House::new();
     let waiting = scheduled(&mut house);
     let workflow = house.world.job(waiting).unwrap().workflow.id;
@@ -97,7 +97,7 @@ fn what_waits_for_a_scan_of_a_dropped_source_says_so() {
 }
 
 #[test]
-fn a_person_cancels_what_waits_and_what_runs_and_nothing_else() {
+fn a_person_cancels_only_waiting_and_running_jobs() {
     let mut house = House::new();
     let actor = Actor::Token {
         id: TokenId::from_uuid(uuid::Uuid::nil()),

@@ -20,7 +20,7 @@ use crate::{
     ScanKey, TailEnd, Timestamp, TokenHash, TokenId, Totals, WorkflowId, World,
 };
 
-/// Something that may happen. Numbers choose among few things, so that commands meet.
+/// A random action. Numbers select from a small set of ids, so that commands conflict often.
 #[derive(Debug, Clone)]
 enum Action {
     Push { workflow: u8, version: u8 },
@@ -66,7 +66,7 @@ fn text(version: u8) -> String {
     NIGHTLY.replace("  probe:\n", &retry)
 }
 
-/// What is known of a scan by counting.
+/// Expected totals of a scan, counted by the test.
 #[derive(Default)]
 struct Past {
     totals: Totals,
@@ -94,7 +94,7 @@ impl Story {
         }
     }
 
-    /// One of the newest jobs, over or not.
+    /// One of the newest jobs, finished or not.
     fn job(&self, choice: u8) -> JobId {
         let newest = self.jobs.keys().rev().nth(usize::from(choice));
         newest.copied().unwrap_or(JobId::FIRST)
@@ -184,7 +184,7 @@ impl Story {
                     Loss::Retired,
                 ];
                 let (job, loss) = (self.job(job), losses[usize::from(loss)]);
-                // Refused, or nothing to do, or the end; all of them are looked at as they come.
+                // Any outcome is valid here; `step` checks the resulting changes.
                 self.step(EndJob::new(job, loss)).ok();
             }
             Action::Pass { seconds } => self.house.pass(TimeDelta::seconds(seconds)),
@@ -212,7 +212,7 @@ impl Story {
         }
     }
 
-    /// Runs one of the newest jobs again, of its revision.
+    /// Reruns one of the newest jobs with its original revision.
     fn rerun(&mut self, choice: u8) {
         let Some(job) = self.jobs.get(&self.job(choice)).cloned() else {
             return;
@@ -251,7 +251,7 @@ impl Story {
         }
     }
 
-    /// The worker that claims a job, whether or not it did.
+    /// The worker token of a job; the job may be unclaimed.
     fn worker(&self, choice: u8) -> (JobId, TokenHash) {
         let job = self.job(choice);
         (job, TokenHash::of(&format!("{job}false")))
@@ -415,8 +415,8 @@ impl Story {
             assert_eq!(head.latest_claim, past.claim);
             assert_eq!(head.history, past.history);
             let newest = past.successes.iter().take(2).copied();
-            let told = head.successes.iter().map(|it| (it.job, it.order));
-            assert!(told.eq(newest), "the two newest successes, newest first");
+            let known = head.successes.iter().map(|it| (it.job, it.order));
+            assert!(known.eq(newest), "the two newest successes, newest first");
             assert!(world.latest_order() >= past.claim.unwrap_or_default());
         }
         assert!(world.latest_order() <= self.house.order);
@@ -438,7 +438,7 @@ impl Story {
 }
 
 #[test]
-fn whatever_is_asked_for_the_promises_hold() {
+fn the_promises_hold_for_random_actions() {
     let config = Config {
         cases: 64,
         failure_persistence: None,

@@ -144,7 +144,7 @@ impl Archive {
             if let Some(record) = record.filter(|_| !self.protected().contains(&job.id)) {
                 let (jobs, bytes) = (1, record.bytes());
                 stock.subtract(Stock { jobs, bytes });
-                if record.last_words_until(self.house.now).is_some() {
+                if record.may_log_until(self.house.now).is_some() {
                     waits |= end.is_some();
                     continue;
                 }
@@ -288,7 +288,7 @@ fn a_job_that_was_passed_over_and_deleted_is_counted_once() {
 }
 
 #[test]
-fn an_artifact_goes_and_what_is_known_of_it_stays() {
+fn a_removed_artifact_keeps_its_entry_in_the_record() {
     let mut archive = Archive::new();
     let id = archive.end(EndState::Succeeded, 10);
     let before = archive.jobs[&id].clone();

@@ -87,14 +87,14 @@ fn a_rerun_of_the_active_revision_is_a_dispatch_of_it() {
 }
 
 #[test]
-fn what_is_not_over_or_gone_is_not_run_again() {
+fn an_unfinished_or_removed_job_cannot_be_run_again() {
     let mut house = House::new();
     let (id, token) = house.running();
     let running = house.world.job(id).unwrap().clone();
     let refused = check_rerun(&house.world, &running, &running).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        format!("job {id} is running; only what is over can be run again")
+        format!("job {id} is running; only finished jobs can be run again")
     );
     let ended = house.run(complete(id, token)).unwrap();
     assert_eq!(check_rerun(&house.world, &running, &ended), Ok(()));

@@ -15,8 +15,8 @@ use crate::{
     WorkflowId, next_job,
 };
 
-mod beside;
 mod chain;
+mod concurrent;
 mod pause;
 
 const TEXT: &str = "
@@ -240,7 +240,7 @@ fn stopped_after(scene: &mut Scene, scan: &str, after: TimeDelta) -> Arc<Job> {
 }
 
 #[test]
-fn what_a_runner_of_before_stops_at_the_deadline_has_timed_out_and_is_retried() {
+fn a_job_that_an_older_runner_stops_at_the_deadline_has_timed_out_and_is_retried() {
     let mut scene = Scene::new();
     let ended = stopped_after(&mut scene, "poke", TimeDelta::hours(1));
     assert_eq!(*ended.reason(), Reason::TimedOut);
@@ -323,7 +323,7 @@ fn large_inputs_need_a_copy() {
 }
 
 #[test]
-fn a_record_of_before_opens_as_it_was() {
+fn a_record_of_an_older_version_opens_unchanged() {
     let mut scene = Scene::new();
     let first = scene.dispatch("poke");
     let json = serde_json::to_value(scene.job(first)).unwrap();

@@ -52,7 +52,7 @@ fn a_refused_runner_may_use_its_registration_again() {
 }
 
 #[test]
-fn registrations_that_ran_out_stand_in_nobodys_way() {
+fn expired_registrations_do_not_count() {
     let mut house = House::new();
     for _ in 0..OPEN_REGISTRATIONS {
         registration(&mut house);
@@ -69,7 +69,7 @@ fn registrations_that_ran_out_stand_in_nobodys_way() {
 }
 
 #[test]
-fn a_name_is_taken_until_somebody_takes_its_place_on_purpose() {
+fn a_runner_name_is_taken_unless_it_is_replaced() {
     let mut house = House::new();
     let old = house.runner("first", &[]);
     let token = registration(&mut house);
@@ -187,7 +187,7 @@ fn a_renewal_whose_answer_was_lost_is_made_up_for() {
 }
 
 #[test]
-fn of_two_renewals_at_once_one_brings_a_token() {
+fn only_one_of_two_concurrent_renewals_returns_a_token() {
     let mut house = House::new();
     let runner = house.runner("first", &[]);
     let old = record(&house, runner).session.token;
@@ -199,7 +199,7 @@ fn of_two_renewals_at_once_one_brings_a_token() {
 }
 
 #[test]
-fn a_removed_runner_is_gone() {
+fn a_removed_runner_no_longer_exists() {
     let mut house = House::new();
     let runner = house.runner("first", &[]);
     let token = record(&house, runner).session.token;

@@ -1,9 +1,9 @@
-//! Sources: configuration, looks, tips and their conditions.
+//! Sources: configuration, polls, tips and their conditions.
 
 use chrono::TimeDelta;
 use workflow::{Code, Diagnostic, LinesOfFile};
 
-use crate::decide::{ApproveRemoval, ConfigureSource, DropSource, RecordLook, RecordTip, Refusal};
+use crate::decide::{ApproveRemoval, ConfigureSource, DropSource, RecordPoll, RecordTip, Refusal};
 use crate::limits::{STALE_FILES_BYTES, TIP_VERDICTS_BYTES};
 use crate::plan::{HeldRemoval, Standing};
 use crate::testing::{House, NIGHTLY, source};
@@ -30,8 +30,8 @@ fn tip(commit: &str) -> RecordTip {
     }
 }
 
-fn look(status: Status, reason: Reason) -> RecordLook {
-    RecordLook {
+fn poll(status: Status, reason: Reason) -> RecordPoll {
+    RecordPoll {
         name: source(),
         status,
         reason,
@@ -65,7 +65,7 @@ fn conditions(house: &House) -> Vec<(&'static str, &'static str, &'static str)> 
 }
 
 #[test]
-fn the_configuration_is_taken_over_and_let_go() {
+fn a_source_follows_the_configuration() {
     let mut house = House::new();
     assert_eq!(
         conditions(&house),
@@ -214,21 +214,21 @@ fn an_approval_is_for_one_commit_and_one_configuration() {
 }
 
 #[test]
-fn a_look_that_brings_nothing_new_changes_nothing() {
+fn a_poll_without_news_changes_nothing() {
     let mut house = House::new();
-    house.run(look(Status::True, Reason::Fetched)).unwrap();
+    house.run(poll(Status::True, Reason::Fetched)).unwrap();
     let since = house.now;
     house.pass(TimeDelta::minutes(1));
-    let (changes, ()) = house.changes(look(Status::True, Reason::Fetched)).unwrap();
+    let (changes, ()) = house.changes(poll(Status::True, Reason::Fetched)).unwrap();
     assert!(changes.is_empty());
 
     let failed = |message: &str| Reason::FetchFailed {
         message: message.to_owned(),
     };
-    house.run(look(Status::False, failed("one"))).unwrap();
+    house.run(poll(Status::False, failed("one"))).unwrap();
     let broke = house.now;
     house.pass(TimeDelta::minutes(1));
-    house.run(look(Status::False, failed("two"))).unwrap();
+    house.run(poll(Status::False, failed("two"))).unwrap();
     let fetched = record(&house).conditions[0].clone();
     assert_eq!(fetched.kind, ConditionKind::Fetched);
     assert_eq!(fetched.reason, failed("two"));
@@ -236,7 +236,7 @@ fn a_look_that_brings_nothing_new_changes_nothing() {
 }
 
 #[test]
-fn every_tip_is_a_numbered_record_and_a_repeat_is_none() {
+fn every_new_tip_is_a_numbered_record() {
     let mut house = House::new();
     for (number, commit) in [(1, "a"), (2, "b"), (3, "a")] {
         let (changes, ()) = house.changes(tip(commit)).unwrap();
@@ -286,7 +286,7 @@ fn records_stay_small_however_much_is_wrong() {
 }
 
 #[test]
-fn files_that_were_never_good_are_told_from_those_that_go_on() {
+fn invalid_files_with_and_without_a_valid_version_are_counted() {
     let mut house = House::new();
     for (number, good) in [(2, None), (1, Some("a.yaml")), (0, Some("b.yaml"))] {
         if let Some(name) = good {
@@ -311,7 +311,7 @@ fn files_that_were_never_good_are_told_from_those_that_go_on() {
 }
 
 #[test]
-fn a_few_stale_files_keep_all_that_is_wrong_with_them() {
+fn a_few_stale_files_keep_all_their_diagnostics() {
     let mut house = House::new();
     let command = RecordTip {
         stale_files: vec![stale(&house, "a.yaml", 100), stale(&house, "b.yaml", 3)],

@@ -157,7 +157,7 @@ fn made(scene: &Scene, scan: &str) -> Vec<Reason> {
 }
 
 #[test]
-fn a_dispatch_is_refused_and_says_since_when_by_whom_and_why() {
+fn a_refused_dispatch_names_since_when_by_whom_and_why_the_scan_is_suspended() {
     let mut scene = Scene::new(LOOP);
     for (scan, words) in [
         (Some("hosts"), "suspended since"),
@@ -322,7 +322,7 @@ fn a_resumption_before_the_jobs_are_withdrawn_leaves_them() {
 }
 
 #[test]
-fn a_true_expression_is_in_the_ledger_and_looked_at_once_after_the_resumption() {
+fn a_true_expression_is_in_the_ledger_and_evaluated_once_after_the_resumption() {
     let mut scene = Scene::new(LOOP);
     scene.suspend(Some("report"));
     for _ in 0..2 {
@@ -342,7 +342,7 @@ fn a_true_expression_is_in_the_ledger_and_looked_at_once_after_the_resumption() 
 }
 
 #[test]
-fn a_resumption_without_a_success_to_look_at_looks_at_nothing() {
+fn a_resumption_without_an_unseen_success_evaluates_nothing() {
     let mut scene = Scene::new(LOOP);
     let hosts = scene.dispatch().unwrap();
     scene.succeed(hosts);

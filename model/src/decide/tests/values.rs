@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::decide::{
-    Complete, DeleteSecret, DeleteVar, Precondition, Refusal, SealAnew, SetSecret, SetVar,
+    Complete, DeleteSecret, DeleteVar, Precondition, Refusal, Reseal, SetSecret, SetVar,
 };
 use crate::limits::{PROJECT_VALUES, SECRETS_BYTES, VALUE_BYTES, VARS_BYTES};
 use crate::moment::SeededEntropy;
@@ -100,7 +100,7 @@ fn a_var_is_set_kept_and_deleted_and_no_version_comes_twice() {
 }
 
 #[test]
-fn a_secret_is_sealed_for_its_version_and_opens_with_its_key_alone() {
+fn a_secret_is_sealed_for_its_version_and_opens_only_with_its_key() {
     let mut house = House::new();
     house.run(set_secret("KEY", "hunter2")).unwrap();
     let again = house.run(set_secret("KEY", "hunter2")).unwrap();
@@ -219,7 +219,7 @@ fn names_and_values_have_bounds() {
 }
 
 #[test]
-fn a_project_holds_so_much_and_no_more() {
+fn the_values_of_a_project_are_bounded() {
     let mut house = House::new();
     // A control character takes six bytes of JSON.
     house
@@ -355,7 +355,7 @@ scans:
 }
 
 #[test]
-fn an_old_key_opens_and_the_present_one_seals_anew() {
+fn secrets_of_an_old_key_are_sealed_with_the_current_key() {
     let mut house = House::new();
     house.run(set_secret("A", "hunter2")).unwrap();
     house.run(set_secret("B", "hunter3")).unwrap();
@@ -374,7 +374,7 @@ fn an_old_key_opens_and_the_present_one_seals_anew() {
         "hunter2"
     );
 
-    let seal = SealAnew {
+    let seal = Reseal {
         project: project(),
         keys,
     };
@@ -396,7 +396,7 @@ fn an_old_key_opens_and_the_present_one_seals_anew() {
 }
 
 #[test]
-fn a_damaged_secret_is_named_and_stays_as_it_is() {
+fn a_damaged_secret_is_named_and_stays_unchanged() {
     let mut house = House::new();
     house.run(set_secret("A", "hunter2")).unwrap();
     // A value that was copied from another place does not open.
@@ -405,7 +405,7 @@ fn a_damaged_secret_is_named_and_stays_as_it_is() {
     record.secrets.insert("COPY".to_owned(), copied.clone());
     house.world.apply(&Change::Secrets(record.into()));
     let present = SealingKey::random(&mut SeededEntropy::new(10));
-    let seal = SealAnew {
+    let seal = Reseal {
         project: project(),
         keys: SealingKeys::new(present, vec![key()]),
     };

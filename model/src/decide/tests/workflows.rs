@@ -12,7 +12,7 @@ fn changed(number: u32) -> String {
 }
 
 #[test]
-fn each_new_text_is_a_revision_and_the_same_text_is_none() {
+fn only_a_new_text_makes_a_revision() {
     let mut house = House::new();
     let id = house.push("nightly", NIGHTLY);
     let (changes, ()) = house.changes(activate("nightly", NIGHTLY)).unwrap();
@@ -42,7 +42,7 @@ fn a_file_that_only_got_another_extension_keeps_its_revision() {
 }
 
 #[test]
-fn retiring_is_said_once_and_the_same_text_brings_the_workflow_back() {
+fn retiring_is_recorded_once_and_the_same_text_reactivates_the_workflow() {
     let mut house = House::new();
     let workflow = house.push("nightly", NIGHTLY);
     house.run(Retire { workflow }).unwrap();

@@ -1,4 +1,4 @@
-//! For what an expression has not been evaluated.
+//! Successes, failures and activations for which an expression has not been evaluated.
 
 use workflow::{References, Scan, ScanName};
 
@@ -8,26 +8,26 @@ use crate::limits::CAUSES;
 use crate::scan_head::{Failure, ScanHead};
 use crate::{Hops, JobId, Order, ScanKey, Timestamp};
 
-/// The successes and failures that trigger a scan's expression and for which it has not been evaluated: at most one of
-/// each scan, the newest. Or an activation, if there is none.
+/// The successes and failures that trigger a scan's expression and for which it has not been evaluated: at most one
+/// of each scan, the newest. If there are none, an activation.
 pub(super) struct Unseen {
     /// The newest success or failure, or the activation.
     pub(super) cause: Cause,
     /// Their jobs, newest first, as many as a job names.
     pub(super) causes: Vec<JobId>,
-    /// The largest place in a chain of causes of those that belong to the scan's own group.
+    /// The longest chain of causes within the scan's own group.
     in_group: Option<Hops>,
 }
 
 impl Unseen {
-    /// The place in its chain of causes of the job that they make, in a group of so many scans.
+    /// The place of the job that they cause in its chain of causes. Its group has `scans` scans.
     pub(super) fn hops(&self, scans: usize, time: Timestamp) -> Hops {
         self.in_group
             .map_or_else(Hops::default, |hops| hops.next(scans, time))
     }
 }
 
-/// None if no success or failure is unseen and no look is owed after an activation.
+/// None if no success or failure is unseen and no activation needs an evaluation.
 pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
     let references = scan.on.expr.as_ref()?.references();
     let considered = subject.view.world().considered(&subject.key);
@@ -38,10 +38,9 @@ pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
         if other.name == scan.name || !references.woken_by(other.name.as_str()) {
             continue;
         }
-        let head = subject.view.head(&ScanKey {
-            workflow: subject.key.workflow,
-            scan: other.name.clone(),
-        });
+        let head = subject
+            .view
+            .head(&ScanKey::new(subject.key.workflow, &other.name));
         let newest = head.newest_end(references, &other.name);
         let Some(end) = newest.filter(|end| end.order > considered) else {
             continue;
@@ -54,7 +53,7 @@ pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
     found.sort_unstable_by_key(|(end, _)| std::cmp::Reverse(end.order));
     let cause = match found.first() {
         Some((end, newest)) => end.cause(&newest.name),
-        None if subject.view.world().owes_look(&subject.key) => Cause::Activation {
+        None if subject.view.world().owes_evaluation(&subject.key) => Cause::Activation {
             revision: subject.workflow.record.revision.number,
         },
         None => return None,
@@ -92,7 +91,7 @@ impl ScanHead {
         let failure = self
             .failure
             .filter(|_| references.woken_by_failure(name.as_str()));
-        // A failure that is known is newer than all successes.
+        // A recorded failure is newer than all successes.
         if let Some(Failure { job, order, hops }) = failure {
             return Some(NewestEnd {
                 order,

@@ -25,7 +25,7 @@ pub struct Consider {
 /// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Considered {
-    /// Nothing is unseen any more, or a job is in the way. The new job, when there is one.
+    /// Nothing is unseen any more, or a job is in the way. The new job, if one was made.
     Settled(Option<JobId>),
     /// The expression was not evaluated: it costs too much, what it reads has changed, or a history cannot be read.
     Unevaluated,
@@ -70,8 +70,8 @@ pub(in crate::decide) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTree
     })
 }
 
-/// Checks an expression. There are no changes if no success is unseen or a job is in the way. None if it was not
-/// evaluated: the success stays unseen.
+/// Checks an expression. No changes if no success is unseen or a job is in the way. None if it was not evaluated: the
+/// success stays unseen.
 pub(in crate::decide) fn consider(
     view: &View<'_>,
     key: &ScanKey,
@@ -93,7 +93,7 @@ pub(in crate::decide) fn consider(
     };
     let suspension = view.world().suspension(key);
     let replaced = match subject.obstacle(scan.overlap) {
-        // It makes no job.
+        // A suspended scan makes no job.
         _ if suspension.is_some() => Vec::new(),
         Obstacle::None => Vec::new(),
         // The success stays unseen. It is checked when that job has ended.
@@ -113,8 +113,8 @@ pub(in crate::decide) fn consider(
             *left = rest;
             prepare().evaluate(&moment.sandbox).evaluation
         }
-        Evaluate::Beside(done) if done.is_of(&prepare()) => done.evaluation.clone(),
-        Evaluate::Beside(_) => return Ok(None),
+        Evaluate::Done(done) if done.is_of(&prepare()) => done.evaluation.clone(),
+        Evaluate::Done(_) => return Ok(None),
     };
     let mut head = view.head(key).as_ref().clone();
     let before = view.world().considered(key);
@@ -122,7 +122,7 @@ pub(in crate::decide) fn consider(
     let mut changes = Vec::new();
     let outcome = match (verdict(&evaluation), suspension) {
         (Err(reason), _) => not_made(reason),
-        // The resumption looks at the success once more.
+        // The resumption evaluates the success again.
         (Ok(()), Some(suspension)) => {
             head.passed_successes.get_or_insert(before);
             not_made(suspension.as_reason())

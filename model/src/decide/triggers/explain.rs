@@ -1,4 +1,4 @@
-//! How the expression of a scan stands now, for whoever evaluates it beside the committer.
+//! The current state of a scan's expression, for an evaluation outside the committer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct ExplainedTrigger {
 }
 
 impl ExplainedTrigger {
-    /// None when the scan has no expression, or is gone.
+    /// None if the scan has no expression or no longer exists.
     pub fn of(world: &World, key: &ScanKey) -> Option<Self> {
         let workflow = active(world, key)?;
         let expression = workflow.scan(&key.scan)?.on.expr.clone()?;
@@ -48,11 +48,10 @@ impl ExplainedTrigger {
         histories(world, &self.workflow, self.expression.references())
     }
 
-    /// Takes from the world what the expression reads. `read` has the newest jobs of scans of which the world has none at
-    /// hand.
+    /// Collects what the expression reads. `read` supplies the newest jobs of scans that the world does not hold.
     ///
     /// # Errors
-    /// [`Refusal::HistoryUnreadable`] when neither has them.
+    /// [`Refusal::HistoryUnreadable`] if neither holds them.
     pub fn prepare(
         &self,
         world: &World,

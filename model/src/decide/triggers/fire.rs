@@ -63,16 +63,14 @@ impl Command for Fire {
 
 /// The slots that are due.
 struct Due {
-    /// Up to where slots have a record.
+    /// Slots up to here are recorded.
     cursor: Timestamp,
-    /// Those that a suspension passed over. They have a record that says so.
+    /// Passed over by a suspension. Their records say so.
     passed: Option<Slots>,
-    /// The later ones.
     new: Option<Slots>,
 }
 
 impl Due {
-    /// The newest of all, in order.
     fn newest(&self) -> Vec<Timestamp> {
         let all = self.passed.iter().chain(&self.new);
         let mut newest: Vec<_> = all.flat_map(|slots| slots.newest.clone()).collect();
@@ -80,7 +78,6 @@ impl Due {
         newest
     }
 
-    /// Why a slot is looked at.
     fn cause(&self, slot: Timestamp) -> Cause {
         if slot > self.cursor {
             at(slot)
@@ -90,7 +87,7 @@ impl Due {
     }
 }
 
-/// Records the slots that come due while the scan is suspended, and moves on. The resumption catches up with them.
+/// Records the slots that come due while the scan is suspended. The resumption catches up with them.
 fn pass_over(
     subject: &Subject<'_>,
     cursor: Timestamp,
@@ -181,7 +178,7 @@ fn fire(
             .last()
             .map_or(due.cursor, |last| due.cursor.max(*last)),
     );
-    // If the clock was set back, some that the suspension passed over are still to come.
+    // After the clock was set back, some slots that the suspension passed over are still ahead.
     let are_ahead = due.cursor > moment.now;
     head.passed_slots = head.passed_slots.filter(|_| are_ahead).map(|_| moment.now);
     changes.push(Change::Head(Arc::new(head)));
@@ -214,8 +211,8 @@ fn note_missed(
     head.note(record(moment, cause, not_made(Reason::SlotsMissed)))
 }
 
-/// The slots that make a job: the newest, and of the missed ones and those that a suspension passed over those that
-/// `on.catch_up` allows. With `overlap: queue` the newest slot may have waited for a job to end, so it is never late.
+/// The slots that make a job: the newest, and the missed or passed-over slots that `on.catch_up` allows. With
+/// `overlap: queue` the newest slot may have waited for a job to end, so it is never late.
 fn wanted(scan: &Scan, due: &Due, now: Timestamp) -> Vec<Timestamp> {
     let newest = due.newest();
     let is_in_time = |slot: &Timestamp| {

@@ -21,14 +21,14 @@ use crate::world::World;
 
 /// Whether a job is still wanted.
 pub(in crate::decide) enum Recheck {
-    /// It is. The head records that its expression was evaluated, if it has one.
+    /// The head records that its expression was evaluated, if it has one.
     Wanted(Box<ScanHead>),
     /// Its expression is no longer true.
     Skipped(Arc<Job>, Vec<Change>),
 }
 
-/// The expression that decides whether a job is still wanted: that of an `expr` job. A retry finishes what its expression
-/// has started, so it is not checked again.
+/// The expression that decides whether an `expr` job is still wanted. A retry finishes what its expression started,
+/// so it is not checked again.
 pub(in crate::decide) fn rechecked(
     view: &View<'_>,
     job: &Job,

@@ -13,7 +13,7 @@ use crate::view::View;
 use crate::world::World;
 use crate::{Reason, ScanKey, Timestamp};
 
-/// Let a schedule continue from now, if it was followed far ahead of the clock.
+/// Reset a schedule's cursor to now if it is far ahead of the clock.
 #[derive(Debug, Clone)]
 pub struct Rewind {
     pub scan: ScanKey,

@@ -6,16 +6,16 @@ use workflow::Triggers;
 use crate::Timestamp;
 use crate::limits::{CATCH_UP, SLOTS_COUNTED};
 
-/// Those that may be caught up with, and the one before them, which is the last of those that are missed.
+/// The slots that may be caught up with, and the slot before them: the last missed one.
 const KEPT: usize = CATCH_UP + 1;
 
-/// The slots between two times. At least one.
+/// The slots between two times. There is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slots {
     pub(super) first: Timestamp,
     /// The newest slots, in order, at most [`KEPT`].
     pub(super) newest: Vec<Timestamp>,
-    /// How many there are, counted up to [`SLOTS_COUNTED`].
+    /// Number of slots, counted up to [`SLOTS_COUNTED`].
     pub(super) count: u64,
 }
 

@@ -9,11 +9,11 @@ use crate::limits::FOLLOWERS;
 use crate::testing::{House, complete_all, key};
 use crate::{Actor, Change, JobId, JobState, Reason, RunnerId, Timestamp, Trigger, WorkflowId};
 
-mod beside;
 mod clock;
 mod cycles;
 mod failures;
 mod news;
+mod outside;
 mod renames;
 mod slots;
 
@@ -217,7 +217,7 @@ fn a_success_that_comes_while_the_scan_is_active_is_looked_at_when_its_job_ends(
         "held up by its own job"
     );
     scene.house.run(complete_all(running, token)).unwrap();
-    // Two successes with the same artifacts: nothing differs, and both were one look.
+    // Two successes with the same artifacts, evaluated together: nothing differs.
     assert!(scene.jobs("changes").is_empty());
     let last = scene.ledger("changes").pop().unwrap();
     assert_eq!(

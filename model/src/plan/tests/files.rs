@@ -112,7 +112,7 @@ fn a_workflow_follows_the_tip_while_its_file_is_the_active_revision() {
 }
 
 #[test]
-fn while_a_tip_is_applied_what_is_active_already_gets_its_files() {
+fn while_a_tip_is_applied_activated_workflows_get_its_files() {
     let mut house = new_house();
     apply(
         &mut house,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use model::decide::{
     ApproveRemoval, Command, Consider, Considered, EndJob, Evaluate, Evaluated, ExplainedTrigger,
-    Fire, FollowClock, ForgetClocks, KeepEnd, Loss, NoteClocks, RecordTip,
+    Fire, FollowClock, ForgetClocks, Loss, NoteClocks, RecordTip, StoreExpiry,
 };
 use model::limits::TIMEOUT_END;
 use model::plan::Standing;
@@ -224,7 +224,7 @@ impl Daemon {
             let holders = world.has_earlier_clocks().then(|| world.holders());
             (world.clocks().is_some(), holders.unwrap_or_default())
         });
-        let keep = holders.into_iter().map(|holder| KeepEnd { holder });
+        let keep = holders.into_iter().map(|holder| StoreExpiry { holder });
         let kept = self.submit_all(keep.collect()).await;
         if is_noted && kept.iter().all(|(_, kept)| kept.is_ok()) {
             drop(self.submit(ForgetClocks).await);
@@ -336,7 +336,7 @@ impl Daemon {
         drop(self.submit(Fire { scan: scan.clone() }).await);
         // An old evaluation counts only if it read the same.
         let evaluate = match self.evaluated.get(&scan).cloned() {
-            Some(done) => Evaluate::Beside(done),
+            Some(done) => Evaluate::Done(done),
             None => Evaluate::HERE,
         };
         drop(self.submit(Consider { scan, evaluate }).await);
@@ -354,7 +354,7 @@ impl Daemon {
         };
         let done = Arc::new(prepared.evaluate(&Sandbox::shared()));
         self.evaluated.insert(scan.clone(), done.clone());
-        Evaluate::Beside(done)
+        Evaluate::Done(done)
     }
 
     /// Whether nothing is to be done but by people: what is unfinished is held by a suspension.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::decide::{FollowClock, KeepEnd, RemoveRunner};
+use crate::decide::{FollowClock, RemoveRunner, StoreExpiry};
 use crate::{Holder, Timestamp, World, waiting};
 
 #[test]
@@ -47,7 +47,7 @@ fn no_runner_is_offered_a_retry_before_its_time() {
     );
     scene.fail(younger);
 
-    // A new revision files it anew, under the same time.
+    // A new revision files it again, under the same time.
     let text = TEXT.replace("overlap", "runs_on: [gpu]\n    overlap");
     scene.house.push("retrying", &text);
     assert_eq!(scene.offered(), Some(retry));
@@ -81,7 +81,7 @@ fn a_jump_of_the_clock_changes_no_pause() {
     }
     let holder = Holder::Job(retry);
     assert!(scene.house.world.holders().contains(&holder));
-    let (changes, ()) = scene.house.changes(KeepEnd { holder }).unwrap();
+    let (changes, ()) = scene.house.changes(StoreExpiry { holder }).unwrap();
     assert!(matches!(&changes[..], [Change::Job(job)] if job.id == retry));
     assert_eq!(scene.offered(), None);
     scene.house.pass(TimeDelta::seconds(30));

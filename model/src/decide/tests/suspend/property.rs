@@ -1,4 +1,4 @@
-//! Random suspensions beside random jobs, of which some fail and are retried.
+//! Random suspensions and random jobs; some jobs fail and are retried.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

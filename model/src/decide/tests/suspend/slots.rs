@@ -9,7 +9,7 @@ fn each_slot_that_is_passed_over_is_in_the_ledger_and_the_newest_is_caught_up_wi
     scene.pass(40);
     assert!(scene.pull() && !scene.pull(), "once for the slot");
     scene.pass(130);
-    assert!(scene.pull() && !scene.pull(), "two slots in one look");
+    assert!(scene.pull() && !scene.pull(), "two slots in one check");
     assert!(scene.jobs("hosts").is_empty());
     let [record] = scene.ledger("hosts").try_into().unwrap();
     let slot = at("2026-11-21T11:00:00Z");
@@ -39,7 +39,7 @@ fn each_slot_that_is_passed_over_is_in_the_ledger_and_the_newest_is_caught_up_wi
 }
 
 #[test]
-fn a_resumption_keeps_to_the_policy_for_missed_slots() {
+fn a_resumption_applies_the_policy_for_missed_slots() {
     for (policy, slots) in [("none", 0), ("latest", 1), ("all", 3)] {
         let mut scene = Scene::new(&catching_up(policy));
         scene.suspend(None);

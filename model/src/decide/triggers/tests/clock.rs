@@ -16,7 +16,7 @@ impl Scene {
 }
 
 #[test]
-fn a_schedule_far_ahead_of_the_clock_goes_on_from_now_and_says_so() {
+fn a_schedule_far_ahead_of_the_clock_is_reset_to_now_and_recorded() {
     let mut scene = Scene::new(LOOP);
     scene.house.jump(YEAR);
     let wrong = scene.fire("hosts").unwrap();
@@ -33,10 +33,10 @@ fn a_schedule_far_ahead_of_the_clock_goes_on_from_now_and_says_so() {
     assert_eq!(beyond(&scene), [(cursor, hosts)]);
     assert_eq!(scene.rewind("hosts"), Some(cursor));
     assert_eq!(beyond(&scene), []);
-    let told = scene.ledger("hosts").pop().unwrap();
-    assert_eq!(told.cause, Cause::Clock { cursor });
+    let record = scene.ledger("hosts").pop().unwrap();
+    assert_eq!(record.cause, Cause::Clock { cursor });
     let reason = Reason::ClockSetBack { cursor };
-    assert_eq!(told.outcome, Outcome::NotMade { reason });
+    assert_eq!(record.outcome, Outcome::NotMade { reason });
     assert_eq!(scene.next_slot("hosts"), Some(at("2026-11-21T11:00:00Z")));
     assert_eq!(scene.rewind("hosts"), None, "once");
     scene.pass(30);
@@ -44,7 +44,7 @@ fn a_schedule_far_ahead_of_the_clock_goes_on_from_now_and_says_so() {
 }
 
 #[test]
-fn a_schedule_that_was_activated_by_a_wrong_clock_goes_on_from_now() {
+fn a_schedule_that_was_activated_by_a_wrong_clock_is_reset_to_now() {
     let mut scene = Scene::new("scans: {bystander: {on: {dispatch: {}}, steps: [{run: x}]}}");
     scene.house.jump(YEAR);
     scene.house.push("loop", LOOP);

@@ -224,7 +224,7 @@ fn cycles_that_ask_for_no_result_do_not_run_away() {
 }
 
 #[test]
-fn people_are_told_of_a_group_that_goes_in_a_circle() {
+fn a_group_that_runs_in_a_circle_is_reported() {
     let mut scene = Scene::new(PAIR);
     scene.house.cycle_pause = TimeDelta::seconds(1);
     let circles =

@@ -48,7 +48,7 @@ impl Scene {
     }
 
     /// Why the expression of a scan was looked at, and whether that made a job.
-    fn looks(&self, scan: &str) -> Vec<(Cause, bool)> {
+    fn checks(&self, scan: &str) -> Vec<(Cause, bool)> {
         let made = |outcome| matches!(outcome, Outcome::Made { .. });
         let records = self.ledger(scan).into_iter();
         records
@@ -72,11 +72,11 @@ fn a_failure_starts_what_asks_for_it_and_the_success_after_it_does_not() {
     let mut scene = Scene::new(TEXT);
     let failed = scene.backup();
     scene.fail(failed);
-    assert_eq!(scene.looks("alarm"), [(failure("backup", failed), true)]);
+    assert_eq!(scene.checks("alarm"), [(failure("backup", failed), true)]);
     let read = scene.ledger("alarm").remove(0).evaluation.unwrap();
     assert!(read.scans["backup"].failed && !read.scans["patient"].failed);
     assert!(
-        scene.looks("bystander").is_empty(),
+        scene.checks("bystander").is_empty(),
         "only who asks for failures is woken by one"
     );
     let [alarm] = scene.jobs("alarm").try_into().unwrap();
@@ -84,14 +84,14 @@ fn a_failure_starts_what_asks_for_it_and_the_success_after_it_does_not() {
     let well = scene.backup();
     scene.succeed(well);
     assert_eq!(
-        scene.looks("alarm").last(),
+        scene.checks("alarm").last(),
         Some(&(success("backup", well), false))
     );
-    assert_eq!(scene.looks("bystander"), [(success("backup", well), true)]);
+    assert_eq!(scene.checks("bystander"), [(success("backup", well), true)]);
     let again = scene.backup();
     scene.fail(again);
     assert_eq!(
-        scene.looks("alarm").last(),
+        scene.checks("alarm").last(),
         Some(&(failure("backup", again), true))
     );
 }
@@ -103,12 +103,12 @@ fn jobs_that_retry_one_another_fail_once_after_the_last() {
     for _ in 0..2 {
         let [attempt] = scene.jobs("patient").try_into().unwrap();
         scene.fail(attempt);
-        assert!(scene.looks("alarm").is_empty());
+        assert!(scene.checks("alarm").is_empty());
         scene.pass(60);
     }
     let [last] = scene.jobs("patient").try_into().unwrap();
     scene.fail(last);
-    assert_eq!(scene.looks("alarm"), [(failure("patient", last), true)]);
+    assert_eq!(scene.checks("alarm"), [(failure("patient", last), true)]);
 }
 
 #[test]
@@ -116,18 +116,18 @@ fn a_lost_job_has_failed_and_a_cancelled_one_has_not() {
     let mut scene = Scene::new(TEXT);
     let cancelled = scene.backup();
     scene.cancel(cancelled);
-    assert!(scene.looks("alarm").is_empty());
+    assert!(scene.checks("alarm").is_empty());
     let lost = scene.backup();
     scene.house.claim(lost, scene.runner).unwrap();
     scene
         .house
         .run(EndJob::new(lost, Loss::RunnerLost))
         .unwrap();
-    assert_eq!(scene.looks("alarm"), [(failure("backup", lost), true)]);
+    assert_eq!(scene.checks("alarm"), [(failure("backup", lost), true)]);
 }
 
 #[test]
-fn a_failure_that_is_mended_before_the_claim_skips_the_job() {
+fn a_success_after_the_failure_and_before_the_claim_skips_the_job() {
     let mut scene = Scene::new(TEXT);
     let failed = scene.backup();
     scene.fail(failed);
@@ -146,7 +146,7 @@ fn a_failure_that_is_mended_before_the_claim_skips_the_job() {
 }
 
 #[test]
-fn a_failure_while_the_scan_is_busy_is_looked_at_when_its_job_ends() {
+fn a_failure_while_the_scan_is_busy_is_evaluated_when_its_job_ends() {
     let mut scene = Scene::new(TEXT);
     let first = scene.backup();
     scene.fail(first);
@@ -157,7 +157,7 @@ fn a_failure_while_the_scan_is_busy_is_looked_at_when_its_job_ends() {
     assert_eq!(scene.jobs("alarm"), [alarm]);
     scene.house.run(complete_all(alarm, token)).unwrap();
     assert_eq!(
-        scene.looks("alarm").last(),
+        scene.checks("alarm").last(),
         Some(&(failure("backup", second), true))
     );
 }
@@ -168,17 +168,17 @@ fn a_failure_waits_for_room_on_the_disk() {
     let failed = scene.backup();
     scene.house.may_make_jobs = false;
     scene.fail(failed);
-    assert!(scene.looks("alarm").is_empty());
+    assert!(scene.checks("alarm").is_empty());
     scene.house.may_make_jobs = true;
     let unseen = scene.house.world.unseen();
     assert_eq!(unseen, [key(scene.workflow, "alarm")]);
     assert!(scene.consider("alarm").is_some());
-    assert_eq!(scene.looks("alarm"), [(failure("backup", failed), true)]);
+    assert_eq!(scene.checks("alarm"), [(failure("backup", failed), true)]);
     assert!(scene.house.world.unseen().is_empty());
 }
 
 #[test]
-fn a_failure_while_the_scan_is_suspended_is_looked_at_again_at_the_resumption() {
+fn a_failure_while_the_scan_is_suspended_is_evaluated_again_at_the_resumption() {
     let mut scene = Scene::new(TEXT);
     let (workflow, scan) = (scene.workflow, Some("alarm".to_owned()));
     let suspend = Suspend {
@@ -190,7 +190,7 @@ fn a_failure_while_the_scan_is_suspended_is_looked_at_again_at_the_resumption() 
     scene.house.run(suspend).unwrap();
     let failed = scene.backup();
     scene.fail(failed);
-    assert_eq!(scene.looks("alarm"), [(failure("backup", failed), false)]);
+    assert_eq!(scene.checks("alarm"), [(failure("backup", failed), false)]);
     let resume = Resume {
         workflow,
         scan,
@@ -218,10 +218,10 @@ fn a_failure_whose_retry_is_given_up_is_seen() {
     let mut scene = Scene::new(TEXT);
     let failed = scene.dispatch("patient");
     scene.fail(failed);
-    assert_eq!(scene.looks("alarm"), []);
+    assert_eq!(scene.checks("alarm"), []);
     let [retry] = scene.jobs("patient").try_into().unwrap();
     scene.cancel(retry);
-    assert_eq!(scene.looks("alarm"), [(failure("patient", failed), true)]);
+    assert_eq!(scene.checks("alarm"), [(failure("patient", failed), true)]);
 }
 
 /// Otherwise nobody would ever hear of a scan whose causes come more often than its retries.
@@ -231,11 +231,11 @@ fn a_failure_whose_retry_is_replaced_is_seen() {
     scene.pass(60);
     let failed = scene.fire("newest").unwrap();
     scene.fail(failed);
-    assert!(scene.looks("alarm").is_empty());
+    assert!(scene.checks("alarm").is_empty());
     scene.pass(60);
     scene.fire("newest").unwrap();
     scene.consider("alarm").unwrap();
-    assert_eq!(scene.looks("alarm"), [(failure("newest", failed), true)]);
+    assert_eq!(scene.checks("alarm"), [(failure("newest", failed), true)]);
 }
 
 #[test]
@@ -247,6 +247,6 @@ fn a_retry_that_is_given_up_after_a_success_is_no_failure() {
     let other = scene.dispatch("patient");
     scene.succeed(other);
     scene.cancel(retry);
-    let made = scene.looks("alarm").into_iter().filter(|(_, made)| *made);
+    let made = scene.checks("alarm").into_iter().filter(|(_, made)| *made);
     assert_eq!(made.count(), 0);
 }

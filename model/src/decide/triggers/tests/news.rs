@@ -134,7 +134,7 @@ fn what_comes_while_the_reader_works_is_worked_on_after_it() {
 }
 
 #[test]
-fn the_job_that_was_claimed_last_tells_what_was_processed() {
+fn the_job_with_the_latest_claim_decides_what_was_processed() {
     let mut scene = Scene::new(TWICE);
     scene.list("one");
     let older = scene.dispatch("reader");
@@ -182,7 +182,7 @@ fn it_is_stored_in_the_commit_of_the_success_and_kept_by_a_revision_that_does_no
 }
 
 #[test]
-fn a_scan_that_is_new_or_changed_is_looked_at_once() {
+fn a_new_or_changed_scan_is_evaluated_once() {
     let mut scene = Scene::new(WATCH);
     scene.list("one");
     let reader = scene.reader();
@@ -227,7 +227,7 @@ fn a_scan_that_is_new_or_changed_is_looked_at_once() {
 }
 
 #[test]
-fn a_look_waits_for_a_job_and_for_a_resumption() {
+fn the_evaluation_of_an_activation_waits_for_a_job_and_for_a_resumption() {
     let mut scene = Scene::new(WATCH);
     let reader = scene.dispatch("reader");
     let token = scene.claim(reader);
@@ -264,7 +264,7 @@ fn a_look_waits_for_a_job_and_for_a_resumption() {
 }
 
 #[test]
-fn a_suspension_that_passes_over_a_look_alone_is_made_up_for() {
+fn a_resumption_evaluates_an_activation_that_was_passed_over() {
     let mut scene = Scene::new(WATCH);
     scene.list("one");
     let reader = scene.reader();

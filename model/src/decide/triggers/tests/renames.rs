@@ -80,12 +80,12 @@ fn a_scan_without_an_ended_job_is_found_by_its_old_name() {
 }
 
 #[test]
-fn a_renamed_scan_keeps_its_results_and_one_that_does_not_say_it_starts_anew() {
+fn a_scan_keeps_its_results_only_if_it_declares_its_former_name() {
     for says in [true, false] {
         let mut scene = Scene::new(CHAIN);
         let hosts = scene.dispatch("hosts");
         scene.run_all();
-        let looked_before = scene.ledger("reader").len();
+        let checked_before = scene.ledger("reader").len();
         scene.house.push("loop", &renamed(says));
         let seen = scene.probe().scans["lookup"].clone();
         let read = (seen.size, seen.jobs.len(), seen.successes);
@@ -107,11 +107,11 @@ fn a_renamed_scan_keeps_its_results_and_one_that_does_not_say_it_starts_anew() {
         assert_eq!(scene.consider("lookup"), None);
         assert_eq!(scene.consider("report"), None);
         assert_eq!(scene.consider("reader"), None);
-        let looks = scene.ledger("reader").split_off(looked_before);
+        let checks = scene.ledger("reader").split_off(checked_before);
         assert!(
-            looks
+            checks
                 .iter()
-                .all(|look| look.evaluation.as_ref().unwrap().holds() == Some(false))
+                .all(|check| check.evaluation.as_ref().unwrap().holds() == Some(false))
         );
         let _ = hosts;
         let again = scene.dispatch("hosts");
@@ -124,7 +124,7 @@ fn a_renamed_scan_keeps_its_results_and_one_that_does_not_say_it_starts_anew() {
 }
 
 #[test]
-fn a_success_that_the_old_name_has_not_seen_is_looked_at_by_the_new_one() {
+fn a_success_that_the_old_name_has_not_seen_is_evaluated_for_the_new_one() {
     let mut scene = Scene::new(CHAIN);
     let hosts = scene.dispatch("hosts");
     scene.house.may_make_jobs = false;
@@ -212,7 +212,7 @@ fn a_suspended_scan_stays_suspended_under_its_new_name() {
 
 /// A scan that is renamed and renamed back has one past.
 #[test]
-fn a_name_that_comes_back_goes_on_with_both() {
+fn a_former_name_that_is_used_again_takes_over_both_results() {
     let mut scene = Scene::new(CHAIN);
     scene.dispatch("hosts");
     scene.run_all();
@@ -229,7 +229,7 @@ fn a_name_that_comes_back_goes_on_with_both() {
 }
 
 #[test]
-fn what_made_a_waiting_job_of_the_old_name_makes_one_of_the_new_name() {
+fn the_cause_of_a_waiting_job_of_the_old_name_makes_a_job_of_the_new_name() {
     let mut scene = Scene::new(CHAIN);
     let hosts = scene.dispatch("hosts");
     scene.succeed(hosts);

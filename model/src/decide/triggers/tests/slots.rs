@@ -128,7 +128,7 @@ fn a_queued_slot_waits_for_the_job_before_it() {
 }
 
 #[test]
-fn a_newer_slot_replaces_what_no_person_has_started() {
+fn a_newer_slot_replaces_jobs_that_were_not_dispatched() {
     let text = LOOP.replace(
         "dispatch: {}}\n    steps: [{run: x}]\n    artifacts",
         "dispatch: {}}\n    overlap: replace\n    steps: [{run: x}]\n    artifacts",

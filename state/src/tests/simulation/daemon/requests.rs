@@ -169,7 +169,7 @@ impl Daemon {
                         self.pull_triggers().await;
                     }
                     claim.evaluate = prepared.map_or(Evaluate::HERE, |prepared| {
-                        Evaluate::Beside(Arc::new(prepared.evaluate(&Sandbox::shared())))
+                        Evaluate::Done(Arc::new(prepared.evaluate(&Sandbox::shared())))
                     });
                     outcome = self.submit(claim.clone()).await;
                 }

@@ -67,7 +67,7 @@ fn a_retry_is_not_checked_against_its_expression_again_and_its_success_is_an_exe
 }
 
 #[test]
-fn the_end_of_a_job_starts_no_other_job_beside_its_retry() {
+fn the_end_of_a_job_starts_no_other_job_while_its_retry_waits() {
     let mut scene = Scene::new();
     let source = scene.dispatch("source");
     scene.succeed(source);
@@ -90,7 +90,7 @@ fn the_end_of_a_job_starts_no_other_job_beside_its_retry() {
 }
 
 #[test]
-fn a_job_is_not_run_again_beside_a_retry_of_its_chain() {
+fn a_job_is_not_run_again_while_its_chain_is_unfinished() {
     let mut scene = Scene::new();
     let id = scene.dispatch("poke");
     let first = scene.fail(id);

@@ -1,4 +1,4 @@
-//! Expressions that are evaluated beside the committer.
+//! Expressions that are evaluated outside the committer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ scans:
 ";
 
 impl Scene {
-    /// What the task `triggers` does beside the committer.
+    /// What the task `triggers` does outside the committer.
     fn evaluated(&self, scan: &str) -> Arc<Evaluated> {
         let world = &self.house.world;
         let trigger = ExplainedTrigger::of(world, &key(self.workflow, scan)).unwrap();
@@ -60,7 +60,7 @@ impl Scene {
         let claim = self.claim_of(job, Evaluate::CHEAP);
         let prepared = claim.prepare(&self.house.world, &BTreeMap::new()).unwrap();
         assert!(prepared.cost() > EVALUATIONS_COST);
-        Evaluate::Beside(Arc::new(prepared.evaluate(&Sandbox::shared())))
+        Evaluate::Done(Arc::new(prepared.evaluate(&Sandbox::shared())))
     }
 }
 
@@ -119,31 +119,31 @@ fn an_evaluation_counts_only_if_what_it_read_is_unchanged() {
     let bystander = scene.dispatch("bystander");
     scene.house.claim(bystander, scene.runner).unwrap();
     let again = scene.dispatch("source");
-    let stale = scene.consider_by("costly", Evaluate::Beside(done));
+    let stale = scene.consider_by("costly", Evaluate::Done(done));
     assert!(is_unevaluated(stale), "there is another job of the source");
     let done = scene.evaluated("costly");
     scene.succeed(again);
     assert!(is_unevaluated(
-        scene.consider_by("costly", Evaluate::Beside(done.clone()))
+        scene.consider_by("costly", Evaluate::Done(done.clone()))
     ));
     // The third time inside.
     let (Considered::Settled(Some(_)), _) = scene.consider_by("costly", Evaluate::HERE) else {
         panic!("it is true");
     };
     // Nothing is unseen any more, whatever was read.
-    let over = scene.consider_by("costly", Evaluate::Beside(done));
+    let over = scene.consider_by("costly", Evaluate::Done(done));
     assert_eq!(over, (Considered::Settled(None), 0));
 }
 
 #[test]
-fn an_evaluation_beside_says_the_same_as_one_inside() {
-    let ledger = |beside: bool| {
+fn an_evaluation_outside_the_committer_gives_the_same_result() {
+    let ledger = |outside: bool| {
         let mut scene = Scene::new(COSTLY);
         let source = scene.dispatch("source");
         scene.succeed(source);
         scene.consider_by("costly", Evaluate::CHEAP);
-        let evaluate = if beside {
-            Evaluate::Beside(scene.evaluated("costly"))
+        let evaluate = if outside {
+            Evaluate::Done(scene.evaluated("costly"))
         } else {
             Evaluate::HERE
         };
@@ -198,7 +198,7 @@ fn a_claim_evaluates_a_costly_expression_elsewhere() {
 }
 
 #[test]
-fn a_claim_is_evaluated_inside_in_the_end() {
+fn a_claim_is_finally_evaluated_inside_the_committer() {
     let mut scene = Scene::new(COSTLY);
     let source = scene.dispatch("source");
     scene.succeed(source);

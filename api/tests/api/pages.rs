@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use api::{Access, ROUTES, Route};
-use chrono::TimeDelta;
 use http::Method;
 use model::Scope;
 use serde_json::json;
 
-use crate::browser::{Browser, sign_in, typed};
+use crate::browser::Browser;
 use crate::client::{Answer, Call};
 use crate::entries::packed;
 use crate::service::Service;
@@ -105,7 +104,7 @@ fn check_headers(route: &str, answer: &Answer) {
 }
 
 /// No script and no style stands in a page.
-fn check_markup(route: &str, page: &str) {
+pub(crate) fn check_markup(route: &str, page: &str) {
     assert!(page.starts_with("<!DOCTYPE html>"), "{route}: {page}");
     for wrong in ["<style", " style=", "javascript:", " onclick=", "<script>"] {
         assert!(!page.contains(wrong), "{route} has {wrong}");
@@ -223,68 +222,6 @@ async fn a_change_must_come_from_a_page_of_this_daemon() {
 }
 
 #[tokio::test]
-async fn a_sign_in_takes_a_valid_token_and_leads_to_a_page_of_this_daemon_alone() {
-    let service = Service::start().await;
-    let short = service
-        .personal([Scope::JobRead], Some(TimeDelta::seconds(5)))
-        .await;
-    service.clock.advance(TimeDelta::seconds(5));
-    for token in ["", "wrong", "evs_wrong", short.as_str()] {
-        let answer = sign_in(&service, token, "/jobs").await;
-        assert_eq!(answer.status, 422, "{answer:?}");
-        assert_eq!(answer.header("set-cookie"), None);
-        let page = answer.text();
-        check_markup("/login", page);
-        assert!(page.contains("This token is not valid"), "{page}");
-        assert!(page.contains("aria-invalid=\"true\""), "{page}");
-        assert!(page.contains("value=\"/jobs\""), "{page}");
-        assert!(!page.contains(&format!("value=\"{token}\"")) || token.is_empty());
-    }
-    for (next, to) in [
-        ("/jobs?state=failed", "/jobs?state=failed"),
-        ("", "/"),
-        ("//evil.example.org", "/"),
-        ("https://evil.example.org/", "/"),
-        ("/\\evil.example.org", "/"),
-        ("/\tx", "/"),
-        ("javascript:alert(1)", "/"),
-        ("/x\r\nset-cookie: a=b", "/"),
-    ] {
-        let answer = sign_in(&service, &service.admin, next).await;
-        assert_eq!(answer.status, 303, "{next}");
-        assert_eq!(answer.header("location"), Some(to), "{next}");
-        assert!(answer.header("set-cookie").unwrap().contains("HttpOnly"));
-    }
-    let form = [("token", service.admin.as_str())];
-    let elsewhere = Call::post("/login").header("sec-fetch-site", "cross-site");
-    let answer = typed(elsewhere, &form).send(service.address).await;
-    assert_eq!((answer.status, answer.header("set-cookie")), (403, None));
-    // The way back is kept.
-    let answer = Call::get("/jobs?state=failed").send(service.address).await;
-    let to = "/login?next=%2Fjobs%3Fstate%3Dfailed";
-    assert_eq!(answer.header("location"), Some(to));
-    let page = Call::get(to).send(service.address).await;
-    assert_eq!(page.status, 200);
-    assert!(page.text().contains("value=\"/jobs?state=failed\""));
-}
-
-#[tokio::test]
-async fn a_sign_out_ends_the_session() {
-    let service = Service::start().await;
-    let browser = Browser::admin(&service).await;
-    let other = Browser::admin(&service).await;
-    let page = browser.page("/settings").await;
-    assert!(page.contains("this one"), "{page}");
-    let answer = browser.post("/logout", &[]).await;
-    assert_eq!(answer.header("location"), Some("/login"));
-    assert!(answer.header("set-cookie").unwrap().contains("Max-Age=0"));
-    assert_eq!(browser.get("/jobs").await.status, 303);
-    assert_eq!(other.get("/jobs").await.status, 200);
-    assert_eq!(other.done("/settings/sessions/end", &[]).await, "/login");
-    assert_eq!(other.get("/jobs").await.status, 303);
-}
-
-#[tokio::test]
 async fn what_is_not_there_is_a_page_for_browsers() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
@@ -399,18 +336,6 @@ async fn a_page_shows_what_its_token_may_see_and_nothing_of_other_projects() {
 }
 
 #[tokio::test]
-async fn the_first_sign_in_says_where_its_token_is() {
-    let service = Service::start().await;
-    let login = async || {
-        let page = Call::get("/login").send(service.address).await;
-        page.text().to_owned()
-    };
-    assert!(login().await.contains("initial-admin-token"));
-    drop(Browser::admin(&service).await);
-    assert!(!login().await.contains("initial-admin-token"));
-}
-
-#[tokio::test]
 async fn assets_may_be_kept_for_ever_and_are_compressed() {
     let service = Service::start().await;
     let page = Call::get("/login").send(service.address).await;
@@ -437,23 +362,6 @@ async fn assets_may_be_kept_for_ever_and_are_compressed() {
     }
     let other = Call::get("/assets/0000000000000000/main.js");
     assert_eq!(other.send(service.address).await.status, 404);
-}
-
-#[tokio::test]
-async fn topics_of_what_changes_are_streamed() {
-    let service = Service::start().await;
-    let browser = Browser::admin(&service).await;
-    let live = browser.call(Method::GET, "/live");
-    let mut live = live.open(service.address).await;
-    live.until(": alive").await;
-    let job = service.dispatch("large").await;
-    let text = live.until("event: changed").await + &live.until("\n\n").await;
-    assert!(text.contains(&format!("\"job/{job}\"")), "{text}");
-    assert!(text.contains("\"scan/"), "{text}");
-    assert!(
-        !text.contains("large\":"),
-        "an event has topics alone: {text}"
-    );
 }
 
 /// The values of an attribute, decoded.
@@ -492,21 +400,4 @@ async fn every_link_of_every_page_leads_to_a_page_and_every_form_to_a_route() {
             .any(|path| form.starts_with(path));
         assert!(allowed.contains("POST") || is_search, "{form}: {asked:?}");
     }
-}
-
-#[tokio::test]
-async fn a_log_that_grows_is_told_to_its_page() {
-    let service = Service::start().await;
-    let (_, worker) = service.claimed("one").await;
-    let browser = Browser::admin(&service).await;
-    let live = browser.call(Method::GET, "/live");
-    let mut live = live.open(service.address).await;
-    // The first look at a running job tells it, too.
-    let topic = format!("data: [\"job/{}\"]", worker.id);
-    live.until(&topic).await;
-    let append = worker.append(0, &["a line"]);
-    append.send(service.address).await.expect(200);
-    live.until(&topic).await;
-    let page = browser.page(&format!("/jobs/{}", worker.id)).await;
-    assert!(page.contains("data-records=\"1\""), "{page}");
 }

@@ -69,7 +69,7 @@ impl JobEvent {
             Self::NoLongerWanted(_) => "skipped",
             Self::StepsReported(_) => "reported on",
             Self::ArtifactStored(_) => "given an artifact",
-            Self::LogCut(_) => "told that its log is cut",
+            Self::LogCut(_) => "given a cut log",
             Self::Completed { .. } => "completed",
             Self::Lost(_) => "lost",
             Self::TimedOut(_) => "timed out",

@@ -144,7 +144,7 @@ impl<'a> View<'a> {
 
     /// A scan's summary without its jobs.
     fn history(&self, holder: &ScanKey, scan: &ScanName, evaluated: Option<JobId>) -> ScanHistory {
-        let key = ScanKey::new(holder.workflow, &scan);
+        let key = ScanKey::new(holder.workflow, scan);
         let head = self.head(&key);
         // Counters and jobs from before a rename are still under the old name.
         let names = with_former(self.world, &key);
@@ -178,7 +178,7 @@ impl<'a> View<'a> {
     /// What `holder` has processed of a scan.
     fn news(&self, holder: &ScanKey, scan: &ScanName) -> News {
         let head = self.head(holder);
-        let key = ScanKey::new(holder.workflow, &scan);
+        let key = ScanKey::new(holder.workflow, scan);
         let names = with_former(self.world, &key);
         let processed = names
             .iter()

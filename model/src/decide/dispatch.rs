@@ -102,7 +102,7 @@ pub fn check_rerun(world: &World, job: &Job, last: &Job) -> Result<(), Refusal> 
 
 /// Refuses a job of a scan that is suspended.
 fn may_start(world: &World, workflow: &ActiveWorkflow, scan: &ScanName) -> Result<(), Refusal> {
-    let key = ScanKey::new(workflow.record.id, &scan);
+    let key = ScanKey::new(workflow.record.id, scan);
     match world.suspension(&key) {
         None => Ok(()),
         Some(suspension) => Err(Refusal::Suspended {
@@ -118,7 +118,7 @@ fn still_has(world: &World, workflow: &ActiveWorkflow, scan: &ScanName) -> Resul
     if workflow.scan(scan).is_some() {
         return Ok(());
     }
-    let heir = world.heir(&ScanKey::new(workflow.record.id, &scan));
+    let heir = world.heir(&ScanKey::new(workflow.record.id, scan));
     Err(Refusal::ScanRetired {
         workflow: workflow.record.name.clone(),
         scan: scan.to_string(),
@@ -262,7 +262,7 @@ fn check_room(
     scan: &ScanName,
     actor: &Actor,
 ) -> Result<(), Refusal> {
-    let waiting = world.scheduled_of(&ScanKey::new(workflow.record.id, &scan));
+    let waiting = world.scheduled_of(&ScanKey::new(workflow.record.id, scan));
     let of_project = world.unfinished_of_project(workflow.record.project);
     let of_token = match actor {
         Actor::Token { id, .. } => world.unfinished_of_token(*id),

@@ -23,7 +23,7 @@ pub(super) fn take_over(
         let Some(former) = &scan.renamed_from else {
             continue;
         };
-        let key = |scan: &ScanName| ScanKey::new(workflow, &scan);
+        let key = |scan: &ScanName| ScanKey::new(workflow, scan);
         let new = world.head(&key(&scan.name));
         let is_known = new.is_some_and(|head| head.renamed_from.as_ref() == Some(former));
         let is_renamed_now = replaced.is_some_and(|it| it.scan(former.as_str()).is_some());

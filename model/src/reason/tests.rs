@@ -137,12 +137,15 @@ fn the_reasons_of_jobs_are_reasons() {
 #[test]
 fn only_files_with_a_valid_version_are_reported_as_active() {
     for (without_good, expected) in [
-        (0, "3 of 5 workflow files invalid; last good versions go on"),
+        (
+            0,
+            "3 of 5 workflow files invalid; the last valid versions stay active",
+        ),
         (
             1,
-            "3 of 5 workflow files invalid; last good versions of 2 go on, the rest have none yet",
+            "3 of 5 workflow files invalid; the last valid versions of 2 stay active, the rest have none yet",
         ),
-        (3, "3 of 5 workflow files invalid; no good version so far"),
+        (3, "3 of 5 workflow files invalid; no valid version so far"),
     ] {
         let reason = Reason::FilesInvalid {
             invalid: 3,
@@ -159,6 +162,6 @@ fn a_record_of_an_older_version_reads_unchanged() {
     let reason: Reason = serde_json::from_str(stored).unwrap();
     assert_eq!(
         reason.to_string(),
-        "1 of 2 workflow files invalid; last good versions go on"
+        "1 of 2 workflow files invalid; the last valid versions stay active"
     );
 }

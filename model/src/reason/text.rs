@@ -28,7 +28,7 @@ impl fmt::Display for Reason {
                 let cursor = cursor.to_rfc3339_opts(SecondsFormat::Secs, true);
                 write!(
                     f,
-                    "its schedule had been followed up to {cursor}, far ahead of the clock; it goes on from now"
+                    "its schedule was far ahead of the clock, at {cursor}; it was reset to now"
                 )
             }
             Self::Replaced { by } => write!(f, "job {by} took its place"),
@@ -176,7 +176,7 @@ impl fmt::Display for Reason {
             }
             Self::FolderUnreadable { folder, what } => write!(
                 f,
-                "there is no folder `{folder}` at the tip: {what}; what was active goes on"
+                "there is no folder `{folder}` at the tip: {what}; what was active stays active"
             ),
             Self::RemovalHeld {
                 source,
@@ -201,7 +201,7 @@ impl fmt::Display for Reason {
                 }
                 write!(
                     f,
-                    "); the tip is held and what was active goes on, until `everscan source approve {source}`"
+                    "); the tip is held and what was active stays active, until `everscan source approve {source}`"
                 )
             }
             Self::FilesValid => f.write_str("every workflow file is valid"),
@@ -212,12 +212,12 @@ impl fmt::Display for Reason {
             } => {
                 write!(f, "{invalid} of {files} workflow files invalid; ")?;
                 match (invalid.saturating_sub(*without_good), *without_good) {
-                    (_, 0) => f.write_str("last good versions go on"),
-                    (0, _) => f.write_str("no good version so far"),
+                    (_, 0) => f.write_str("the last valid versions stay active"),
+                    (0, _) => f.write_str("no valid version so far"),
                     (good, _) => {
                         write!(
                             f,
-                            "last good versions of {good} go on, the rest have none yet"
+                            "the last valid versions of {good} stay active, the rest have none yet"
                         )
                     }
                 }

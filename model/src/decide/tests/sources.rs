@@ -183,7 +183,7 @@ fn an_approval_is_for_one_commit_and_one_configuration() {
     let message = record(&house).conditions[2].reason.to_string();
     assert_eq!(
         message,
-        "all 12 workflows would retire (a, b and 10 more); the tip is held and what was active goes on, until \
+        "all 12 workflows would retire (a, b and 10 more); the tip is held and what was active stays active, until \
          `everscan source approve recon`"
     );
     refused(&mut house, "a");

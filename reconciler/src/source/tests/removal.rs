@@ -120,7 +120,7 @@ async fn a_folder_that_is_a_link_and_a_lost_repository_remove_nothing() {
     assert_eq!(
         active.reason.to_string(),
         "there is no folder `workflows` at the tip: `workflows` is a symbolic link to `moved`, and links are not \
-         followed (name the folder itself as `path`); what was active goes on"
+         followed (name the folder itself as `path`); what was active stays active"
     );
 
     house.clock.set_forward(TimeDelta::seconds(100));

@@ -118,7 +118,7 @@ pub(crate) async fn authenticate(
 enum Credentials {
     /// A personal access token.
     Token,
-    /// The cookie of a session. A token beside it is refused, and one without it is not looked at.
+    /// The cookie of a session. A token in addition to it is refused. Without the cookie, a token is ignored.
     Session,
     Either,
 }

@@ -34,7 +34,7 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    /// A body of at most `limit` bytes. One that announces more is refused before it is read.
+    /// A body of at most `limit` bytes. A body that announces more is refused before it is read.
     pub(crate) fn new<B: bytes::Buf>(
         pieces: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
         headers: &HeaderMap,

@@ -11,7 +11,7 @@ use reconciler::{Access, TokenSource};
 use crate::convert::{Convert, diagnostic, revision_ref};
 
 /// What the process knows of a source beyond its record.
-pub(crate) struct LookedAt<'a> {
+pub(crate) struct PollStatus<'a> {
     /// None if the source is no longer configured.
     pub(crate) access: Option<&'a Access>,
     /// When the repository was last read.
@@ -38,7 +38,7 @@ fn access(access: &Access) -> wire::SourceAccess {
     }
 }
 
-pub(crate) fn source(seen: Seen<'_>, source: &Source, looked_at: LookedAt<'_>) -> wire::Source {
+pub(crate) fn source(seen: Seen<'_>, source: &Source, poll_status: PollStatus<'_>) -> wire::Source {
     let active = seen.workflows().filter(|workflow| {
         workflow.record.source == source.name && workflow.record.status == WorkflowStatus::Active
     });
@@ -49,9 +49,9 @@ pub(crate) fn source(seen: Seen<'_>, source: &Source, looked_at: LookedAt<'_>) -
         reference: source.reference.clone(),
         path: source.folder.clone(),
         interval_seconds: source.interval_seconds,
-        access: looked_at.access.map_or_else(Default::default, access),
+        access: poll_status.access.map_or_else(Default::default, access),
         tip: source.tip.as_ref().map(tip),
-        checked_at: looked_at.checked_at,
+        checked_at: poll_status.checked_at,
         conditions: source.conditions.iter().map(condition).collect(),
         stale_files: source
             .stale_files

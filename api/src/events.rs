@@ -1,7 +1,7 @@
 //! Live events: the changes of each commit, sent to listeners.
 //!
-//! One task follows the commits while anybody listens. It makes the text of an event once, whoever gets it, and wakes
-//! only those whom an event concerns. A listener that does not keep up is dropped; the task never waits for one.
+//! One task follows the commits while there are listeners. It renders each event once for all listeners, and wakes only
+//! listeners that want the event. A listener that does not keep up is dropped; the task never waits for a listener.
 
 mod event;
 mod hub;
@@ -27,14 +27,12 @@ pub(crate) struct Wanted {
     pub(crate) principal: Arc<Principal>,
     /// The only project whose events the listener can get, if there is one. It counts in the share of that project.
     pub(crate) only_project: Option<ProjectId>,
-    /// Only of this project.
     pub(crate) project: Option<ProjectId>,
     pub(crate) workflow: Option<WorkflowId>,
     pub(crate) job: Option<JobId>,
     pub(crate) form: Form,
 }
 
-/// The form of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The objects that have changed, as in `/v0`.
@@ -80,7 +78,6 @@ pub(crate) struct Batch {
     pub(crate) texts: Vec<Bytes>,
 }
 
-/// Where a listener begins.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// Everything after this commit comes.
@@ -89,12 +86,11 @@ pub(crate) enum Start {
     Resync(Seq),
 }
 
-/// The receiving side of a listener.
 pub(crate) struct Listener {
     pub(crate) start: Start,
-    /// The commits between the one that was asked for and `place`. They are read one by one, as the listener takes them.
+    /// The commits after the requested one, up to `place`. They are read one by one, as the listener takes them.
     past: Option<(Subscription, Handle)>,
-    /// The last commit before the first that comes by `batches`.
+    /// Commits after this one arrive in `inbox`.
     place: Seq,
     wanted: Wanted,
     inbox: Inbox,
@@ -103,7 +99,6 @@ pub(crate) struct Listener {
     hub: Arc<Hub>,
 }
 
-/// Where the events of a listener arrive.
 enum Inbox {
     Commits(mpsc::Receiver<Batch>),
     Topics(topics::Receiver),
@@ -170,7 +165,6 @@ impl Drop for Listener {
     }
 }
 
-/// The events of a commit for one listener, if there are any.
 fn batch(seq: Seq, taken: &[&Event]) -> Option<Batch> {
     let texts: Vec<Bytes> = taken.iter().map(|event| event.text()).collect();
     (!texts.is_empty()).then_some(Batch { seq, texts })

@@ -1,6 +1,6 @@
 //! Failures of requests, and the problems that answer them.
 //!
-//! A failure has a text for the caller. It may have another text for the log alone.
+//! A failure has a text for the caller. It may have a second text, only for the log.
 
 mod errors;
 mod refusal;
@@ -64,7 +64,6 @@ impl Failure {
         )
     }
 
-    /// The caller's token lacks this scope.
     pub(crate) fn without_scope(scope: Scope) -> Self {
         Self::new(
             ErrorCode::Forbidden,
@@ -98,7 +97,6 @@ impl Failure {
         failure
     }
 
-    /// The refused members of the request.
     pub(crate) fn errors(&self) -> &[FieldError] {
         &self.more.errors
     }
@@ -133,7 +131,6 @@ impl Failure {
         self.more.inward.as_deref()
     }
 
-    /// The body and the headers to answer with.
     pub(crate) fn problem(self, request_id: &str) -> (Problem, Vec<(HeaderName, String)>) {
         let status = self.status();
         let More {

@@ -25,7 +25,6 @@ impl Attempt {
         Ok(Self { key, body })
     }
 
-    /// A command from a form.
     pub(crate) fn of_form<T: Serialize>(key: Option<&str>, command: &T) -> Result<Self, Failure> {
         let body = serde_json::to_vec(command).map_err(|error| Failure::internal(&error))?;
         Ok(Self {

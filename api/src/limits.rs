@@ -58,8 +58,8 @@ pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 /// How long a waiting read (`wait=true`) is held: shorter than the idle time-outs of common proxies.
 pub(crate) const WAIT: Duration = Duration::from_secs(50);
 
-/// Time after which a stream or held read checks its token again.
-pub(crate) const TOKEN_LOOK: Duration = Duration::from_secs(60);
+/// Time between two checks of the token of a stream or held read.
+pub(crate) const TOKEN_CHECK: Duration = Duration::from_secs(60);
 
 /// Time between two comments on a quiet event stream, so that proxies keep it.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -67,7 +67,7 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Listeners to events: some browsers, and a program for each of the jobs that run.
 pub(crate) const LISTENERS: usize = 4_000;
 
-/// Listeners to one project alone. They leave room for the others.
+/// Listeners that are limited to one project. They leave room for the others.
 pub(crate) const PROJECT_LISTENERS: usize = LISTENERS / 2;
 
 /// Listeners of one token: a program that opens more and more streams leaves room for the others.
@@ -83,7 +83,7 @@ pub(crate) const LISTENER_COMMITS: usize = 1_024;
 pub(crate) const TOPICS_PAUSE: Duration = Duration::from_millis(250);
 
 /// Topics that one event of a page's stream names. If more have changed, the event says that anything may have changed.
-pub(crate) const TOLD_TOPICS: usize = 1_000;
+pub(crate) const EVENT_TOPICS: usize = 1_000;
 
 /// Shortest age at which a page with many readers is rendered again: as long as one reader waits.
 pub(crate) const RENEWAL_PAUSE: Duration = Duration::from_millis(250);
@@ -98,7 +98,6 @@ pub(crate) const RENEWAL_SHARE: u32 = 50;
 /// Pages that are rendered once for many readers.
 pub(crate) const RENEWALS: usize = 200;
 
-/// Body of an ordinary request.
 pub(crate) const SMALL_BODY: u64 = 64 * 1024;
 
 /// Body of a var or secret: 64 KiB, which JSON escapes may make six times as long.
@@ -125,10 +124,8 @@ pub(crate) const DISPATCH_BODY: u64 = 16 * 1024 * 1024;
 /// Body of a batch of log records: runners send up to 1 MiB of text, which JSON escapes may make six times as long.
 pub(crate) const LOG_BODY: u64 = 8 * 1024 * 1024;
 
-/// Body of a report on steps.
 pub(crate) const REPORT_BODY: u64 = 4 * 1024 * 1024;
 
-/// Body of an artifact.
 pub(crate) const ARTIFACT_BODY: u64 = 64 * 1024 * 1024 * 1024;
 
 /// A blob: the largest image or dump that somebody keeps.
@@ -159,13 +156,11 @@ pub(crate) const SEARCH_PAGE: usize = 10_000;
 /// Logs that are searched at once. Each search takes a thread, and the other reads need some, too.
 pub(crate) const SEARCHED_AT_ONCE: usize = 4;
 
-/// Logs that one token searches at once.
 pub(crate) const SEARCHED_OF_TOKEN: usize = 2;
 
 /// Directories of zips that are read at once. A comparison of two takes up to fifty megabytes.
 pub(crate) const ZIPS_AT_ONCE: usize = 4;
 
-/// Directories of zips that one token reads at once.
 pub(crate) const ZIPS_OF_TOKEN: usize = 2;
 
 /// Lists of finished jobs that are made at once. Two hundred large records take some megabytes, and a list of rare jobs reads

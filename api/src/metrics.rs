@@ -1,6 +1,6 @@
 //! What monitoring systems read: counters and times of the daemon, in the text format of Prometheus.
 //!
-//! The records of the world are counted when somebody reads. The rest is counted as it happens: requests where they are
+//! Gauges of the current state are computed on each scrape. The rest is counted as it happens: requests where they are
 //! answered, commits where they are made, and jobs by a task that follows the commits.
 
 mod world;
@@ -35,7 +35,6 @@ const SLOW: [f64; 11] = [
     0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0, 600.0, 3_600.0,
 ];
 
-/// Bounds for the number of commands in a commit.
 const COMMANDS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 
 /// One for the process, because there is one sandbox.
@@ -282,8 +281,8 @@ fn ended(state: &str, reason: &Reason) -> Labels<2> {
     ]
 }
 
-/// Makes the classic text format, which every monitoring system reads, of OpenMetrics. There the head of a counter has its
-/// name without the ending of its samples.
+/// Converts OpenMetrics text to the classic Prometheus format. In OpenMetrics, the `# TYPE` line of a counter lacks the
+/// suffix of its samples.
 fn classic(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();

@@ -172,7 +172,6 @@ fn described(
     described
 }
 
-/// What a parameter of a path means.
 fn in_path(access: Access, name: &str) -> &'static str {
     match (name, access) {
         ("job", Access::User(..)) => {

@@ -9,7 +9,6 @@ use crate::failure::Failure;
 use crate::limits::PAGE;
 use crate::request::Query;
 
-/// Which page of a list.
 pub(crate) struct Window {
     after: Option<String>,
     pub(crate) limit: usize,

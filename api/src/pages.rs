@@ -1,4 +1,4 @@
-//! The web UI: what browsers that are signed in are shown and may send.
+//! The web UI: pages and forms for signed-in browsers.
 //!
 //! A page loads what `/v0` would answer the same caller, with the functions that the handlers of `/v0` use, and the package
 //! `ui` makes markup of it. A form posts to a route of its own, which does what the request of `/v0` does.
@@ -42,14 +42,13 @@ use crate::routes::{ActionRoute, PageRoute};
 use crate::service::Service;
 use crate::visible::Visible;
 
-/// Answers a request for a page, or for data of a page.
 pub(crate) async fn show(
     service: &Service,
     me: &Visible,
     route: PageRoute,
     request: &Request,
 ) -> Result<Response, Failure> {
-    if !route.is_for_many() || !renewals::can_wait(request) {
+    if !route.is_shareable() || !renewals::can_wait(request) {
         return page(&Frame::new(service, me, request), route).await;
     }
     let make = async || {
@@ -108,7 +107,6 @@ async fn page(frame: &Frame<'_>, route: PageRoute) -> Result<Response, Failure> 
     answer.await
 }
 
-/// Executes the action of a form or script of a page.
 pub(crate) async fn act(
     service: &Service,
     me: &Visible,

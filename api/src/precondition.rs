@@ -1,4 +1,4 @@
-//! Edits that are for one version alone: the entity tags of what people edit, and the conditions of their requests (RFC
+//! Edits of one version: the entity tags of what people edit, and the conditions of their requests (RFC
 //! 9110, section 13).
 
 use std::collections::BTreeSet;
@@ -36,7 +36,6 @@ pub(crate) fn precondition(headers: &HeaderMap) -> Result<Precondition, Failure>
     }
 }
 
-/// The value of a condition.
 enum Tags {
     /// `*`
     Any,

@@ -89,7 +89,6 @@ pub(crate) fn set_static(response: &mut Response, name: HeaderName, value: &'sta
     response.headers_mut().insert(name, value);
 }
 
-/// The sending side of a streamed response.
 #[derive(Clone)]
 pub(crate) struct Pieces {
     sender: mpsc::Sender<Bytes>,
@@ -97,7 +96,6 @@ pub(crate) struct Pieces {
     waiting: Weak<Mutex<Waiting>>,
 }
 
-/// Pieces that wait for the reader.
 struct Waiting {
     pieces: mpsc::Receiver<Bytes>,
     is_cut_off: bool,

@@ -12,7 +12,6 @@ use crate::failure::{Failure, shorten};
 use crate::limits::{DEFAULT_PAGE, PAGE};
 use crate::peer::Peer;
 
-/// The first facts of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
     /// The id under which the log has the request.
@@ -49,7 +48,6 @@ impl Request {
     }
 }
 
-/// The query parameters.
 pub(crate) struct Query {
     pairs: Vec<(String, String)>,
     /// The parameters of the route. Pages have none here: they take fewer parameters than what they load.
@@ -139,7 +137,6 @@ impl Query {
             .transpose()
     }
 
-    /// A number of 1 or more.
     pub(crate) fn count(&self, name: &str) -> Result<Option<u64>, Failure> {
         match self.number(name)? {
             Some(0) => Err(Failure::invalid(name, "must be 1 or more")),

@@ -169,7 +169,6 @@ async fn respond<B: Buf>(
     handle(service, caller, request).await
 }
 
-/// Calls the handler of the caller's route.
 async fn handle(service: &Service, caller: Caller, request: Request) -> Result<Response, Failure> {
     let handle = &service.handle;
     match caller {
@@ -207,7 +206,7 @@ async fn public(
     answer.await
 }
 
-/// Headers that change what a request does. An unreadable one must not count as absent.
+/// Headers that change what a request does. An unreadable header must not count as absent.
 static MEANINGFUL: LazyLock<[HeaderName; 7]> = LazyLock::new(|| {
     [
         IF_MATCH,

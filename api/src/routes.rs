@@ -198,9 +198,9 @@ impl PageRoute {
         matches!(self, Self::LogRecords | Self::LogSearch | Self::Live)
     }
 
-    /// Whether all readers with the same rights are shown the same, but for their names. Only pages that are often fetched
-    /// again need to say so.
-    pub fn is_for_many(self) -> bool {
+    /// True if the page is the same for all readers with the same rights, except for their names. Only pages that are
+    /// fetched again often need this.
+    pub fn is_shareable(self) -> bool {
         matches!(
             self,
             Self::Overview

@@ -49,7 +49,6 @@ pub(crate) struct Service {
     requests: Option<Rates<TokenId>>,
 }
 
-/// A request before its body is read.
 pub(crate) struct Head {
     pub(crate) arrival: Arc<Arrival>,
     pub(crate) query: String,
@@ -84,7 +83,6 @@ impl Service {
         }
     }
 
-    /// Counts a request of a user.
     pub(crate) fn count_request(&self, token: TokenId, peer: Peer) -> Result<(), Failure> {
         match &self.requests {
             Some(requests) if !peer.is_local => requests

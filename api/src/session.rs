@@ -14,8 +14,8 @@ use crate::peer::Peer;
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The name of the cookie. Over https the prefix binds it to this host. Over plain HTTP, which is for this machine, the port
-/// tells daemons apart, since cookies do not.
+/// The name of the cookie. Over https the prefix binds it to this host. Over plain HTTP, which is for this machine, the name
+/// has the port, because browsers share cookies between the ports of a host.
 fn name(headers: &HeaderMap, is_https: bool) -> String {
     if is_https {
         return "__Host-everscan".to_owned();
@@ -28,7 +28,6 @@ fn name(headers: &HeaderMap, is_https: bool) -> String {
     format!("everscan-{}", port.unwrap_or("80"))
 }
 
-/// The session that the request names, if any.
 pub(crate) fn cookie(headers: &HeaderMap, peer: Peer) -> Option<SessionCookie> {
     if !headers.contains_key(COOKIE) {
         return None;
@@ -74,7 +73,7 @@ pub(crate) fn check_origin(
     .hint("programs send `Authorization: Bearer …` with an access token instead of a cookie"))
 }
 
-/// Whether the browser says that a page of this daemon asks.
+/// True if the browser reports a page of this daemon as the origin.
 fn is_same_origin(headers: &HeaderMap, is_https: bool) -> bool {
     let mut sites = headers.get_all(&SEC_FETCH_SITE).iter().peekable();
     if sites.peek().is_some() {

@@ -1,5 +1,5 @@
-//! Requests that take much memory, or a thread for long, wait for their turn: few are worked on at once, and fewer of one
-//! token, so that nobody waits behind all requests of another one.
+//! Requests that take much memory, or a thread for long, wait for their turn. Few run at once, and fewer of one token, so
+//! that no token waits behind all requests of another token.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +30,7 @@ impl Turns {
         }
     }
 
-    /// Waits for a turn. Those of one token have theirs in the order in which they came.
+    /// Waits for a turn. Requests of one token get their turns in the order in which they arrived.
     pub(crate) async fn wait(&'static self, token: TokenId) -> Turn {
         let of_token = {
             let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::Failure;
-use crate::limits::{LISTENER_WAIT, LISTENERS, PROJECT_LISTENERS, TOKEN_LISTENERS, TOKEN_LOOK};
+use crate::limits::{LISTENER_WAIT, LISTENERS, PROJECT_LISTENERS, TOKEN_CHECK, TOKEN_LISTENERS};
 
 /// The daemon, as far as a caller may see it and act on it.
 #[derive(Clone)]
@@ -54,7 +54,6 @@ impl<T> Deref for Shown<T> {
 /// Why nothing more may be sent to a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dismissed {
-    /// The daemon is stopping.
     Stopping,
     /// The token is revoked, has expired or has another secret.
     Unauthorized,
@@ -100,7 +99,6 @@ impl Visible {
         })
     }
 
-    /// The actor of what the caller changes.
     pub(crate) fn actor(&self) -> Actor {
         self.principal.actor()
     }
@@ -132,7 +130,7 @@ impl Visible {
                 return;
             };
             // The clock with which ends are compared may be set, or the machine may sleep meanwhile.
-            let life = life.map_or(TOKEN_LOOK, |life| life.min(TOKEN_LOOK));
+            let life = life.map_or(TOKEN_CHECK, |life| life.min(TOKEN_CHECK));
             tokio::select! {
                 _ = changed.changed() => {}
                 () = tokio::time::sleep(life) => {}

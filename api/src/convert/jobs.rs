@@ -92,7 +92,6 @@ fn dispatched_by(job: &Job) -> Option<String> {
     }
 }
 
-/// Who caused the state of a job.
 fn actor(job: &Job) -> String {
     match (job.state.end(), job.state.run()) {
         (Some(end), _) => end.actor.to_string(),
@@ -109,7 +108,6 @@ pub(crate) fn runner_ref(job: &Job) -> Option<wire::RunnerRef> {
     })
 }
 
-/// The reported steps.
 pub(crate) fn steps(job: &Job) -> Vec<wire::Step> {
     let run = job.state.run().into_iter();
     run.flat_map(|run| run.steps.iter().map(step)).collect()

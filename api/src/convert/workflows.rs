@@ -55,7 +55,6 @@ pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflo
     }
 }
 
-/// A suspension that is in force.
 pub(crate) fn suspension(latest: &Suspension) -> Option<wire::Suspension> {
     latest.is_in_force().then(|| wire::Suspension {
         part: latest.part().converted(),
@@ -65,7 +64,6 @@ pub(crate) fn suspension(latest: &Suspension) -> Option<wire::Suspension> {
     })
 }
 
-/// The end of a suspension that is over.
 pub(crate) fn resumption(latest: &Suspension) -> Option<wire::Resumption> {
     let resumed = latest.resumed.as_ref()?;
     Some(wire::Resumption {

@@ -67,7 +67,6 @@ pub(super) enum About<'c> {
     RunnerRemoved(RunnerId),
 }
 
-/// The events of a commit.
 pub(super) fn events(changes: &[Change]) -> impl Iterator<Item = Event<'_>> {
     changes.iter().filter_map(event)
 }
@@ -165,7 +164,6 @@ fn of_job<'c>(job: &'c Job, kind: Kind, about: About<'c>) -> Event<'c> {
 }
 
 impl Event<'_> {
-    /// The event as it is sent.
     pub(super) fn text(&self) -> Bytes {
         let text = self.text.get_or_init(|| match &self.about {
             About::Job(job, removed) => self.write(&job_event(job, *removed)),

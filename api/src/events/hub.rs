@@ -17,18 +17,13 @@ use super::event::{self, Event};
 use super::{Batch, Form, Inbox, Listener, Start, Wanted, batch, topics};
 use crate::limits::{LISTENER_COMMITS, LISTENERS, PROJECT_LISTENERS, TOKEN_LISTENERS};
 
-/// There are too many listeners.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TooManyListeners {
-    /// Of one token.
     Token,
-    /// Of one project.
     Project,
-    /// Of all tokens.
     All,
 }
 
-/// All listeners.
 #[derive(Default)]
 pub(crate) struct Hub(Mutex<Listeners>);
 
@@ -41,7 +36,7 @@ pub(super) struct Listeners {
     /// Listeners to more than one job.
     pub(super) broad: Vec<u64>,
     pub(super) of_shares: HashMap<TokenId, usize>,
-    /// Listeners to one project alone.
+    /// The number of listeners that are limited to each project.
     pub(super) of_projects: HashMap<ProjectId, usize>,
     /// The last commit whose events were sent, while the task runs.
     pub(super) sent: Option<Seq>,

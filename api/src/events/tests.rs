@@ -6,7 +6,7 @@ use state::Published;
 use super::hub::Sender;
 use super::*;
 use crate::limits::{
-    LISTENER_COMMITS, PROJECT_LISTENERS, TOKEN_LISTENERS, TOLD_TOPICS, TOPICS_PAUSE,
+    EVENT_TOPICS, LISTENER_COMMITS, PROJECT_LISTENERS, TOKEN_LISTENERS, TOPICS_PAUSE,
 };
 
 fn published(seq: u64) -> Published {
@@ -194,7 +194,7 @@ async fn a_page_gets_the_first_topic_at_once_and_then_all_topics_of_a_pause() {
     assert_eq!(text(&second).matches("runner/").count(), 2);
     assert!(page.next().now_or_never().is_none());
     // It is never dropped for being slow, and keeps little.
-    for seq in 51..=51 + TOLD_TOPICS as u64 {
+    for seq in 51..=51 + EVENT_TOPICS as u64 {
         publish(&hub, &removal(seq, u128::from(seq)));
     }
     assert_eq!(

@@ -16,12 +16,11 @@ use ui::topics;
 
 use super::Batch;
 use super::event::{About, Event};
-use crate::limits::{TOLD_TOPICS, TOPICS_PAUSE};
+use crate::limits::{EVENT_TOPICS, TOPICS_PAUSE};
 
 /// Everything may have changed.
 const ALL: [&str; 1] = ["*"];
 
-/// A new pair of sender and receiver.
 pub(super) fn channel() -> (Sender, Receiver) {
     let shared = Arc::new(Shared::default());
     let receiver = Receiver {
@@ -34,7 +33,6 @@ pub(super) fn channel() -> (Sender, Receiver) {
 /// Collects topics. It never waits for its listener; the listener ends when it is dropped.
 pub(super) struct Sender(Arc<Shared>);
 
-/// The side of the listener.
 pub(super) struct Receiver {
     shared: Arc<Shared>,
     /// When the next event may be sent.
@@ -69,7 +67,7 @@ impl Sender {
         for event in events {
             pending.topics.extend(event.topics().iter().cloned());
         }
-        if pending.topics.len() > TOLD_TOPICS {
+        if pending.topics.len() > EVENT_TOPICS {
             pending.topics.clear();
             pending.is_all = true;
         }

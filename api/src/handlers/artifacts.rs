@@ -16,7 +16,6 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// The artifacts of a job in the order in which they were stored.
 pub(super) async fn list(
     me: &Visible,
     job: &str,

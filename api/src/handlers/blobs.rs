@@ -64,7 +64,6 @@ impl BlobsQuery {
     }
 }
 
-/// Blobs in order of their folders.
 pub(crate) async fn list(me: &Visible, query: BlobsQuery) -> Result<BlobList, Failure> {
     let project = project(me, query.project.as_deref())?;
     let wanted = BlobQuery {
@@ -92,7 +91,6 @@ pub(crate) async fn list(me: &Visible, query: BlobsQuery) -> Result<BlobList, Fa
     Ok(list)
 }
 
-/// The content of a blob: the whole, or one range.
 pub(crate) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let (project, path) = place(me, request)?;
     content_of(me, &project, &path, request).await
@@ -111,7 +109,6 @@ pub(super) async fn content_of(
     Ok(response)
 }
 
-/// The headers of a download, without the content.
 pub(super) async fn inspect(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let (project, path) = place(me, request)?;
     head_of(me, &project, &path, request).await
@@ -223,7 +220,7 @@ fn place(me: &Visible, request: &Request) -> Result<(Shown<ProjectId>, BlobPath)
     Ok((project(me, request.query.get("project"))?, path(request)?))
 }
 
-/// The project of this name, or the only one that the token sees.
+/// The project of this name, or the only project that the token sees.
 pub(crate) fn project(me: &Visible, named: Option<&str>) -> Result<Shown<ProjectId>, Failure> {
     me.find(|seen| {
         if let Some(name) = named {
@@ -276,7 +273,6 @@ pub(super) fn life(text: Option<&str>) -> Result<Option<TimeDelta>, Failure> {
     .transpose()
 }
 
-/// The condition of a write on the existing blob.
 pub(super) fn replacement(request: &Request) -> Result<BlobCondition, Failure> {
     let condition = condition(request)?;
     match (request.header(IF_NONE_MATCH).map(str::trim), condition) {

@@ -18,7 +18,6 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// A content, before it is read.
 pub(super) struct Content<'a> {
     pub(super) media_type: &'static str,
     pub(super) size: u64,
@@ -91,7 +90,6 @@ impl Content<'_> {
         Ok(response)
     }
 
-    /// The headers alone.
     pub(super) fn head(&self, request: &Request) -> Response {
         let etag = self.etag();
         if request.has_already(&etag) {

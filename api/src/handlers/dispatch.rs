@@ -41,7 +41,6 @@ async fn accepted(me: &Visible, job: &ShownJob) -> Result<Response, Failure> {
     Ok(reply::json(StatusCode::ACCEPTED, &DispatchResponse { job }))
 }
 
-/// The body of a request, which may be left out.
 fn parsed<T: DeserializeOwned + Default>(
     request: &Request,
     attempt: &Attempt,

@@ -17,7 +17,6 @@ use crate::visible::{ShownJob, Visible};
 /// A large directory takes much memory.
 static TURNS: Turns = Turns::new(ZIPS_AT_ONCE, ZIPS_OF_TOKEN);
 
-/// The files in an artifact by name.
 pub(crate) async fn list(
     me: &Visible,
     job: &str,
@@ -119,7 +118,6 @@ pub(crate) async fn diff(
     })
 }
 
-/// The part of a file's entry that is compared.
 #[derive(PartialEq, Eq)]
 struct File {
     size: u64,

@@ -92,8 +92,8 @@ fn of_clock(trouble: ClockTrouble) -> Health {
     }
 }
 
-/// Whether work should be sent here: 503 with the reasons while no new jobs are taken. The state is open, since the
-/// listener exists only then, and a failed commit ends the process.
+/// Whether work should be sent here: 503 with the reasons while no new jobs are accepted. The state need not be checked:
+/// the listener starts after it is open, and a failed commit ends the process.
 pub(crate) async fn ready(handle: &Handle) -> Result<Response, Failure> {
     let (status, readiness) = load_readiness(handle).await?;
     Ok(reply::json(status, &readiness))
@@ -136,12 +136,11 @@ async fn room(handle: &Handle) -> Result<Room, Failure> {
     measured(handle, State::room).await
 }
 
-/// The size of the disk of the state.
 pub(crate) async fn load_disk(handle: &Handle) -> Result<Option<DiskBytes>, Failure> {
     measured(handle, State::disk_bytes).await
 }
 
-/// Asks the disk. A disk that hangs must not block the threads that serve.
+/// Measures the disk on a blocking thread, because a hanging disk must not block request threads.
 async fn measured<T: Send + 'static>(handle: &Handle, ask: fn(&State) -> T) -> Result<T, Failure> {
     let state = handle.state().clone();
     let answer = tokio::task::spawn_blocking(move || ask(&state)).await;

@@ -13,7 +13,6 @@ use crate::reply::{self, Pieces};
 use crate::request::{Query, Request};
 use crate::visible::{ShownJob, Visible};
 
-/// The format of the records.
 pub(crate) enum Form {
     /// The lines as the steps printed them.
     Plain,
@@ -284,7 +283,6 @@ fn missing_end(stream: &LogStream, job: &Job) -> Option<Bytes> {
     stream.missing_end(run.log_records, end.at)
 }
 
-/// Whether the job has ended.
 fn is_over(me: &Visible, job: &ShownJob) -> bool {
     me.read(|seen| seen.job(job.id).is_none())
 }

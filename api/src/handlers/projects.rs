@@ -18,7 +18,7 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::{Shown, Visible};
 
-/// Each takes a thread for a while.
+/// Limits concurrent checks, because each blocks a thread.
 static MASKING: Semaphore = Semaphore::const_new(MASKING_AT_ONCE);
 
 pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Project> {
@@ -90,7 +90,6 @@ impl<R> Named<R> {
     }
 }
 
-/// The vars of a project by name, without their values.
 pub(super) fn list_vars(
     me: &Visible,
     project: &str,
@@ -111,7 +110,6 @@ pub(crate) fn all_vars(me: &Visible, project: &str) -> Result<Vec<wire::Var>, Fa
     Ok(vars.map(|(name, var)| found.var(name, var)).collect())
 }
 
-/// All secrets of a project, without their values.
 pub(crate) fn all_secrets(me: &Visible, project: &str) -> Result<Vec<wire::Secret>, Failure> {
     let found = named(me, project, |seen, id| seen.secrets(id).cloned())?;
     let secrets = found.record.iter().flat_map(|record| &record.secrets);
@@ -119,7 +117,6 @@ pub(crate) fn all_secrets(me: &Visible, project: &str) -> Result<Vec<wire::Secre
     Ok(secrets.collect())
 }
 
-/// The secrets of a project by name, without their values.
 pub(super) fn list_secrets(
     me: &Visible,
     project: &str,
@@ -158,7 +155,6 @@ async fn value_of(request: &mut Request) -> Result<String, Failure> {
     Ok(value)
 }
 
-/// Sets a var, if it has the version that the request expects.
 pub(super) async fn set_var(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let project = project(me, request.parameter(0))?;
     let expects = precondition(&request.headers)?;
@@ -169,7 +165,6 @@ pub(super) async fn set_var(me: &Visible, mut request: Request) -> Result<Respon
     Ok(reply::versioned(&found.var(name, &var), var.edit.version))
 }
 
-/// Removes a var, if it has the version that the request expects.
 pub(super) async fn delete_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let project = project(me, request.parameter(0))?;
     let expects = precondition(&request.headers)?;
@@ -208,7 +203,6 @@ pub(super) async fn masking(
     Ok(convert_source::masking(name, checks.ok_or_else(no_secret)?))
 }
 
-/// Removes a secret, if it has the version that the request expects.
 pub(super) async fn delete_secret(me: &Visible, request: &Request) -> Result<Response, Failure> {
     let project = project(me, request.parameter(0))?;
     let expects = precondition(&request.headers)?;

@@ -129,7 +129,7 @@ pub(super) async fn hello(
     runner: RunnerSession,
     request: Request,
 ) -> Result<Response, Failure> {
-    let (runner, hello) = speaker(runner, request).await?;
+    let (runner, hello) = read_hello(runner, request).await?;
     handle
         .runners()
         .starts(runner, hello.version, hello.capabilities)
@@ -143,12 +143,12 @@ pub(super) async fn goodbye(
     runner: RunnerSession,
     request: Request,
 ) -> Result<Response, Failure> {
-    let (runner, _) = speaker(runner, request).await?;
+    let (runner, _) = read_hello(runner, request).await?;
     handle.runners().stops(runner).await?;
     Ok(reply::empty())
 }
 
-async fn speaker(
+async fn read_hello(
     runner: RunnerSession,
     mut request: Request,
 ) -> Result<(RunnerSession, Hello), Failure> {

@@ -89,7 +89,6 @@ impl Found {
     }
 }
 
-/// Which page of a list that is in files.
 pub(crate) struct FilePage {
     before: Option<Position>,
     limit: usize,

@@ -52,7 +52,6 @@ pub(crate) fn workflow(request: &Request) -> Response {
     WORKFLOW.answer(request, "application/json")
 }
 
-/// The API as OpenAPI 3.1.
 pub(crate) fn openapi(request: &Request) -> Response {
     OPENAPI.answer(request, "application/json")
 }

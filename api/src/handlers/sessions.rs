@@ -132,7 +132,6 @@ pub fn sign_in_path(secret: &PlainToken) -> String {
     format!("{SIGN_IN_LINKS}{}", secret.reveal())
 }
 
-/// Makes a link that signs a browser in with the caller's token.
 pub(super) async fn create_link(me: &Visible, mut request: Request) -> Result<Response, Failure> {
     let CreateSignInLink {} = request.body.json_or_default(&request.headers).await?;
     let made = me.make_sign_in_link().await?;
@@ -143,7 +142,6 @@ pub(super) async fn create_link(me: &Visible, mut request: Request) -> Result<Re
     Ok(reply::json(StatusCode::CREATED, &body))
 }
 
-/// Gives the browser its session.
 pub(crate) fn remember(response: &mut Response, request: &Request, cookie: &SessionCookie) {
     let cookie = session::set(&request.headers, request.arrival.peer, cookie);
     reply::set(response, SET_COOKIE, &cookie);

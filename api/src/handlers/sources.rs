@@ -13,20 +13,19 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::{Shown, Visible};
 
-/// The configured sources by name.
 pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Source> {
     me.read(|seen| {
         window.cut(
             seen.sources().filter(|source| source.configured),
             |source| source.name.to_string(),
-            |source| convert_source::source(seen, source, me.looked_at(source)),
+            |source| convert_source::source(seen, source, me.poll_status(source)),
         )
     })
 }
 
 pub(crate) async fn show(me: &Visible, named: &str) -> Result<wire::Source, Failure> {
     let source = me.find(|seen| Ok(find(seen, named)?.clone()))?;
-    let mut shown = me.read(|seen| convert_source::source(seen, &source, me.looked_at(&source)));
+    let mut shown = me.read(|seen| convert_source::source(seen, &source, me.poll_status(&source)));
     if let (Some(tip), Some(record)) = (&mut shown.tip, me.tip_record(&source).await) {
         tip.passed_over = record.skipped;
         tip.more_passed_over = record.more_skipped;

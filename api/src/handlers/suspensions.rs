@@ -19,7 +19,6 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// The subject in the path of the request.
     pub(crate) fn of(request: &'a Request) -> Self {
         Self {
             workflow: request.parameter(0),

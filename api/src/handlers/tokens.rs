@@ -20,7 +20,6 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// The tokens without their secrets, oldest first.
 pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Token> {
     let now = me.steady();
     me.read(|seen| {

@@ -11,7 +11,7 @@ use crate::limits::{VALIDATED_AT_ONCE, VALIDATED_FILE_CHARS};
 use crate::reply;
 use crate::request::Request;
 
-/// Each takes a thread for a while.
+/// Limits concurrent validations, because each blocks a thread.
 static ROOM: Semaphore = Semaphore::const_new(VALIDATED_AT_ONCE);
 
 /// Reports all errors and warnings of a text, and its scans if it is valid. Nothing is stored.

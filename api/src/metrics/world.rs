@@ -1,4 +1,4 @@
-//! The metrics of the world. They are updated when somebody reads them.
+//! The metrics of the world. They are updated on each scrape.
 
 use model::Rights;
 use prometheus_client::metrics::counter::Counter;

@@ -19,7 +19,6 @@ use crate::request::Request;
 /// The hash of all assets is in each address.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// Each asset, plain and compressed.
 static SENT: LazyLock<HashMap<&'static str, (Bytes, Bytes)>> = LazyLock::new(|| {
     let both = ASSETS.iter().map(|asset| {
         let plain = Bytes::from_static(&asset.bytes);

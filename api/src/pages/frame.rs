@@ -89,17 +89,14 @@ impl<'a> Frame<'a> {
         self.request.parameter(n)
     }
 
-    /// The page of a list that the address names.
     pub(super) fn window(&self) -> Result<Window, Failure> {
         Window::of(&self.request.query)
     }
 
-    /// A parameter of the query; empty if it is not given.
     pub(super) fn query(&self, name: &str) -> &str {
         self.request.query.get(name).unwrap_or("")
     }
 
-    /// The page, or 304.
     pub(super) fn page(&self, page: Markup) -> Response {
         let made = Made {
             page: Arc::from(page.into_string()),

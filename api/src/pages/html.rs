@@ -20,7 +20,7 @@ use crate::visible::Visible;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A rendered page, before it becomes the page of one reader.
+/// A rendered page, before the name of one reader is filled in.
 #[derive(Debug, Clone)]
 pub(super) struct Made {
     pub(super) page: Arc<str>,

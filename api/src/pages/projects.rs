@@ -51,7 +51,6 @@ fn back(frame: &Frame<'_>) -> Response {
     }
 }
 
-/// The page with a refused form.
 fn again(
     frame: &Frame<'_>,
     status: StatusCode,

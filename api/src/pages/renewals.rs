@@ -1,8 +1,8 @@
 //! Pages that scripts fetch again: made once for all readers with the same rights, and not more often than is useful.
 //!
-//! While jobs come and go, every open page is fetched again and again. A script that says that it can wait
-//! (`Prefer: wait`) gets a page whose making begins after its request, and shares it with all who ask for the same
-//! meanwhile. A page that takes long to make is made less often, so that readers cannot slow down jobs.
+//! While jobs come and go, every open page is fetched again and again. A script that can wait (`Prefer: wait`) gets a
+//! page whose rendering begins after its request. All requests for the same page that arrive before that share it. A slow
+//! page is rendered less often, so that readers cannot slow down jobs.
 
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
@@ -37,7 +37,6 @@ struct Known {
 /// One page as readers with the same rights see it. The holder of the lock makes it; others wait and share it.
 type Page = Mutex<Option<Last>>;
 
-/// The newest rendering of a page.
 struct Last {
     begun: Instant,
     took: Duration,
@@ -58,7 +57,6 @@ impl Same {
     }
 }
 
-/// Whether the script can wait a moment.
 pub(super) fn can_wait(request: &Request) -> bool {
     let prefer = request.header(HeaderName::from_static("prefer"));
     prefer.is_some_and(|prefer| prefer.trim_start().starts_with("wait="))
@@ -99,7 +97,7 @@ impl Renewals {
         made
     }
 
-    /// Finds or adds the entry of a page. Entries that nobody has used of late are removed.
+    /// Finds or adds the entry of a page. Entries without a recent use are removed.
     fn find(&self, same: Same, now: Instant) -> Arc<Page> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|known| {
@@ -128,7 +126,6 @@ fn is_last(page: &Arc<Page>) -> bool {
 }
 
 impl Last {
-    /// The time from one rendering to the next.
     fn pause(&self) -> Duration {
         let pause = self.took.saturating_mul(RENEWAL_SHARE);
         pause.clamp(RENEWAL_PAUSE, LONGEST_RENEWAL_PAUSE)
@@ -167,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn those_who_wait_share_a_page_that_was_begun_after_they_asked() {
+    async fn waiting_readers_share_a_page_that_was_begun_after_their_requests() {
         let (renewals, count) = (Renewals::default(), Cell::new(0));
         let jobs = || same("/jobs", Rights::admin());
         let asked = || ask(&renewals, jobs(), &count);

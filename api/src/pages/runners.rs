@@ -43,7 +43,6 @@ fn slots(runner: &Runner) -> Markup {
     chart::slots(taken, runner.capacity as usize)
 }
 
-/// The address of the daemon in the browser's request.
 pub(super) fn server(frame: &Frame<'_>) -> String {
     let scheme = match frame.request.arrival.peer.is_https {
         true => "https",

@@ -78,7 +78,6 @@ async fn status_for_dispatch(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {
     scans::show(frame.me, frame.parameter(0), frame.parameter(1)).await
 }
 
-/// The inputs of the job to run again.
 async fn earlier(
     frame: &Frame<'_>,
     status: &ScanStatus,

@@ -44,7 +44,6 @@ impl Typed {
         Some(value)
     }
 
-    /// The value of a field; empty if there is none.
     pub(super) fn text(&self, name: &str) -> &str {
         self.get(name).unwrap_or("")
     }

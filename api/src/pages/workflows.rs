@@ -150,7 +150,6 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::workflow(&frame.visit, &page)))
 }
 
-/// The past of a scan.
 #[derive(Default)]
 struct Past {
     jobs: Vec<JobLine>,
@@ -253,7 +252,6 @@ pub(super) async fn revision(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::revision(&frame.visit, &page)))
 }
 
-/// The full name of the workflow in the path.
 fn name(frame: &Frame<'_>) -> Result<String, Failure> {
     frame.me.read(|seen| {
         let record = workflows::find(seen, frame.parameter(0))?;

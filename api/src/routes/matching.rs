@@ -7,14 +7,12 @@ use http::Method;
 
 use super::{ROUTES, Route};
 
-/// The result of a lookup.
 #[derive(Debug)]
 pub(crate) enum Matched {
     /// A route, with its percent-decoded parameters in order.
     Route(&'static Route, Vec<String>),
     /// The path exists, with other methods.
     OtherMethods(Vec<&'static Method>),
-    /// The path does not exist.
     Nothing,
 }
 

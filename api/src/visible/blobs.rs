@@ -10,7 +10,6 @@ use super::{Shown, Visible};
 use crate::failure::Failure;
 
 impl Visible {
-    /// The record of a blob.
     pub(crate) async fn blob(
         &self,
         project: &Shown<ProjectId>,
@@ -22,7 +21,6 @@ impl Visible {
             .ok_or_else(|| no_such_blob(path))
     }
 
-    /// A blob with its content.
     pub(crate) async fn open_blob(
         &self,
         project: &Shown<ProjectId>,
@@ -34,7 +32,6 @@ impl Visible {
             .ok_or_else(|| no_such_blob(path))
     }
 
-    /// Lists the blobs of a project.
     pub(crate) async fn list_blobs(
         &self,
         project: &Shown<ProjectId>,
@@ -44,7 +41,6 @@ impl Visible {
         Ok(self.handle.state().list_blobs(query).await?)
     }
 
-    /// Begins to receive a blob.
     pub(crate) async fn begin_blob(
         &self,
         new: &Shown<NewBlob>,

@@ -56,10 +56,10 @@ impl Visible {
     ) -> Result<(), Failure> {
         let synced = AuditAction::source_synced(source);
         self.acting()?.state().note_request(synced).await?;
-        self.look(source, wait).await
+        self.poll(source, wait).await
     }
 
-    /// Approves a tip that retires many workflows, and requests the look that applies it.
+    /// Approves a tip that retires many workflows, and polls the source, which applies it.
     pub(crate) async fn approve_source(
         &self,
         source: &Shown<SourceName>,
@@ -71,10 +71,10 @@ impl Visible {
             commit,
         });
         self.submit(approve).await?;
-        self.look(source, wait).await
+        self.poll(source, wait).await
     }
 
-    async fn look(&self, source: &Shown<SourceName>, wait: bool) -> Result<(), Failure> {
+    async fn poll(&self, source: &Shown<SourceName>, wait: bool) -> Result<(), Failure> {
         tokio::select! {
             synced = self.acting()?.sources().sync(source, wait) => Ok(synced?),
             () = self.token_ended() => Err(unauthorized()),
@@ -94,7 +94,6 @@ impl Visible {
         Ok(set.await?)
     }
 
-    /// Whether the daemon has the key of a secret.
     pub(crate) fn key_state(&self, key: &KeyId) -> KeyState {
         self.handle.settings().key_state(key)
     }

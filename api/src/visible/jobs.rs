@@ -67,7 +67,8 @@ impl Visible {
         before: Option<JobId>,
         most: usize,
     ) -> Result<Vec<ShownJob>, Failure> {
-        // First the unfinished: a job that ends in between is then in both lists. In the other order it would be in neither.
+        // Unfinished jobs first: a job that ends between the two reads is then in both lists. In the other order it would be in
+        // neither.
         let unfinished: Vec<JobId> = self.read(|seen| seen.jobs().map(|job| job.id).collect());
         let projects = &self.rights().projects;
         let finished = self.state().newest_finished(projects, NAMED_JOBS).await?;
@@ -120,7 +121,7 @@ impl Visible {
 
     /// Why a scheduled job has not begun.
     pub(crate) fn why_waiting(&self, job: &Job) -> Option<Reason> {
-        // Before the world: the code that hands out jobs reads both in the other order.
+        // Read this before locking the world, to avoid a deadlock with the code that assigns jobs.
         let in_hand = self.jobs_in_hand();
         let holding = |runner| in_hand.get(&runner);
         let ahead = self.handle.now() - self.handle.steady();

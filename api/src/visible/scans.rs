@@ -8,7 +8,7 @@ use reconciler::Why;
 use state::{HistoryPage, Ledger, ReadError, StoredRevision};
 
 use super::{Shown, Visible};
-use crate::convert_source::LookedAt;
+use crate::convert_source::PollStatus;
 use crate::failure::Failure;
 
 impl Visible {
@@ -21,7 +21,6 @@ impl Visible {
         Ok(self.handle.why(scan, at, limit).await?)
     }
 
-    /// The revision that removed a scan.
     pub(crate) async fn removed_by(
         &self,
         scan: &Shown<ScanKey>,
@@ -75,8 +74,8 @@ impl Visible {
     }
 
     /// How the repository of a source is reached, and when it was last read.
-    pub(crate) fn looked_at(&self, source: &Source) -> LookedAt<'_> {
-        LookedAt {
+    pub(crate) fn poll_status(&self, source: &Source) -> PollStatus<'_> {
+        PollStatus {
             access: self.handle.sources().access(&source.name),
             checked_at: self.handle.sources().checked_at(&source.name),
         }

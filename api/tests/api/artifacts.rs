@@ -59,7 +59,7 @@ async fn an_artifact_is_found_by_name_and_by_id_while_the_job_runs_and_afterward
 }
 
 #[tokio::test]
-async fn what_was_left_out_is_told_with_the_artifact() {
+async fn an_artifact_reports_how_much_was_left_out() {
     let service = Service::start().await;
     let (worker, _) = stored(&service).await;
     let left_out = json!({

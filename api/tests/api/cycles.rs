@@ -1,4 +1,4 @@
-//! Scans that wake each other: their jobs name their causes however old they are, and people are told of a circle.
+//! Scans that wake each other: their jobs name their causes however old they are, and people see the cycle.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -94,7 +94,7 @@ async fn jobs_name_their_causes_however_old_and_a_circle_is_reported() {
     let line = service.get(line).await.expect(200);
     assert_eq!(line["items"][0]["causes"], json!([jobs[404]]), "{line}");
 
-    // Once the loop is stopped, nobody is told any more.
+    // Once the loop is stopped, nobody sees it any more.
     let waiting = text(&why(&service, "a").await["unfinished"][0]["id"]);
     let cancel = Call::post(format!("/v0/jobs/{waiting}/cancel"));
     service.admin(cancel).await.expect(200);

@@ -80,12 +80,14 @@ pub(crate) fn check(method: &Method, path: &str, headers: &[(String, String)], a
         }
         response => response,
     };
-    let told = response["headers"].as_object().unwrap();
+    let documented = response["headers"].as_object().unwrap();
     for header in TOLD
         .into_iter()
         .filter(|header| answer.header(header).is_some())
     {
-        let is_named = told.keys().any(|name| name.eq_ignore_ascii_case(header));
+        let is_named = documented
+            .keys()
+            .any(|name| name.eq_ignore_ascii_case(header));
         assert!(
             is_named,
             "the document does not name the answer's {header}; {what}"

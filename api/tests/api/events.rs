@@ -76,7 +76,7 @@ fn listen(service: &Service, query: &str) -> Call {
 }
 
 #[tokio::test]
-async fn what_changes_is_told_in_its_order() {
+async fn changes_are_sent_in_order() {
     let service = Service::start().await;
     let mut stream = Stream::open(&service, listen(&service, "")).await;
     assert_eq!(stream.opened.headers["x-accel-buffering"], "no");
@@ -104,7 +104,7 @@ async fn what_changes_is_told_in_its_order() {
     let runner = Call::new(Method::DELETE, "/v0/runners/one");
     service.admin(runner).await.expect(204);
 
-    let mut told = String::new();
+    let mut sent = String::new();
     loop {
         let (event, mut data) = stream.event().await;
         for (path, text) in [("/tip/commit", "c"), ("/revision/commit", "c")] {
@@ -114,12 +114,12 @@ async fn what_changes_is_told_in_its_order() {
         }
         let is_last = event == "runner" && data["removed"] == true;
         let shown = serde_json::to_string(&data).unwrap();
-        told.push_str(&format!("{event} {shown}\n"));
+        sent.push_str(&format!("{event} {shown}\n"));
         if is_last {
             break;
         }
     }
-    compare("events.txt", &told);
+    compare("events.txt", &sent);
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn a_listener_gets_what_it_asks_for_and_may_see() {
 }
 
 #[tokio::test]
-async fn a_listener_goes_on_where_it_was_or_is_told_to_read_again() {
+async fn a_listener_continues_after_its_last_event_or_reads_everything_again() {
     let service = Service::start().await;
     let mut stream = Stream::open(&service, listen(&service, "")).await;
     let place = stream.id().await;

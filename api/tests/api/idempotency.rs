@@ -20,7 +20,7 @@ async fn tokens(service: &Service) -> usize {
     listed["items"].as_array().unwrap().len()
 }
 
-async fn is_let_in(service: &Service, secret: &str) -> bool {
+async fn is_accepted(service: &Service, secret: &str) -> bool {
     let call = Call::get("/v0/jobs").bearer(secret);
     call.send(service.address).await.status == 200
 }
@@ -71,7 +71,7 @@ async fn a_repeated_regeneration_leaves_both_secrets_as_they_are() {
     let again = keyed(&service, &service.admin, "/v0/tokens/ci/regenerate", &body).await;
     assert_eq!(again.problem(409, "already_done")["made"], made["id"]);
     for secret in [&made["secret"], &first["secret"]] {
-        assert!(is_let_in(&service, &text(secret)).await);
+        assert!(is_accepted(&service, &text(secret)).await);
     }
 }
 

@@ -262,7 +262,7 @@ async fn a_running_job_shows_the_artifact_that_is_stored() {
         assert_eq!(report.send(service.address).await.status, 204);
         service.get(&path).await.expect(200)["storing"].clone()
     };
-    // What the scan does not declare is not told on.
+    // What the scan does not declare is not passed on.
     assert_eq!(report("made-up").await, json!(null));
     let storing = json!({"name": "out", "phase": "packing", "bytes": 3, "of": 9});
     assert_eq!(report("out").await, storing);

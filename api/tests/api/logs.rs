@@ -242,8 +242,8 @@ async fn a_log_that_is_cut_after_its_job_was_cancelled_is_reported_too() {
     let why = service
         .get("/v0/workflows/main%2Fpipeline/scans/large/why")
         .await;
-    let told = json!({"id": worker.id, "log_cut": cut});
-    assert_eq!(why.expect(200)["cut_job"], told);
+    let expected = json!({"id": worker.id, "log_cut": cut});
+    assert_eq!(why.expect(200)["cut_job"], expected);
     append(&service, &worker, 3, &["more"]).await;
     assert_eq!(job().await["log"]["cut"], cut);
 }

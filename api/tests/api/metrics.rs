@@ -27,7 +27,7 @@ fn value(text: &str, series: &str) -> Option<f64> {
     line?.trim().parse().ok()
 }
 
-/// Waits until a series has a value. What jobs did is counted right after they were told.
+/// Waits until a series has a value. Jobs are counted right after their commits.
 async fn counted(service: &Service, series: &str, wanted: f64) -> String {
     let mut last = String::new();
     let counted = async {

@@ -267,7 +267,7 @@ async fn a_removed_runner_is_nobody_at_once() {
     let poll = waiting(&service, &runner, &[&worker.id]).await;
     let remove = Call::new(Method::DELETE, format!("/v0/runners/{}", runner.id));
     assert_eq!(service.admin(remove).await.status, 204);
-    // It is told to stop its job, or nothing, but soon.
+    // The answer comes soon: to stop its job, or empty.
     let messages = answered(poll).await;
     assert!(messages == json!([]) || messages == cancelled(&worker.id));
     let again = runner.poll(1, &[]).send(service.address).await;

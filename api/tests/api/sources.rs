@@ -24,7 +24,7 @@ fn reason_of<'s>(source: &'s Value, kind: &str) -> (&'s Value, &'s Value) {
 }
 
 #[tokio::test]
-async fn a_held_tip_is_told_everywhere_and_approved_by_its_commit() {
+async fn a_held_tip_is_shown_everywhere_and_approved_by_its_commit() {
     let service = Service::start().await;
     let before = service.get("/v0/sources/main").await.expect(200);
     let commit = without_workflows(&service).await;

@@ -56,7 +56,7 @@ async fn a_regenerated_token_has_a_new_secret_of_the_same_form() {
 }
 
 #[tokio::test]
-async fn a_revoked_token_is_let_in_no_more_and_what_it_holds_open_ends() {
+async fn a_revoked_token_is_refused_and_its_open_streams_end() {
     let service = Service::start().await;
     let job = service.dispatch("large").await;
     let asked = json!({"name": "ci", "scopes": ["job:read"]});
@@ -75,7 +75,7 @@ async fn a_revoked_token_is_let_in_no_more_and_what_it_holds_open_ends() {
 
     let again = service.admin(Call::new(Method::DELETE, format!("/v0/tokens/{id}")));
     again.await.problem(404, "not_found");
-    // Two of a name are told apart by their ids.
+    // Two tokens of one name differ by their ids.
     create(&service, asked.clone()).await;
     create(&service, asked).await;
     let named = service.admin(Call::new(Method::DELETE, "/v0/tokens/ci"));

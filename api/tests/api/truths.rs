@@ -75,7 +75,7 @@ async fn a_suspension_shows_wherever_it_matters() {
     assert_eq!(refused.status, 409, "{refused:?}");
     let remedy = format!("href=\"{WORKFLOW}/scans/large\"");
     assert!(refused.text().contains(&remedy), "{refused:?}");
-    // The page of a job that waits is told of the suspension of its workflow.
+    // The page of a waiting job gets an event when its workflow is suspended.
     let job = browser.page(&format!("/jobs/{waiting}")).await;
     assert!(
         job.contains(&format!("data-live=\"job/{waiting} scan/")),
@@ -237,7 +237,7 @@ async fn the_state_folder_is_on_about_for_admins_alone() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_never_valid_is_told_beside_the_workflows() {
+async fn a_file_that_was_never_valid_is_listed_with_the_workflows() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let page = browser.page("/workflows").await;

@@ -20,7 +20,7 @@ pub(super) struct Fixture {
     worker: Claimed,
     /// How many records the log of the worker's job has.
     log_records: Value,
-    /// Another runner only polls. It holds a job that is over, of which every poll is told at once.
+    /// Another runner only polls. It holds a finished job, so every poll is answered at once.
     poller: Runner,
     cancelled: String,
     registration: String,

@@ -77,6 +77,7 @@ pub(super) fn begin_of_last(
     Ok(0)
 }
 
+/// The lines right before an offset, and where they begin. At least one line, when the offset is not 0.
 fn lines_before(file: &dyn ReadAt, end: u64) -> Result<(u64, Vec<u8>), Fault> {
     let mut wanted = READ_BYTES as u64;
     loop {

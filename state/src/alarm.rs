@@ -11,7 +11,6 @@ use tokio::sync::SetOnce;
 
 use crate::error::Fatal;
 
-/// Rings once; the first failure counts. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Alarm(Arc<SetOnce<Fatal>>);
 
@@ -41,7 +40,7 @@ impl Alarm {
         drop(self.0.set(failure));
     }
 
-    /// Rings when a failure means that what is durable is not known any more.
+    /// Rings when, after a failure, it is not known what is durable.
     pub(crate) fn watch(&self, fault: &Fault) {
         match fault.kind() {
             FaultKind::Unsynced | FaultKind::PulledAway => self.ring(fault),
@@ -49,12 +48,10 @@ impl Alarm {
         }
     }
 
-    /// The first failure, if there was one.
     pub(crate) fn first(&self) -> Option<Fatal> {
         self.0.get().cloned()
     }
 
-    /// Waits for the first failure.
     pub(crate) async fn rung(&self) -> Fatal {
         self.0.wait().await.clone()
     }

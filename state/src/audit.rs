@@ -1,5 +1,5 @@
 //! The audit log: one line for each commit that somebody caused with a credential of a person, in that commit. So there is
-//! no such change without its line. A line belongs to the decision of its command: it is made anew when the command is
+//! no such change without its line. A line belongs to the decision of its command: it is made again when the command is
 //! decided again. Some lines have a commit of their own, because what was done is in no record.
 //!
 //! A file has the lines of one day. Old days are removed with the first line of a new one.
@@ -22,13 +22,12 @@ use crate::limits::{AUDIT_DAYS, AUDIT_PIECES};
 use crate::reader::StoreReader;
 use crate::tail::{DayLedger, Tail, days, lines_before};
 
-/// Who asked for something, how and from where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// Absent if nobody was let in.
+    /// Absent if nobody was authenticated.
     #[serde(flatten)]
     pub actor: Option<AuditActor>,
-    /// Absent if the line stands for the requests of several.
+    /// Absent if the line covers requests of several addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
     /// What was asked: the method and the path of the request.
@@ -38,7 +37,7 @@ pub struct AuditEntry {
     pub request: Uuid,
 }
 
-/// With what somebody was let in.
+/// The credential of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditActor {
     pub token: TokenId,
@@ -49,13 +48,12 @@ pub struct AuditActor {
     pub session: Option<SessionId>,
 }
 
-/// A line of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditRecord {
     pub at: Timestamp,
     #[serde(flatten)]
     pub entry: AuditEntry,
-    /// What was done. Lines of earlier versions do not say it.
+    /// What was done. Lines of earlier versions lack it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<AuditAction>,
     /// Actions that the line does not name, because they are many.
@@ -113,7 +111,7 @@ impl Audited {
     }
 }
 
-/// A command that changes nothing, for lines that stand alone.
+/// A command that changes nothing, for lines without a change.
 #[derive(Debug, Clone)]
 pub(crate) struct NoChange;
 
@@ -138,7 +136,6 @@ impl DayLedger for AuditRecord {
     }
 }
 
-/// The end of the audit log.
 pub(crate) type AuditTail = Tail<AuditRecord>;
 
 /// Where a page of the audit log begins: before this byte of the day's file.
@@ -173,7 +170,6 @@ impl AuditFilter {
     }
 }
 
-/// Lines of the audit log, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditPage {
     pub records: Vec<AuditRecord>,

@@ -26,7 +26,6 @@ pub(crate) const fn piece_of(end: u64) -> u64 {
     end.saturating_sub(1) / HISTORY_PIECE_BYTES as u64
 }
 
-/// Consecutive lines.
 pub(crate) struct Lines {
     /// Their page.
     pub(crate) key: Key,

@@ -21,7 +21,7 @@ use crate::layout::{Folders, Layout, blob_name};
 use crate::reader::StoreReader;
 use crate::state::State;
 
-/// How much the blobs of a project are by their records.
+/// Number and size of a project's blobs, counted from their records.
 pub(crate) async fn counted(
     reader: &StoreReader,
     project: ProjectId,
@@ -43,7 +43,7 @@ pub(crate) async fn counted(
 }
 
 impl State {
-    /// The record of a blob, also of one whose time is over.
+    /// The record of a blob, expired or not.
     pub async fn blob(
         &self,
         project: ProjectId,
@@ -110,7 +110,7 @@ impl State {
         Ok(None)
     }
 
-    /// The content of a blob once more, for another blob to have it.
+    /// Stages the content of a blob for another blob.
     pub async fn share_blob(&self, blob: &Blob) -> Result<Staged, WriteError> {
         let key = Layout::blob(blob.project, &blob.path);
         let sha256 = unhex(&blob.sha256).and_then(|bytes| bytes.try_into().ok());
@@ -130,7 +130,7 @@ impl State {
         .await
     }
 
-    /// Stores a blob with the content that was received for it; none where it has that content already.
+    /// Stores a blob with its received content; `None` if the blob has this content already.
     pub async fn store_blob(
         &self,
         store: StoreBlob,
@@ -142,7 +142,7 @@ impl State {
             .await
     }
 
-    /// Moves a blob, whose content was shared for that; none where the content is there already.
+    /// Moves a blob whose content was staged; `None` if the target has this content already.
     pub async fn move_blob(
         &self,
         command: MoveBlob,

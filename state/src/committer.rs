@@ -37,7 +37,6 @@ use crate::measure::{CommitMeasure, Measuring};
 use crate::publication::Publication;
 use crate::written::{Keys, Written};
 
-/// Everything the committer owns.
 pub(crate) struct Committer<E: Engine> {
     pub(crate) engine: E,
     pub(crate) written: Written,
@@ -50,11 +49,9 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) audit: AuditTail,
     /// Where it ends on disk.
     pub(crate) audit_committed: AuditTail,
-    /// Tells how full the disk is.
     pub(crate) volume: Arc<dyn Volume>,
-    /// How full it was.
     pub(crate) last_room: Room,
-    /// What jobs of scans that wake each other wait from the second lap on.
+    /// How long jobs of scans that trigger each other wait from the second lap on.
     pub(crate) cycle_pause: TimeDelta,
     /// Histories that decisions need.
     pub(crate) histories: Histories,
@@ -99,7 +96,7 @@ impl<E: Engine> Committer<E> {
             engine,
             ..
         } = self;
-        // After a failure nothing more is decided. Others may still write beside the journal, so the engine, and with it
+        // After a failure nothing more is decided. Others may still write outside the journal, so the engine, and with it
         // the lock of the state, is kept until nobody holds the state any more.
         drop((again, histories));
         while let Some(waiting) = queue.recv().await {
@@ -112,7 +109,7 @@ impl<E: Engine> Committer<E> {
         while let Some(first) = self.next().await {
             let mut round = Round::new(self.written.epoch);
             let mut next = Some(first);
-            let room = self.look_at_room();
+            let room = self.check_room();
             while let Some(next_command) = next.take() {
                 let command = match next_command {
                     Next::Ready(command) => command,
@@ -204,7 +201,7 @@ impl<E: Engine> Committer<E> {
     }
 
     /// How full the disk is. Logs when this changes.
-    fn look_at_room(&mut self) -> Room {
+    fn check_room(&mut self) -> Room {
         let room = room(&*self.volume);
         if room != self.last_room {
             match room {
@@ -261,7 +258,7 @@ impl<E: Engine> Committer<E> {
         round.add(decided);
     }
 
-    /// Goes back to what is published. Of what was decided, a full disk refuses everything. A batch that contradicts the
+    /// Goes back to what is published. A full disk refuses every decision of the round. A batch that contradicts the
     /// files refuses a command that was alone in it, and lets several be decided again one by one.
     fn undo(&mut self, commands: Vec<Box<dyn Unanswered>>, undo: Undo) -> Outcome {
         self.pending = self.publication.read(World::clone);
@@ -285,7 +282,6 @@ impl<E: Engine> Committer<E> {
         Outcome::Undone(undo)
     }
 
-    /// Commits, publishes, answers.
     async fn commit(&mut self, round: Round) -> Outcome {
         let committed = if round.batch.is_empty() {
             Ok(None)
@@ -342,11 +338,10 @@ impl<E: Engine> Committer<E> {
 #[derive(Debug, Clone, Copy)]
 enum Undo {
     DiskFull,
-    /// The changes do not fit the files there are: somebody removed or changed one.
+    /// The changes do not fit the files: somebody removed or changed one.
     Contradicted,
 }
 
-/// How a round ended.
 enum Outcome {
     Committed,
     /// Nothing of it was stored, and pending state is the published one again.

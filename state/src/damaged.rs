@@ -46,7 +46,7 @@ impl Damaged {
         }
     }
 
-    /// Finds out what other files tell of the record. `last` is the store's latest commit.
+    /// Looks up what other files say about the record. `last` is the store's latest commit.
     ///
     /// It is an error when a history cannot be searched: without the head of an existing history the next line would be
     /// written over the history.

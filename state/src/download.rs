@@ -23,7 +23,6 @@ pub struct Download {
     check: Option<Check>,
 }
 
-/// Hashes an artifact while it is read from its first byte to its last.
 struct Check {
     /// The expected digest, hexadecimal.
     sha256: String,

@@ -53,7 +53,6 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// A batch that is being put together.
 struct Encoding<'a> {
     encoder: Encoder<'a>,
     batch: Batch,

@@ -1,4 +1,4 @@
-//! Ended jobs in memory, so that showing those that ended or were shown lately opens no file.
+//! Ended jobs in memory, so that showing jobs that ended or were shown recently opens no file.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use model::{Job, JobId};
 
 use crate::limits::ENDED_JOBS;
 
-/// Some ended jobs as their records are. A record changes by a commit only, which tells it here before it is answered.
+/// Some ended jobs, equal to their records. A commit that changes a record updates this before it is answered.
 #[derive(Clone, Default)]
 pub(crate) struct EndedJobs(Arc<Mutex<Kept>>);
 

@@ -11,7 +11,6 @@ use workflow::sha256;
 use crate::pretty::{compact, pretty};
 use crate::record::{self, Kind, Record, Typed};
 
-/// The format of records this program writes.
 pub(crate) const VERSION: u32 = 4;
 
 /// What a commit writes into the envelopes of its records.
@@ -19,7 +18,6 @@ pub(crate) const VERSION: u32 = 4;
 pub(crate) struct Stamp {
     /// How often the record has been written, this time included.
     pub(crate) revision: u64,
-    /// The commit.
     pub(crate) sequence: Seq,
     /// The clock that has set its expiry times, if it has any.
     pub(crate) clock: Option<u64>,
@@ -80,7 +78,6 @@ pub(crate) enum EnvelopeError {
     Place(Key),
 }
 
-/// The bytes of a record.
 pub(crate) fn seal<R: Record>(record: &R, stamp: Stamp) -> Result<Vec<u8>, serde_json::Error> {
     let Stamp {
         revision,

@@ -12,7 +12,7 @@ use crate::alarm::Alarm;
 pub enum CloseError {
     #[error(transparent)]
     Store(#[from] store::CloseError),
-    /// What is durable beside the journal is not known.
+    /// It is not known what is durable outside the journal.
     #[error(transparent)]
     Failed(Fatal),
     /// A defect of this program.
@@ -20,7 +20,6 @@ pub enum CloseError {
     Panicked,
 }
 
-/// Why the state could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
     #[error(transparent)]
@@ -51,7 +50,6 @@ pub enum OpenError {
     Mark(#[source] Fault),
 }
 
-/// Why a record could not be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
     #[error(transparent)]
@@ -120,7 +118,7 @@ pub enum SubmitError {
         "{command} cannot be decided: this is a defect of Everscan; nothing has changed, and the daemon's log has the panic"
     )]
     Defect { command: String },
-    /// The daemon is stopping or its disk failed. Whether the command came true is known after the next start.
+    /// The daemon is stopping or its disk failed. Whether the command took effect is known after the next start.
     #[error("the daemon is stopping; whether this took effect is known after its next start")]
     OutcomeUnknown,
 }
@@ -168,7 +166,7 @@ pub enum WriteError {
     DiskFull,
     #[error("cannot write {path}")]
     File { path: String, source: Fault },
-    /// Somebody removed what was to be written once more.
+    /// Somebody removed the file that was to be copied.
     #[error("{path} is missing; restore it from a backup")]
     Missing { path: String },
     #[error("the write was interrupted because the daemon is stopping")]

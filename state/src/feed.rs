@@ -13,7 +13,6 @@ use crate::limits::{FEED_CHANGES, FEED_COMMITS};
 /// What one commit has changed, in the order of its decisions.
 #[derive(Debug, Clone)]
 pub struct Published {
-    /// The commit.
     pub seq: Seq,
     /// Its changes. Texts of revisions are left out.
     pub changes: Arc<[Change]>,
@@ -25,9 +24,9 @@ pub struct Published {
     "the changes after commit {from} are gone, only those after {oldest} are kept; read the state as it is"
 )]
 pub struct ChangesGone {
-    /// After which commit they were asked for.
+    /// The commit after which the changes were requested.
     pub from: Seq,
-    /// The earliest commit that can be asked for.
+    /// The earliest commit that can be requested.
     pub oldest: Seq,
 }
 
@@ -68,13 +67,12 @@ struct Ring {
     commits: VecDeque<Published>,
     /// How many changes they have together.
     changes: usize,
-    /// Every commit after this one that has changed something is kept.
+    /// Every later commit with changes is kept.
     floor: Seq,
     newest: Seq,
 }
 
 impl Feed {
-    /// An empty feed that begins after commit `seq`.
     pub(crate) fn new(seq: Seq) -> Self {
         Self {
             ring: Mutex::new(Ring {
@@ -87,7 +85,7 @@ impl Feed {
         }
     }
 
-    /// Adds a commit. Without a sequence nothing was stored: then only those who read the world are woken.
+    /// Adds a commit. Without a sequence nothing was stored: then only readers of the world are woken.
     pub(crate) fn publish(&self, seq: Option<Seq>, changes: Vec<Change>) {
         if let Some(seq) = seq {
             let kept: Arc<[Change]> = changes.into_iter().filter_map(kept).collect();
@@ -184,7 +182,6 @@ mod tests {
         Change::Recent(scan, Arc::new(Recent::default()))
     }
 
-    /// The next commit, if it is there.
     fn poll(subscription: &mut Subscription) -> Option<Result<Seq, ChangesGone>> {
         let next = pin!(subscription.next());
         match next.poll(&mut Context::from_waker(Waker::noop())) {

@@ -19,7 +19,6 @@ use crate::written::Rewritten;
 /// Finished jobs of a scan behind a place of its history.
 #[derive(Debug, Clone, Default)]
 pub struct FinishedJobs {
-    /// The jobs, in the order in which they ended.
     pub jobs: Vec<Candidate>,
     /// Whether there are no more.
     pub is_whole: bool,
@@ -42,7 +41,6 @@ impl State {
         }
     }
 
-    /// Removes artifacts of a finished job.
     pub async fn remove_artifacts(&self, remove: RemoveArtifacts) -> Result<Arc<Job>, SubmitError> {
         self.rewrite_job(remove.job.id, remove).await
     }

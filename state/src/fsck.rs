@@ -53,14 +53,13 @@ pub enum Event {
 /// How much was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
-    /// Files besides the store's own.
+    /// Files, without the store's own.
     pub files: u64,
     pub bytes: u64,
     pub records: u64,
     pub jobs: u64,
 }
 
-/// The result of a check.
 #[derive(Debug)]
 pub struct Checked {
     pub counts: Counts,
@@ -186,7 +185,7 @@ impl Fsck<'_> {
         while !found.is_empty() && !self.look.is_current()? {
             if tries == CHECK_TRIES {
                 let before = found.len();
-                found.retain(|finding| finding.code.evidence() == Evidence::Alone);
+                found.retain(|finding| finding.code.evidence() == Evidence::OneFile);
                 self.unsettled += u64::from(found.len() < before);
                 break;
             }

@@ -75,23 +75,23 @@ fn end_of(key: &Key, tail: TailEnd, length: Length) -> TailEnd {
 /// What the loss of it means.
 pub(crate) const PROCESSED_LOST: &str = "it is lost what the scan has processed of others: `has_news()` is true for their newest successes until a job of the scan succeeds";
 
-/// What is stored beside a head and in memory with it.
+/// Records that are stored next to a head, and in memory within it.
 #[derive(Default)]
-pub(crate) struct Beside {
+pub(crate) struct ScanRecords {
     pub(crate) digests: Option<Arc<Digests>>,
     pub(crate) repeats: Option<Repeats>,
 }
 
-/// A head with what is stored beside it. Digests of successes that are lost are found again in the records of the jobs.
+/// A head with the records stored next to it. Lost digests of successes are read again from the records of the jobs.
 /// What was processed is not.
 pub(crate) async fn whole(
     reader: &StoreReader,
     head: Arc<ScanHead>,
-    beside: Beside,
+    records: ScanRecords,
 ) -> Arc<ScanHead> {
     let mut head = Arc::unwrap_or_clone(head);
-    head.repeats = beside.repeats;
-    if let Some(digests) = &beside.digests {
+    head.repeats = records.repeats;
+    if let Some(digests) = &records.digests {
         head.processed = digests.processed.clone();
     }
     if head.lacks_processed() {
@@ -99,7 +99,7 @@ pub(crate) async fn whole(
     }
     head.has_processed = !head.processed.is_empty();
     for success in &mut head.successes {
-        let known = beside.digests.as_ref();
+        let known = records.digests.as_ref();
         if let Some(known) = known.and_then(|known| known.successes.get(&success.job)) {
             success.digests = known.clone();
         }

@@ -58,7 +58,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Whether the job of that line is wanted, as far as the line tells: an older daemon wrote neither reason nor runner.
+    /// Whether the job of the line is wanted, as far as the line shows: an older daemon wrote neither reason nor runner.
     fn takes(&self, line: &Line) -> bool {
         let is_old = line.reason.is_none();
         self.before.is_none_or(|before| line.id < before)
@@ -189,7 +189,6 @@ impl HistoryCursor {
         }
     }
 
-    /// Takes that job.
     pub(crate) fn pop(&mut self) {
         self.read.pop();
     }
@@ -202,7 +201,7 @@ impl HistoryCursor {
         }
     }
 
-    /// Whether every job further back is older than the first one that is wanted: a job ends after it was made.
+    /// True if every job further back is older than `since`: a job ends after it was made.
     fn is_past_the_first(&self) -> bool {
         match (self.wanted.since, self.earliest_end) {
             (Some(since), Some(earliest_end)) => since.moment() > earliest_end,
@@ -313,14 +312,12 @@ pub(crate) fn lines<L: DeserializeOwned>(
         })
 }
 
-/// A count of the jobs of a history.
 #[derive(Default)]
 pub(crate) struct Recount {
     /// The jobs that are there, by end state, with the bytes they take now.
     pub(crate) there: Totals,
     /// All lines, also those of jobs that are gone.
     pub(crate) lines: Totals,
-    /// The newest job.
     pub(crate) newest: Option<JobId>,
 }
 

@@ -1,5 +1,5 @@
 //! Inspecting a state folder without the API: contents and sizes, one record, the past of a job or a scan. Nothing is
-//! changed, so it may be used beside the daemon. Secrets and tokens are never shown.
+//! changed, so it may run while the daemon runs. Secrets and tokens are never shown.
 
 mod contents;
 mod redacted;
@@ -32,7 +32,6 @@ pub struct Shown {
     pub record: Value,
 }
 
-/// Why something cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
     #[error(transparent)]
@@ -76,7 +75,7 @@ pub fn show(root: &Path, name: &str) -> Result<Vec<Shown>, InspectError> {
     Ok(shown)
 }
 
-/// Where a record of that id or name may stand.
+/// The keys at which a record of this id or name may be.
 fn places(look: &Look, name: &str) -> Result<Vec<Key>, DiskError> {
     let mut places = Vec::new();
     places.extend(name.parse::<JobId>().ok().map(Layout::job));
@@ -110,13 +109,12 @@ fn places(look: &Look, name: &str) -> Result<Vec<Key>, DiskError> {
     Ok(places)
 }
 
-/// Whether the record at `key` has that id. One that cannot be read has none.
+/// Whether the record at `key` has this id. An unreadable record has none.
 fn is_record_of(look: &Look, key: &Key, id: &str) -> bool {
     let bytes = look.get(key).ok().flatten().unwrap_or_default();
     envelope::read(&bytes).is_ok_and(|record| record.id == id)
 }
 
-/// The folders in a folder, in order.
 fn folders(look: &Look, folder: &str) -> Result<Vec<String>, DiskError> {
     let entries = look.entries(folder)?.into_iter();
     let folders = entries.filter(|entry| entry.role == Role::Folder);

@@ -19,7 +19,7 @@ use crate::page_index::PageIndex;
 use crate::reader::StoreReader;
 use crate::warned::DamagedLines;
 
-/// Which jobs to list: those that fit all that is given.
+/// Which jobs to list. A job must fit every field that is given.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
     pub workflow: Option<WorkflowId>,
@@ -65,7 +65,7 @@ impl JobFilter {
             && self.takes_the_rest(job)
     }
 
-    /// What a line of a history that an older daemon wrote does not tell.
+    /// Checks what lines that an older daemon wrote do not have.
     fn takes_the_rest(&self, job: &Job) -> bool {
         let runner = job.state.run().map(|run| run.runner.name.as_str());
         self.trigger.is_none_or(|trigger| job.trigger == trigger)
@@ -201,7 +201,7 @@ impl Listing {
                 Found::Nothing => break None,
                 Found::TooFar => break passed.or(Some(JobId::LAST)),
                 Found::Job(_) if jobs.len() >= limit => break passed,
-                // It replaces one that was left out.
+                // It replaces a job that was left out.
                 Found::Job(job) => listed.push(job),
             }
         };

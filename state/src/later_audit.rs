@@ -17,7 +17,7 @@ use crate::audit::AuditRecord;
 use crate::fsck::each_line;
 use crate::layout::{Layout, RecordPlace};
 
-/// What the log says that the backup's does not.
+/// The actions that only the newer log has.
 #[derive(Debug, Default)]
 pub struct LaterAudit {
     /// In the order in which it happened.

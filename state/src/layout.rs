@@ -1,4 +1,4 @@
-//! Where everything lies. `state-layout.md` says the same for people, and a test compares the two.
+//! The paths of all files. `state-layout.md` says the same for people, and a test compares the two.
 //!
 //! Names in paths are ids we make; the few words of users that appear (scan and artifact names, source names) are
 //! percent-encoded and cut, so that no word of a user can leave its folder.
@@ -18,13 +18,13 @@ use workflow::{ScanName, sha256};
 
 use crate::limits::{NAME_BYTES, TIPS_PER_FOLDER};
 
-/// What stands unencoded in a path.
+/// Characters that a path has unencoded.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
 /// Makes the keys of every file in the state folder.
 pub(crate) struct Layout;
 
-/// Makes for each key a function and its [`RecordPlace`]. What a pattern needs besides the arguments follows in braces.
+/// Makes for each key a function and its [`RecordPlace`]. Values of a pattern that are no arguments follow in braces.
 macro_rules! keys {
     ($(
         $(#[$doc:meta])*
@@ -40,7 +40,7 @@ macro_rules! keys {
             )*
         }
 
-        /// What a key is the place of: a variant for each function of [`Layout`].
+        /// The kind of file at a key: a variant for each function of [`Layout`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum RecordPlace {
             $($place,)*
@@ -65,11 +65,13 @@ impl RecordPlace {
         Self::ALL.iter().copied().find(fits)
     }
 
-    /// The word of a key at `{name}` of the pattern, if it can be read back. A long name is cut in its key.
-    pub(crate) fn word<T: FromStr>(self, key: &Key, name: &str) -> Option<T> {
+    /// The value of a key at `{name}` of the pattern, if [`Layout`] writes it like this. A long name is cut in its key.
+    pub(crate) fn word<T: FromStr + ToString>(self, key: &Key, name: &str) -> Option<T> {
         let words = words(self.pattern(), key.as_str())?;
         let (_, word) = words.into_iter().find(|(known, _)| *known == name)?;
-        word.parse().ok()
+        let value: T = word.parse().ok()?;
+        let has_width = self.pattern().contains(&format!("{{{name}:"));
+        (has_width || value.to_string() == word).then_some(value)
     }
 }
 
@@ -94,7 +96,6 @@ fn words<'t>(pattern: &'static str, text: &'t str) -> Option<Vec<(&'static str, 
 }
 
 keys! {
-    /// The first admin token, until it is regenerated.
     InitialAdminToken: initial_admin_token() "initial-admin-token";
     Source: source(source: &SourceName) "sources/{source}/source.json";
     Tip: tip(source: &SourceName, number: u64, commit: &str)
@@ -102,20 +103,17 @@ keys! {
         { thousand: number / TIPS_PER_FOLDER, commit: short(commit) };
     Vars: vars(project: ProjectId) "projects/{project}/vars.json";
     Secrets: secrets(project: ProjectId) "projects/{project}/secrets.json";
-    /// How much the blobs of a project are.
+    /// Number and size of a project's blobs.
     BlobUsage: blob_usage(project: ProjectId) "projects/{project}/blobs.json";
-    /// A link to a blob.
     BlobLink: blob_link(link: BlobLinkId) "blob-links/{link}.json";
     /// The content of a blob, in the folders of its path.
     Blob: blob(project: ProjectId, path: &BlobPath)
         "blobs/{project}/{path}" { path: blob_place(path.names()) };
-    /// What is recorded of a blob, in folders of the same names.
+    /// The record of a blob, in folders of the same names.
     BlobRecord: blob_record(project: ProjectId, path: &BlobPath)
         "blob-records/{project}/{path}~.json" { path: blob_place(path.names()) };
     Workflow: workflow(workflow: WorkflowId) "workflows/{workflow}/workflow.json";
-    /// The latest suspension of a workflow itself.
     WorkflowSuspension: workflow_suspension(workflow: WorkflowId) "workflows/{workflow}/suspension.json";
-    /// The latest suspension of a scan.
     ScanSuspension: scan_suspension(workflow: WorkflowId, scan: &ScanName)
         "workflows/{workflow}/scans/{scan}/suspension.json"
         { scan: encoded(scan.as_str()) };
@@ -132,11 +130,11 @@ keys! {
     Digests: digests(scan: &ScanKey)
         "workflows/{workflow}/scans/{scan}/digests.json"
         { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
-    /// The run of equal looks at a scan's triggers.
+    /// The latest run of equal evaluations of a scan's triggers.
     Repeats: repeats(scan: &ScanKey)
         "workflows/{workflow}/scans/{scan}/repeats.json"
         { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
-    /// What is remembered of the jobs removed from a scan.
+    /// Totals of the jobs removed from a scan, and where its history begins.
     Retention: retention(scan: &ScanKey)
         "workflows/{workflow}/scans/{scan}/retention.json"
         { workflow: scan.workflow, scan: encoded(scan.scan.as_str()) };
@@ -160,19 +158,17 @@ keys! {
     Artifact: artifact(job: JobId, name: &str)
         "jobs/{day}/{hour:02}/{shard}/{job}/artifacts/{name}.zip"
         { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job), name: encoded(name) };
-    /// That artifacts of a job run out in a certain hour.
+    /// Marks that artifacts of a job expire in this hour.
     Expiry: expiry(expiry: &Expiry)
         "expiries/{day}/{hour:02}/{shard}/{job}.json"
         { day: day(expiry.at), hour: expiry.at.hour(), shard: shard(expiry.job), job: expiry.job };
     Runner: runner(runner: RunnerId) "runners/{runner}.json";
-    /// A waiting registration.
     Registration: registration(registration: RegistrationId) "registrations/{registration}.json";
-    /// A request that is remembered, by the digest that is its key.
+    /// A remembered request, by the digest of its idempotency key.
     Idempotency: idempotency(digest: &str)
         "idempotency/{shard}/{digest}.json"
         { shard: encoded(&digest.chars().take(2).collect::<String>()), digest: encoded(digest) };
     Token: token(token: TokenId) "tokens/{token}.json";
-    /// The session of a browser.
     Session: session(session: SessionId) "sessions/{session}.json";
     /// A jump of the clock that stored expiry times have not followed.
     Clock: clock() "clock.json";
@@ -203,7 +199,7 @@ impl Layout {
     }
 }
 
-/// Makes the folders that a start, or a look for what has expired, lists.
+/// Makes the folders that are listed at the start and to find what has expired.
 pub(crate) struct Folders;
 
 impl Folders {
@@ -220,12 +216,10 @@ impl Folders {
         folder(Layout::retention(scan).as_str())
     }
 
-    /// The folders of all workflows.
     pub(super) fn workflows() -> Prefix {
         folder("workflows")
     }
 
-    /// The folders of a workflow's revisions.
     pub(super) fn revisions(workflow: WorkflowId) -> Prefix {
         folder(&format!("workflows/{workflow}/revisions"))
     }
@@ -254,12 +248,12 @@ pub fn mirrors_folder(root: &Path) -> PathBuf {
     root.join("sources")
 }
 
-/// The folder of a source's bare mirror. Git's own files are in it, none of ours.
+/// The folder of a source's bare mirror. It has only files of Git.
 pub fn mirror_folder(mirrors: &Path, source: &SourceName) -> PathBuf {
     mirrors.join(source.to_string()).join("mirror.git")
 }
 
-/// Whether a path below the state folder is a mirror, or one that is being made or was replaced.
+/// Whether a path below the state folder is a mirror, also a new or a replaced one.
 pub(crate) fn is_mirror(below: &Path) -> bool {
     let segments: Vec<_> = below
         .iter()
@@ -280,7 +274,7 @@ fn day(moment: Timestamp) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// One of 256 folders, so that none of an hour grows too large: the last digits of an id are random.
+/// One of 256 folders, which keeps the folders of an hour small: the last digits of an id are random.
 fn shard(job: JobId) -> String {
     let id = job.to_string();
     id[id.len() - 2..].to_owned()
@@ -328,7 +322,7 @@ pub(crate) fn blob_name(name: &str) -> String {
     }
 }
 
-/// The name that is so on disk. None for one that was cut.
+/// The name that [`blob_name`] encoded. None for a name that was cut.
 pub(crate) fn blob_name_of(on_disk: &str) -> Option<String> {
     if on_disk.contains('~') {
         return None;

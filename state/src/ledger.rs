@@ -8,7 +8,6 @@ use crate::layout::Layout;
 use crate::reader::StoreReader;
 use crate::warned::DamagedLines;
 
-/// Records of a scan's ledger.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     /// Newest first.

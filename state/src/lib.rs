@@ -1,6 +1,6 @@
 //! Typed records on the store: opening the state, the one committer, job logs, histories and objects.
 //!
-//! Every change enters through [`State::submit`] and is decided, committed and only then told. Reads see what is
+//! Every change enters through [`State::submit`] and is decided, committed and only then published. Reads see what is
 //! durable and nothing else. This package knows neither Git nor HTTP.
 
 #![cfg_attr(

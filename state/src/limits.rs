@@ -98,7 +98,7 @@ pub(crate) const CHECK_PAUSE: Duration = Duration::from_millis(25);
 /// Damaged lines of one file that are reported one by one; the rest is counted.
 pub(crate) const REPORTED_LINES: u64 = 5;
 
-/// Revisions that are read to find the one that removed a scan: a request waits for it, and a text may have 1 MiB.
+/// Revisions that are read to find which revision removed a scan: a request waits for it, and a text may have 1 MiB.
 pub(crate) const REVISIONS_LOOKED_AT: usize = 50;
 
 /// Commits whose changes are kept for followers. A follower that is farther behind reads the world instead.

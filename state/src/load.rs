@@ -17,16 +17,15 @@ use workflow::{TemplatePolicy, sha256};
 use crate::damaged::{self, Damaged};
 use crate::envelope::{self, EnvelopeError};
 use crate::error::{OpenError, ReadError};
-use crate::heads::{self, Beside};
+use crate::heads::{self, ScanRecords};
 use crate::layout::Layout;
 use crate::lost_workflows;
 use crate::reader::StoreReader;
 use crate::rebuilt;
 
-/// The world, and what else the live records tell.
+/// The world, and facts of the live records that it does not have.
 pub(crate) struct Loaded {
     pub(crate) world: World,
-    /// How often each live record was written.
     pub(crate) revisions: HashMap<Key, u64>,
     /// The live records that cannot be read.
     pub(crate) damaged: Vec<Damaged>,
@@ -35,11 +34,10 @@ pub(crate) struct Loaded {
 /// Collects live records as the store gives them.
 #[derive(Default)]
 pub(crate) struct Loading {
-    /// How often each live record was written.
     revisions: HashMap<Key, u64>,
     changes: Vec<Change>,
     /// What belongs to heads.
-    beside: HashMap<ScanKey, Beside>,
+    scan_records: HashMap<ScanKey, ScanRecords>,
     /// Tokens, sessions, runners, registrations and links, with the keys of their records.
     credentials: Vec<(Key, Change)>,
     needed: Vec<(WorkflowId, RevisionRef)>,
@@ -61,11 +59,11 @@ impl Loading {
                 | Change::BlobLink(_)),
             )) => self.credentials.push((key.clone(), change)),
             Ok(Some(Change::Digests(digests))) => {
-                let beside = self.beside.entry(digests.key()).or_default();
-                beside.digests = Some(digests);
+                let scan_records = self.scan_records.entry(digests.key()).or_default();
+                scan_records.digests = Some(digests);
             }
             Ok(Some(Change::Repeats(scan, repeats))) => {
-                self.beside.entry(scan).or_default().repeats = repeats;
+                self.scan_records.entry(scan).or_default().repeats = repeats;
             }
             Ok(Some(change)) => self.changes.push(change),
             Ok(None) => {}
@@ -75,7 +73,7 @@ impl Loading {
             Err(problem) => match damaged::loss(key) {
                 Some(loss) => self.damaged.push(Damaged::new(key, bytes, &problem, loss)),
                 None => {
-                    tracing::warn!(%key, %problem, "a file that is no record of this place is left alone");
+                    tracing::warn!(%key, %problem, "a file that is no record of this place is left as it is");
                 }
             },
         }
@@ -130,7 +128,7 @@ impl Loading {
         let there = changes.into_iter().zip(lengths);
         self.changes
             .extend(there.filter_map(|(change, length)| match length {
-                // One that cannot be read is there.
+                // An unreadable file still exists.
                 Ok(Some(_)) | Err(_) => Some(change),
                 Ok(None) => None,
             }));
@@ -170,8 +168,8 @@ impl Loading {
         for change in self.changes {
             match change {
                 Change::Head(head) => {
-                    let beside = self.beside.remove(&head.key()).unwrap_or_default();
-                    heads.push(heads::whole(reader, head, beside).await);
+                    let scan_records = self.scan_records.remove(&head.key()).unwrap_or_default();
+                    heads.push(heads::whole(reader, head, scan_records).await);
                 }
                 change => world.apply(&change),
             }
@@ -202,9 +200,9 @@ impl Loading {
                 let retention = rebuilt::retention_after_loss(reader, &head).await?;
                 world.apply(&Change::Retention(Arc::new(retention)));
             }
-            // What was processed is beside the head. The history does not tell it.
-            let beside = self.beside.remove(&head.key()).unwrap_or_default();
-            let head = heads::whole(reader, Arc::new(head), beside).await;
+            // What was processed is next to the head. The history does not have it.
+            let scan_records = self.scan_records.remove(&head.key()).unwrap_or_default();
+            let head = heads::whole(reader, Arc::new(head), scan_records).await;
             world.apply(&Change::Head(head));
         }
         world.finish_loading(now, self.clocks);

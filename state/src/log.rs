@@ -41,7 +41,6 @@ use crate::warned::Warned;
 use crate::watchers::Watchers;
 use crate::{State, SubmitError};
 
-/// One line of a job's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRecord {
     /// Its number within the job, from 0.
@@ -58,7 +57,6 @@ pub struct NewLogRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
     pub stream: Stream,
-    /// The text without its line end.
     pub text: String,
 }
 
@@ -96,10 +94,8 @@ pub enum LogError {
     /// A record cannot be written as JSON, which is a defect.
     #[error("a log record cannot be written as JSON")]
     Unwritable(#[source] serde_json::Error),
-    /// The file, when reading.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The file, when writing.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -314,7 +310,7 @@ impl Logs {
             log.expect_whole(records)?;
             let mut tail = log.tail_for_commit()?;
             if log.is_lost()? {
-                log.begin_anew(now)?;
+                log.restart_after_loss(now)?;
                 tail = log.tail_for_commit()?;
             }
             Ok(Sealed {

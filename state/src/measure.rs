@@ -8,7 +8,6 @@ use std::time::Duration;
 pub struct CommitMeasure {
     /// The commands whose decisions share it.
     pub commands: usize,
-    /// Bytes of its keys and contents.
     pub bytes: usize,
     /// The time to decide them.
     pub deciding: Duration,

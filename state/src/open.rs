@@ -30,15 +30,13 @@ use crate::written::Written;
 
 /// What the state needs from outside.
 pub struct Options {
-    /// The state folder.
     pub root: PathBuf,
     /// Whether the folder may be on another machine's file system.
     pub allow_network: bool,
-    /// The wall clock.
     pub clock: Arc<dyn Clock>,
     /// Randomness for ids and tokens.
     pub entropy: Box<dyn Entropy>,
-    /// What jobs of scans that wake each other wait from the second lap on.
+    /// How long jobs of scans that trigger each other wait from the second lap on.
     pub cycle_pause: TimeDelta,
 }
 

@@ -21,7 +21,6 @@ pub(crate) struct PageIndex {
     lines: Mutex<VecDeque<(ScanKey, Place, Arc<PieceLines>)>>,
 }
 
-/// What is known of a history.
 #[derive(Default)]
 struct Known {
     /// By page and number in the page.
@@ -156,7 +155,7 @@ impl PageIndex {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lines of the piece before a place, if it is one of those that were read last. What stands before a place never
+    /// The lines of the piece before a place, if it was read recently. What stands before a place never
     /// changes.
     pub(crate) fn lines(&self, scan: &ScanKey, place: Place) -> Option<Arc<PieceLines>> {
         let kept = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

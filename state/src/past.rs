@@ -13,18 +13,17 @@ use crate::reader::StoreReader;
 use crate::state::State;
 use crate::warned::DamagedLines;
 
-/// Lines of finished jobs, the one that ended last first.
+/// Lines of finished jobs, the last ended first.
 #[derive(Debug, Clone, Default)]
 pub struct HistoryPage {
     pub lines: Vec<HistoryLine>,
     /// Where the next page goes on: before this place. None at the end.
     pub next: Option<Position>,
-    /// Lines that could not be read.
     pub damaged: Vec<DamagedLines>,
 }
 
 impl State {
-    /// Finished jobs by their ids, in that order; none for one that is gone or cannot be read.
+    /// Finished jobs by their ids, in that order; none for a job that is gone or unreadable.
     pub async fn finished_jobs(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, ReadError> {
         let keys: Vec<_> = ids.iter().map(|id| Layout::job(*id)).collect();
         let found = self.reader().get_many(keys.clone()).await?;

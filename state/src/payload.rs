@@ -23,7 +23,7 @@ use crate::state::State;
 use crate::upload::begin_object;
 
 impl State {
-    /// Starts a job. Inputs that are too large for its record become a file beside it.
+    /// Starts a job. Inputs that are too large for its record become a file next to it.
     pub async fn dispatch(&self, mut dispatch: Dispatch) -> Result<JobId, PayloadError> {
         let large = match &dispatch.inputs {
             Inputs::Inline(inputs) => large_payload(inputs),
@@ -84,7 +84,7 @@ impl State {
         Ok(submitted.await?)
     }
 
-    /// Ends the present secret of a token, by a new one or for ever. If it is the first admin token's, the same commit
+    /// Ends the secret of a token: replaces it or revokes the token. If it is the first admin token's, the same commit
     /// deletes the file with its text.
     pub async fn end_secret<C: Command>(
         &self,
@@ -119,7 +119,7 @@ impl State {
         .await
     }
 
-    /// The job's inputs, wherever they are.
+    /// The job's inputs, from its record or from their own file.
     pub async fn inputs(&self, job: &Job) -> Result<BTreeMap<String, InputValue>, ReadError> {
         let read = match &job.inputs {
             Inputs::Inline(inputs) => return Ok(inputs.clone()),
@@ -159,7 +159,7 @@ impl State {
         .await
     }
 
-    /// Ends a job otherwise than by its completion.
+    /// Ends a job whose worker did not complete it.
     pub async fn end(&self, mut end: EndJob) -> Result<Arc<Job>, SubmitError> {
         let copy = match end.loss {
             Loss::RunnerLost | Loss::TimedOut => self.copy_large_inputs(end.job).await,
@@ -174,7 +174,7 @@ impl State {
         self.submit_with(end, None, attach).await
     }
 
-    /// Copies the inputs of a job that are a file of its own, for its retry, if it may get one. If this fails, the job still
+    /// Copies the inputs file of a job for its retry, if it may get one. If this fails, the job still
     /// ends, without a retry.
     pub(crate) async fn copy_large_inputs(&self, id: JobId) -> Option<Staged> {
         let (job, sha256) = self.read(|world| {

@@ -17,7 +17,7 @@ thread_local! {
     static IS_READING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Notices, in tests, a look within a look, which would wait for ever only now and then.
+/// In tests, detects a read within a read. Such a read can deadlock.
 struct Reading;
 
 impl Reading {
@@ -37,13 +37,13 @@ impl Drop for Reading {
     }
 }
 
-/// The published world and those who follow it.
+/// The published world and its followers.
 pub(crate) struct Publication {
     world: RwLock<World>,
     feed: Arc<Feed>,
-    /// Those who wait for a job.
+    /// Waiters for a job.
     jobs: Watchers<JobId>,
-    /// Those whose rights depend on a token.
+    /// Waiters whose rights depend on a token.
     tokens: Watchers<TokenId>,
     ended_jobs: EndedJobs,
     page_index: Arc<PageIndex>,
@@ -70,12 +70,11 @@ impl Publication {
         }
     }
 
-    /// Running jobs that were claimed since the start and have no log yet. Whoever opens a log takes its job out.
     pub(crate) fn silent(&self) -> MutexGuard<'_, HashSet<JobId>> {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A look must not read again: a commit may wait in between, for which the second reader would wait, and which waits for
+    /// `look` must not call `read`: the second read could wait for a commit that waits for
     /// the first.
     pub(crate) fn read<R>(&self, look: impl FnOnce(&World) -> R) -> R {
         let _reading = Reading::begin();
@@ -164,27 +163,22 @@ impl Publication {
         self.feed.publish(seq, changes);
     }
 
-    /// Wakes whenever the world has changed.
     pub(crate) fn changed(&self) -> watch::Receiver<()> {
         self.feed.changed()
     }
 
-    /// Wakes whenever the job has changed.
     pub(crate) fn job_changed(&self, job: JobId) -> watch::Receiver<()> {
         self.jobs.subscribe(job)
     }
 
-    /// Wakes whenever the token has changed.
     pub(crate) fn token_changed(&self, token: TokenId) -> watch::Receiver<()> {
         self.tokens.subscribe(token)
     }
 
-    /// Follows the commits after `from`.
     pub(crate) fn subscribe(&self, from: Seq) -> Result<Subscription, ChangesGone> {
         self.feed.subscribe(from)
     }
 
-    /// The newest commit that is published.
     pub(crate) fn seq(&self) -> Seq {
         self.feed.newest()
     }

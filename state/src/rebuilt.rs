@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use crate::reader::StoreReader;
 
 /// Rebuilds the heads of scans that have a history and no head: somebody removed the file, or a repair was interrupted
-/// before it had counted the head anew. Without a head the next line would be written over the first one of the history.
+/// before it had counted the head again. Without a head the next line would overwrite the first line of the history.
 pub(crate) async fn lost_heads(
     reader: &StoreReader,
     world: &World,

@@ -15,7 +15,7 @@ use store::Key;
 
 use crate::layout::Layout;
 
-/// The run of equal looks at a scan's triggers.
+/// The latest run of equal evaluations of a scan's triggers.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct RepeatsRecord {
     #[serde(flatten)]
@@ -48,7 +48,6 @@ macro_rules! records {
         live: $live:expr,
         change: $change:expr,
     })*) => {
-        /// The kinds of records.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub(crate) enum Kind {

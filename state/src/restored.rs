@@ -78,7 +78,7 @@ impl State {
         Ok(())
     }
 
-    /// One that cannot be ended does not stop the others.
+    /// Runs a command of the restore. A refusal does not stop the others.
     async fn settle<C: Command>(&self, command: C) -> Result<(), OpenError> {
         match self.submit(command).await {
             Ok(_) => Ok(()),

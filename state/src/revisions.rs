@@ -1,4 +1,4 @@
-//! Reading the revisions of a workflow, also those that are no longer active.
+//! Reading the revisions of a workflow, active or not.
 
 use model::{RevisionRecord, RevisionRef, WorkflowId};
 use workflow::sha256;
@@ -9,11 +9,9 @@ use crate::layout::Layout;
 use crate::lost_workflows::revisions_of;
 use crate::state::State;
 
-/// A revision as it was stored.
 #[derive(Debug, Clone)]
 pub struct StoredRevision {
     pub record: RevisionRecord,
-    /// The text of the workflow file.
     pub text: String,
 }
 
@@ -33,7 +31,7 @@ impl State {
         }
     }
 
-    /// The records of revisions, in the order of `revisions`; none for one that cannot be read.
+    /// The records of revisions, in the order of `revisions`; none for an unreadable record.
     pub async fn revision_records(
         &self,
         workflow: WorkflowId,

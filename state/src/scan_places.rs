@@ -14,8 +14,8 @@ use crate::limits::REVISIONS_LOOKED_AT;
 use crate::lost_workflows::revisions_of;
 use crate::reader::StoreReader;
 
-/// The key of the head beside the digests at this key.
-pub(crate) fn head_beside(digests: &Key) -> Option<Key> {
+/// The key of the head of the scan whose digests are at this key.
+pub(crate) fn head_of_digests(digests: &Key) -> Option<Key> {
     let folder = digests.as_str().strip_suffix("/digests.json")?;
     Key::new(format!("{folder}/head.json")).ok()
 }

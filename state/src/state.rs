@@ -44,7 +44,6 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     /// The last commit that was there when the state was opened.
     pub(crate) found: Seq,
-    /// Whether a token's record is in quarantine.
     pub(crate) has_lost_tokens: bool,
     pub(crate) publication: Arc<Publication>,
     pub(crate) reader: StoreReader,
@@ -147,7 +146,6 @@ impl State {
         self.shared.publication.read(look)
     }
 
-    /// The time now.
     pub fn now(&self) -> Timestamp {
         self.shared.clock.now()
     }
@@ -303,7 +301,6 @@ impl State {
         &self.shared.logs
     }
 
-    /// Small files of the store.
     pub(crate) fn reader(&self) -> &StoreReader {
         &self.shared.reader
     }

@@ -13,22 +13,17 @@ use crate::error::ReadError;
 use crate::limits::READ_BYTES;
 use crate::reader::StoreReader;
 
-/// The lines of such a ledger.
 pub(crate) trait DayLedger: Serialize {
     /// How many days are kept before the newest one.
     const DAYS: u64;
 
-    /// The file of a day.
     fn file(day: NaiveDate) -> Key;
 
-    /// The folder of all days.
     fn folder() -> Prefix;
 }
 
-/// The end of a ledger.
 #[derive(Debug, Clone)]
 pub(crate) struct Tail<L> {
-    /// The days that have a file.
     days: BTreeSet<NaiveDate>,
     /// The length of the last day's file.
     bytes: u64,
@@ -46,7 +41,6 @@ impl<L> Tail<L> {
 }
 
 impl<L: DayLedger> Tail<L> {
-    /// Finds the end of the ledger.
     pub(crate) async fn read(reader: &StoreReader) -> Result<Self, ReadError> {
         let days = days::<L>(reader).await?;
         let last = days.last().map(|day| L::file(*day));
@@ -126,7 +120,6 @@ pub(crate) async fn lines_before(
     Ok(Some((at + begin as u64, lines)))
 }
 
-/// The days that have a file.
 pub(crate) async fn days<L: DayLedger>(
     reader: &StoreReader,
 ) -> Result<BTreeSet<NaiveDate>, ReadError> {

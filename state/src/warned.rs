@@ -25,13 +25,11 @@ pub(crate) struct Warned {
 }
 
 impl Warned {
-    /// Remembers that a file has lost its end.
     pub(crate) fn note_cut(&self, key: &Key) {
         let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         cut.insert(key.clone());
     }
 
-    /// Whether the file had lost its end at the start.
     pub(crate) fn is_cut(&self, key: &Key) -> bool {
         let cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         cut.contains(key)

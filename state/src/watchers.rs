@@ -11,7 +11,7 @@ pub(crate) struct Watchers<K>(Mutex<Watched<K>>);
 
 struct Watched<K> {
     senders: HashMap<K, watch::Sender<()>>,
-    /// How many there were after the last look for those that nobody waits for any more.
+    /// How many keys were left when keys without waiters were last removed.
     swept: usize,
 }
 

@@ -3,7 +3,6 @@
 
 use crate::limits::{ARTIFACT_ENTRIES, DIRECTORY_BYTES, DIRECTORY_PIECE_BYTES};
 
-/// A file in a zip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZipEntry {
     pub name: String,
@@ -147,7 +146,6 @@ impl Directory {
     }
 }
 
-/// The first entry, and its length in the directory.
 fn entry(bytes: &[u8]) -> Option<(ZipEntry, usize)> {
     if u32_at(bytes, 0)? != ENTRY {
         return None;

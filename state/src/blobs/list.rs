@@ -18,20 +18,19 @@ pub(super) fn record_name(name: &str) -> String {
     format!("{name}{RECORD}")
 }
 
-/// Which blobs to list.
 #[derive(Debug, Clone)]
 pub struct BlobQuery {
     pub project: ProjectId,
     /// Only in this folder.
     pub folder: Vec<String>,
-    /// Only those whose next name begins like this.
+    /// Only paths whose next name begins like this.
     pub begin: String,
-    /// Not what is in deeper folders, but these themselves.
+    /// List subfolders themselves, not their content.
     pub is_flat: bool,
     /// Only what comes after this blob or folder.
     pub after: Option<BlobPath>,
     pub limit: usize,
-    /// Blobs whose time is over by now are left out.
+    /// Blobs that have expired by now are left out.
     pub now: Timestamp,
 }
 
@@ -42,7 +41,6 @@ pub enum BlobEntry {
     Folder(BlobPath),
 }
 
-/// What was found, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobPage {
     pub entries: Vec<BlobEntry>,
@@ -241,14 +239,13 @@ impl Listing<'_> {
     }
 }
 
-/// The record of a blob. One that cannot be read is left out.
+/// The record of a blob. None if it is unreadable.
 fn read(key: &Key, bytes: &[u8]) -> Option<Blob> {
     envelope::open_at(key, bytes)
         .inspect_err(|error| tracing::error!(%key, %error, "a record cannot be read"))
         .ok()
 }
 
-/// A folder in a folder.
 fn child(folder: &Prefix, name: &str) -> Prefix {
     Folders::in_blob_folder(folder, name)
 }

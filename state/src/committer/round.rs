@@ -9,13 +9,11 @@ use super::submission::{Decided, Unanswered};
 use crate::audit::AuditTail;
 use crate::encode::fold;
 
-/// Decisions that share one commit.
 pub(super) struct Round {
     pub(super) batch: Batch,
     pub(super) changes: Vec<Change>,
     pub(super) audit: Option<AuditTail>,
     pub(super) commands: Vec<Box<dyn Unanswered>>,
-    /// The time that the decisions took.
     pub(super) deciding: Duration,
 }
 

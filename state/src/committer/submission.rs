@@ -28,7 +28,6 @@ pub(crate) trait Submitted: Send {
     fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided;
 }
 
-/// A command whose decision waits for its commit.
 pub(super) trait Unanswered: Send {
     /// Answers who submitted the command.
     fn answer(self: Box<Self>, committed: Result<(), SubmitError>);
@@ -42,7 +41,6 @@ pub(crate) struct Deciding<'a> {
     pub(super) world: &'a World,
     pub(super) encoder: Encoder<'a>,
     pub(super) audit: &'a AuditTail,
-    /// How full the disk is.
     pub(super) room: Room,
 }
 
@@ -57,7 +55,7 @@ pub(crate) struct Decided {
 }
 
 impl Decided {
-    /// The same decision, encoded anew for a later commit.
+    /// The same decision, encoded again for a later commit.
     pub(super) fn sealed_again(mut self, encoder: Encoder<'_>) -> Self {
         // It was encoded before, so it can be again.
         let encoder = encoder.rewriting(self.rewritten.as_ref());
@@ -72,7 +70,6 @@ impl Decided {
 /// see. It is added once the command is decided: only then it is known where it goes, and whether it is wanted at all.
 pub(crate) type Attachment<C> = Box<dyn Fn(&Decision<<C as Command>::Answer>, &mut Batch) + Send>;
 
-/// A command and its reply channel.
 pub(crate) struct Submission<C: Command> {
     pub(crate) command: C,
     pub(crate) attachment: Attachment<C>,
@@ -85,7 +82,7 @@ pub(crate) struct Submission<C: Command> {
 
 impl<C: Command> Submitted for Submission<C> {
     fn histories(&self, world: &World) -> Result<BTreeSet<ScanKey>, SubmitError> {
-        unless_panic::<C, _>(|| self.command.histories(world))
+        catch_panic::<C, _>(|| self.command.histories(world))
     }
 
     fn refuse(self: Box<Self>, error: SubmitError) {
@@ -138,8 +135,7 @@ impl<C: Command> Submission<C> {
             | (Urgency::Finishing, _) => {}
         }
         let (now, time) = (moment.now, moment.steady);
-        let decided =
-            unless_panic::<C, _>(|| decide(deciding.world, self.command.clone(), moment))?;
+        let decided = catch_panic::<C, _>(|| decide(deciding.world, self.command.clone(), moment))?;
         let decision = decided.map_err(SubmitError::Refused)?;
         let unwritten = |error: serde_json::Error| {
             tracing::error!(%error, "a record cannot be written as JSON");
@@ -169,7 +165,7 @@ impl<C: Command> Submission<C> {
 
 /// Runs a part of the decision on a command, which reads the world and changes nothing that outlives a panic: randomness that
 /// was taken is lost.
-fn unless_panic<C, T>(part: impl FnOnce() -> T) -> Result<T, SubmitError> {
+fn catch_panic<C, T>(part: impl FnOnce() -> T) -> Result<T, SubmitError> {
     catch_unwind(AssertUnwindSafe(part)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

@@ -18,7 +18,6 @@ const OTHERS: u32 = 0o077;
 /// A file system has this folder at its root for lost files. It belongs to the administrator.
 const LOST_FOUND: &str = "lost+found";
 
-/// A part being checked.
 pub(crate) struct Check<'a> {
     pub(crate) look: &'a Look,
     pub(crate) known: &'a Known,
@@ -140,7 +139,6 @@ impl Check<'_> {
         }
     }
 
-    /// The content of a file, when it can be read.
     pub(crate) fn content(&mut self, key: &Key) -> Option<Bytes> {
         match self.look.get(key) {
             Ok(content) => content,

@@ -9,7 +9,6 @@ use super::check::Check;
 use super::finding::Code;
 use crate::limits::REPORTED_LINES;
 
-/// The damaged lines of a file.
 pub(crate) struct DamagedLines {
     code: Code,
     key: Key,

@@ -8,7 +8,6 @@ use store::Seq;
 
 use super::{Counts, Miscounted};
 
-/// What was learned of one part.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) counts: Counts,

@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub severity: Severity,
@@ -30,7 +29,6 @@ impl Finding {
     }
 }
 
-/// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -43,7 +41,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The stable name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -57,9 +54,9 @@ impl Severity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Evidence {
     /// One file, which is always replaced as a whole.
-    Alone,
+    OneFile,
     /// Several files, which a daemon changes one after another.
-    Together,
+    SeveralFiles,
 }
 
 /// What a repair does about a finding.
@@ -82,17 +79,14 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// Every code.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The stable name.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
                 }
             }
 
-            /// How bad it is.
             pub const fn severity(self) -> Severity {
                 match self {
                     $(Self::$name => Severity::$severity,)*
@@ -111,7 +105,6 @@ macro_rules! codes {
                 }
             }
 
-            /// What to do about it.
             pub const fn hint(self) -> &'static str {
                 match self {
                     $(Self::$name => $hint,)*
@@ -129,65 +122,65 @@ const ASIDE: &str = "`everscand fsck --repair` puts it aside";
 const LOOK: &str = "look at the records it names; no tool can tell which of them is right";
 
 codes! {
-    Unreadable "unreadable" Error Alone Nothing "look at the disk and at the rights of the file";
-    CheckpointDamaged "checkpoint_damaged" Error Alone Nothing
-        "bring the file back from a backup, or let `everscand fsck --repair` write it anew from the rest";
-    JournalDamaged "journal_damaged" Error Alone Nothing
+    Unreadable "unreadable" Error OneFile Nothing "look at the disk and at the rights of the file";
+    CheckpointDamaged "checkpoint_damaged" Error OneFile Nothing
+        "bring the file back from a backup, or let `everscand fsck --repair` rebuild it from the rest";
+    JournalDamaged "journal_damaged" Error OneFile Nothing
         "restore a backup; without one, `everscand fsck --repair --accept-loss` keeps what is readable";
-    IndexDamaged "index_damaged" Warning Alone SetIndexAside REPAIR;
-    IndexDiffers "index_differs" Warning Together SetIndexAside REPAIR;
-    Leftover "leftover" Note Together SetAside ASIDE;
-    UnknownFile "unknown_file" Warning Alone SetAside ASIDE;
-    Mode "mode" Warning Alone CloseToOthers REPAIR;
-    Owner "owner" Warning Alone Nothing "give it to the owner of the state folder with `chown`";
-    Links "links" Warning Alone Nothing "replace it by a copy of itself, as `cp` makes one";
-    RecordMalformed "record_malformed" Error Alone SetAside RESTORE;
-    RecordChecksum "record_checksum" Error Alone SetAside RESTORE;
-    RecordNewer "record_newer" Error Alone Nothing "use the newer program that wrote it";
-    RecordMisplaced "record_misplaced" Error Alone SetAside RESTORE;
-    RecordAhead "record_ahead" Error Together Nothing
+    IndexDamaged "index_damaged" Warning OneFile SetIndexAside REPAIR;
+    IndexDiffers "index_differs" Warning SeveralFiles SetIndexAside REPAIR;
+    Leftover "leftover" Note SeveralFiles SetAside ASIDE;
+    UnknownFile "unknown_file" Warning OneFile SetAside ASIDE;
+    Mode "mode" Warning OneFile CloseToOthers REPAIR;
+    Owner "owner" Warning OneFile Nothing "give it to the owner of the state folder with `chown`";
+    Links "links" Warning OneFile Nothing "replace it by a copy of itself, as `cp` makes one";
+    RecordMalformed "record_malformed" Error OneFile SetAside RESTORE;
+    RecordChecksum "record_checksum" Error OneFile SetAside RESTORE;
+    RecordNewer "record_newer" Error OneFile Nothing "use the newer program that wrote it";
+    RecordMisplaced "record_misplaced" Error OneFile SetAside RESTORE;
+    RecordAhead "record_ahead" Error SeveralFiles Nothing
         "a part of the folder is from another time than the rest: restore a whole backup";
-    RecordLive "record_live" Error Alone SetAside RESTORE;
-    RecordMissing "record_missing" Error Together Nothing
-        "bring the file back from a backup; the head of a scan is counted anew by `everscand fsck --repair`";
-    JobIllegal "job_illegal" Error Alone SetAside RESTORE;
-    SecretMalformed "secret_malformed" Error Alone Nothing
+    RecordLive "record_live" Error OneFile SetAside RESTORE;
+    RecordMissing "record_missing" Error SeveralFiles Nothing
+        "bring the file back from a backup; the head of a scan is counted again by `everscand fsck --repair`";
+    JobIllegal "job_illegal" Error OneFile SetAside RESTORE;
+    SecretMalformed "secret_malformed" Error OneFile Nothing
         "set the secret again with `everscan secret set`";
-    RevisionText "revision_text" Error Together Nothing "bring the file back from a backup, or from Git";
-    HeadTotals "head_totals" Error Together Recount REPAIR;
-    HeadBehind "head_behind" Error Together Recount REPAIR;
-    HeadSuccesses "head_successes" Warning Together Nothing
+    RevisionText "revision_text" Error SeveralFiles Nothing "bring the file back from a backup, or from Git";
+    HeadTotals "head_totals" Error SeveralFiles Recount REPAIR;
+    HeadBehind "head_behind" Error SeveralFiles Recount REPAIR;
+    HeadSuccesses "head_successes" Warning SeveralFiles Nothing
         "none: the next two successes of the scan put it right; until then expressions may see older ones";
-    HistoryLine "history_line" Error Together Nothing BACKUP;
-    HistoryShort "history_short" Error Together Nothing
+    HistoryLine "history_line" Error SeveralFiles Nothing BACKUP;
+    HistoryShort "history_short" Error SeveralFiles Nothing
         "bring the page back from a backup; the daemon goes on with the next page by itself";
-    HistoryLong "history_long" Warning Together Nothing "none: the next line is written over it";
-    HistoryTwice "history_twice" Error Together Nothing LOOK;
-    HistoryLacks "history_lacks" Warning Together Nothing LOOK;
-    HistoryDiffers "history_differs" Error Together Nothing LOOK;
-    LedgerLine "ledger_line" Error Together Nothing BACKUP;
-    LedgerShort "ledger_short" Error Together Nothing
+    HistoryLong "history_long" Warning SeveralFiles Nothing "none: the next line is written over it";
+    HistoryTwice "history_twice" Error SeveralFiles Nothing LOOK;
+    HistoryLacks "history_lacks" Warning SeveralFiles Nothing LOOK;
+    HistoryDiffers "history_differs" Error SeveralFiles Nothing LOOK;
+    LedgerLine "ledger_line" Error SeveralFiles Nothing BACKUP;
+    LedgerShort "ledger_short" Error SeveralFiles Nothing
         "bring the page back from a backup; the daemon goes on with the next page by itself";
-    LedgerLong "ledger_long" Warning Together Nothing "none: the next line is written over it";
-    LogCount "log_count" Error Together Nothing BACKUP;
-    LogLine "log_line" Error Together Nothing BACKUP;
-    LogMissing "log_missing" Warning Together Nothing "none, if you removed it; otherwise bring it back from a backup";
-    ArtifactMissing "artifact_missing" Warning Together Nothing
+    LedgerLong "ledger_long" Warning SeveralFiles Nothing "none: the next line is written over it";
+    LogCount "log_count" Error SeveralFiles Nothing BACKUP;
+    LogLine "log_line" Error SeveralFiles Nothing BACKUP;
+    LogMissing "log_missing" Warning SeveralFiles Nothing "none, if you removed it; otherwise bring it back from a backup";
+    ArtifactMissing "artifact_missing" Warning SeveralFiles Nothing
         "none, if you removed it; otherwise bring it back from a backup";
-    ArtifactDiffers "artifact_differs" Error Together SetAside RESTORE;
-    BlobMissing "blob_missing" Error Together Nothing
+    ArtifactDiffers "artifact_differs" Error SeveralFiles SetAside RESTORE;
+    BlobMissing "blob_missing" Error SeveralFiles Nothing
         "bring the file back from a backup, or store the blob again";
-    BlobDiffers "blob_differs" Error Together SetAside RESTORE;
-    InputsMissing "inputs_missing" Warning Together Nothing
+    BlobDiffers "blob_differs" Error SeveralFiles SetAside RESTORE;
+    InputsMissing "inputs_missing" Warning SeveralFiles Nothing
         "none, if you removed them; otherwise bring the file back from a backup";
-    InputsDiffer "inputs_differ" Error Together SetAside RESTORE;
-    RetentionDiffers "retention_differs" Error Together Recount REPAIR;
-    KeptDiffers "kept_differs" Warning Together Recount
+    InputsDiffer "inputs_differ" Error SeveralFiles SetAside RESTORE;
+    RetentionDiffers "retention_differs" Error SeveralFiles Recount REPAIR;
+    KeptDiffers "kept_differs" Warning SeveralFiles Recount
         "`everscand fsck --repair` counts what is there; if you did not remove jobs by hand, first bring their folders back from a backup";
-    ExpiryMissing "expiry_missing" Warning Together Nothing
+    ExpiryMissing "expiry_missing" Warning SeveralFiles Nothing
         "none: the artifact is refused from then on, and its file stays until its job goes";
-    ExpiryStray "expiry_stray" Note Together SetAside ASIDE;
-    Orphan "orphan" Note Together SetAside ASIDE;
+    ExpiryStray "expiry_stray" Note SeveralFiles SetAside ASIDE;
+    Orphan "orphan" Note SeveralFiles SetAside ASIDE;
 }
 
 impl Serialize for Code {

@@ -1,4 +1,4 @@
-//! Checks the folders besides jobs and workflows, and the store's own files.
+//! Checks the folders except jobs and workflows, and the store's own files.
 
 use std::path::Path;
 
@@ -42,7 +42,6 @@ fn check_body(check: &mut Check<'_>, key: &store::Key, typed: &Typed) {
     }
 }
 
-/// Checks the store's own files.
 pub(crate) fn check_store(check: &mut Check<'_>) {
     for damage in check.look.damage() {
         let (code, what) = match damage.part {
@@ -93,7 +92,7 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
             {
                 check.facts.folders.push(entry.name);
             }
-            // Nothing refers to the audit log, and its lines stand alone.
+            // Nothing refers to the audit log, and its lines refer to nothing.
             (Role::Folder, "audit") => check_audit(check),
             (Role::File(key), name) => match RecordPlace::parse(key) {
                 Some(RecordPlace::InitialAdminToken) => {}

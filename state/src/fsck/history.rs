@@ -17,7 +17,6 @@ const HISTORY: PageCodes = PageCodes {
     long: Code::HistoryLong,
 };
 
-/// Checks the pages of a scan's history.
 pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retention, pages: &Pages) {
     let scan = Arc::new(head.key());
     let mut counted = Totals::default();

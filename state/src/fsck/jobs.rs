@@ -18,7 +18,6 @@ use crate::record::Typed;
 
 const ARTIFACTS: &str = "artifacts";
 
-/// Checks the folder of a job.
 pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     let mut record = None;
     let mut others = Vec::new();
@@ -102,7 +101,6 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     }
 }
 
-/// Compares a job with the history of its scan.
 fn check_history(check: &mut Check<'_>, job: &Job) {
     let Some(end) = job.state.end() else {
         return;
@@ -212,7 +210,7 @@ pub(super) fn check_expiry_record(check: &mut Check<'_>, key: &Key, expiry: &Exp
         Ok(None) => return check.find(Code::ExpiryStray, key, format!("there is no job {id}")),
         Err(_) => return,
     };
-    // The job's own check reports one that cannot be read.
+    // The job's own check reports an unreadable job.
     let Ok(job) = job else {
         return;
     };

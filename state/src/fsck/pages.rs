@@ -16,14 +16,12 @@ use super::lines::each_line;
 /// The pages of a history or a ledger, by number.
 pub(super) type Pages = BTreeMap<u64, Key>;
 
-/// The findings about pages.
 pub(super) struct PageCodes {
     pub(super) line: Code,
     pub(super) short: Code,
     pub(super) long: Code,
 }
 
-/// The pages in a folder.
 pub(super) fn pages(check: &mut Check<'_>, folder: &str) -> Pages {
     let mut pages = Pages::new();
     for entry in check.entries(folder) {

@@ -1,5 +1,5 @@
 //! Repairs what a check finds, where a program can know what is right. It moves untrustworthy files to the quarantine,
-//! tightens rights, rebuilds derived files and counts scans anew. It deletes nothing, and every step can be undone.
+//! tightens rights, rebuilds derived files and counts scans again. It deletes nothing, and every step can be undone.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::error::ReadError;
 use crate::layout::{Layout, RecordPlace};
 use crate::reader::StoreReader;
 use crate::rebuilt;
-use crate::scan_places::{head_beside, scan_at};
+use crate::scan_places::{head_of_digests, scan_at};
 use crate::written::{Keys, Written};
 
 /// Something that was repaired. Paths are below the state folder.
@@ -35,7 +35,7 @@ pub enum Repair {
         /// The mode before, in octal digits.
         mode: String,
     },
-    /// The counters of a scan were written anew.
+    /// The counters of a scan were rewritten.
     Recounted { path: String },
     /// Damage in the journal was cut off.
     Lost(Loss),
@@ -47,7 +47,7 @@ pub enum RepairError {
     /// The state folder, for a tool that works on its files.
     #[error(transparent)]
     Open(#[from] store::file::OpenError),
-    /// The store, for counting anew.
+    /// The store, for counting again.
     #[error(transparent)]
     Engine(#[from] store::OpenError),
     #[error(transparent)]
@@ -56,7 +56,7 @@ pub enum RepairError {
     Look(#[from] store::ReadError),
     #[error(transparent)]
     Read(#[from] ReadError),
-    #[error("a record that was counted anew could not be committed")]
+    #[error("a rebuilt record could not be committed")]
     Commit(#[from] store::CommitError),
     #[error("the state was repaired, but not closed")]
     Close(#[from] store::CloseError),
@@ -78,14 +78,14 @@ pub async fn repair(
     engine.close().await?;
 
     let heads = mend_files(root, tell)?;
-    let heads: Vec<_> = heads.into_iter().map(|key| (key, Anew::Head)).collect();
+    let heads: Vec<_> = heads.into_iter().map(|key| (key, Rebuild::Head)).collect();
     rewrite(root, heads, tell).await?;
     let (mut left, mut checked, miscounted) = check(root, tell)?;
     // Now it is known which jobs are in the quarantine, and what the heads count.
     if !miscounted.is_empty() {
         let records = miscounted.into_iter().map(|(scan, there)| {
             let key = Layout::retention(&scan);
-            (key, Anew::Retention(scan, there))
+            (key, Rebuild::Retention(scan, there))
         });
         rewrite(root, records.collect(), tell).await?;
         (left, checked, _) = check(root, tell)?;
@@ -96,7 +96,6 @@ pub async fn repair(
     Ok(checked)
 }
 
-/// Checks, and collects the findings.
 fn check(
     root: &Path,
     tell: &mut dyn FnMut(Event),
@@ -127,7 +126,7 @@ fn mend_store(
     Ok(())
 }
 
-/// Checks, and repairs single files. Answers the keys of heads that must be counted anew.
+/// Checks, and repairs single files. Returns the keys of heads that must be counted again.
 fn mend_files(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<BTreeSet<Key>, RepairError> {
     let mending = Mending::begin(root)?;
     let (mut heads, mut failed) = (BTreeSet::new(), None);
@@ -143,7 +142,7 @@ fn mend_files(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<BTreeSet<Key>,
                 }
                 // The head says what the lost record held.
                 Some(RecordPlace::Digests) if finding.code == Code::RecordMissing => {
-                    heads.extend(head_beside(&key));
+                    heads.extend(head_of_digests(&key));
                 }
                 Some(_) | None => {}
             }
@@ -161,7 +160,6 @@ fn mend_files(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<BTreeSet<Key>,
     Ok(heads)
 }
 
-/// Does what one file needs.
 fn mend(mending: &Mending, finding: &Finding) -> Result<Vec<Repair>, store::DiskError> {
     match finding.code.remedy() {
         // The index first: if the repair is interrupted, an index that has the record would miss its file.
@@ -186,23 +184,23 @@ fn mend(mending: &Mending, finding: &Finding) -> Result<Vec<Repair>, store::Disk
     }
 }
 
-/// Whether a head with this finding is to be written anew.
+/// Whether a head with this finding must be rewritten.
 const fn is_about_a_head(code: Code) -> bool {
     matches!(code, Code::RecordMissing)
         || matches!(code.remedy(), Remedy::Recount | Remedy::SetAside)
 }
 
-/// A record that is written anew.
-enum Anew {
+/// A record to rebuild.
+enum Rebuild {
     Head,
     /// The record of removed jobs of a scan that has these jobs.
     Retention(ScanKey, Totals),
 }
 
-/// Writes records anew, each in a commit of its own. An existing one is moved to the quarantine first.
+/// Rebuilds records, each in a commit of its own. An existing one is moved to the quarantine first.
 async fn rewrite(
     root: &Path,
-    records: Vec<(Key, Anew)>,
+    records: Vec<(Key, Rebuild)>,
     tell: &mut dyn FnMut(Event),
 ) -> Result<(), RepairError> {
     if records.is_empty() {
@@ -231,12 +229,12 @@ async fn rewrite(
     let reader = StoreReader::new(engine.reader());
     let look = Look::at(root)?;
     let mut written = Written::until(epoch, last, revisions);
-    for (key, anew) in records {
+    for (key, rebuild) in records {
         let bytes = before.remove(&key).unwrap_or_default();
-        let change = match anew {
-            Anew::Head => head_anew(&look, &reader, &key, &bytes).await?,
-            Anew::Retention(scan, there) => {
-                retention_anew(&look, &reader, &scan, &there, &bytes).await?
+        let change = match rebuild {
+            Rebuild::Head => rebuild_head(&look, &reader, &key, &bytes).await?,
+            Rebuild::Retention(scan, there) => {
+                rebuild_retention(&look, &reader, &scan, &there, &bytes).await?
             }
         };
         let Some(change) = change else {
@@ -256,7 +254,7 @@ async fn rewrite(
 
 /// The head at `key`, whose content was `bytes`. None if no text names the scan any more: then the missing head is left to
 /// a person.
-async fn head_anew(
+async fn rebuild_head(
     look: &Look,
     reader: &StoreReader,
     key: &Key,
@@ -280,7 +278,7 @@ async fn head_anew(
     Ok(Some(Change::Head(head.into())))
 }
 
-/// Whether the record beside a head has what was processed.
+/// Whether the record of the scan's digests has what was processed.
 fn has_processed(look: &Look, scan: &ScanKey) -> Result<bool, RepairError> {
     let bytes = look.get(&Layout::digests(scan))?.unwrap_or_default();
     let digests = envelope::open::<Digests>(&bytes).ok();
@@ -288,7 +286,7 @@ fn has_processed(look: &Look, scan: &ScanKey) -> Result<bool, RepairError> {
 }
 
 /// The record of removed jobs of a scan that has these jobs, where `bytes` were before.
-async fn retention_anew(
+async fn rebuild_retention(
     look: &Look,
     reader: &StoreReader,
     scan: &ScanKey,

@@ -1,4 +1,4 @@
-//! Checks a scan's folder: the head, the records beside it, the history and the ledger.
+//! Checks a scan's folder: the head, the records next to it, the history and the ledger.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,8 @@ const LEDGER: PageCodes = PageCodes {
     long: Code::LedgerLong,
 };
 
-/// Checks the folder of a scan.
 pub(super) fn check(check: &mut Check<'_>, folder: &str) {
-    let (mut head, mut beside) = (None, Vec::new());
+    let (mut head, mut records) = (None, Vec::new());
     let (mut history, mut ledger) = (Pages::new(), Pages::new());
     for entry in check.entries(folder) {
         let path = join(folder, &entry.name);
@@ -30,7 +29,7 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
             (Role::File(key), _) => match RecordPlace::parse(&key) {
                 Some(RecordPlace::Head) => head = Some(key),
                 Some(RecordPlace::Digests | RecordPlace::Repeats | RecordPlace::Retention) => {
-                    beside.push(key);
+                    records.push(key);
                 }
                 // A scan without a past can be suspended.
                 Some(RecordPlace::ScanSuspension) => drop(check.record(&key)),
@@ -42,7 +41,7 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
         }
     }
     let (mut retention, mut processed) = (None, BTreeMap::new());
-    for key in &beside {
+    for key in &records {
         match check.record(key).map(|checked| checked.typed) {
             Some(Typed::Retention(record)) => retention = Some(record),
             Some(Typed::Digests(record)) => processed = record.processed,
@@ -50,7 +49,7 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
         }
     }
     let Some(key) = head else {
-        if !(history.is_empty() && ledger.is_empty() && beside.is_empty()) {
+        if !(history.is_empty() && ledger.is_empty() && records.is_empty()) {
             let path = join(folder, "head.json");
             check.find(Code::RecordMissing, path, "the scan has a past");
         }

@@ -11,7 +11,6 @@ use super::scans;
 use crate::layout::{Layout, RecordPlace};
 use crate::record::Typed;
 
-/// Checks the folder of a workflow.
 pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     let mut record = None;
     let mut scans = Vec::new();
@@ -54,7 +53,6 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     }
 }
 
-/// A workflow's newest revision must be there.
 fn check_newest(check: &mut Check<'_>, workflow: &WorkflowRecord, newest: u64) {
     if !check
         .facts

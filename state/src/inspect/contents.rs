@@ -36,7 +36,6 @@ pub struct Size {
     pub allocated: u64,
 }
 
-/// A workflow's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Workflow {
     pub id: String,
@@ -48,7 +47,6 @@ pub struct Workflow {
     pub size: Size,
 }
 
-/// The jobs of a day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Day {
     /// In UTC.
@@ -141,12 +139,11 @@ pub(super) fn record_of(look: &Look, folder: &str) -> Option<WorkflowRecord> {
     record_at(look, &join(folder, "workflow.json"))
 }
 
-/// Source and name.
 pub(super) fn full_name(workflow: &WorkflowRecord) -> String {
     format!("{}/{}", workflow.source, workflow.name)
 }
 
-/// Whether people mean this workflow when they say `name`, which is no id.
+/// Whether `name`, which is no id, names this workflow.
 pub(super) fn is_named(workflow: &WorkflowRecord, name: &str) -> bool {
     workflow.name == name || full_name(workflow) == name
 }

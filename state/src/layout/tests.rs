@@ -165,6 +165,8 @@ fn keys_fit_their_patterns() {
     let history = Layout::history(&scan, 3);
     assert_eq!(RecordPlace::parse(&history), Some(RecordPlace::History));
     assert_eq!(RecordPlace::History.word(&history, "page"), Some(3_u64));
+    let padded = Key::new(format!("{}03.jsonl", history.folder().as_str())).unwrap();
+    assert_eq!(RecordPlace::History.word::<u64>(&padded, "page"), None);
     assert_eq!(
         RecordPlace::History.word(&history, "workflow"),
         Some(workflow)

@@ -17,7 +17,6 @@ use crate::limits::LAST_WORDS_BYTES;
 /// How the record at the cut begins.
 const MARK: &str = "the log is cut here: ";
 
-/// The cut of a log.
 pub(super) struct Cut {
     /// The number of the record that marks it.
     at: u64,

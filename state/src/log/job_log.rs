@@ -103,12 +103,10 @@ impl JobLog {
         }
     }
 
-    /// How many records are stored.
     pub(crate) const fn records(&self) -> u64 {
         self.received.records
     }
 
-    /// How long the log is, in bytes.
     pub(crate) const fn bytes(&self) -> u64 {
         self.received.bytes
     }
@@ -264,7 +262,7 @@ impl JobLog {
             self.expect_whole(records)?;
         }
         if self.is_lost()? {
-            self.begin_anew(now)?;
+            self.restart_after_loss(now)?;
         }
         self.sync()?;
         if self.is_durable() {
@@ -330,7 +328,7 @@ impl JobLog {
     }
 
     /// Goes on after the whole lines that are left, and notes what is lost. A job must be able to end without its log.
-    pub(crate) fn begin_anew(&mut self, now: Timestamp) -> Result<(), LogError> {
+    pub(crate) fn restart_after_loss(&mut self, now: Timestamp) -> Result<(), LogError> {
         let lost = self.received.records;
         *self = Self::open(self.volume.clone(), self.key.clone(), self.alarm.clone())?;
         let next = self.received.records;

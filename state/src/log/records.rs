@@ -7,7 +7,7 @@ use memchr::memchr2;
 use super::{LogError, NewLogRecord};
 use crate::limits::LOG_TEXT_BYTES;
 
-/// Bytes of a line beside its record: the number and the line end.
+/// Bytes of a line around its record: the number and the line end.
 const LINE_FRAME_BYTES: usize = 28;
 
 /// A log record before it has a number, as it is stored.
@@ -80,7 +80,6 @@ impl EncodedRecord {
         self.0.len() + LINE_FRAME_BYTES
     }
 
-    /// The records themselves.
     pub(super) fn decode_all(records: &[Self]) -> Result<Vec<NewLogRecord>, LogError> {
         let decode =
             |record: &Self| serde_json::from_slice(&record.0).map_err(LogError::Unwritable);
@@ -98,7 +97,6 @@ pub(super) fn line(n: u64, record: &NewLogRecord) -> Result<Vec<u8>, LogError> {
 
 /// A record in canonical form, in bytes.
 struct First {
-    /// From its beginning to its text.
     head: usize,
     length: usize,
 }

@@ -41,7 +41,6 @@ pub struct LogSearch {
 pub struct LogMatches {
     /// All matches of the log.
     pub total: u64,
-    /// Those that are shown.
     pub matches: Vec<LogRecord>,
     /// The number from which to show more, if there are more.
     pub next: Option<u64>,
@@ -77,7 +76,6 @@ pub(super) fn search(
     Ok(matches)
 }
 
-/// Finds one text in others.
 struct Needle {
     finder: memmem::Finder<'static>,
     ignores_case: bool,
@@ -105,7 +103,6 @@ impl Needle {
     }
 }
 
-/// A search under way.
 struct Search<'a> {
     wanted: &'a LogSearch,
     /// The text as it is.

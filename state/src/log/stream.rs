@@ -24,7 +24,7 @@ pub struct LogStream {
     next: u64,
     /// Its offset, once it was looked for.
     offset: Option<u64>,
-    /// What of the stored records is wanted. Marks are always told.
+    /// Which stored records are wanted. Marks are always given.
     filter: LogFilter,
     /// How many records may still be given.
     left: u64,
@@ -53,14 +53,14 @@ impl LogStream {
         }
     }
 
-    /// Leaves out the records that the filter does not take. What tells of records that cannot be read stays.
+    /// Leaves out the records that the filter does not take. Marks for unreadable records stay.
     #[must_use]
     pub fn filtered(mut self, filter: LogFilter) -> Self {
         self.filter = filter;
         self
     }
 
-    /// Gives no more than so many records.
+    /// Gives at most this many records.
     #[must_use]
     pub fn limited(mut self, limit: u64) -> Self {
         self.left = limit;
@@ -73,7 +73,7 @@ impl LogStream {
     }
 
     /// Marks records that cannot be read, in the log of a job that is over. While a log grows, its end may look damaged
-    /// until it is written anew.
+    /// until it is written again.
     pub(crate) fn marking_damage(&mut self, warned: Warned) {
         self.damage = Some(Damage { warned, at_end: 0 });
     }

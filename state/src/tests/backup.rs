@@ -36,7 +36,7 @@ fn restored(folder: &Folder) -> Folder {
 }
 
 #[tokio::test]
-async fn a_restored_state_has_everything_and_nothing_goes_on_in_it() {
+async fn a_restored_state_is_complete_and_its_running_jobs_have_ended() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let done = opened.running_job(fleet, "build").await;
     opened.store_artifact(done, "report", "zip").await;
@@ -71,7 +71,7 @@ async fn a_restored_state_has_everything_and_nothing_goes_on_in_it() {
         }));
         opened.close();
     }
-    // It is told once: what begins afterwards goes on.
+    // Jobs are ended only at the first start after a restore; jobs that start later keep running.
     let opened = restored.open().await;
     opened.claim(fleet, waiting).await;
     opened.close();
@@ -102,7 +102,7 @@ async fn a_job_that_ends_while_a_backup_is_made_has_its_whole_log_in_it() {
     let copied = kept.join(Layout::log(job).as_str());
     let other = kept.join(Layout::log(cancelled).as_str());
     let (has_ended, handle) = (AtomicBool::new(false), Handle::current());
-    // Folders are copied by name, so there is a file after the logs.
+    // Folders are copied in alphabetical order, so this file is copied after the logs.
     let last = Path::new("last");
     std::fs::create_dir(folder.root().join(last)).unwrap();
     std::fs::write(folder.root().join(last).join("file"), "text").unwrap();
@@ -143,7 +143,7 @@ async fn a_job_that_ends_while_a_backup_is_made_has_its_whole_log_in_it() {
 }
 
 #[tokio::test]
-async fn a_backup_is_refused_where_it_would_mix_and_a_restore_without_a_backup() {
+async fn backup_refuses_a_used_folder_and_restore_needs_a_backup() {
     let (folder, opened, _) = Folder::prepared().await;
     opened.close();
     let (root, twin) = (folder.root(), folder.empty_twin());
@@ -183,7 +183,7 @@ async fn a_backup_is_refused_where_it_would_mix_and_a_restore_without_a_backup()
     assert!(!root.join("journal/HOLD").exists());
 }
 
-/// The state as a person uses it, in a request of that number.
+/// An audited handle to the state, for the user request `request`.
 fn by_a_person(opened: &Opened, request: u128) -> State {
     opened.state.audited(AuditEntry {
         request: Uuid::from_u128(request),
@@ -222,7 +222,7 @@ async fn revoke(opened: &Opened, token: model::TokenId, request: u128) {
         .unwrap();
 }
 
-fn told(endings: &[Ending]) -> Vec<(&str, AuditKind)> {
+fn summaries(endings: &[Ending]) -> Vec<(&str, AuditKind)> {
     let one = |it: &'_ Ending| it.because.map(|(kind, _)| kind).unwrap();
     endings
         .iter()
@@ -275,7 +275,7 @@ async fn what_was_revoked_since_the_backup_does_not_come_back_with_it() {
         ("Firefox", AuditKind::SignedOut),
         ("initial admin", AuditKind::TokenRevoked),
     ];
-    assert_eq!(told(&ended), expected);
+    assert_eq!(summaries(&ended), expected);
     let secret = PlainToken::random(TokenKind::Personal, &mut Seeded(3));
     let request = Uuid::from_u128(7);
     let ending = again.state.end_credentials(&ended, request, &secret);

@@ -1,4 +1,4 @@
-//! Records that somebody damaged: nothing is written over them, and the rest serves.
+//! Damaged records are never overwritten, and all other records stay usable.
 
 use std::fs;
 use std::io::Read;
@@ -17,7 +17,7 @@ use crate::fsck::repair;
 use crate::jobs::JobFilter;
 use crate::layout::Layout;
 
-/// Makes a record no JSON any more, and lets the next start read the files themselves.
+/// Turns a record into invalid JSON and deletes the index, so the next start reads the files.
 fn damage(root: &Path, key: &Key) -> String {
     let path = root.join(key.as_str());
     let text = fs::read_to_string(&path).unwrap();
@@ -55,7 +55,7 @@ async fn a_token_is_void_once_its_file_is_gone_though_the_index_has_it() {
 }
 
 #[tokio::test]
-async fn a_lost_token_makes_nobody_admin() {
+async fn no_admin_token_is_created_while_a_token_is_in_quarantine() {
     let (mut folder, opened, _) = Folder::prepared().await;
     opened.make_first_token().await;
     let lost = opened
@@ -126,7 +126,7 @@ async fn set_var(opened: &Opened, project: ProjectId) -> u64 {
 }
 
 #[tokio::test]
-async fn a_lost_head_does_not_write_over_its_history() {
+async fn history_is_not_overwritten_when_the_head_is_lost() {
     type Change = fn(&str) -> Option<String>;
     let changes: [(&str, Change); 3] = [
         ("no record", |text| Some(text.replacen('{', "[", 1))),
@@ -158,7 +158,11 @@ async fn a_lost_head_does_not_write_over_its_history() {
         assert_eq!(listed, [second, first], "{what}");
         let head = opened.head(fleet, "build");
         assert_eq!(head.totals.succeeded, 2, "{what}: the history is counted");
-        assert_eq!(head.successes.len(), 1, "what no line says begins again");
+        assert_eq!(
+            head.successes.len(),
+            1,
+            "values that the history does not record are reset"
+        );
     }
 }
 
@@ -172,7 +176,7 @@ async fn with_long_name(opened: &Opened, fleet: Fleet) -> (Fleet, String) {
 }
 
 #[tokio::test]
-async fn a_lost_head_of_a_long_name_does_not_write_over_its_history_either() {
+async fn history_of_a_long_scan_name_survives_a_lost_head() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let (fleet, name) = with_long_name(&opened, fleet).await;
     let first = opened.running_job(fleet, &name).await;
@@ -199,7 +203,7 @@ async fn a_lost_head_of_a_long_name_does_not_write_over_its_history_either() {
 }
 
 #[tokio::test]
-async fn a_lost_head_of_a_history_that_cannot_be_read_does_not_write_over_it() {
+async fn an_unreadable_history_is_not_overwritten_after_a_lost_head() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let first = opened.running_job(fleet, "build").await;
     opened.complete(first).await;

@@ -1,4 +1,4 @@
-//! Heads stay small, and what is kept beside them comes back.
+//! Heads stay small, and records next to them are restored.
 
 use std::collections::BTreeMap;
 use std::fs;

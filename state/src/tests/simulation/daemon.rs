@@ -28,7 +28,7 @@ use crate::{State, SubmitError};
 const OFFER: i64 = 10 * SECOND;
 /// The silence after which a runner is lost.
 const SILENCE: i64 = 2 * MINUTE;
-/// How long a trigger rests that could not be checked.
+/// Delay before a trigger that could not be checked is tried again.
 const REST: i64 = 5 * SECOND;
 
 /// A running daemon. All of it but the store is gone when it is dropped.
@@ -48,7 +48,7 @@ pub(super) struct Daemon {
     evaluated: HashMap<ScanKey, Arc<Evaluated>>,
     /// Requests that were let in and whose commands have not been submitted yet.
     admitted: Vec<Request>,
-    seen_set_by: i64,
+    last_clock_offset: i64,
     doubted_until: i64,
     /// Whether the tip is not applied yet.
     pub(super) look_due: bool,
@@ -71,7 +71,7 @@ impl Daemon {
         let crate::open::Opened {
             state, committer, ..
         } = opened.unwrap();
-        // A jump that the last process has noted is doubted anew.
+        // If the previous process recorded a clock jump, distrust the clock again.
         let is_doubted = state.read(|world| world.clocks().is_some());
         let doubted_until = if is_doubted {
             time.steady() + HOUR
@@ -92,7 +92,7 @@ impl Daemon {
             resting: HashMap::new(),
             evaluated: HashMap::new(),
             admitted: Vec::new(),
-            seen_set_by: time.set_by(),
+            last_clock_offset: time.set_by(),
             doubted_until,
             look_due: true,
             has_failed: false,
@@ -106,7 +106,7 @@ impl Daemon {
         drop(self.committer.await);
     }
 
-    /// The end of the process after what a clean stop does.
+    /// Stops the process cleanly.
     pub(super) async fn stop(mut self) {
         self.follow_clock().await;
         drop(self.state);
@@ -200,12 +200,12 @@ impl Daemon {
         }
     }
 
-    /// Moves the ends by a jump of the clock, once it is trusted. Until then it is noted.
-    pub(super) async fn mind_clock(&mut self) {
+    /// When a clock jump is trusted, shifts all deadlines by it. Before that, only records the jump.
+    pub(super) async fn check_clock(&mut self) {
         let set_by = self.time.set_by();
-        if (set_by - self.seen_set_by).abs() >= HOUR {
+        if (set_by - self.last_clock_offset).abs() >= HOUR {
             self.doubted_until = self.time.steady() + HOUR;
-            self.seen_set_by = set_by;
+            self.last_clock_offset = set_by;
         }
         let (wall, time) = (self.time.wall(), self.world_time());
         if self.time.steady() >= self.doubted_until {
@@ -297,7 +297,7 @@ impl Daemon {
         due.retain(|scan| !self.resting.contains_key(scan));
         unseen.retain(|scan| !self.resting.contains_key(scan));
         let fire = due.into_iter().map(|scan| Fire { scan }).collect();
-        // Expressions are evaluated beside the committer. Those that read what has changed meanwhile are evaluated inside.
+        // Expressions are evaluated outside the committer. If their inputs changed meanwhile, the committer evaluates them again.
         let mut consider = Vec::new();
         for scan in unseen {
             let evaluate = self.evaluate(&scan).await;

@@ -218,7 +218,7 @@ impl Simulation {
                 return;
             };
             match task {
-                0 => daemon.mind_clock().await,
+                0 => daemon.check_clock().await,
                 1 if self.is_calm || self.choices.percent(15) => {
                     let answers = daemon.serve_admitted().await;
                     let now = self.time.steady();

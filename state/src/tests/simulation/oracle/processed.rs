@@ -1,4 +1,4 @@
-//! What a scan has processed is what its successful job that was claimed last has read, and no news is lost.
+//! A scan has processed exactly what its last claimed successful job read; no result is lost.
 
 use std::collections::BTreeMap;
 
@@ -54,9 +54,9 @@ impl Oracle {
     pub(super) fn check_news_at_rest(&self, world: &World) {
         let (reader, read) = reader_and_read();
         let of_reader = self.scans.get(&reader);
-        let waits = of_reader.filter(|it| it.consumer.is_some() && !it.is_suspended);
+        let waiting_reader = of_reader.filter(|it| it.consumer.is_some() && !it.is_suspended);
         let newest = world.head(&read).and_then(|head| head.successes.first());
-        let (Some(_), Some(newest)) = (waits, newest) else {
+        let (Some(_), Some(newest)) = (waiting_reader, newest) else {
             return;
         };
         let processed = self.processed();

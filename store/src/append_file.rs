@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_failed_append_left_is_overwritten() {
+    fn the_rest_of_a_failed_append_is_overwritten() {
         use std::sync::Arc;
         use std::sync::atomic::{AtomicBool, Ordering};
 

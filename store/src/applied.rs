@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_noted_is_read_and_nothing_else() {
+    fn the_noted_number_is_read_and_damage_is_not() {
         let store = StoreId([7; 16]);
         let noted = line(store, Seq(41));
         assert_eq!(parse(store, noted.as_bytes()), Some(Seq(41)));

@@ -226,7 +226,7 @@ mod tests {
     const STORE: StoreId = StoreId([7; 16]);
 
     #[test]
-    fn a_checkpoint_of_an_older_program_says_nothing_of_the_journal() {
+    fn a_checkpoint_of_an_older_program_has_no_condition() {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::new();
         let path = folder.path().join("CHECKPOINT");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_checkpoint_is_damage_and_not_a_position() {
+    fn a_modified_checkpoint_is_reported_as_damaged() {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::new();
         let path = folder.path().join("CHECKPOINT");

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_users_are_no_records() {
+    fn files_of_users_are_not_records() {
         let is_record = |text: &str| Key::new(text).unwrap().is_record();
         assert!(is_record("tokens/a.json") && is_record("blob-records/p/a~.json"));
         assert!(!is_record("blobs/p/a.json") && !is_record("a.txt"));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_a_folder_and_not_a_text() {
+    fn a_prefix_contains_only_keys_of_its_folder() {
         let prefix = Prefix::folder("jobs/1").unwrap();
         assert!(prefix.contains(&Key::new("jobs/1/job.json").unwrap()));
         assert!(!prefix.contains(&Key::new("jobs/11/job.json").unwrap()));

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_of_another_store_is_none() {
+    fn an_index_of_another_store_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let at = Checkpoint {
             seq: Seq(1),

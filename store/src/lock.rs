@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lock_of_another_file_with_that_inode_is_none_of_ours() {
+    fn the_lock_of_another_file_with_the_same_inode_is_ignored() {
         let file = Identity {
             device: rustix::fs::makedev(0xfe, 0),
             inode: 18,

@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_lie_over_the_tree_even_when_it_holds_them_already() {
+    fn pieces_are_read_correctly_when_the_tree_already_has_them() {
         let mut overlay = Overlay::default();
         overlay.add(Seq(1), &append(3, "def"));
         for tree in ["abc", "abcd", "abcdef"] {

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn every_item_is_done_once_and_answered_in_order() {
+    fn every_item_is_processed_once_and_results_keep_the_order() {
         let items: Vec<u32> = (0..57).collect();
         for count in [1, 2, 7, 100] {
             let begun = AtomicUsize::new(0);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_and_ends_the_work() {
+    fn a_failure_is_returned_and_stops_the_work() {
         let items: Vec<usize> = (0..10_000).collect();
         let last = AtomicUsize::new(0);
         for count in [1, 2] {

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_comes_back_as_it_went() {
+    fn a_record_decodes_to_the_encoded_batch() {
         let bytes = Bytes::from(encode(9, Seq(5), &sample()));
         let frame = frame(9, &bytes, |_, _| true).unwrap();
         assert_eq!(frame.length(), bytes.len());
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_lies_about_itself_is_no_panic() {
+    fn a_record_with_wrong_lengths_does_not_panic() {
         let good = encode(9, Seq(5), &sample());
         for at in 0..good.len() {
             let mut bytes = good.clone();

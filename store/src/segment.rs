@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_without_a_length_is_read_and_tells_of_no_loss() {
+    fn a_header_without_a_length_is_read_and_reports_no_damage() {
         let mut bytes = HEADER.encode();
         bytes[8..16].copy_from_slice(&FORMAT_WITHOUT_LENGTH.to_le_bytes());
         let summed = WRITTEN - 8 - 4;
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_of_a_full_segment_is_no_record() {
+    fn the_mark_of_a_full_segment_is_not_a_record() {
         let (mut bytes, starts) = segment(3);
         let end = starts[3];
         let mark = mark(HEADER.salt, HEADER.epoch, Seq(13));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn no_flipped_bit_makes_another_record() {
+    fn no_flipped_bit_is_read_as_another_record() {
         let (bytes, starts) = segment(3);
         let whole = intact(&HEADER, &bytes).unwrap();
         for at in 0..bytes.len() {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_an_earlier_use_of_the_file_are_nothing() {
+    fn records_of_an_earlier_use_of_the_file_are_ignored() {
         let (old, starts) = segment(3);
         let header = Header {
             epoch: Epoch(2),

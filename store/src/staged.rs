@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_differ_and_are_told_from_others() {
+    fn names_are_unique_and_other_names_are_rejected() {
         let name = || StagedName::random(&Disk::new()).unwrap();
         let one = name();
         assert_ne!(one, name());

@@ -223,7 +223,7 @@ mod tests {
     use crate::tests::world::{World, append, live, temporary_folder, tiny};
 
     #[tokio::test]
-    async fn a_commit_asks_the_tree_nothing_about_what_waits_for_it() {
+    async fn a_commit_does_not_read_files_that_pending_batches_change() {
         let folder = temporary_folder();
         let (jobs, looks) = (folder.path().join("jobs"), Arc::new(Mutex::new(0)));
         let seen = looks.clone();

@@ -1,5 +1,5 @@
-//! Growing files of the tree, written beside the journal: too much to pass through batches, and durable only when asked.
-//! See [`GrowingFile`] for what they promise.
+//! Growing files of the tree. Their content does not pass through the journal, and it is durable only after a sync.
+//! See [`GrowingFile`].
 
 use crate::disk::{DiskError, DiskFile};
 use crate::failpoint;
@@ -9,7 +9,6 @@ use crate::limits::WRITEBACK_BYTES;
 use crate::tree::Tree;
 use crate::volume::GrowingFile;
 
-/// The one writer of a growing file.
 pub(crate) struct AppendFile {
     tree: Tree,
     key: Key,
@@ -17,12 +16,12 @@ pub(crate) struct AppendFile {
     length: u64,
     /// Whether the name of the file is durable.
     is_named: bool,
-    /// Up to where the disk was asked to begin.
+    /// Writeback has started for the bytes up to here.
     begun: u64,
 }
 
 impl AppendFile {
-    /// Opens the file at `key`, or creates it. What it holds stays as it is.
+    /// Creates the file if it is missing, and never truncates it.
     pub(crate) fn open(tree: Tree, key: &Key) -> Result<Self, DiskError> {
         let path = tree.path(key);
         let file = tree.in_folder(&path, || tree.disk.open_or_create(&path))?;
@@ -50,7 +49,7 @@ impl GrowingFile for AppendFile {
         self.length += bytes.len() as u64;
         let not_begun = self.length.saturating_sub(self.begun);
         if not_begun >= WRITEBACK_BYTES {
-            // So that the sync at the end of a long log finds little to do.
+            // Start early, so that the sync at the end of a long log finds little to write.
             self.file.start_writeback(self.begun, not_begun);
             self.begun = self.length;
         }
@@ -82,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_failed_append_left_is_overwritten() {
+    fn the_rest_of_a_failed_append_is_overwritten() {
         use std::sync::Arc;
         use std::sync::atomic::{AtomicBool, Ordering};
 

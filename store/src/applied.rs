@@ -1,6 +1,7 @@
-//! The file `journal/APPLIED`: the number of a commit that is in the journal for certain, written before its files are. A
-//! damaged last record of the journal looks like one that was being written; this number tells them apart. It is written in
-//! place and not synced. After a power cut it may be older, and never newer than the journal.
+//! The file `journal/APPLIED`: the number of a commit that is durable in the journal. It is written before that
+//! commit's files. A damaged last record of the journal looks like an unfinished write; this number tells which it
+//! is. The file is written in place and not synced. After a power cut its number may be too old, but never ahead of
+//! the journal.
 
 use crate::batch::Seq;
 use crate::control::StoreId;
@@ -19,13 +20,13 @@ impl Applied {
         Ok(Self { file, store })
     }
 
-    /// Notes a commit that is durable in the journal.
+    /// The commit must be durable in the journal.
     pub(crate) fn note(&self, seq: Seq) -> Result<(), DiskError> {
         self.file.write_at(line(self.store, seq).as_bytes(), 0)
     }
 }
 
-/// The newest commit that was noted; none if the file does not tell.
+/// `None` if the file is missing or damaged.
 pub(crate) fn read(disk: &Disk, paths: &Paths, store: StoreId) -> Result<Option<Seq>, DiskError> {
     match disk.read(&paths.applied, CONTROL_FILE_BYTES) {
         Ok(bytes) => Ok(parse(store, &bytes)),
@@ -34,12 +35,12 @@ pub(crate) fn read(disk: &Disk, paths: &Paths, store: StoreId) -> Result<Option<
     }
 }
 
-/// What is wrong with a journal that ends before a commit that was applied.
+/// The message for a journal that ends before a commit that was applied.
 pub(crate) fn ahead(end: Seq, applied: Seq) -> String {
     format!("it ends with record {end}, but record {applied} was applied")
 }
 
-/// Always of the same length, with a checksum that is another one in another store.
+/// Lines have a fixed length. The checksum covers the store id.
 fn line(store: StoreId, seq: Seq) -> String {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&store.0);
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_noted_is_read_and_nothing_else() {
+    fn the_noted_number_is_read_and_damage_is_not() {
         let store = StoreId([7; 16]);
         let noted = line(store, Seq(41));
         assert_eq!(parse(store, noted.as_bytes()), Some(Seq(41)));

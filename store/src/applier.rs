@@ -1,6 +1,6 @@
-//! The thread that writes acknowledged batches to the tree, in groups and in order, and makes checkpoints. It runs behind
-//! the writer, so that a commit costs one sync. It waits while the disk is full or no file can be opened: the journal holds what is
-//! not written yet. Any other failure ends the opening.
+//! The thread that writes acknowledged batches to the tree, in groups and in order, and makes checkpoints. It runs
+//! behind the writer, so that a commit costs one sync. While the disk is full or no file can be opened, it waits, and
+//! the journal holds the batches. Any other failure closes the store.
 
 use std::error::Error as _;
 use std::io;
@@ -22,11 +22,11 @@ use crate::pending::{Pending, Work};
 use crate::top_folders::TopFolders;
 use crate::tree::Tree;
 
-/// Pauses while the disk is full: short first, since room often comes at once, then rare.
+/// Pauses between two tries while the disk is full. The first is short, because room often appears at once.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Room a record takes besides its keys and contents, roughly: frame, lengths and tags.
+/// Approximate size of a record without its keys and contents: frame, lengths and tags.
 const RECORD_OVERHEAD: u64 = 64;
 
 pub(crate) struct Applier {
@@ -36,18 +36,16 @@ pub(crate) struct Applier {
     pub(crate) checkpointer: Checkpointer,
     pub(crate) noted: Applied,
     pub(crate) live: LiveSet,
-    /// The last batch the tree holds.
     pub(crate) applied: Seq,
     pub(crate) options: Options,
     pub(crate) unsynced: Unsynced,
 }
 
-/// How the applier ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The tree alone is the state.
+    /// The tree holds everything; the journal is not needed.
     Clean,
-    /// The disk is full, and the journal is needed at the next open.
+    /// The disk is full; the next open needs the journal.
     Unfinished,
 }
 
@@ -55,12 +53,12 @@ pub(crate) enum End {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unsynced {
     bytes: u64,
-    /// When the first batch was applied, or when a checkpoint last found no room.
+    /// When the first batch was applied, or when a checkpoint last failed because the disk was full.
     since: Option<Duration>,
 }
 
 impl Applier {
-    /// Works until told to stop. A panic ends the opening too. Otherwise a writer would wait forever for the tree.
+    /// Runs until stopped. A panic also closes the store, because a writer would otherwise wait forever.
     pub(crate) fn run(mut self) -> Result<End, Fault> {
         let result = catch_unwind(AssertUnwindSafe(|| self.work())).unwrap_or_else(|_| {
             let panicked = io::Error::other("the thread that writes the files panicked");
@@ -75,9 +73,11 @@ impl Applier {
 
     fn work(&mut self) -> Result<End, Fault> {
         loop {
-            let work = self.pending.next(self.patience(), self.options.gather);
+            let work = self
+                .pending
+                .next(self.time_until_checkpoint(), self.options.gather);
             if let Some(error) = self.pending.failure() {
-                // Nobody knows what of the journal is durable; the next open finds out.
+                // It is unknown what the journal holds durably; the next open finds out.
                 return Err(error);
             }
             match work {
@@ -105,7 +105,7 @@ impl Applier {
         }
     }
 
-    /// Answers false when the disk is full and the store is being closed.
+    /// Returns false when the disk is full and the store is being closed.
     fn apply(&mut self, group: &Group) -> Result<bool, DiskError> {
         let changes = group.changes();
         self.folders.verify(&self.tree, changes.keys())?;
@@ -123,7 +123,7 @@ impl Applier {
             }
             if pause == SHORTEST_PAUSE {
                 let cause = error.source().map(tracing::field::display);
-                tracing::warn!(%error, cause, "there is no room; acknowledged changes wait in the journal");
+                tracing::warn!(%error, cause, "the disk is full; acknowledged changes wait in the journal");
             }
             is_last_try = self.pending.stall(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -140,7 +140,7 @@ impl Applier {
     }
 
     fn write(&self, group: &Group) -> Result<(), DiskError> {
-        // First, so that no file is newer.
+        // Note the number first, so that no file in the tree is newer than the number.
         self.noted.note(group.last())?;
         group.changes().apply(&self.tree)
     }
@@ -152,7 +152,7 @@ impl Applier {
                 Ok(End::Clean)
             }
             Err(error) if error.is_full() => {
-                tracing::warn!(%error, "a checkpoint is put off: the disk is full");
+                tracing::warn!(%error, "the disk is full; the checkpoint is postponed");
                 self.unsynced = Unsynced {
                     bytes: 0,
                     since: Some(self.tree.disk.elapsed()),
@@ -165,11 +165,13 @@ impl Applier {
 
     fn is_checkpoint_due(&self) -> bool {
         self.unsynced.bytes >= self.options.checkpoint_bytes
-            || self.patience().is_some_and(|left| left.is_zero())
+            || self
+                .time_until_checkpoint()
+                .is_some_and(|left| left.is_zero())
     }
 
-    /// Time left until a checkpoint is due; `None` when nothing was applied.
-    fn patience(&self) -> Option<Duration> {
+    /// `None` when nothing was applied.
+    fn time_until_checkpoint(&self) -> Option<Duration> {
         let due = self.unsynced.since? + self.options.checkpoint_interval;
         Some(due.saturating_sub(self.tree.disk.elapsed()))
     }

@@ -1,12 +1,13 @@
-//! Backups: a copy of the folder of a store, made beside its writer, and its way back.
+//! Backups: copies the folder of a store while its writer works, and restores the copy.
 //!
 //! Files change while they are copied, so the copy holds files of different moments. The journal corrects that: a
-//! [`Hold`] keeps it, and the records since the last checkpoint are applied to the copy, as after a crash. The journal
-//! does not hold large objects and growing files. Those that its records name are copied after the journal was read. When
-//! one of them is missing, it was deleted in the meantime, and the journal is read once more to find that record.
+//! [`Hold`] keeps it, and the records since the last checkpoint are applied to the copy, as after a crash. The
+//! journal does not contain large objects and growing files. Those that its records name are copied after the journal
+//! was read. If one is missing, it was deleted meanwhile, and the journal is read again to find the record of that
+//! deletion.
 //!
-//! A finished backup is a stopped store with a manifest. `FORMAT` is written last, durably. Without it nothing opens the
-//! folder as a store.
+//! A finished backup is a stopped store with a manifest. `FORMAT` is written last, durably. Without `FORMAT` the
+//! folder cannot be opened as a store.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,24 +32,22 @@ use crate::scan::{self, Scan};
 use crate::staged::{Object, Staged};
 use crate::tree::Tree;
 
-/// What was copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Copied {
-    /// Files and their bytes, without the manifest.
+    /// Number of files and their bytes, without the manifest.
     pub files: u64,
     pub bytes: u64,
-    /// The last commit that the copy has.
+    /// The last commit in the copy.
     pub sequence: Seq,
 }
 
-/// Why a store was not copied.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     #[error(transparent)]
     Open(OpenError),
     #[error("there is no state in {root}")]
     NoState { root: PathBuf },
-    #[error("a backup of {root} is being made by {owner}; wait for its end")]
+    #[error("a backup of {root} is being made by {owner}; wait until it ends")]
     Busy { root: PathBuf, owner: Owner },
     #[error("{path} is not empty; choose an empty or missing folder")]
     NotEmpty { path: PathBuf },
@@ -73,7 +72,7 @@ pub enum CopyError {
 }
 
 impl From<OpenError> for CopyError {
-    /// An opening may make a store where there is none; a copy cannot.
+    /// Opening may create a missing store; copying cannot.
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::NotAState { root } => Self::NoState { root },
@@ -82,14 +81,14 @@ impl From<OpenError> for CopyError {
     }
 }
 
-/// What a copy leaves out and what it must know, and when it stops.
+/// Options of a copy.
 #[derive(Clone, Copy)]
 pub struct Copying<'a> {
-    /// Whether a folder, by its path below the root, is left out.
+    /// True for folders to skip. Paths are relative to the root.
     pub leave_out: &'a dyn Fn(&Path) -> bool,
-    /// The growing file that a change of this key may count on.
+    /// The growing file that a change of this key depends on.
     pub counts_on: &'a dyn Fn(&Key) -> Option<Key>,
-    /// Asked between two pieces.
+    /// Checked between two pieces.
     pub is_stopped: &'a dyn Fn() -> bool,
 }
 
@@ -100,7 +99,7 @@ impl Copying<'_> {
     }
 }
 
-/// Copies the store at `root` to the empty folder `to`, beside its writer if there is one.
+/// Copies the store at `root` to the empty folder `to`. A writer may continue meanwhile.
 pub fn back_up(root: &Path, to: &Path, copying: Copying<'_>) -> Result<Copied, CopyError> {
     back_up_on(&Disk::new(), root, to, copying)
 }
@@ -115,7 +114,7 @@ pub(crate) fn back_up_on(
     let store = control::store_at(disk, &from)?;
     refuse_inside(root, to)?;
     make_empty(disk, to)?;
-    // Open before the first write, so that the sync reports every error since.
+    // Open it before the first write, so that the sync reports every error since.
     let target = disk.open_to_read(to)?;
     let hold = Hold::take(disk, &from)?;
     let mut backup = Backup {
@@ -123,13 +122,13 @@ pub(crate) fn back_up_on(
         store,
         from,
         to: Paths::new(to),
-        being_written: None,
+        min_segment_epoch: None,
         whole: BTreeSet::new(),
         missed: BTreeSet::new(),
         growing: BTreeSet::new(),
     };
     let copied = backup.copy();
-    // Without its hold it may have failed on anything, or have read half a journal.
+    // Without its hold the copy may have failed anywhere, or read only half a journal.
     let lasted = hold.lasts()?;
     let (journal, at) = match copied {
         Err(CopyError::Stopped) => return Err(CopyError::Stopped),
@@ -140,11 +139,11 @@ pub(crate) fn back_up_on(
     backup.finish(&target, journal, at)
 }
 
-/// What the journal says that is not in the files for certain.
+/// Changes in the journal that the copied files may lack.
 #[derive(Default)]
 struct Journal {
     overlay: Overlay,
-    /// The growing files that its newest records name.
+    /// The growing files that its newest records depend on.
     counted_on: BTreeSet<Key>,
 }
 
@@ -153,18 +152,18 @@ struct Backup<'a> {
     store: StoreId,
     from: Paths,
     to: Paths,
-    /// The least epoch of the segment that is being written, if one is.
-    being_written: Option<Epoch>,
-    /// Objects that the copy has, by their names in `tmp/`.
+    /// See [`Mark::min_segment_epoch`].
+    min_segment_epoch: Option<Epoch>,
+    /// Objects in the copy, by their names in `tmp/`.
     whole: BTreeSet<String>,
     /// Objects that were not found.
     missed: BTreeSet<String>,
-    /// Growing files that were looked for after the files were copied.
+    /// Growing files that were copied after the tree.
     growing: BTreeSet<Key>,
 }
 
 impl Backup<'_> {
-    /// Copies everything, and answers what must be done again in the copy and how far it then comes.
+    /// Copies everything. Returns the changes to apply to the copy, and the position after that.
     fn copy(&mut self) -> Result<(Journal, Checkpoint), CopyError> {
         let disk = self.copier.disk;
         let Some(mark) = control::read_mark(disk, &self.from.checkpoint, self.store)? else {
@@ -173,7 +172,7 @@ impl Backup<'_> {
             return Err(CopyError::Open(damaged));
         };
         let base = mark.at;
-        self.being_written = Mark::being_written(Some(mark));
+        self.min_segment_epoch = Mark::min_segment_epoch(Some(mark));
         self.copy_tree()?;
         failpoint::reach("files-copied");
         let applied = applied::read(disk, &self.from, self.store)?;
@@ -198,7 +197,7 @@ impl Backup<'_> {
                     what,
                 )));
             }
-            // Both in each round: the next one does not copy again what this one has.
+            // Copy both in each round, so that the next round need not copy them again.
             let has_objects = self.copy_objects(&journal.overlay)?;
             if self.copy_growing(&journal, read)? && has_objects {
                 let epoch = base.epoch.max(scan.epoch);
@@ -208,7 +207,7 @@ impl Backup<'_> {
         Err(CopyError::TooBusy)
     }
 
-    /// Copies the files, but for those of the engine that the copy gets anew.
+    /// Copies the tree, without the files of the engine that the copy gets new.
     fn copy_tree(&self) -> Result<(), CopyError> {
         let Paths {
             root,
@@ -220,24 +219,30 @@ impl Backup<'_> {
             index,
             ..
         } = &self.from;
-        let anew = [format, lock, journal, manifest, tmp, index];
+        let excluded = [format, lock, journal, manifest, tmp, index];
         let copying = self.copier.copying;
         self.copier.folder(root, &self.to.root, &|path| {
-            anew.iter().any(|anew| path == *anew) || copying.leaves_out(root, path)
+            excluded.iter().any(|excluded| path == *excluded) || copying.leaves_out(root, path)
         })?;
         self.to.create_folders(self.copier.disk)?;
         Ok(())
     }
 
-    /// Reads the journal after a record as far as it comes, which is at least to the last commit that was acknowledged
-    /// before.
+    /// Reads the records after `after`, at least to the last commit acknowledged before this call.
     fn read_journal(&self, after: Seq, take: &mut dyn FnMut(Record)) -> Result<Scan, CopyError> {
         let read = |take: &mut dyn FnMut(Record)| {
             let (disk, folder) = (self.copier.disk, &self.from.journal);
-            scan::read(disk, folder, self.store, after, self.being_written, take)
+            scan::read(
+                disk,
+                folder,
+                self.store,
+                after,
+                self.min_segment_epoch,
+                take,
+            )
         };
         let scan = read(take)?;
-        // The end of a journal that is being written can look damaged, but not twice in one place.
+        // A concurrent write can make the end of the journal look damaged, but not twice at the same offset.
         if let Some((path, damage)) = &scan.broken
             && let Some((again, found)) = read(&mut drop)?.broken
             && (path, damage.offset) == (&again, found.offset)
@@ -248,7 +253,7 @@ impl Backup<'_> {
         Ok(scan)
     }
 
-    /// Copies the objects that get their keys. False when one of them is gone, and the journal must say why.
+    /// Copies the objects that will get their keys. False if one is missing, and the journal must be read again.
     fn copy_objects(&mut self, overlay: &Overlay) -> Result<bool, CopyError> {
         let mut has_all = true;
         for (key, staged) in overlay.adoptions() {
@@ -261,14 +266,14 @@ impl Backup<'_> {
                     has_all = false;
                     continue;
                 }
-                tracing::warn!(%key, "an object is missing in the state, and so in its backup");
+                tracing::warn!(%key, "an object is missing in the state and therefore in its backup");
             }
             self.whole.insert(name.to_owned());
         }
         Ok(has_all)
     }
 
-    /// False when the object is nowhere. It goes from `tmp/` to its key, so it is looked for in that order.
+    /// False if the object does not exist. It moves from `tmp/` to its key, so search in that order.
     fn copy_object(&self, key: &Key, staged: &Staged) -> Result<bool, CopyError> {
         let disk = self.copier.disk;
         let tree = |paths: &Paths| Tree::new(disk.clone(), paths.root.clone());
@@ -289,8 +294,7 @@ impl Backup<'_> {
         Ok(false)
     }
 
-    /// Copies the growing files that records up to `last` count on. False when one of them is gone, and was deleted
-    /// later.
+    /// Copies the growing files that records up to `last` depend on. False if one was deleted later.
     fn copy_growing(&mut self, journal: &Journal, last: Seq) -> Result<bool, CopyError> {
         let disk = self.copier.disk;
         self.growing.extend(journal.counted_on.iter().cloned());
@@ -313,7 +317,7 @@ impl Backup<'_> {
         Ok(!is_deleted)
     }
 
-    /// Makes a store of the copy.
+    /// Turns the copy into a store.
     fn finish(
         &self,
         target: &DiskFile,
@@ -326,7 +330,7 @@ impl Backup<'_> {
         for key in &self.growing {
             tree.prune(key)?;
         }
-        // Objects that a later record has deleted again.
+        // Objects that a later record deleted.
         for (name, _) in disk.list(&to.tmp)? {
             disk.remove_file(&to.tmp.join(name))?;
         }
@@ -350,12 +354,12 @@ impl Backup<'_> {
     }
 }
 
-/// Whether a file is that object, and not another one of the same key.
+/// True if the file has the content of the object.
 fn is_object(file: &DiskFile, staged: &Staged) -> Result<bool, DiskError> {
     Ok(file.len()? == staged.size() && Object::read(file)? == staged.object())
 }
 
-/// Puts a backup back into the empty folder `root`. Whoever opens it next finds the manifest.
+/// Restores a backup into the empty folder `root`. The next open finds the manifest.
 pub fn restore(from: &Path, root: &Path, copying: Copying<'_>) -> Result<Copied, CopyError> {
     restore_on(&Disk::new(), from, root, copying)
 }
@@ -401,7 +405,7 @@ pub(crate) fn restore_on(
             size.files, size.bytes
         )));
     }
-    // Some tools copy no empty folders.
+    // Some copy tools skip empty folders.
     paths.create_folders(disk)?;
     make_store(disk, &target, &paths, &manifest, &format)?;
     Ok(Copied {
@@ -411,7 +415,7 @@ pub(crate) fn restore_on(
     })
 }
 
-/// Makes a copy durable and then a store.
+/// Makes the copy durable before `FORMAT` makes it a store.
 fn make_store(
     disk: &Disk,
     target: &DiskFile,
@@ -428,12 +432,12 @@ fn make_store(
     Ok(())
 }
 
-/// Refuses to copy a folder to a place in itself, by whatever names both are given.
+/// Refuses to copy a folder into itself, also by another name.
 fn refuse_inside(from: &Path, to: &Path) -> Result<(), CopyError> {
     let real = |path: &Path| path.canonicalize().ok();
     let root = real(from);
     let absolute = std::path::absolute(to).unwrap_or_else(|_| to.to_owned());
-    // What does not exist yet will be where the first folder above it is that does.
+    // A missing folder will be created in its nearest existing parent.
     let place = absolute.ancestors().find_map(real);
     match (root, place) {
         (Some(root), Some(place)) if place.starts_with(&root) => Err(CopyError::Inside {
@@ -444,10 +448,10 @@ fn refuse_inside(from: &Path, to: &Path) -> Result<(), CopyError> {
     }
 }
 
-/// The folder must hold nothing, or not exist yet.
+/// The folder must be empty or missing.
 fn make_empty(disk: &Disk, path: &Path) -> Result<(), CopyError> {
     disk.create_folders(path)?;
-    // A file system of its own has a folder for lost files.
+    // The root of a file system has this folder.
     if disk
         .list(path)?
         .iter()

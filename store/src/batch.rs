@@ -1,5 +1,5 @@
-//! What one commit changes. This module checks a batch by itself: its size, its keys, and what is appended. The engine checks
-//! whether it fits the files that exist.
+//! The changes of one commit. This module checks what a batch shows by itself: its size, its keys and its appends.
+//! The engine checks whether it fits the existing files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,14 +11,14 @@ use crate::key::Key;
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS};
 use crate::staged::Staged;
 
-/// The number of an opening of the store. It grows with each one, so that an earlier writer is recognised.
+/// Counts the times the store was opened. A batch with an older epoch comes from an earlier writer.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Epoch(pub u64);
 
-/// The number of a commit. It grows by one with each commit, across openings.
+/// The number of a commit. Numbering continues when the store is opened again.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -28,24 +28,22 @@ pub struct Seq(pub u64);
 /// Changes that become durable and visible together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// The epoch that `Engine::open` answered.
+    /// The epoch that `Engine::open` returned.
     pub epoch: Epoch,
     /// Whole files, created or replaced.
     pub puts: BTreeMap<Key, Put>,
-    /// Files to remove. A file that does not exist is no error.
+    /// Files to remove. A missing file is no error.
     pub deletes: BTreeSet<Key>,
-    /// Pieces of ledgers.
     pub appends: Vec<Append>,
-    /// Large objects that get their keys. A file at that key is replaced.
+    /// Large objects that get their keys. An existing file at the key is replaced.
     pub adopts: BTreeMap<Key, Staged>,
 }
 
-/// The whole content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Put {
     pub bytes: Bytes,
-    /// Whether the record is among those that `Engine::open` streams. The caller sees to it that this equals the top-level
-    /// member `live` of a `.json` file, so that the set of live records can be rebuilt from the files alone.
+    /// True if `Engine::open` streams the record. The caller keeps this equal to the top-level member `live` of a
+    /// `.json` file, so that the set of live records can be rebuilt from the files.
     pub live: bool,
 }
 
@@ -53,12 +51,12 @@ pub struct Put {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
     pub ledger: Key,
-    /// Where the piece begins, in bytes; at most the present length of the file.
+    /// In bytes; at most the current length of the file.
     pub at: u64,
     pub bytes: Bytes,
 }
 
-/// Why a batch can never be committed. The caller made a mistake.
+/// Why a batch can never be committed: an error of the caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidBatch {
     #[error("key `{key}` is changed twice in one batch")]
@@ -74,7 +72,6 @@ pub enum InvalidBatch {
 }
 
 impl Batch {
-    /// A batch without changes.
     pub fn new(epoch: Epoch) -> Self {
         Self {
             epoch,
@@ -85,7 +82,6 @@ impl Batch {
         }
     }
 
-    /// The number of operations.
     pub fn len(&self) -> usize {
         self.puts.len() + self.deletes.len() + self.appends.len() + self.adopts.len()
     }
@@ -94,7 +90,7 @@ impl Batch {
         self.len() == 0
     }
 
-    /// The size of all keys and contents; that of an object is its name.
+    /// The size of all keys and contents. An object counts with its name only.
     pub fn bytes(&self) -> usize {
         let puts = self
             .puts
@@ -112,12 +108,11 @@ impl Batch {
         puts.chain(deletes).chain(appends).chain(adopts).sum()
     }
 
-    /// Whether this batch and `more` together stay within the limits of one batch.
+    /// True if both together stay within the limits of one batch.
     pub fn fits(&self, more: &Batch) -> bool {
         within_limits(self.len() + more.len(), self.bytes() + more.bytes())
     }
 
-    /// Every key that changes.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.written().chain(&self.deletes)
     }
@@ -160,8 +155,8 @@ impl Batch {
         }
     }
 
-    /// Refuses a piece beyond the end of its file. `length` answers the present length of a file; a shorter one will do that
-    /// reaches the piece.
+    /// Refuses a piece that begins after the end of its file. `length` returns the current length of a file, or any
+    /// shorter length that reaches the piece.
     pub(crate) fn check_appends<E: From<InvalidBatch>>(
         &self,
         length: impl Fn(&Key, u64) -> Result<u64, E>,
@@ -182,13 +177,13 @@ impl Batch {
     }
 }
 
-/// What the content of a file says about its liveness.
+/// Liveness of a file, as its content states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Liveness {
     Live,
-    /// Not live. Every file that is no record is settled.
+    /// Not live. All files that are not records are settled.
     Settled,
-    /// A record without the member `live`: it is damaged, or another program wrote it.
+    /// A record without the member `live`: damaged, or written by another program.
     Unknown,
 }
 
@@ -207,12 +202,11 @@ pub(crate) fn liveness(key: &Key, bytes: &[u8]) -> Liveness {
     }
 }
 
-/// Whether the file `key` with this content is a live record.
 pub(crate) fn is_live(key: &Key, bytes: &[u8]) -> bool {
     liveness(key, bytes) == Liveness::Live
 }
 
-/// The commit that wrote a record, as its envelope says.
+/// The commit that wrote the record, read from its envelope.
 pub(crate) fn sequence_of(key: &Key, bytes: &[u8]) -> Option<Seq> {
     #[derive(Deserialize)]
     struct Envelope {

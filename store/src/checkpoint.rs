@@ -1,5 +1,5 @@
-//! Makes the tree durable up to a commit and retires the journal before it. The order makes it safe: index, tree,
-//! `CHECKPOINT`, and only then the segments. A crash leaves either the old `CHECKPOINT` with its journal, or the new one.
+//! Makes the tree durable up to a commit and retires the older part of the journal. The order is: index, tree,
+//! `CHECKPOINT`, then the segments. So a crash leaves either the old `CHECKPOINT` with its journal, or the new one.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ pub(crate) struct Checkpointer {
     pub(crate) epoch: Epoch,
     pub(crate) lock: Arc<Lock>,
     pub(crate) segments: Arc<Segments>,
-    /// The state root, open since before the first write, so that a sync reports every error since then.
+    /// The state root. It was opened before the first write, so that a sync reports every error since then.
     pub(crate) root: DiskFile,
 }
 
 impl Checkpointer {
-    /// The tree holds everything up to `seq`, and `live` is the live set as of then. A full disk leaves the old mark
-    /// and its journal as they are.
+    /// Requires that the tree holds everything up to `seq` and that `live` matches it. If the disk is full, the old
+    /// mark and its journal stay.
     pub(crate) fn run(
         &self,
         seq: Seq,
@@ -38,7 +38,7 @@ impl Checkpointer {
             epoch: self.epoch,
         };
         match live::write(disk, &paths.index, *store, at, live) {
-            // An index can be rebuilt at the next start, and the room in the journal is needed now.
+            // The next start can rebuild an index; room in the journal is needed now.
             Err(error) if error.is_full() => {
                 tracing::warn!(%error, "the live index is not written: the disk is full")
             }
@@ -50,7 +50,7 @@ impl Checkpointer {
         self.mark(at, condition)
     }
 
-    /// Marks `at` as durable in the tree and retires what came before.
+    /// Records that the tree is durable up to `at`, and retires older segments.
     pub(crate) fn mark(&self, at: Checkpoint, condition: Condition) -> Result<(), DiskError> {
         self.write(at, condition)?;
         failpoint::reach("checkpoint-written");
@@ -59,7 +59,8 @@ impl Checkpointer {
         self.segments.retire(at.seq)
     }
 
-    /// The first segment of this opening has its name. From now on a start refuses when the one being written is gone.
+    /// Call this when the first segment of this opening has its name. From then on a start refuses the store if that
+    /// segment is missing.
     pub(crate) fn mark_open(&self, at: Checkpoint) -> Result<(), DiskError> {
         self.write(at, Condition::Open)?;
         failpoint::reach("store-marked-open");
@@ -67,7 +68,7 @@ impl Checkpointer {
     }
 
     fn write(&self, at: Checkpoint, condition: Condition) -> Result<(), DiskError> {
-        // Writing the index takes a while, and a mark of somebody else must not be replaced.
+        // Writing the index takes a while. Meanwhile another process may have replaced the mark.
         let Segments {
             disk, paths, store, ..
         } = &*self.segments;

@@ -17,19 +17,18 @@ use crate::replace::replace_durably;
 /// The format this program reads and writes.
 pub const FORMAT: u64 = 1;
 
-/// Tells the files of one store from those of another.
+/// Identifies the store that a file belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub(crate) struct StoreId(pub(crate) [u8; 16]);
 
-/// Everything up to `seq` is in the tree, durably; `epoch` is the latest that was taken.
+/// The tree is durable up to `seq`; `epoch` is the latest epoch used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
     pub(crate) seq: Seq,
     pub(crate) epoch: Epoch,
 }
 
-/// Whether the journal is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Condition {
@@ -39,17 +38,16 @@ pub(crate) enum Condition {
     Stopped,
 }
 
-/// What `CHECKPOINT` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) at: Checkpoint,
-    /// Older programs did not say.
+    /// `None` if an older program wrote it.
     pub(crate) condition: Option<Condition>,
 }
 
 impl Mark {
-    /// The epoch that the newest segment must have at least. `None` when no segment is needed, or it is not known.
-    pub(crate) fn being_written(mark: Option<Self>) -> Option<Epoch> {
+    /// The minimum epoch of the newest segment. `None` when no segment is needed, or when it is unknown.
+    pub(crate) fn min_segment_epoch(mark: Option<Self>) -> Option<Epoch> {
         match mark {
             Some(Self { at, condition }) => match condition {
                 Some(Condition::Open) => Some(at.epoch),
@@ -78,20 +76,20 @@ struct CheckpointFile {
     store: StoreId,
     seq: Seq,
     epoch: Epoch,
-    /// Not in the checksum, so that older programs can read the file. No small damage turns one word into the other.
+    /// Outside the checksum, so that older programs can read the file. A few flipped bits cannot turn `open` into
+    /// `stopped`.
     #[serde(default)]
     state: Option<Condition>,
     sum: u32,
 }
 
-/// The store in a folder.
 pub(crate) fn store_at(disk: &Disk, paths: &Paths) -> Result<StoreId, OpenError> {
     read_format(disk, &paths.format)?.ok_or_else(|| OpenError::NotAState {
         root: paths.root.clone(),
     })
 }
 
-/// The store that lives at `path`, if there is one.
+/// `None` if `path` is missing.
 pub(crate) fn read_format(disk: &Disk, path: &Path) -> Result<Option<StoreId>, OpenError> {
     let Some(bytes) = read(disk, path)? else {
         return Ok(None);
@@ -116,7 +114,6 @@ pub(crate) fn write_format(disk: &Disk, path: &Path, store: StoreId) -> Result<(
     replace_durably(disk, path, format!("{content}\n").as_bytes())
 }
 
-/// The position in `CHECKPOINT`.
 pub(crate) fn read_checkpoint(
     disk: &Disk,
     path: &Path,
@@ -125,7 +122,6 @@ pub(crate) fn read_checkpoint(
     Ok(read_mark(disk, path, store)?.map(|mark| mark.at))
 }
 
-/// All that `CHECKPOINT` says.
 pub(crate) fn read_mark(
     disk: &Disk,
     path: &Path,
@@ -230,7 +226,7 @@ mod tests {
     const STORE: StoreId = StoreId([7; 16]);
 
     #[test]
-    fn a_checkpoint_of_an_older_program_says_nothing_of_the_journal() {
+    fn a_checkpoint_of_an_older_program_has_no_condition() {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::new();
         let path = folder.path().join("CHECKPOINT");
@@ -246,11 +242,11 @@ mod tests {
         let mark = read_mark(&disk, &path, STORE).unwrap();
         let condition = None;
         assert_eq!(mark, Some(Mark { at, condition }));
-        assert_eq!(Mark::being_written(mark), None);
+        assert_eq!(Mark::min_segment_epoch(mark), None);
     }
 
     #[test]
-    fn a_changed_checkpoint_is_damage_and_not_a_position() {
+    fn a_modified_checkpoint_is_reported_as_damaged() {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::new();
         let path = folder.path().join("CHECKPOINT");

@@ -1,4 +1,4 @@
-//! Copies folders file by file, out of a state that changes meanwhile and back.
+//! Copies folders file by file, from and to a state. The source may change meanwhile.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,6 @@ pub(crate) struct Copier<'a> {
     pub(crate) copying: Copying<'a>,
 }
 
-/// Files and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) files: u64,
@@ -21,7 +20,7 @@ pub(crate) struct Size {
 }
 
 impl Copier<'_> {
-    /// Copies what a folder holds, folder by folder in the order of their names. What goes away meanwhile is left out.
+    /// Copies the content of a folder, in order of names. Files that disappear meanwhile are left out.
     pub(crate) fn folder(
         &self,
         from: &Path,
@@ -29,7 +28,7 @@ impl Copier<'_> {
         is_left_out: &dyn Fn(&Path) -> bool,
     ) -> Result<Size, CopyError> {
         let mut size = Size::default();
-        // Folders may be nested deeper than a stack: somebody may have put anything there.
+        // No recursion: users may have nested folders deeper than the stack allows.
         let mut waiting = vec![(from.to_owned(), to.to_owned())];
         while let Some((from, to)) = waiting.pop() {
             self.disk.create_folder(&to)?;
@@ -52,12 +51,12 @@ impl Copier<'_> {
         Ok(size)
     }
 
-    /// Copies a file over another one, as long as it is now, and answers its length; none when it is gone.
+    /// Copies the current content of a file over another one and returns its length; `None` when the file is gone.
     pub(crate) fn file(&self, from: &Path, to: &Path) -> Result<Option<u64>, CopyError> {
         let Some(source) = absent(self.disk.open_to_read(from))? else {
             return Ok(None);
         };
-        // A folder may have taken the place of the file.
+        // A folder may have replaced the file.
         let details = source.inspect()?;
         if details.form != Form::File {
             return Ok(None);
@@ -69,7 +68,7 @@ impl Copier<'_> {
             if (self.copying.is_stopped)() {
                 return Err(CopyError::Stopped);
             }
-            // No more than a piece, so it fits.
+            // At most `COPY_BYTES`, so it fits.
             let limit = (details.bytes - at).min(COPY_BYTES as u64) as usize;
             let piece = source.read_at(at, limit)?;
             if piece.is_empty() {
@@ -83,7 +82,6 @@ impl Copier<'_> {
     }
 }
 
-/// How much a folder holds.
 pub(crate) fn measure(disk: &Disk, folder: &Path) -> Result<Size, DiskError> {
     let mut size = Size::default();
     let mut waiting = vec![folder.to_owned()];
@@ -100,8 +98,7 @@ pub(crate) fn measure(disk: &Disk, folder: &Path) -> Result<Size, DiskError> {
     Ok(size)
 }
 
-/// What a folder holds, without replacements that are not finished. By name from the end, since whoever puts it on a stack
-/// takes the last one first.
+/// The content of a folder without unfinished replacements, in descending order of names: callers push it on a stack.
 fn files(disk: &Disk, folder: &Path) -> Result<Vec<(PathBuf, String, Kind)>, DiskError> {
     let listed = absent(disk.list(folder))?.unwrap_or_default().into_iter();
     let mut whole: Vec<_> = listed

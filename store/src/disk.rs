@@ -1,5 +1,5 @@
-//! The one door to the file system: nothing else in this package touches it. Every operation names what it did to
-//! which path when it fails, and passes a hook first, so that a test can let any of them fail.
+//! The only module of this package that accesses the file system. Errors name the operation and the path. Every
+//! operation calls a hook first, so that a test can make it fail.
 
 mod backend;
 mod inspect;
@@ -15,7 +15,7 @@ pub(crate) use backend::{FileSystem, Identity, Kind, OpenFile, Opening, Space};
 pub use inspect::{Details, Form};
 use local::LocalFileSystem;
 
-/// A failed operation on the disk. Cheap to clone, since one failure answers many callers.
+/// A failed operation on the disk. Cheap to clone, because one failure is returned to many callers.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("could not {action} {}", .path.display())]
 pub struct DiskError {
@@ -25,7 +25,6 @@ pub struct DiskError {
     source: Arc<io::Error>,
 }
 
-/// What was attempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     Allocate,
@@ -50,7 +49,7 @@ pub enum Action {
     Write,
 }
 
-/// Called before each operation; an error stands for the operation's own.
+/// Called before each operation. If it returns an error, the operation fails with it.
 type Hook = Arc<dyn Fn(Action, &Path) -> io::Result<()> + Send + Sync>;
 
 /// See [`FileSystem`] for what its operations promise.
@@ -69,7 +68,6 @@ pub(crate) struct DiskFile {
 }
 
 impl Disk {
-    /// The file system of the machine.
     pub(crate) fn new() -> Self {
         Self::on(Arc::new(LocalFileSystem))
     }
@@ -89,7 +87,6 @@ impl Disk {
         Self::new().hooked(hook)
     }
 
-    /// Calls `hook` before each operation.
     #[cfg(test)]
     pub(crate) fn hooked(
         self,
@@ -101,12 +98,12 @@ impl Disk {
         }
     }
 
-    /// Time since this disk was made; never goes back.
+    /// Time since this value was created; never goes back.
     pub(crate) fn elapsed(&self) -> Duration {
         self.origin.elapsed()
     }
 
-    /// The wall clock. It tells people when a lock was taken or a backup was made; nothing is decided by it.
+    /// The wall clock, only for information: the time of a lock or a backup.
     #[expect(
         clippy::disallowed_methods,
         reason = "people read it in files, and share no other clock"
@@ -151,12 +148,12 @@ impl Disk {
         self.open(Action::CreateFile, path, Opening::WriteOrCreate)
     }
 
-    /// Fails when there is a file already.
+    /// Fails if the file exists.
     pub(crate) fn create_file(&self, path: &Path) -> Result<DiskFile, DiskError> {
         self.open(Action::CreateFile, path, Opening::CreateNew)
     }
 
-    /// Makes one folder; one that exists is no error.
+    /// An existing folder is no error.
     pub(crate) fn create_folder(&self, path: &Path) -> Result<(), DiskError> {
         match self.run(Action::CreateFolder, path, || {
             self.files.create_folder(path)
@@ -166,8 +163,8 @@ impl Disk {
         }
     }
 
-    /// Makes a folder and those it lies in. Another thread may remove empty ones at the same time: the caller tries
-    /// again when it still finds nothing.
+    /// Also creates missing parents. Another thread may remove empty folders meanwhile; the caller tries again if the
+    /// folder is missing.
     pub(crate) fn create_folders(&self, path: &Path) -> Result<(), DiskError> {
         match self.create_folder(path) {
             Err(error) if error.is_missing() => {
@@ -223,7 +220,7 @@ impl Disk {
         self.run(Action::Inspect, path, || self.files.inspect(path))
     }
 
-    /// Fails when `path` does not lead to that file or folder any more: it was removed, moved or replaced under us.
+    /// Fails if `path` no longer leads to that file or folder: it was removed, moved or replaced.
     pub(crate) fn verify(&self, path: &Path, identity: Identity) -> Result<(), DiskError> {
         let what = match self.identity(path) {
             Ok(found) if found == identity => return Ok(()),
@@ -259,12 +256,12 @@ impl Disk {
         self.read_special(source, N)?.try_into().map_err(short)
     }
 
-    /// The first `limit` bytes of a file that does not tell its length, such as those of `/proc` and devices.
+    /// The first `limit` bytes of a file without a length, such as files of `/proc` and devices.
     pub(crate) fn read_special(&self, path: &Path, limit: usize) -> Result<Vec<u8>, DiskError> {
         self.open_to_read(path)?.read_at(0, limit)
     }
 
-    /// The whole content of a file of at most `limit` bytes; a longer one is an error of kind `FileTooLarge`.
+    /// Fails with `FileTooLarge` if the file is longer than `limit`.
     pub(crate) fn read(&self, path: &Path, limit: u64) -> Result<Vec<u8>, DiskError> {
         let file = self.open_to_read(path)?;
         if file.len()? > limit {
@@ -291,7 +288,6 @@ impl DiskFile {
         &self.path
     }
 
-    /// Gives the file another name in place.
     pub(crate) fn rename(&mut self, to: &Path) -> Result<(), DiskError> {
         self.disk.rename(&self.path, to)?;
         self.path = to.to_owned();
@@ -306,7 +302,7 @@ impl DiskFile {
         Ok(self.inspect()?.bytes)
     }
 
-    /// Tries to. A copy is whole without it.
+    /// Ignores errors: the copy is complete without it.
     pub(crate) fn set_modified(&self, at: SystemTime) {
         self.file.set_modified(at);
     }
@@ -323,7 +319,7 @@ impl DiskFile {
         self.run(Action::Write, |file| file.set_len(len))
     }
 
-    /// Everything from byte `at` on.
+    /// From byte `at` on.
     pub(crate) fn read_to_end(&self, at: u64) -> Result<Vec<u8>, DiskError> {
         let length = self.len()?.saturating_sub(at);
         self.read_at(at, usize::try_from(length).unwrap_or(usize::MAX))
@@ -333,7 +329,7 @@ impl DiskFile {
         self.run(Action::Read, |file| file.read_at(at, limit))
     }
 
-    /// Gives the whole content to `take`, in pieces of at most `limit` bytes.
+    /// Passes the content to `take`, in pieces of at most `limit` bytes.
     pub(crate) fn each_piece(
         &self,
         limit: usize,
@@ -388,13 +384,13 @@ impl DiskError {
         self.source.kind()
     }
 
-    /// Nothing, or a folder that is missing on the way.
+    /// The file or one of its folders does not exist.
     pub(crate) fn is_missing(&self) -> bool {
         self.kind() == io::ErrorKind::NotFound
     }
 
-    /// A link that cannot be had there, whatever is tried: not every file system knows links (Linux says `EPERM`), and
-    /// none leads to another.
+    /// Hard links are not possible here: some file systems lack them (Linux returns `EPERM`), and none links across
+    /// file systems.
     pub(crate) fn is_unsupported(&self) -> bool {
         matches!(
             self.kind(),
@@ -405,8 +401,8 @@ impl DiskError {
         )
     }
 
-    /// No room now, found before anything was promised: the disk is full, or too many files are open. A failed sync is
-    /// never that, since what it lost is unknown; but where a file could not even be opened, nothing was synced.
+    /// The disk is full, or too many files are open, and no data was lost. A failed sync is never of this kind,
+    /// because it is unknown what it lost, unless the file could not even be opened.
     pub fn is_full(&self) -> bool {
         let full = matches!(
             self.kind(),
@@ -420,7 +416,7 @@ impl DiskError {
                 )
     }
 
-    /// This process, or the machine, has as many files open as it may. Only an opening fails like this.
+    /// This process or the machine has too many open files. Only opening a file fails like this.
     fn has_no_file_left(&self) -> bool {
         let errno = rustix::io::Errno::from_io_error(&self.source);
         matches!(

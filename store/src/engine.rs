@@ -1,6 +1,6 @@
-//! The contract of a store: one writer with one commit in flight, and beside it any number of readers and a
-//! [`Volume`] for what is too large for a batch. The same contract suite runs over every engine. Engines know bytes and
-//! keys; what the records say is the caller's.
+//! The contract of a store: one writer with one commit in flight, any number of readers, and a [`Volume`] for data
+//! too large for a batch. One contract suite tests every engine. Engines know keys and bytes; callers give records
+//! their meaning.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,54 +14,49 @@ use crate::key::{Key, Prefix};
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS, GET_BYTES};
 use crate::volume::Volume;
 
-/// The one writer of a store.
 pub trait Engine: Send + 'static {
     type Reader: Reader;
 
-    /// Recovers, takes the next epoch, gives every live record to `live`, and answers the epoch and the sequence
-    /// number of the last commit. Records that do not say whether they are live, since they are damaged, are among
-    /// those given. The epoch is durable when this returns. An engine that is open already is closed
-    /// first.
+    /// Recovers the store, takes the next epoch, passes each live record to `live`, and returns the epoch and the
+    /// sequence number of the last commit. `live` also receives damaged records that do not state their liveness. The
+    /// epoch is durable when this returns. If the engine is already open, it is closed first.
     fn open(
         &mut self,
         live: &mut (dyn FnMut(Key, Bytes) + Send),
     ) -> impl Future<Output = Result<(Epoch, Seq), OpenError>> + Send;
 
-    /// Makes `batch` durable and visible, all of it or nothing. After `Fenced` or `Unknown` the caller stops and
-    /// opens again; the other errors leave the engine usable and the store unchanged. A batch without changes
-    /// answers the last sequence number.
+    /// Makes `batch` durable and visible, completely or not at all. After `Fenced` or `Unknown` the caller stops and
+    /// opens the store again. The other errors leave the engine usable and the store unchanged. An empty batch
+    /// returns the last sequence number.
     fn commit(&mut self, batch: Batch) -> impl Future<Output = Result<Seq, CommitError>> + Send;
 
-    /// A reader of everything acknowledged so far and from now on.
+    /// A reader of everything acknowledged, now and later.
     fn reader(&self) -> Self::Reader;
 
     /// The large objects and growing files of the open store, and the room it has.
     fn volume(&self) -> Arc<dyn Volume>;
 
-    /// Keeps a copy of a damaged record where no reader finds it, and answers where. The copy is durable when this
-    /// returns; the record may then be replaced. `content` is what [`open`](Self::open) gave of it.
+    /// Copies a damaged record to a place outside the keys and returns that place. The copy is durable when this
+    /// returns; the record may then be replaced. `content` is what [`open`](Self::open) read.
     fn set_aside(
         &mut self,
         key: &Key,
         content: &[u8],
     ) -> impl Future<Output = Result<String, Fault>> + Send;
 
-    /// Whether a damaged record of this name, or inside this folder, was ever set aside.
+    /// True if a damaged record of this name or inside this folder was ever set aside.
     fn has_set_aside(&self, folder: &Prefix) -> impl Future<Output = Result<bool, Fault>> + Send;
 
-    /// Whether this store was restored from a backup, and what went on in it then has not been settled yet; see
-    /// [`Volume::forget_restored`].
+    /// True until the work that was running at the backup is settled; see [`Volume::forget_restored`].
     fn is_restored(&self) -> bool;
 
-    /// Ends the one writer and leaves everything in order for the next one.
+    /// Stops the writer. The next open then has nothing to recover.
     fn close(self) -> impl Future<Output = Result<(), CloseError>> + Send;
 }
 
-/// Reads beside the writer. It sees every acknowledged batch, whole, and nothing else; only a list of names may show a part of a
-/// batch that comes meanwhile. An engine whose reads block
-/// does them off the async threads.
+/// Reads while the writer works. A reader sees every acknowledged batch as a whole. Only a list of names may show a
+/// part of a concurrent batch. Engines whose reads block do them outside the async threads.
 pub trait Reader: Clone + Send + Sync + 'static {
-    /// The content of one file.
     fn get(&self, key: &Key) -> impl Future<Output = Result<Option<Bytes>, ReadError>> + Send;
 
     /// The contents of many files, in the order of `keys`.
@@ -70,8 +65,7 @@ pub trait Reader: Clone + Send + Sync + 'static {
         keys: Vec<Key>,
     ) -> impl Future<Output = Result<Vec<Option<Bytes>>, ReadError>> + Send;
 
-    /// A piece of a file, at most `limit` bytes long, that ends before byte `before`, or where the file ends when that
-    /// comes first.
+    /// A piece of at most `limit` bytes that ends at byte `before` or at the end of the file, whichever comes first.
     fn piece(
         &self,
         key: &Key,
@@ -79,7 +73,7 @@ pub trait Reader: Clone + Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Option<Piece>, ReadError>> + Send;
 
-    /// The lengths of many files in bytes, in the order of `keys`. One that cannot be read does not hide the others.
+    /// The lengths of many files in bytes, in the order of `keys`. An unreadable file does not affect the others.
     fn lengths(
         &self,
         keys: Vec<Key>,
@@ -93,18 +87,15 @@ pub trait Reader: Clone + Send + Sync + 'static {
         folder: &Prefix,
     ) -> impl Future<Output = Result<Vec<String>, ReadError>> + Send;
 
-    /// Waits until everything acknowledged so far is where other programs look for it: in the tree, for an engine on
-    /// files.
+    /// Waits until other programs can find everything acknowledged so far: for an engine on files, in the tree.
     fn settled(&self) -> impl Future<Output = Result<(), ReadError>> + Send;
 }
 
-/// The length of a file in bytes. None: there is no such file.
+/// In bytes; `None` if there is no such file.
 pub type Length = Result<Option<u64>, ReadError>;
 
-/// A piece of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it begins.
     pub at: u64,
     pub bytes: Bytes,
 }
@@ -119,13 +110,11 @@ pub enum OpenErrorKind {
     InUse,
     /// A newer program wrote it.
     NewerFormat,
-    /// It is on a file system on which locks and syncs may mean nothing. The operator may allow that.
+    /// Its file system may not support locks and syncs. The operator may allow that.
     Network,
-    /// It is no store, it is damaged, or it cannot be written.
+    /// It is not a store, it is damaged, or it cannot be written.
     Unusable,
-    /// There is no room to open it.
     Full,
-    /// Something failed that should have worked.
     Failed,
 }
 
@@ -139,13 +128,14 @@ impl From<Fault> for OpenError {
     }
 }
 
-/// Why a batch was not committed, or is not known to be.
+/// Why a batch was not committed, or may not have been.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Another opening of the store took over, or this engine is not open. Nothing was written.
+    /// Another engine opened the store, or this engine is not open. Nothing was written.
     #[error("the batch belongs to epoch {batch}, and the store is at epoch {current}")]
     Fenced { batch: Epoch, current: Epoch },
-    /// The batch may or may not be there after the next open. Every later commit of this opening answers the same.
+    /// Only the next open shows whether the batch was stored. Every later commit of this engine returns the same
+    /// error.
     #[error("the outcome of the commit is unknown; open the store again to see it")]
     Unknown {
         #[source]
@@ -157,7 +147,7 @@ pub enum CommitError {
          ({BATCH_OPERATIONS} operations, {BATCH_BYTES} bytes)"
     )]
     TooLarge { operations: usize, bytes: usize },
-    /// There is no room for this batch. Nothing was written, and a later try may succeed.
+    /// The disk is full. Nothing was written, and a later try may succeed.
     #[error("the disk of the store is full, or too many files are open; free some space")]
     Full,
     /// The batch contradicts itself or the files that exist. Nothing was written.
@@ -165,7 +155,6 @@ pub enum CommitError {
     Invalid(#[from] InvalidBatch),
 }
 
-/// Why a read failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("file `{key}` has {length} bytes; only files up to {GET_BYTES} bytes are read at once")]

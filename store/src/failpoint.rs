@@ -1,13 +1,14 @@
-//! Named places at which a test can end the process, as `kill -9` would. They work only with the feature `failpoints`,
-//! which no release is built with. The environment variable `EVERSCAND_FAILPOINT` arms one: `journal-written:3` ends
-//! the process when it gets there for the third time. With the same feature alone a test can set the daemon's wall clock.
+//! Named points in the code where a test can kill the process, as `kill -9` would. They exist only with the feature
+//! `failpoints`, which no release has. The environment variable `EVERSCAND_FAILPOINT` arms one point:
+//! `journal-written:3` kills the process when it reaches that point for the third time. The feature also lets a test
+//! set the wall clock of the daemon.
 
 use std::ffi::OsString;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The places in normal work, in the order of a change: its commit, the tree, the checkpoint, and the next start; then
-/// what is written beside the journal.
+/// The points in normal work, in the order of a change: commit, tree, checkpoint and next start; then objects and
+/// growing files.
 pub const POINTS: &[&str] = &[
     "commit-begun",
     "journal-written",
@@ -48,7 +49,7 @@ pub const POINTS: &[&str] = &[
     "log-synced",
 ];
 
-/// The places in maintenance: a backup, a restore, the first opening after it, and repairs.
+/// The points in maintenance: backup, restore, the first start after it, and repairs.
 pub const MAINTENANCE_POINTS: &[&str] = &[
     "hold-taken",
     "files-copied",
@@ -96,7 +97,7 @@ fn is_listed(point: &str) -> bool {
     POINTS.contains(&point) || MAINTENANCE_POINTS.contains(&point)
 }
 
-/// Passes a place of the lists, or ends the process there.
+/// Does nothing unless the point is armed.
 #[inline]
 pub fn reach(point: &'static str) {
     if !cfg!(feature = "failpoints") {
@@ -111,13 +112,13 @@ pub fn reach(point: &'static str) {
     };
     if armed.left.fetch_sub(1, Ordering::SeqCst) == 1 {
         let myself = rustix::process::getpid();
-        // Nothing is left to do if this fails; the abort shows as another signal.
+        // If this fails, the abort below ends the process with another signal.
         let _ = rustix::process::kill_process(myself, rustix::process::Signal::KILL);
         std::process::abort();
     }
 }
 
-/// How many seconds the wall clock is put forward, as the file says that `EVERSCAND_CLOCK_OFFSET` names.
+/// Seconds to add to the wall clock, read from the file that `EVERSCAND_CLOCK_OFFSET` names.
 #[inline]
 pub fn clock_offset() -> i64 {
     if !cfg!(feature = "failpoints") {
@@ -130,8 +131,8 @@ pub fn clock_offset() -> i64 {
     text.trim().parse().unwrap_or_default()
 }
 
-/// Whether a commit waits for the disk. With `EVERSCAND_UNSYNCED_JOURNAL` it does not, so that a test of power cuts can
-/// show that it would notice.
+/// True unless `EVERSCAND_UNSYNCED_JOURNAL` is set. Without syncs a test of power cuts must fail, which shows that it
+/// works.
 #[inline]
 pub(crate) fn is_journal_synced() -> bool {
     !cfg!(feature = "failpoints") || !*UNSYNCED

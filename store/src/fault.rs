@@ -1,4 +1,4 @@
-//! Failures of what a store stands on, told without saying what that is.
+//! Storage errors, independent of the engine.
 
 use std::error::Error;
 use std::fmt;
@@ -6,26 +6,27 @@ use std::sync::Arc;
 
 use crate::disk::{Action, DiskError};
 
-/// What failed, by its kind. The source says what and where. Cheap to clone, since one failure answers many callers.
+/// An error with a kind; its source says what failed and where. Cheap to clone, because one failure is returned to
+/// many callers.
 #[derive(Clone, Debug)]
 pub struct Failure<K> {
     kind: K,
     source: Arc<dyn Error + Send + Sync>,
 }
 
-/// Something failed that should have worked: a disk, or a server. The source names the path or the server.
+/// A failure of the disk or the server below a store. The source names the path or the server.
 pub type Fault = Failure<FaultKind>;
 
-/// What a failure means for whoever meets it.
+/// What a caller can do about a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// There is no room on the disk, or no file can be opened now. A later try may succeed.
+    /// The disk is full, or too many files are open. A later try may succeed.
     Full,
-    /// A sync failed. What is durable is not known, and a second try says nothing either.
+    /// A sync failed. It is unknown which data is durable, and retrying does not help.
     Unsynced,
     /// Somebody removed, moved or replaced the store while it was in use.
     PulledAway,
-    /// Anything else. Nothing more is known than that it failed.
+    /// Anything else.
     Other,
 }
 

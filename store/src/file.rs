@@ -1,6 +1,6 @@
-//! The engine on local files: a redo journal and a tree with one file per key. A commit is one write to the journal and
-//! one sync. Another thread writes the tree. After a clean close the tree alone is the state. Only one process at a time
-//! can open a store.
+//! The engine on local files: a redo journal and a tree with one file per key. A commit is one write to the journal
+//! and one sync. Another thread writes the tree. After a clean close the tree holds everything. Only one process at a
+//! time can open a store.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,25 +34,23 @@ use crate::volume::Volume;
 /// How a store uses its disk. The defaults suit a daemon; tests make everything smaller.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Size of a segment made at open when there is no spare.
+    /// Size of a segment that is created at open because there is no spare.
     pub first_segment_bytes: u64,
-    /// Size of every other segment.
+    /// Size of all later segments.
     pub segment_bytes: u64,
-    /// Segments kept ready for the time when the disk is full.
+    /// Segments kept ready for a full disk.
     pub spare_segments: usize,
-    /// How long a change may wait for more before its files are written, while nobody asks for them.
+    /// How long a change may wait for more before its files are written, unless somebody reads them.
     pub gather: Duration,
-    /// Journal that makes a checkpoint due.
     pub checkpoint_bytes: u64,
-    /// Time after a change that makes a checkpoint due.
     pub checkpoint_interval: Duration,
-    /// How full the disk is when the volume says `Low` and `Full`.
+    /// When the volume reports `Low` and `Full`.
     pub watermarks: Watermarks,
-    /// Whether the files may be on a network file system, where locks and syncs may not work.
+    /// Allows a network file system, where locks and syncs may not work.
     pub allow_network: bool,
 }
 
-/// A store on local files; see `Engine` for what it promises. Dropping it closes it.
+/// A store on local files; see [`Engine`]. Dropping it closes it.
 pub struct FileEngine {
     disk: Disk,
     paths: Paths,
@@ -84,7 +82,7 @@ impl Default for Options {
 }
 
 impl FileEngine {
-    /// An engine for the store at `root`. Nothing is read or written before `open`.
+    /// Does not access the disk; [`Engine::open`] does.
     pub fn new(root: impl AsRef<Path>, options: Options) -> Self {
         Self::on(Disk::new(), root.as_ref(), options)
     }
@@ -101,7 +99,6 @@ impl FileEngine {
         }
     }
 
-    /// What [`Engine::open`] does.
     pub(crate) fn start(
         &mut self,
         live: &mut (dyn FnMut(Key, Bytes) + Send),
@@ -176,7 +173,7 @@ impl FileEngine {
         }
         batch.check()?;
         if let Err(contradicted) = view.check(&batch) {
-            // Files that are gone with the whole state are no mistake of the caller.
+            // If the whole state was removed, the caller made no mistake.
             let journal = opened.journal.verify();
             journal.map_err(|error| CommitError::Unknown {
                 source: error.into(),
@@ -193,7 +190,7 @@ impl FileEngine {
             written = opened.journal.append(seq, &batch);
         }
         if !matches!(written, Err(Refused::Full)) {
-            // Also when the write failed: the next open may find a record that names them.
+            // Also after a failed write: the next open may find a record that names these objects.
             batch.adopts.values().for_each(Staged::adopt);
         }
         written?;
@@ -202,7 +199,6 @@ impl FileEngine {
         Ok(seq)
     }
 
-    /// What [`Engine::close`] does.
     pub(crate) fn shut(&mut self) -> Result<(), CloseError> {
         let Some(Opened {
             journal, applier, ..
@@ -216,7 +212,7 @@ impl FileEngine {
                 .finish()
                 .map_err(|error| CloseError::Fault(error.into())),
             Ok(Err(fault)) => Err(CloseError::Fault(fault)),
-            // The journal stays for the next open.
+            // The next open uses the journal.
             Ok(Ok(End::Unfinished)) | Err(_) => Err(CloseError::Unfinished),
         }
     }
@@ -236,7 +232,7 @@ impl Engine for FileEngine {
         Ok(self.start(live)?)
     }
 
-    /// Blocks for one sync, and while the tree is far behind.
+    /// Blocks for one sync, and longer when the tree is far behind.
     async fn commit(&mut self, batch: Batch) -> Result<Seq, CommitError> {
         let result = self.write(batch);
         if let Err(CommitError::Unknown { source }) = &result {
@@ -260,7 +256,7 @@ impl Engine for FileEngine {
         })
     }
 
-    /// The record is kept in `quarantine/`.
+    /// Stores the copy in `quarantine/`.
     async fn set_aside(&mut self, key: &Key, content: &[u8]) -> Result<String, Fault> {
         let from = self.tree().path(key);
         let path = quarantine::keep(&self.disk, &self.paths, &from, content)?;
@@ -271,14 +267,14 @@ impl Engine for FileEngine {
         Ok(quarantine::holds(&self.disk, &self.paths, folder.as_str())?)
     }
 
-    /// Whether the folder has the manifest of a backup.
+    /// True if the folder has the manifest of a backup.
     fn is_restored(&self) -> bool {
         self.opened
             .as_ref()
             .is_some_and(|opened| opened.is_restored)
     }
 
-    /// Brings everything into the tree, durably, and empties the journal.
+    /// Writes everything to the tree, durably, and empties the journal.
     async fn close(mut self) -> Result<(), CloseError> {
         self.shut()
     }

@@ -42,7 +42,7 @@ impl Volume for FileVolume {
     }
 
     fn open_object(&self, key: &Key) -> Result<Option<Box<dyn ReadAt>>, Fault> {
-        // The applier may give an object its key in between. Then it is found there.
+        // The applier may rename the object to its key at any moment; then it is found there.
         let staged = self.pending.adopted(key);
         let file = self.tree.open_adopted(key, staged.as_ref())?;
         Ok(file.map(reading))
@@ -52,7 +52,7 @@ impl Volume for FileVolume {
         let Tree { disk, tmp, .. } = &self.tree;
         let name = StagedName::random(disk)?;
         let shared = self.tree.staged(&name);
-        // It goes from `tmp/` to its key, so it is looked for in that order.
+        // The object moves from `tmp/` to its key, so search in that order.
         let adopted = self.pending.adopted(key);
         let before = adopted.map(|staged| self.tree.staged(staged.name()));
         for path in before.into_iter().chain([self.tree.path(key)]) {
@@ -94,7 +94,7 @@ impl Volume for FileVolume {
 }
 
 impl FileVolume {
-    /// A copy of an object, where no file can have two names.
+    /// Used where the file system has no hard links.
     fn copy_object(&self, key: &Key) -> Result<Option<Staged>, Fault> {
         let staged = self.pending.adopted(key);
         let Some(file) = self.tree.open_adopted(key, staged.as_ref())? else {
@@ -140,7 +140,7 @@ struct UnfinishedObject {
 }
 
 impl ObjectWriter for UnfinishedObject {
-    /// Many bytes are hashed while they are written.
+    /// Large writes are hashed on a second thread.
     fn write(&mut self, pieces: &[Bytes]) -> Result<(), Fault> {
         let Self {
             file, size, hasher, ..

@@ -1,5 +1,4 @@
-//! Batches that are written to the tree together: of each key only what is newest. A record that is replaced ten times
-//! is written once.
+//! Batches that are written to the tree together. For each key only the newest content is written.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// As many of the batches, from the first on, as can be written together.
+    /// Takes batches from the front, as many as can be written together.
     pub(crate) fn of(waiting: Vec<Arc<Committed>>) -> Self {
         let mut group = Self {
             batches: Vec::new(),
@@ -29,8 +28,8 @@ impl Group {
         group
     }
 
-    /// An object that got its key must be there when a later batch changes that key. Otherwise its file would stay in
-    /// `tmp/`.
+    /// False if the batch changes the key of an object of this group. The object must be at its key first, or its
+    /// file would stay in `tmp/`.
     fn takes(&self, batch: &Batch) -> bool {
         let is_object = |key| {
             self.changes
@@ -44,12 +43,10 @@ impl Group {
         self.batches.iter().map(|committed| &**committed)
     }
 
-    /// The newest of the batches.
     pub(crate) fn last(&self) -> Seq {
         self.batches.last().map_or(Seq(0), |last| last.seq)
     }
 
-    /// What the batches make of the tree.
     pub(crate) fn changes(&self) -> &Overlay {
         &self.changes
     }

@@ -1,8 +1,8 @@
-//! A hold keeps the journal while a backup is being made. It is the file `journal/HOLD`, locked by the process that makes
-//! the backup. A file that nobody locks was left by a process that ended, and means nothing.
+//! A hold keeps the journal while a backup is being made. It is the file `journal/HOLD`, locked by the process that
+//! makes the backup. An unlocked file is left over from a process that ended, and has no effect.
 //!
-//! The writer and the backup never wait for each other. A backup takes its hold first and reads `CHECKPOINT` after that.
-//! The writer looks for a hold after it has written `CHECKPOINT` and before it removes segments. So when the writer saw
+//! The writer and the backup never wait for each other. A backup takes its hold first and then reads `CHECKPOINT`.
+//! The writer writes `CHECKPOINT` first and then checks for a hold, before it removes segments. So if the writer saw
 //! no hold, the backup reads that `CHECKPOINT` or a later one.
 
 use std::io;
@@ -16,7 +16,7 @@ use crate::open_error::OpenError;
 use crate::paths::Paths;
 use crate::space::Watermark;
 
-/// The hold of this process. It ends when it is dropped.
+/// Released on drop.
 pub(crate) struct Hold {
     disk: Disk,
     paths: Paths,
@@ -36,7 +36,7 @@ impl Hold {
                         lock,
                     });
                 }
-                // The writer locks the file for a moment, to learn whether it is in use, and may remove it.
+                // The writer locks the file briefly to check whether it is in use, and may remove it.
                 Err(OpenError::Locked { .. }) if tries < READ_TRIES => {}
                 Err(OpenError::Disk(error))
                     if error.action() == Action::GoOn && tries < READ_TRIES => {}
@@ -50,7 +50,7 @@ impl Hold {
         }
     }
 
-    /// Whether the hold still exists. The writer ends one that keeps too much.
+    /// The writer ends a hold that keeps too much of the journal.
     pub(crate) fn lasts(&self) -> Result<bool, DiskError> {
         match self.lock.verify(&self.disk) {
             Ok(()) => Ok(true),
@@ -70,14 +70,14 @@ impl Drop for Hold {
         match ended {
             Ok(()) => failpoint::reach("hold-removed"),
             Err(error) => {
-                tracing::warn!(%error, "the file of a hold stays until the next checkpoint")
+                tracing::warn!(%error, "the file of the hold stays until the next checkpoint")
             }
         }
     }
 }
 
-/// Whether a hold keeps the segments of the journal. Ends one that keeps too many, or any when the disk is nearly full,
-/// since a backup can be made again.
+/// True if a hold keeps the segments of the journal. Ends a hold that keeps too many of them, or any hold when the
+/// disk is nearly full, because a backup can be made again.
 pub(crate) fn keeps_journal(
     disk: &Disk,
     paths: &Paths,
@@ -87,7 +87,7 @@ pub(crate) fn keeps_journal(
     let path = &paths.hold;
     let file = match disk.open_to_write(path) {
         Err(error) if error.is_missing() => return Ok(false),
-        // It belongs to another user, who may be at work.
+        // It belongs to another user, whose backup may be running.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
         result => Some(result?),
     };
@@ -95,8 +95,8 @@ pub(crate) fn keeps_journal(
         && file.try_lock()?
     {
         match disk.verify(path, file.inspect()?.identity) {
-            Ok(()) => "its process is gone",
-            // Released in this moment, and perhaps another one taken.
+            Ok(()) => "its process has ended",
+            // Just released; another process may have taken a new hold.
             Err(error) if error.action() == Action::GoOn => return Ok(true),
             Err(error) => return Err(error),
         }

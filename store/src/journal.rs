@@ -1,7 +1,7 @@
-//! Writes the journal: one write and one sync per batch, into a segment that was allocated and filled before. Name and
-//! header of a new segment are durable before its first record. After each sync the journal checks that the lock file and
-//! the segment still have their names. Otherwise another process could write the store, or the next start would not find
-//! the record.
+//! Writes the journal: one write and one sync per batch, into a segment that was allocated and filled in advance.
+//! Name and header of a new segment are durable before its first record. After each sync the journal checks that the
+//! lock file and the segment still have their names. Otherwise another process could write the store, or the next
+//! start would not find the record.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ pub(crate) struct Journal {
     segments: Arc<Segments>,
     epoch: Epoch,
     current: Current,
-    /// Released after everything else.
+    /// Last field: dropped after all others.
     lock: Arc<Lock>,
 }
 
-/// Bytes that stay free at the end of a segment.
+/// Bytes reserved for the mark at the end of a segment.
 const MARK_BYTES: u64 = record::HEADER_BYTES as u64;
 
 /// The segment being written.
@@ -32,12 +32,12 @@ struct Current {
     salt: u64,
     size: u64,
     end: u64,
-    /// The last record written, or the one before the segment.
+    /// The last record written. In an empty segment: the last one before it.
     last: Seq,
 }
 
 impl Journal {
-    /// Begins a segment for the records after `last`. Without a spare a new file of `fresh` bytes is made.
+    /// Begins a segment for the records after `last`. If there is no spare, creates a file of `fresh` bytes.
     pub(crate) fn start(
         segments: Arc<Segments>,
         lock: Arc<Lock>,
@@ -60,12 +60,11 @@ impl Journal {
         self.epoch
     }
 
-    /// The last commit.
     pub(crate) fn last(&self) -> Seq {
         self.current.last
     }
 
-    /// Writes one record; it is durable when this returns.
+    /// The record is durable when this returns.
     pub(crate) fn append(&mut self, seq: Seq, batch: &Batch) -> Result<(), Refused> {
         let mut bytes = record::encode(self.current.salt, seq, batch);
         if self.current.end + bytes.len() as u64 + MARK_BYTES > self.current.size {
@@ -76,15 +75,15 @@ impl Journal {
         Ok(self.verify()?)
     }
 
-    /// Fails when the next start would not find the record, or another process may have the lock. Called after the sync:
-    /// whoever takes the lock later reads the record.
+    /// Fails when the next start would not find the record, or when another process may have the lock. Called after
+    /// the sync: a process that takes the lock later reads the record.
     pub(crate) fn verify(&self) -> Result<(), DiskError> {
         let disk = &self.segments.disk;
         self.lock.verify(disk)?;
         disk.verify(self.current.file.path(), self.current.identity)
     }
 
-    /// Retires all segments, with the one being written. The tree holds all of their records durably.
+    /// Retires all segments, including the current one. The tree must hold all records durably.
     pub(crate) fn finish(self) -> Result<(), DiskError> {
         let path = self.current.file.path().to_owned();
         self.segments.seal(path, self.last());
@@ -102,7 +101,7 @@ impl Journal {
         let next = next.map_err(no_room)?;
         let last = self.current.last;
         let next = Current::begin(&self.segments, next, salt, self.epoch, last)?;
-        // A segment without records has just lost its name to the next one, which begins with the same record.
+        // If the current segment is empty, the next one has the same first record and has just replaced it.
         if !self.current.is_empty() {
             self.current.mark(self.epoch)?;
             let path = self.current.file.path().to_owned();
@@ -113,7 +112,7 @@ impl Journal {
     }
 }
 
-/// Asked for before a segment is changed, because the source of randomness is a file too.
+/// Call this before a segment is changed: the source of randomness is also a file, and may fail.
 fn salt(segments: &Segments) -> Result<u64, DiskError> {
     Ok(u64::from_le_bytes(segments.disk.random()?))
 }
@@ -140,7 +139,7 @@ impl Current {
         file.sync_data()?;
         failpoint::reach("segment-headed");
         file.rename(&segments.folder().join(segment::file_name(first)))?;
-        // With a hold there may be an empty one of an earlier opening.
+        // While a hold exists, an earlier opening may have left an empty segment of this name.
         segments.renamed_over(file.path());
         failpoint::reach("segment-named");
         segments.disk.sync_folder(segments.folder())?;
@@ -159,7 +158,7 @@ impl Current {
         self.end == DATA_START as u64
     }
 
-    /// Marks a full segment. The next one has its name already, so a missing one is noticed.
+    /// Marks a full segment. The next segment already has its name, so a start notices if it is missing.
     fn mark(&self, epoch: Epoch) -> Result<(), DiskError> {
         let mark = segment::mark(self.salt, epoch, self.last.next());
         self.file.write_at(&mark, self.end)?;

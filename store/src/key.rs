@@ -1,5 +1,5 @@
-//! Names of files below the state root. A `Key` can only be a path that is safe to join to the root and that the
-//! engine does not use itself. What a key means is the caller's.
+//! Names of files below the state root. A `Key` is a path that is safe to join to the root and that the engine does
+//! not use itself. Callers define what keys mean.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::limits::{KEY_BYTES, SEGMENT_BYTES};
 
-/// First segments that belong to the engine.
+/// First path segments reserved for the engine.
 pub(crate) const RESERVED: [&str; 7] = [
     "BACKUP",
     "FORMAT",
@@ -18,18 +18,18 @@ pub(crate) const RESERVED: [&str; 7] = [
     "index",
 ];
 
-/// Keys that begin with this are files of users, whatever their names say.
+/// Keys with this prefix are files of users, even if their names look like records.
 const USER_FILES: &str = "blobs/";
 
 /// A relative path of one file: segments of `A-Za-z0-9._%~-`, separated by `/`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<str>);
 
-/// A folder whose keys are meant, with a slash at its end; empty for the root.
+/// A folder, with a slash at its end; empty for the root.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Prefix(Arc<str>);
 
-/// Why a text is no key.
+/// Why a text is not a valid key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no key: {problem}")]
 pub struct KeyError {
@@ -38,7 +38,6 @@ pub struct KeyError {
 }
 
 impl Key {
-    /// Checks `text` and keeps it.
     pub fn new(text: impl AsRef<str>) -> Result<Self, KeyError> {
         let text = text.as_ref();
         check(text)?;
@@ -58,19 +57,18 @@ impl Key {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 
-    /// The folder that holds this key.
     pub fn folder(&self) -> Prefix {
         let end = self.0.rfind('/').map_or(0, |slash| slash + 1);
         Prefix(Arc::from(&self.0[..end]))
     }
 
-    /// Whether this key names a JSON record, the only kind of file that can be live. A file of a user never is one: it
-    /// could say of itself whatever it wants.
+    /// True for JSON records, the only files that can be live. A file of a user is never a record, because a user
+    /// controls its content.
     pub fn is_record(&self) -> bool {
         self.name().ends_with(".json") && !self.0.starts_with(USER_FILES)
     }
 
-    /// The folders this key lies in, as the keys they would be, nearest first.
+    /// The folders that contain this key, nearest first, as keys.
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = Key> + '_ {
         self.0
             .rmatch_indices('/')
@@ -84,7 +82,7 @@ impl Prefix {
         Self(Arc::from(""))
     }
 
-    /// The keys inside the folder `text`, written as a key without a slash at its end.
+    /// `text` has no slash at its end.
     pub fn folder(text: impl AsRef<str>) -> Result<Self, KeyError> {
         Key::new(text).map(|key| Self::of(&key))
     }
@@ -97,22 +95,22 @@ impl Prefix {
         self.0.strip_suffix('/').unwrap_or("")
     }
 
-    /// The folder that `key` would name.
+    /// The folder with the path `key`.
     pub(crate) fn of(key: &Key) -> Self {
         Self(Arc::from(format!("{key}/")))
     }
 
-    /// The key of the entry `name` in this folder, when it is one.
+    /// The key of the entry `name` in this folder. `None` if it is not valid.
     pub(crate) fn join(&self, name: &str) -> Option<Key> {
         Key::new(format!("{}{name}", self.0)).ok()
     }
 
-    /// The name directly inside this folder that `key` has, or lies below.
+    /// The entry of this folder that is `key` or contains it.
     pub(crate) fn child<'a>(&self, key: &'a Key) -> Option<&'a str> {
         key.as_str().strip_prefix(&*self.0)?.split('/').next()
     }
 
-    /// What every key of this folder begins with. In the order of keys they lie together, behind this.
+    /// The prefix of all keys in this folder. In the order of keys they follow it directly.
     pub(crate) fn start(&self) -> &str {
         &self.0
     }
@@ -197,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_users_are_no_records() {
+    fn files_of_users_are_not_records() {
         let is_record = |text: &str| Key::new(text).unwrap().is_record();
         assert!(is_record("tokens/a.json") && is_record("blob-records/p/a~.json"));
         assert!(!is_record("blobs/p/a.json") && !is_record("a.txt"));
@@ -238,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_a_folder_and_not_a_text() {
+    fn a_prefix_contains_only_keys_of_its_folder() {
         let prefix = Prefix::folder("jobs/1").unwrap();
         assert!(prefix.contains(&Key::new("jobs/1/job.json").unwrap()));
         assert!(!prefix.contains(&Key::new("jobs/11/job.json").unwrap()));

@@ -1,6 +1,6 @@
-//! The live records, which the caller keeps in memory. The set follows every batch. Each checkpoint writes it as one
-//! file, the live index, so that a start need not read the tree. The set can be rebuilt from the tree. A rebuilt set also
-//! holds damaged records, until a batch changes them, so that the caller learns of them at every start.
+//! The live records, which the caller keeps in memory. The set follows every batch. Each checkpoint writes the set to
+//! one file, the live index, so that a start need not read the tree. The set can be rebuilt from the tree. A rebuilt
+//! set also contains damaged records until a batch changes them, so that every start reports them to the caller.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(crate) struct LiveSet {
     records: BTreeMap<Key, Bytes>,
 }
 
-/// A live set as of the commit `at`, with the later records that were applied to it.
+/// The live set at commit `at`, plus later records of the journal.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Index {
     pub(crate) at: Checkpoint,
@@ -36,7 +36,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Applies a record of the journal, if it is later than the index.
+    /// Applies a record of the journal. Ignores records that the index already contains.
     pub(crate) fn follow(&mut self, record: &Record) {
         if record.seq > self.at.seq {
             self.live.apply(&record.batch);
@@ -59,7 +59,7 @@ impl LiveSet {
         // An adopted object is never a record.
     }
 
-    /// Copies every content, so that none keeps a whole segment in memory.
+    /// Copies every content, so that no small record keeps a whole segment in memory.
     pub(crate) fn unshare(&mut self) {
         for content in self.records.values_mut() {
             *content = Bytes::copy_from_slice(content);
@@ -74,8 +74,8 @@ impl LiveSet {
         self.records.iter()
     }
 
-    /// Reads every record of the tree. Some folders at a time are shared out among several threads; what is deeper is read
-    /// before what is beside it, so that few folders wait.
+    /// Reads every record of the tree. Several threads read a limited number of folders at a time. Depth first, so
+    /// that the queue of folders stays short.
     pub(crate) fn rebuild(tree: &Tree) -> Result<Self, DiskError> {
         let mut records = BTreeMap::new();
         let mut folders = vec![Prefix::root()];
@@ -91,10 +91,8 @@ impl LiveSet {
     }
 }
 
-/// What is directly in a folder.
 #[derive(Default)]
 struct Level {
-    /// The live records.
     records: Vec<(Key, Bytes)>,
     folders: Vec<Prefix>,
 }
@@ -113,7 +111,7 @@ impl Level {
     }
 }
 
-/// The file at `key` if it is a live record, or a damaged one.
+/// `None` if the file is not a live or damaged record.
 fn read_live(tree: &Tree, key: Key) -> Result<Option<(Key, Bytes)>, DiskError> {
     if !key.is_record() {
         return Ok(None);
@@ -122,7 +120,7 @@ fn read_live(tree: &Tree, key: Key) -> Result<Option<(Key, Bytes)>, DiskError> {
         Ok(Some(bytes)) => match liveness(&key, &bytes) {
             Liveness::Live => Some(bytes),
             Liveness::Settled => None,
-            // The beginning is enough of a file that is larger than any batch.
+            // The file is larger than any batch, so its beginning is enough.
             Liveness::Unknown => {
                 let length = bytes.len().min(BATCH_BYTES);
                 Some(Bytes::copy_from_slice(&bytes[..length]))
@@ -135,7 +133,7 @@ fn read_live(tree: &Tree, key: Key) -> Result<Option<(Key, Bytes)>, DiskError> {
     Ok(found.map(|bytes| (key, bytes)))
 }
 
-/// Writes the set as it is after the commit `at.seq`. Not durable by itself.
+/// Writes the set as of the commit `at.seq`. Not durable without a sync.
 pub(crate) fn write(
     disk: &Disk,
     folder: &Path,
@@ -173,11 +171,11 @@ pub(crate) fn write(
 /// The indexes in a folder.
 pub(crate) struct Survey {
     pub(crate) newest: Option<Index>,
-    /// Those that were skipped, with the commit that each was written for.
+    /// Skipped indexes, with the commit of each.
     pub(crate) unreadable: Vec<(Seq, PathBuf)>,
 }
 
-/// Finds the newest readable index that is not older than the commit `least`. A damaged one is skipped: it can be rebuilt.
+/// Finds the newest readable index of the commit `least` or later. Skips damaged ones: an index can be rebuilt.
 pub(crate) fn survey(
     disk: &Disk,
     folder: &Path,
@@ -203,7 +201,7 @@ pub(crate) fn survey(
     Ok(survey)
 }
 
-/// Removes every index of an earlier commit than `seq`.
+/// Removes the indexes of commits before `seq`.
 pub(crate) fn remove_older(disk: &Disk, folder: &Path, seq: Seq) -> Result<(), DiskError> {
     let old = list(disk, folder)?.into_iter().filter(|(at, _)| *at < seq);
     old.map(|(_, path)| path)
@@ -225,7 +223,7 @@ fn list(disk: &Disk, folder: &Path) -> Result<Vec<(Seq, PathBuf)>, DiskError> {
             .filter(|seq| file_name(*seq) == name)
     };
     let names = match disk.list(folder) {
-        // Somebody removed the folder. Then the tree is read instead.
+        // If somebody removed the folder, the tree is read instead.
         Err(error) if error.is_missing() => Vec::new(),
         names => names?,
     };
@@ -320,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_of_another_store_is_none() {
+    fn an_index_of_another_store_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let at = Checkpoint {
             seq: Seq(1),

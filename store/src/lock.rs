@@ -1,5 +1,5 @@
-//! One writer per store: an exclusive lock on the file `LOCK`. Another file of that name could be locked too, so each
-//! commit checks that the file is still the same. The file names its holder, for messages only.
+//! One writer per store: an exclusive lock on the file `LOCK`. If the file is replaced, another process could lock
+//! the new one. So each commit checks that the file is still the same. The file names its holder, for messages only.
 
 use std::fmt;
 use std::path::Path;
@@ -16,7 +16,7 @@ const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 const LOCKS: &str = "/proc/locks";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The process that holds a store, as far as it could write that down.
+/// The process that holds a store. Fields are missing if the process could not find them out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     pub pid: Option<u32>,
@@ -27,14 +27,14 @@ pub struct Owner {
     pub since: Option<u64>,
 }
 
-/// Held until dropped.
+/// Released on drop.
 pub(crate) struct Lock {
     file: DiskFile,
     identity: Identity,
 }
 
 impl Lock {
-    /// Locks `path`, which is created when missing.
+    /// Creates `path` if it is missing, and locks it.
     pub(crate) fn take(disk: &Disk, path: &Path, root: &Path) -> Result<Self, OpenError> {
         let file = disk.open_or_create(path)?;
         if !file.try_lock()? {
@@ -50,8 +50,8 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Fails when the path no longer leads to the locked file: another process may have locked the one that does. While
-    /// this one is open, no other file can be taken for it.
+    /// Fails when the path no longer leads to the locked file, because another process may have locked the new file.
+    /// The locked file stays open, so its inode number is not used again.
     pub(crate) fn verify(&self, disk: &Disk) -> Result<(), DiskError> {
         disk.verify(self.file.path(), self.identity)
     }
@@ -78,19 +78,19 @@ impl Owner {
     }
 }
 
-/// The process that has the store in `root` open, as far as this system tells.
+/// The process that has the store in `root` open, if the system can tell.
 pub fn user(root: &Path) -> Option<Owner> {
     holder(&Disk::new(), &Paths::new(root).lock)
 }
 
-/// The holder of a store's lock, if there is one, from the kernel's list of locks. Trying the lock could keep a daemon
-/// from starting. A holder in another container is not found.
+/// The holder of the lock, from the list of locks of the kernel. Trying to lock could prevent a daemon from starting.
+/// A holder in another container is not found.
 pub(crate) fn holder(disk: &Disk, path: &Path) -> Option<Owner> {
     let identity = disk.identity(path).ok()?;
     let locks = disk.read_special(Path::new(LOCKS), LOCKS_BYTES).ok()?;
     let locks = String::from_utf8_lossy(&locks);
     let owner = read_owner(disk, path);
-    // In a container the same process has another number.
+    // A process has another number inside a container.
     let is_here = owner.host == Owner::this_process(disk).host;
     let pid = owner.pid.filter(|_| is_here);
     let mut lines = locks.lines();
@@ -98,8 +98,8 @@ pub(crate) fn holder(disk: &Disk, path: &Path) -> Option<Owner> {
     is_held.then_some(owner)
 }
 
-/// Whether a line of the kernel's list is about the lock of this file. Its fields are `number: FLOCK ADVISORY WRITE pid
-/// major:minor:inode first last`. On some file systems this device number differs from the one of their files, and
+/// True if a line of the kernel's list is about the lock of this file. Its fields are `number: FLOCK ADVISORY WRITE
+/// pid major:minor:inode first last`. On some file systems this device number differs from that of their files, and
 /// another file system may use the same inode number. Then the process id in the lock file decides, if it is known.
 fn is_lock_of(line: &str, file: Identity, pid: Option<u32>) -> bool {
     let mut fields = line.split_whitespace().skip(1);
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lock_of_another_file_with_that_inode_is_none_of_ours() {
+    fn the_lock_of_another_file_with_the_same_inode_is_ignored() {
         let file = Identity {
             device: rustix::fs::makedev(0xfe, 0),
             inode: 18,

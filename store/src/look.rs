@@ -1,6 +1,6 @@
-//! Reads a store from outside: the files as they will be once the journal has been redone. It takes no lock and writes
-//! nothing, so it works beside the process that has the store open. A caller that finds a problem asks
-//! [`Look::is_current`] first, since the store may have changed meanwhile.
+//! Reads a store from outside: the files as they will be after the journal has been redone. It takes no lock and
+//! writes nothing, so it works while another process has the store open. A caller that finds a problem checks
+//! [`Look::is_current`] first, because the store may have changed meanwhile.
 
 mod content;
 mod folders;
@@ -25,7 +25,7 @@ use crate::survey::Survey;
 pub use crate::survey::{Damage, Part};
 use crate::tree::Tree;
 
-/// A store as it was at one moment.
+/// A snapshot of a store.
 pub struct Look {
     tree: Tree,
     paths: Paths,
@@ -33,7 +33,7 @@ pub struct Look {
     fingerprint: Fingerprint,
 }
 
-/// What changes with every commit and every checkpoint, and is quick to read again.
+/// Changes with every commit and every checkpoint, and is quick to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Fingerprint {
     checkpoint: Vec<u8>,
@@ -41,28 +41,28 @@ struct Fingerprint {
     end: scan::End,
 }
 
-/// How far a store has come.
+/// The progress of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The files alone show everything up to this commit.
+    /// The tree is durable up to this commit.
     pub checkpoint: Seq,
-    /// The last commit that is known of.
+    /// The last known commit.
     pub last: Seq,
     /// The latest opening.
     pub epoch: Epoch,
 }
 
 impl Look {
-    /// Looks at the store at `root`. One of a newer format, or none at all, is an error; damage is not.
+    /// Reads the store at `root`. Fails if there is no store or its format is newer. Damage is not an error here.
     pub fn at(root: impl AsRef<Path>) -> Result<Self, OpenError> {
         let (disk, paths) = (Disk::new(), Paths::new(root.as_ref()));
-        // No folder at all is another mistake than one with other files.
+        // A missing folder must give a different error than a folder with other files.
         disk.identity(&paths.root)?;
         let store = control::store_at(&disk, &paths)?;
         let mut tries = 1;
         loop {
             match Self::read(&disk, &paths, store) {
-                // A segment or an index can go while it is looked for; then a checkpoint has come in between.
+                // A missing segment or index means that a checkpoint removed it meanwhile.
                 Err(error) if error.is_missing() && tries < READ_TRIES => tries += 1,
                 result => return Ok(result?),
             }
@@ -70,7 +70,7 @@ impl Look {
     }
 
     fn read(disk: &Disk, paths: &Paths, store: StoreId) -> Result<Self, DiskError> {
-        // Read first, so that a checkpoint that comes in between shows.
+        // Read the checkpoint first, so that a concurrent checkpoint is noticed.
         let checkpoint = checkpoint_bytes(disk, paths)?;
         let survey = Survey::read(disk, paths, store)?;
         let fingerprint = Fingerprint {
@@ -86,7 +86,6 @@ impl Look {
         })
     }
 
-    /// How far the store has come.
     pub fn position(&self) -> Position {
         let Survey { base, scan, .. } = &self.survey;
         Position {
@@ -96,7 +95,7 @@ impl Look {
         }
     }
 
-    /// What is wrong with the store's own files.
+    /// Damage in the files of the engine.
     pub fn damage(&self) -> &[Damage] {
         &self.survey.damage
     }
@@ -105,7 +104,7 @@ impl Look {
         &self.paths.root
     }
 
-    /// Whether nothing has been committed since this look, so that what was read through it fits together.
+    /// True if nothing was committed since this snapshot, so that everything read through it is consistent.
     pub fn is_current(&self) -> Result<bool, DiskError> {
         let (disk, paths) = (&self.tree.disk, &self.paths);
         let read = || -> Result<_, DiskError> {
@@ -129,17 +128,17 @@ impl Look {
         Ok(root.map(|details| details.owner))
     }
 
-    /// The process that has the store open, as far as this system tells.
+    /// The process that has the store open, if the system can tell.
     pub fn user(&self) -> Option<Owner> {
         lock::holder(&self.tree.disk, &self.paths.lock)
     }
 
-    /// The live records as the next start would stream them; none when it would have to look for them.
+    /// The live records as the next start would pass them on; `None` if it would have to rebuild them from the tree.
     pub fn live(&self) -> Option<impl Iterator<Item = (&Key, &Bytes)>> {
         self.live_set().map(LiveSet::iter)
     }
 
-    /// The live record of that key, as the next start would stream it.
+    /// See [`Self::live`].
     pub fn live_record(&self, key: &Key) -> Option<&Bytes> {
         self.live_set()?.get(key)
     }

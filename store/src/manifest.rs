@@ -1,5 +1,5 @@
-//! The file `BACKUP`, the manifest of a backup. `restore` copies it too. It tells the first opening that the work which
-//! ran when the backup was made does not run here.
+//! The file `BACKUP`, the manifest of a backup. `restore` copies it too. In a restored store it marks that the work
+//! that was running at the backup does not run here.
 
 use std::path::Path;
 
@@ -16,10 +16,10 @@ use crate::replace::replace_durably;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) store: StoreId,
-    /// The last commit that the backup has.
+    /// The last commit in the backup.
     pub(crate) sequence: Seq,
     pub(crate) epoch: Epoch,
-    /// Files and their bytes, without the manifest.
+    /// Number of files and their bytes, without the manifest.
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     /// Seconds since 1970.
@@ -27,7 +27,7 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// None when there is no manifest, or none that can be read.
+    /// `None` if it is missing or unreadable.
     pub(crate) fn read(disk: &Disk, paths: &Paths) -> Result<Option<Self>, DiskError> {
         match disk.read(&paths.manifest, CONTROL_FILE_BYTES) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
@@ -41,7 +41,7 @@ impl Manifest {
         replace_durably(disk, &paths.manifest, format!("{line}\n").as_bytes())
     }
 
-    /// Why a folder that ends with commit `last` is not the one that this tells of.
+    /// Why this manifest does not belong to a folder whose last commit is `last`.
     pub(crate) fn contradicts(&self, store: StoreId, last: Seq) -> Option<String> {
         if self.store != store {
             Some(format!("it is of store {}, not {store}", self.store))
@@ -56,12 +56,13 @@ impl Manifest {
     }
 }
 
-/// Whether the folder is a backup, or was restored from one, and nobody has settled what went on in it.
+/// True if the folder is a backup or was restored from one, and the work that was running at the backup is not
+/// settled yet.
 pub(crate) fn is_restored(disk: &Disk, paths: &Paths) -> Result<bool, DiskError> {
     Ok(disk.kind(&paths.manifest)? == Kind::File)
 }
 
-/// Makes the folder of a backup a store like any other, durably.
+/// Durably clears the "restored" mark.
 pub(crate) fn forget_restored(disk: &Disk, root: &Path) -> Result<(), DiskError> {
     let paths = Paths::new(root);
     match disk.remove_file(&paths.manifest) {

@@ -1,6 +1,6 @@
-//! An engine without a disk, for tests of what stands on a store. It keeps the same contract as the one on files,
-//! outlives its engines as a disk would, and fails on demand in each way that a commit can. Nothing in it waits, so that
-//! a test may drive all of it on one thread with a clock of its own.
+//! An engine without a disk, for tests of code that uses a store. It keeps the contract of the engine on files, its
+//! data outlives the engine, and commits fail on demand in each possible way. Nothing in it waits, so a test can run
+//! everything on one thread with its own clock.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use crate::space::{DiskBytes, Room};
 use crate::staged::{Object, Staged, StagedName};
 use crate::volume::{GrowingFile, ObjectWriter, ReadAt, Volume};
 
-/// What stays when an engine is gone. Clones are the same store.
+/// The data, which outlives the engine. Clones share the store.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore(Arc<Mutex<Contents>>);
 
@@ -25,16 +25,16 @@ pub struct MemoryStore(Arc<Mutex<Contents>>);
 pub struct MemoryEngine {
     store: MemoryStore,
     epoch: Option<Epoch>,
-    /// A commit of this opening had an unknown outcome.
+    /// The unknown outcome of an earlier commit of this opening.
     failure: Option<Fault>,
 }
 
-/// What the next commit answers instead of its own result.
+/// A fault for the next commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Injected {
-    /// As if another engine had taken over; so it stays until the engine is opened again.
+    /// As if another engine had taken over. Lasts until the engine is opened again.
     Fenced,
-    /// The outcome is unknown to the caller; `stored` says what it really is.
+    /// The caller does not learn the outcome; `stored` decides it.
     Unknown {
         stored: bool,
     },
@@ -45,12 +45,11 @@ pub enum Injected {
 #[derive(Debug, Default)]
 struct Contents {
     files: BTreeMap<Key, Bytes>,
-    /// The keys of damaged records.
     set_aside: BTreeSet<Key>,
     epoch: Epoch,
     last: Seq,
     room: Room,
-    /// Objects written so far.
+    /// Counter for names of objects.
     objects: u128,
     injected: VecDeque<Injected>,
 }
@@ -60,7 +59,6 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// An engine that is not open yet.
     pub fn engine(&self) -> MemoryEngine {
         MemoryEngine {
             store: self.clone(),
@@ -69,17 +67,16 @@ impl MemoryStore {
         }
     }
 
-    /// Lets a coming commit fail; several faults are used in order, one per commit.
+    /// Makes a later commit fail. Several faults are used in order, one per commit.
     pub fn inject(&self, injected: Injected) {
         self.lock().injected.push_back(injected);
     }
 
-    /// How much room the store has from now on.
     pub fn set_room(&self, room: Room) {
         self.lock().room = room;
     }
 
-    /// A panic elsewhere cannot come between two changes that belong together, so the lock stays usable.
+    /// No update can stop halfway, so the data is valid even after a panic elsewhere.
     fn lock(&self) -> MutexGuard<'_, Contents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -215,7 +212,7 @@ impl Contents {
         self.last
     }
 
-    /// Writes at a place of a file, at most its length.
+    /// `at` is at most the length of the file.
     fn write(&mut self, key: &Key, at: u64, bytes: &[u8]) {
         let content = self.files.remove(key).unwrap_or_default();
         let mut content = Vec::from(content);

@@ -1,5 +1,5 @@
-//! Repairs a store that nobody has open: files that cannot be trusted are moved to `quarantine/`, and a damaged journal
-//! is cut where it becomes unreadable. Nothing is lost by it: everything is in `quarantine/`, at the same path.
+//! Repairs a store that nobody has open. Files that cannot be trusted are moved to `quarantine/`, and a damaged
+//! journal ends at its first unreadable record. Nothing is deleted: `quarantine/` keeps every file at the same path.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ use crate::staged::StagedName;
 use crate::survey::Survey;
 use crate::tree::Tree;
 
-/// A store that is being repaired. Nobody else can open it meanwhile.
+/// A store that is being repaired. It is locked, so that nobody else can open it.
 pub struct Mending {
     disk: Disk,
     paths: Paths,
@@ -29,24 +29,23 @@ pub struct Mending {
     _lock: Lock,
 }
 
-/// A file that left its place. Both paths are below the root.
+/// A file that was moved. Both paths are relative to the root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Moved {
     pub from: String,
     pub to: String,
 }
 
-/// Changes that were lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loss {
-    /// The first change that can no longer be read.
+    /// The first unreadable change.
     pub first: Seq,
-    /// The last that is known to have been there.
+    /// The last lost change that is known.
     pub last: Seq,
 }
 
 impl Mending {
-    /// Takes the lock of the store at `root`.
+    /// Locks the store at `root`.
     pub fn begin(root: impl AsRef<Path>) -> Result<Self, OpenError> {
         Self::begin_on(Disk::new(), root.as_ref())
     }
@@ -63,14 +62,14 @@ impl Mending {
         })
     }
 
-    /// Moves what stands at `path` aside; none when nothing does. Durable when this returns.
+    /// Moves the file or folder at `path` to the quarantine; `None` if there is none. Durable when this returns.
     pub fn set_aside(&self, path: &str) -> Result<Option<Moved>, DiskError> {
         let from = self.paths.root.join(path);
         let to = quarantine::take(&self.disk, &self.paths, &from)?;
         Ok(to.map(|to| self.moved(&from, &to)))
     }
 
-    /// Takes everything from others than the owner, and answers the mode before.
+    /// Removes the permissions of everyone but the owner. Returns the previous mode.
     pub fn close_to_others(&self, path: &str) -> Result<Option<u32>, DiskError> {
         let path = self.paths.root.join(path);
         let Some(details) = self.disk.details(&path)? else {
@@ -85,7 +84,7 @@ impl Mending {
         Ok(Some(details.mode))
     }
 
-    /// Moves the live indexes aside: the next start reads the files instead.
+    /// Moves the live indexes to the quarantine. The next start reads the tree instead.
     pub fn set_index_aside(&self) -> Result<Vec<Moved>, DiskError> {
         let mut moved = Vec::new();
         for path in live::paths(&self.disk, &self.paths.index)? {
@@ -94,13 +93,13 @@ impl Mending {
         Ok(moved)
     }
 
-    /// Writes `CHECKPOINT` anew when it is missing or damaged and an index or the journal still tells the position. The journal is
-    /// then done again from further back than needed, which changes nothing.
+    /// Rewrites a missing or damaged `CHECKPOINT` if an index or the journal still shows the position. More of the
+    /// journal than needed may then be redone, which is harmless.
     pub fn mend_checkpoint(&self) -> Result<Vec<Moved>, OpenError> {
         let segments = scan::segments(&self.disk, &self.paths.journal)?;
         match control::read_checkpoint(&self.disk, &self.paths.checkpoint, self.store) {
             Ok(Some(_)) | Err(OpenError::Disk(_)) => return Ok(Vec::new()),
-            // What went with it may have been acknowledged: that is a loss to be accepted.
+            // The lost journal may have held acknowledged changes: the caller must accept that loss.
             Ok(None) if segments.is_empty() => return Ok(Vec::new()),
             Ok(None) | Err(_) => {}
         }
@@ -111,7 +110,7 @@ impl Mending {
             None => scan::beginning(&self.disk, &self.paths.journal)?,
         };
         let moved = self.set_aside(&self.paths.below(&self.paths.checkpoint))?;
-        // Whether a segment was being written is not known any more: where one is, the newest must not be missing.
+        // It is no longer known whether a segment was being written. If there are segments, require the newest one.
         let condition = if segments.is_empty() {
             Condition::Stopped
         } else {
@@ -126,12 +125,13 @@ impl Mending {
         control::write_checkpoint(disk, path, self.store, at, condition)
     }
 
-    /// Gives up the records behind the damage of a journal, or those that a backup lacks. The readable records are applied,
-    /// except where a file is newer already. Then the segments go to the quarantine. An intact journal stays as it is.
+    /// Gives up the records behind the damage of a journal, or the records that a backup lacks. Applies the readable
+    /// records, except where a file is newer. Then moves the segments to the quarantine. An intact journal stays as
+    /// it is.
     pub fn accept_loss(&self) -> Result<Option<(Loss, Vec<Moved>)>, OpenError> {
         let (disk, paths) = (&self.disk, &self.paths);
         let tree = Tree::new(disk.clone(), paths.root.clone());
-        // What cannot be read is moved aside first, by `mend_checkpoint`.
+        // Fails if it is unreadable: `mend_checkpoint` moves it to the quarantine first.
         control::read_checkpoint(disk, &paths.checkpoint, self.store)?;
         let survey = Survey::read(disk, paths, self.store)?;
         let Some((first, last)) = survey.lost() else {
@@ -139,10 +139,10 @@ impl Mending {
         };
         let epoch = survey.base.epoch.max(survey.scan.epoch);
         let root = disk.open_to_read(&paths.root)?;
-        // A tool may have copied no empty folders.
+        // Some copy tools skip empty folders.
         paths.create_folders(disk)?;
         survey.overlay.redo_unless(&tree, |key, seq| {
-            // Only records tell when they were written. Anything else may be large, and is not read for nothing.
+            // Only records state when they were written. Other files may be large, so do not read them.
             if !key.is_record() {
                 return Ok(false);
             }
@@ -151,13 +151,13 @@ impl Mending {
             Ok(newer.is_some_and(|newer| newer > seq))
         })?;
         root.sync_file_system()?;
-        // When this is interrupted, the store may open and remove these files, or the loss has to be accepted again.
+        // After an interruption the store may open and remove these files, or the loss must be accepted again.
         let mut leaving = live::paths(disk, &paths.index)?;
         leaving.extend(survey.scan.segments);
         leaving.extend(self.objects_without_a_place()?);
         let moved = self.name_aside(&leaving)?;
-        // No number is given out twice: a file may be left from a lost change. One more, so that no index is as new: an
-        // index may be the only evidence of the loss.
+        // A file of a lost change may remain, so do not use its number again. Add one more, so that no index is as
+        // new: an index may be the only evidence of the loss.
         let last = newest_record(&tree, last)?;
         let at = Checkpoint {
             seq: last.next(),
@@ -168,7 +168,7 @@ impl Mending {
         Ok(Some((Loss { first, last }, moved)))
     }
 
-    /// Gives files a second name in the quarantine. Durable when this returns.
+    /// Links files into the quarantine. Durable when this returns.
     fn name_aside(&self, files: &[PathBuf]) -> Result<Vec<Moved>, DiskError> {
         let mut moved = Vec::new();
         for path in files {
@@ -180,7 +180,7 @@ impl Mending {
         Ok(moved)
     }
 
-    /// Takes their first names from files of the journal, the index and `tmp/`. Durable when this returns.
+    /// Removes files of the journal, the index and `tmp/` from their folders. Durable when this returns.
     fn remove(&self, files: &[PathBuf]) -> Result<(), DiskError> {
         for path in files {
             match self.disk.remove_file(path) {
@@ -200,7 +200,7 @@ impl Mending {
             .try_for_each(|folder| self.disk.sync_folder(folder))
     }
 
-    /// Objects that no readable record gives a place: the next start would remove them.
+    /// Objects that no readable record refers to. The next start would remove them.
     fn objects_without_a_place(&self) -> Result<Vec<PathBuf>, DiskError> {
         let tmp = &self.paths.tmp;
         let names = self.disk.list(tmp)?.into_iter().map(|(name, _)| name);
@@ -216,8 +216,8 @@ impl Mending {
     }
 }
 
-/// The last change that any record says it was written by, if it is later than `known`. A number that no journal can have
-/// come to is none.
+/// The newest change that a record names as its writer, if it is later than `known`. Ignores numbers that no journal
+/// can have reached.
 fn newest_record(tree: &Tree, known: Seq) -> Result<Seq, DiskError> {
     let plausible = known.0..known.0.saturating_add(SEARCH_AHEAD);
     let mut newest = known;
@@ -229,8 +229,8 @@ fn newest_record(tree: &Tree, known: Seq) -> Result<Seq, DiskError> {
                     let believed = sequence.filter(|sequence| plausible.contains(&sequence.0));
                     newest = newest.max(believed.unwrap_or(newest));
                 }
-                // The check tells of what cannot be read.
-                Err(error) => tracing::warn!(%key, %error, "a record is passed over"),
+                // The check reports unreadable records.
+                Err(error) => tracing::warn!(%key, %error, "skipped an unreadable record"),
             }
         }
     })?;

@@ -6,7 +6,6 @@ use crate::disk::DiskError;
 use crate::engine::{self, OpenErrorKind};
 use crate::lock::Owner;
 
-/// Why a store on files could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(

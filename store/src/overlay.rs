@@ -1,5 +1,6 @@
-//! The changes that acknowledged batches will make to the tree, by key. Readers look here first and in the tree next. The
-//! applier writes the overlay of some batches to the tree, and a start that of the whole journal.
+//! The changes that acknowledged batches will make to the tree, by key. Readers check the overlay first and then the
+//! tree. The applier writes the overlay of a group of batches to the tree; a start writes the overlay of the whole
+//! journal.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,7 +25,7 @@ pub(crate) struct Overlay {
     entries: BTreeMap<Key, Entry>,
 }
 
-/// The file as it will be: a base, and pieces written over it in order.
+/// The future content of a file: a base, and pieces that are written over it in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     base: Base,
@@ -33,11 +34,11 @@ pub(crate) struct Entry {
 
 #[derive(Clone, Debug)]
 enum Base {
-    /// What the tree holds.
+    /// The content in the tree.
     Tree,
     Absent(Seq),
     Content(Seq, Bytes),
-    /// A large object, in `tmp/` or at its key already.
+    /// A large object, in `tmp/` or already at its key.
     Adopted(Seq, Staged),
 }
 
@@ -87,7 +88,7 @@ impl Overlay {
         );
     }
 
-    /// The tree now holds everything up to `seq` of these keys.
+    /// Removes what the tree now holds: everything up to `seq` of these keys.
     pub(crate) fn settle<'a>(&mut self, seq: Seq, keys: impl IntoIterator<Item = &'a Key>) {
         for key in keys {
             if let Some(entry) = self.entries.get_mut(key) {
@@ -103,13 +104,12 @@ impl Overlay {
         self.entries.get(key)
     }
 
-    /// The objects that get their keys.
+    /// Objects that will get their keys.
     pub(crate) fn adoptions(&self) -> impl Iterator<Item = (&Key, &Staged)> {
         let entries = self.entries.iter();
         entries.filter_map(|(key, entry)| Some((key, entry.adopted()?)))
     }
 
-    /// The entries inside a folder, in order.
     pub(crate) fn inside<'a>(
         &'a self,
         prefix: &'a Prefix,
@@ -120,12 +120,11 @@ impl Overlay {
             .take_while(|(key, _)| prefix.contains(key))
     }
 
-    /// Every key that changes.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.entries.keys()
     }
 
-    /// The files that are removed. Some are made again.
+    /// Removed files, including those that are created again.
     pub(crate) fn removed(&self) -> impl Iterator<Item = &Key> {
         self.removals().map(|(key, _)| key)
     }
@@ -139,18 +138,18 @@ impl Overlay {
             })
     }
 
-    /// Brings the tree to what this overlay says, beside readers.
+    /// Writes the overlay to the tree while readers use it.
     pub(crate) fn apply(&self, tree: &Tree) -> Result<(), DiskError> {
         let threads = self.threads(PARALLEL_APPLY, APPLY_THREADS);
         self.write(tree, threads, Tree::delete, |_, _| Ok(false))
     }
 
-    /// The same after a crash, which may have come in the middle.
+    /// Like [`Self::apply`], after a crash that may have interrupted an earlier run.
     pub(crate) fn redo(&self, tree: &Tree) -> Result<(), DiskError> {
         self.redo_unless(tree, |_, _| Ok(false))
     }
 
-    /// The same, but for files whose content `is_newer` than a commit.
+    /// Like [`Self::redo`], but skips files for which `is_newer` returns true.
     pub(crate) fn redo_unless(
         &self,
         tree: &Tree,
@@ -167,7 +166,7 @@ impl Overlay {
         }
     }
 
-    /// Files go before others come, since a name may turn from a file into a folder and the other way.
+    /// Remove files before others are created, because a file may become a folder and the reverse.
     fn write(
         &self,
         tree: &Tree,
@@ -199,7 +198,7 @@ impl Overlay {
     }
 }
 
-/// The content of the file `key` as `entry` and the tree make it.
+/// The content of the file `key`, from `entry` and the tree.
 pub(crate) fn content(
     tree: &Tree,
     key: &Key,
@@ -219,7 +218,7 @@ pub(crate) fn content(
     }
 }
 
-/// The length of the file `key` as `entry` and the tree make it.
+/// The length of the file `key`, from `entry` and the tree.
 pub(crate) fn length(
     tree: &Tree,
     key: &Key,
@@ -236,7 +235,7 @@ pub(crate) fn length(
 }
 
 impl Entry {
-    /// Gives the file its object and its later pieces.
+    /// Moves the object to its key and writes later pieces.
     fn extend(&self, tree: &Tree, key: &Key) -> Result<(), DiskError> {
         if let Base::Adopted(_, staged) = &self.base {
             tree.adopt(key, staged)?;
@@ -244,7 +243,7 @@ impl Entry {
         let mut pieces = self.pieces.iter().peekable();
         while let Some(first) = pieces.next() {
             let (at, mut run) = (first.at, first.bytes.to_vec());
-            // Many small pieces that continue each other are one write.
+            // Write consecutive small pieces at once.
             let continues = |run: &Vec<u8>, next: &Piece| {
                 next.at == at + run.len() as u64 && run.len() + next.bytes.len() <= COPY_BYTES
             };
@@ -253,8 +252,8 @@ impl Entry {
             }
             let length = tree.length(key)?.unwrap_or_default();
             if at > length {
-                // Somebody cut the file. What is left stays readable, and everything else goes on.
-                tracing::error!(%key, at, length, "a piece of a growing file has no place: what was before it is gone");
+                // Somebody truncated the file. Its rest stays readable, and the store continues.
+                tracing::error!(%key, at, length, "a growing file is too short for its next piece: somebody truncated it");
                 break;
             }
             tree.append(key, at, &run)?;
@@ -262,12 +261,11 @@ impl Entry {
         Ok(())
     }
 
-    /// Whether the file exists.
     pub(crate) fn exists(&self) -> bool {
         !matches!((&self.base, self.pieces.as_slice()), (Base::Absent(_), []))
     }
 
-    /// The object that gets this key.
+    /// The object that will get this key.
     pub(crate) fn adopted(&self) -> Option<&Staged> {
         match &self.base {
             Base::Adopted(_, staged) => Some(staged),
@@ -275,7 +273,7 @@ impl Entry {
         }
     }
 
-    /// The content of the file, asking the tree only where it matters: for the object given, or else for the key.
+    /// The content of the file. `tree` reads the given object, or the file at the key; it is called only if needed.
     pub(crate) fn content(
         &self,
         tree: impl FnOnce(Option<&Staged>) -> Result<Option<Bytes>, DiskError>,
@@ -283,7 +281,7 @@ impl Entry {
         self.piece(0, usize::MAX, tree)
     }
 
-    /// At most `limit` bytes of the file from byte `at` on, asking the tree for the same piece where it matters.
+    /// At most `limit` bytes from byte `at` on. `tree` reads the same range; it is called only if needed.
     pub(crate) fn piece(
         &self,
         at: u64,
@@ -315,7 +313,7 @@ impl Entry {
             );
             // Both ends lie within a piece and within `limit`, so neither difference leaves `usize`.
             let (to, from) = ((first - at) as usize, first.saturating_sub(*start) as usize);
-            // A gap means that the tree moved on while it was read; the caller notices that and reads again.
+            // A gap means that the tree changed during the read. The caller notices that and reads again.
             if first >= last || to > piece.len() {
                 continue;
             }
@@ -326,7 +324,7 @@ impl Entry {
         Ok(Some(piece.into()))
     }
 
-    /// The length of the file, asking the tree only where it matters.
+    /// The length of the file. `tree` is called only if needed.
     pub(crate) fn length(
         &self,
         tree: impl FnOnce() -> Result<u64, DiskError>,
@@ -418,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_lie_over_the_tree_even_when_it_holds_them_already() {
+    fn pieces_are_read_correctly_when_the_tree_already_has_them() {
         let mut overlay = Overlay::default();
         overlay.add(Seq(1), &append(3, "def"));
         for tree in ["abc", "abcd", "abcdef"] {

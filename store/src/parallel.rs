@@ -1,13 +1,13 @@
-//! Work on several threads: on many files, since what one takes is mostly time in the kernel or of the disk, and on
+//! Work on several threads: on many files, because most of the time is spent in the kernel or the disk, and on
 //! content that is hashed while it is written.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Does `work` for each of the items on up to `threads` threads, this one included, and answers in the order of the
-/// items, or with a failure that was met. After a failure no further item is begun. With one thread the work is done
-/// in order.
+/// Calls `work` for each item on up to `threads` threads, including this one. Returns the results in the order of the
+/// items, or one of the errors. After an error no further item is started. With one thread the items are done in
+/// order.
 pub(crate) fn try_map<T: Sync, U: Send, E: Send>(
     threads: NonZeroUsize,
     items: &[T],
@@ -26,7 +26,7 @@ pub(crate) fn try_map<T: Sync, U: Send, E: Send>(
         Ok(done)
     };
     let mut done = thread::scope(|scope| {
-        // Where no thread is to be had, those that there are do it all: then it takes longer.
+        // If no thread can be started, the existing ones do the work, more slowly.
         let helpers: Vec<_> = (1..threads.get().min(items.len()))
             .map_while(|_| thread::Builder::new().spawn_scoped(scope, some).ok())
             .collect();
@@ -43,16 +43,16 @@ pub(crate) fn try_map<T: Sync, U: Send, E: Send>(
     Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Does `here` on this thread and `beside` on one of its own, and waits for both. Where no thread is to be had, one comes
+/// Runs `here` on this thread and `there` on another one, and waits for both. If no thread can be started, runs one
 /// after the other.
-pub(crate) fn both<A, B: Send>(here: impl FnOnce() -> A, beside: impl Fn() -> B + Sync) -> (A, B) {
+pub(crate) fn both<A, B: Send>(here: impl FnOnce() -> A, there: impl Fn() -> B + Sync) -> (A, B) {
     thread::scope(|scope| {
-        let helper = thread::Builder::new().spawn_scoped(scope, &beside);
+        let helper = thread::Builder::new().spawn_scoped(scope, &there);
         let done = here();
         let helped = match helper.map(thread::ScopedJoinHandle::join) {
             Ok(Ok(helped)) => helped,
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(_) => beside(),
+            Err(_) => there(),
         };
         (done, helped)
     })
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn every_item_is_done_once_and_answered_in_order() {
+    fn every_item_is_processed_once_and_results_keep_the_order() {
         let items: Vec<u32> = (0..57).collect();
         for count in [1, 2, 7, 100] {
             let begun = AtomicUsize::new(0);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_and_ends_the_work() {
+    fn a_failure_is_returned_and_stops_the_work() {
         let items: Vec<usize> = (0..10_000).collect();
         let last = AtomicUsize::new(0);
         for count in [1, 2] {
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn both_are_done_each_on_its_thread() {
-        let (here, beside) = both(|| thread::current().id(), || thread::current().id());
+        let (here, there) = both(|| thread::current().id(), || thread::current().id());
         assert_eq!(here, thread::current().id());
-        assert_ne!(beside, here);
+        assert_ne!(there, here);
     }
 }

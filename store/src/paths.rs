@@ -1,4 +1,4 @@
-//! The paths of the engine's own files below a state root. Everything else there is a file of some key.
+//! The paths of the engine's own files below a state root. All other paths are keys.
 
 use std::path::{Path, PathBuf};
 
@@ -7,24 +7,25 @@ use crate::disk::{Disk, DiskError};
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
     pub(crate) root: PathBuf,
-    /// Format and identity of the store; written once, last of all, when a store is made.
+    /// Format and identity of the store; written once, as the last step of creating a store.
     pub(crate) format: PathBuf,
-    /// Locked by the one writer; never removed.
+    /// Locked by the writer; never removed.
     pub(crate) lock: PathBuf,
     /// Segments, spares, `CHECKPOINT`, `APPLIED` and `HOLD`.
     pub(crate) journal: PathBuf,
     pub(crate) checkpoint: PathBuf,
-    /// A commit that is in the journal for certain.
+    /// The number of a commit that is durable in the journal.
     pub(crate) applied: PathBuf,
-    /// Exists while a backup is being made, locked by the process that makes it.
+    /// Exists during a backup, locked by the process that makes it.
     pub(crate) hold: PathBuf,
-    /// The manifest of a backup. In a state folder it says that the state was restored from one.
+    /// The manifest of a backup. A restored state keeps it until it is settled.
     pub(crate) manifest: PathBuf,
-    /// Large objects that no batch has adopted. Every open empties it, once adopted objects have their keys.
+    /// Large objects that no batch has adopted. Every open removes them, after adopted objects have been moved to
+    /// their keys.
     pub(crate) tmp: PathBuf,
     /// Copies of damaged files, and files that repair tools moved away.
     pub(crate) quarantine: PathBuf,
-    /// The live index, which can be rebuilt from the other files.
+    /// The live index; it can be rebuilt from the tree.
     pub(crate) index: PathBuf,
 }
 
@@ -52,7 +53,6 @@ impl Paths {
         below.to_string_lossy().into_owned()
     }
 
-    /// Creates the engine's folders where they are missing.
     pub(crate) fn create_folders(&self, disk: &Disk) -> Result<(), DiskError> {
         [&self.journal, &self.tmp, &self.quarantine, &self.index]
             .into_iter()

@@ -1,8 +1,8 @@
 //! The acknowledged batches that are not in the tree yet, in order, and the overlay through which readers see them.
-//! Writer, applier and readers share it. A batch becomes visible in one step under one lock. After a failure every later
-//! commit gets the same answer.
+//! Writer, applier and readers share it. A batch becomes visible in one step under one lock. After a failure every
+//! later commit returns the same error.
 //!
-//! The applier takes all that waits, and lets it wait a while for more unless somebody needs the tree.
+//! The applier takes all waiting batches. It gathers more of them for a while, unless somebody needs the tree.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use crate::staged::Staged;
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     state: Mutex<State>,
-    /// Wakes the applier: a batch came, or the end.
+    /// Wakes the applier: a batch arrived, or the store closes.
     work: Condvar,
     /// Wakes the writer: the tree caught up, or cannot.
     progress: Condvar,
@@ -32,44 +32,41 @@ pub(crate) struct State {
     pub(crate) overlay: Overlay,
     queue: VecDeque<Arc<Committed>>,
     bytes: usize,
-    /// The last batch that goes to the tree without waiting for more.
+    /// Batches up to this one go to the tree without gathering more.
     wanted: Seq,
-    /// Grows with every batch; two equal values mean that nothing became visible in between.
+    /// Grows with every batch. If two values are equal, nothing became visible in between.
     pub(crate) generation: u64,
-    /// The disk is too full for the tree to go on.
+    /// The disk is too full to write the tree.
     stalled: bool,
     stopping: bool,
-    /// The writer needs the room that a checkpoint gives back.
+    /// The writer needs the segments that a checkpoint frees.
     checkpoint_wanted: bool,
     failure: Option<Fault>,
 }
 
-/// A durable batch.
 #[derive(Debug)]
 pub(crate) struct Committed {
     pub(crate) seq: Seq,
     pub(crate) batch: Batch,
 }
 
-/// What the applier does next.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// All batches that wait.
     Apply(Vec<Arc<Committed>>),
-    /// The tree holds everything, and the journal needs the room.
+    /// The tree holds everything, and the journal needs free segments.
     Checkpoint,
-    /// Nothing came within the time given.
+    /// No batch arrived before the timeout.
     Idle,
-    /// Everything is applied, and nothing more will come.
+    /// Everything is applied, and the store closes.
     Stop,
 }
 
-/// Why a batch is not written.
+/// Why a batch was refused.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// There is no room. Nothing was written.
+    /// The disk is full. Nothing was written.
     Full,
-    /// It is unknown what the disk holds.
+    /// It is unknown which data is on the disk.
     Failed(Fault),
 }
 
@@ -89,7 +86,6 @@ impl From<Refused> for CommitError {
 }
 
 impl Pending {
-    /// Begins an opening of the store.
     pub(crate) fn begin(&self) {
         let mut state = self.lock();
         let generation = state.generation + 1;
@@ -99,7 +95,7 @@ impl Pending {
         };
     }
 
-    /// A panic elsewhere cannot come between two changes that belong together, so the lock stays usable.
+    /// No update can stop halfway, so the data is valid even after a panic elsewhere.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,25 +110,25 @@ impl Pending {
         self.lock().failure.clone()
     }
 
-    /// The object that the tree does not hold at `key` yet.
+    /// An object that is not at `key` in the tree yet.
     pub(crate) fn adopted(&self, key: &Key) -> Option<Staged> {
         let state = self.lock();
         state.overlay.get(key).and_then(Entry::adopted).cloned()
     }
 
-    /// Waits until another batch may wait for the tree.
+    /// Waits until the queue has room for another batch.
     pub(crate) fn wait_for_room(&self) -> Result<(), Refused> {
         self.wait(|state| state.queue.len() < PENDING_BATCHES && state.bytes < PENDING_BYTES)
     }
 
-    /// Waits until the tree holds everything that is acknowledged now.
+    /// Waits until the tree holds everything acknowledged so far.
     pub(crate) fn wait_for_tree(&self) -> Result<(), Refused> {
         let last = self.lock().want_all();
         self.work.notify_one();
         self.wait(|state| state.queue.front().is_none_or(|next| next.seq > last))
     }
 
-    /// Waits for a checkpoint, or until there is no room for one either.
+    /// Waits for a checkpoint, or until there is no room for one.
     pub(crate) fn wait_for_checkpoint(&self) -> Result<(), Refused> {
         self.lock().checkpoint_wanted = true;
         self.work.notify_one();
@@ -167,15 +163,15 @@ impl Pending {
         state.generation += 1;
         let is_news = state.queue.len() == 1 || !state.gathers();
         drop(state);
-        // While it waits for more, the applier is not woken for each batch.
+        // Do not wake the applier for each batch while it gathers.
         if is_news {
             self.work.notify_one();
         }
     }
 
-    /// The batches that are not applied, waiting at most `patience` for one and then at most `gather` for more.
-    pub(crate) fn next(&self, patience: Option<Duration>, gather: Duration) -> Work {
-        let state = self.wait_for_work(self.lock(), patience, State::is_idle);
+    /// Waits at most `timeout` for a batch and then at most `gather` for more.
+    pub(crate) fn next(&self, timeout: Option<Duration>, gather: Duration) -> Work {
+        let state = self.wait_for_work(self.lock(), timeout, State::is_idle);
         let mut state = self.wait_for_work(state, Some(gather), State::gathers);
         if state.queue.is_empty() {
             if state.stopping {
@@ -186,33 +182,33 @@ impl Pending {
                 false => Work::Idle,
             };
         }
-        // Those that are left over have waited already.
+        // Batches left over from this group have waited already.
         state.want_all();
         Work::Apply(state.queue.iter().cloned().collect())
     }
 
-    /// Waits while `waits` says so, at most `patience`.
+    /// Waits while `waits` returns true, at most `timeout`.
     fn wait_for_work<'a>(
         &self,
         state: MutexGuard<'a, State>,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
         waits: impl Fn(&State) -> bool,
     ) -> MutexGuard<'a, State> {
-        match patience {
+        match timeout {
             None => self
                 .work
                 .wait_while(state, |state| waits(state))
                 .unwrap_or_else(PoisonError::into_inner),
-            Some(patience) => {
+            Some(timeout) => {
                 self.work
-                    .wait_timeout_while(state, patience, |state| waits(state))
+                    .wait_timeout_while(state, timeout, |state| waits(state))
                     .unwrap_or_else(PoisonError::into_inner)
                     .0
             }
         }
     }
 
-    /// The tree holds the oldest batches, which are those of the group.
+    /// The tree now holds the batches of the group, which are the oldest.
     pub(crate) fn applied(&self, group: &Group) {
         let mut state = self.lock();
         for committed in group.batches() {
@@ -225,13 +221,13 @@ impl Pending {
         self.progress.notify_all();
     }
 
-    /// A checkpoint was tried.
     pub(crate) fn checkpoint_tried(&self) {
         self.lock().checkpoint_wanted = false;
         self.progress.notify_all();
     }
 
-    /// The tree has no room: tells the writer, and waits for `pause` or the end. True when it is time to stop.
+    /// The disk is full: reports that to the writer, and waits for `pause` or the end. Returns true when the store
+    /// closes.
     pub(crate) fn stall(&self, pause: Duration) -> bool {
         let mut state = self.lock();
         state.stalled = true;
@@ -253,12 +249,12 @@ impl Pending {
 }
 
 impl State {
-    /// Whether there is nothing to do for the applier.
+    /// True if the applier has nothing to do.
     fn is_idle(&self) -> bool {
         self.queue.is_empty() && !self.stopping && !self.checkpoint_wanted
     }
 
-    /// Whether the batches that wait may wait for more.
+    /// True if the waiting batches may wait for more.
     fn gathers(&self) -> bool {
         let is_hurried = self.stopping || self.checkpoint_wanted || self.failure.is_some();
         let is_wanted = self
@@ -269,7 +265,7 @@ impl State {
         !is_hurried && !is_wanted && !is_much
     }
 
-    /// Lets what waits now wait no longer, and answers its last batch.
+    /// Ends the gathering for all waiting batches. Returns the last one.
     fn want_all(&mut self) -> Seq {
         let last = self.queue.back().map(|last| last.seq);
         self.wanted = last.unwrap_or(self.wanted);

@@ -1,5 +1,5 @@
-//! Files that nobody can read or trust, kept below `quarantine/` under their own paths for a person to look at. A path
-//! that is taken gets a number at its end. Nothing here removes a file.
+//! Files that cannot be read or trusted, kept below `quarantine/` at the same path for a person to examine. If the
+//! path is taken, the new file gets a number at its end. Nothing in this module removes a file.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +10,9 @@ use crate::paths::Paths;
 use crate::staged::Object;
 use crate::tree::absent;
 
-/// Keeps the file at `from` here under a second name, so that it stays when the first is removed or replaced. Makes a
-/// copy where the file system has no links. When there is no such file, keeps `content`. Durable when this returns. A
-/// file that an earlier try has kept is not kept twice.
+/// Links the file at `from` into the quarantine, so that the content survives when the original is removed or
+/// replaced. Copies it if the file system has no links. If the file is missing, stores `content`. Durable when this
+/// returns. A file that is already kept is not kept twice.
 pub(crate) fn keep(
     disk: &Disk,
     paths: &Paths,
@@ -39,7 +39,7 @@ pub(crate) fn keep(
             Kind::File => {
                 let kept = disk.open_to_read(&to)?;
                 if Object::read(&kept)? == wanted {
-                    // An earlier try may have ended before its sync.
+                    // An earlier try may have stopped before its sync.
                     kept.sync_data()?;
                     break;
                 }
@@ -54,7 +54,7 @@ pub(crate) fn keep(
     Ok(to)
 }
 
-/// Moves what stands at `from` here, whatever it is. Answers `None` when nothing stands there. Durable when this returns.
+/// Moves the file or folder at `from` into the quarantine; `None` if there is none. Durable when this returns.
 pub(crate) fn take(disk: &Disk, paths: &Paths, from: &Path) -> Result<Option<PathBuf>, DiskError> {
     let is_free = |path: &Path| {
         let kind = disk.kind(path)?;
@@ -77,7 +77,7 @@ pub(crate) fn take(disk: &Disk, paths: &Paths, from: &Path) -> Result<Option<Pat
     Ok(Some(to))
 }
 
-/// Whether a copy of the file `below`, or of some file inside that folder, is kept.
+/// True if the quarantine has a copy of the file `below`, or of a file inside that folder.
 pub(crate) fn holds(disk: &Disk, paths: &Paths, below: &str) -> Result<bool, DiskError> {
     let path = paths.quarantine.join(below);
     match disk.kind(&path)? {
@@ -87,7 +87,8 @@ pub(crate) fn holds(disk: &Disk, paths: &Paths, below: &str) -> Result<bool, Dis
     }
 }
 
-/// Where the file at `from` belongs here. The folder is created, durably: else a file could be lost with it.
+/// The path in the quarantine for the file at `from`. Creates its folder durably; otherwise a power cut could lose
+/// the file with the folder.
 fn prepared(disk: &Disk, paths: &Paths, from: &Path) -> Result<PathBuf, DiskError> {
     let place = paths.quarantine.join(paths.below(from));
     if let Some(folder) = place.parent() {
@@ -134,13 +135,13 @@ fn write(
     file.sync_data()
 }
 
-/// Whether the file stands at the path itself. A link to a symbolic link would keep no content.
+/// True if `path` itself is this file. A link to a symbolic link would not keep the content.
 fn is_at(disk: &Disk, path: &Path, file: &DiskFile) -> bool {
     let details = (disk.identity(path), file.inspect());
     matches!(details, (Ok(at), Ok(of)) if at == of.identity)
 }
 
-/// Makes the name `path` durable, with the folders up to `quarantine/`, which is older.
+/// Makes the name `path` durable, including the folders below `quarantine/`.
 fn sync_folders(disk: &Disk, paths: &Paths, path: &Path) -> Result<(), DiskError> {
     let folders = path.ancestors().skip(1);
     folders

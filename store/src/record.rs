@@ -1,5 +1,6 @@
-//! One batch as bytes in the journal. A record holds the full new content of what it changes, so that doing it again
-//! changes nothing. Its checksum covers the segment's salt: bytes of an earlier use of the same file never pass.
+//! One batch as bytes in the journal. A record holds the full new content of each change, so that applying it twice
+//! is harmless. Its checksum includes the salt of the segment, so bytes of an earlier use of the file are never
+//! valid.
 //!
 //! Layout, little endian: checksum u32, payload length u32, operation count u32, sequence number u64, epoch u64,
 //! payload. An operation: tag u8, key length u16, key; a put adds live u8, length u32, bytes; an append adds offset
@@ -19,14 +20,14 @@ const DELETE: u8 = 2;
 const APPEND: u8 = 3;
 const ADOPT: u8 = 4;
 
-/// A batch that has its place.
+/// A batch with its sequence number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) seq: Seq,
     pub(crate) batch: Batch,
 }
 
-/// The framing of a record whose checksum is right.
+/// The frame of a record with a correct checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) seq: Seq,
@@ -67,8 +68,8 @@ pub(crate) fn encode(salt: u64, seq: Seq, batch: &Batch) -> Vec<u8> {
     bytes
 }
 
-/// The frame at the start of `bytes`, if `wanted` accepts its numbers and the checksum is right. The question comes
-/// first because it is cheap, and a search asks it at every byte.
+/// The frame at the start of `bytes`, if `wanted` accepts its numbers and the checksum is correct. `wanted` is
+/// checked first: it is cheap, and a search checks every byte.
 pub(crate) fn frame(salt: u64, bytes: &[u8], wanted: impl Fn(Seq, Epoch) -> bool) -> Option<Frame> {
     let mut fields = Cursor { rest: bytes };
     let sum = fields.u32()?;
@@ -89,18 +90,17 @@ pub(crate) fn frame(salt: u64, bytes: &[u8], wanted: impl Fn(Seq, Epoch) -> bool
 }
 
 impl Frame {
-    /// Bytes of the whole record.
     pub(crate) fn length(&self) -> usize {
         HEADER_BYTES + self.payload
     }
 
-    /// Whether it is the mark of a full segment. No batch is without operations.
+    /// True for the mark of a full segment. No batch is empty.
     pub(crate) fn is_mark(&self) -> bool {
         self.operations == 0
     }
 
-    /// The record at the start of `rest`, which this frame was read from and which is a part of `whole`; `None` when
-    /// the payload makes no sense although its checksum is right. Contents are not copied and keep `whole` in memory.
+    /// Decodes the record of this frame at the start of `rest`, which is a part of `whole`. `None` if the payload is
+    /// invalid despite its correct checksum. Contents are not copied and keep `whole` in memory.
     pub(crate) fn decode(&self, whole: &Bytes, rest: &[u8]) -> Option<Record> {
         let mut payload = Cursor {
             rest: rest.get(HEADER_BYTES..self.length())?,
@@ -153,7 +153,7 @@ fn push_key(bytes: &mut Vec<u8>, tag: u8, key: &Key) {
     push_text(bytes, key.as_str());
 }
 
-/// A key has at most 1,024 bytes, a name of an object 39 and a batch 1 MiB, so all lengths fit their fields.
+/// Keys, names of objects and batches are limited, so all lengths fit their fields.
 pub(crate) fn push_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend((text.len() as u16).to_le_bytes());
     bytes.extend(text.as_bytes());
@@ -171,7 +171,7 @@ fn checksum(salt: u64, bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Reads fields from the front of a slice; also used by the live index.
+/// Reads fields from the front of a slice. The live index uses it too.
 pub(crate) struct Cursor<'a> {
     pub(crate) rest: &'a [u8],
 }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_comes_back_as_it_went() {
+    fn a_record_decodes_to_the_encoded_batch() {
         let bytes = Bytes::from(encode(9, Seq(5), &sample()));
         let frame = frame(9, &bytes, |_, _| true).unwrap();
         assert_eq!(frame.length(), bytes.len());
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_lies_about_itself_is_no_panic() {
+    fn a_record_with_wrong_lengths_does_not_panic() {
         let good = encode(9, Seq(5), &sample());
         for at in 0..good.len() {
             let mut bytes = good.clone();

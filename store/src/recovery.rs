@@ -1,5 +1,5 @@
-//! Opens a store: recognises it, locks it, and redoes the journal in the tree. The order keeps two promises: a store that
-//! is refused is not changed, and the new epoch is durable before it is used.
+//! Opens a store: recognises it, locks it, and redoes the journal in the tree. The order gives two guarantees: a
+//! refused store is not changed, and the new epoch is durable before it is used.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,13 +26,11 @@ use crate::staged::StagedName;
 use crate::survey::Survey;
 use crate::tree::Tree;
 
-/// A store that is ready to be written.
 pub(crate) struct Recovered {
     pub(crate) live: LiveSet,
     pub(crate) journal: Journal,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) noted: Applied,
-    /// Whether the folder is a backup, or was restored from one, and nobody has settled what went on in it.
     pub(crate) is_restored: bool,
 }
 
@@ -46,7 +44,7 @@ pub(crate) fn recover(
     }
     let (lock, store) = claim(disk, paths)?;
     failpoint::reach("store-made");
-    // Open before the first write, so that the sync of a checkpoint reports every error since.
+    // Open it before the first write, so that the sync of a checkpoint reports every error since.
     let root = disk.open_to_read(&paths.root)?;
     paths.create_folders(disk)?;
     let tree = Tree::new(disk.clone(), paths.root.clone());
@@ -60,7 +58,7 @@ pub(crate) fn recover(
     }
     survey.overlay.redo(&tree)?;
     failpoint::reach("journal-redone");
-    // Only now: an object that a record adopts may still be in `tmp`.
+    // Not earlier: an object that a record adopts may still be in `tmp`.
     sweep(disk, paths)?;
     failpoint::reach("tmp-swept");
     let Survey {
@@ -79,7 +77,7 @@ pub(crate) fn recover(
         seq: scan.last,
         epoch,
     };
-    // Its contents are the journal's, which is a lot of memory.
+    // Frees the content of the journal.
     drop(overlay);
     let (live, is_written) = match index {
         Some(Index {
@@ -130,7 +128,6 @@ fn absolute(root: &Path) -> PathBuf {
     std::path::absolute(root).unwrap_or_else(|_| root.to_owned())
 }
 
-/// Refuses a root on a network file system.
 fn refuse_network(disk: &Disk, root: &Path) -> Result<(), OpenError> {
     for path in absolute(root).ancestors() {
         match disk.network(path) {
@@ -141,7 +138,7 @@ fn refuse_network(disk: &Disk, root: &Path) -> Result<(), OpenError> {
                     protocol,
                 });
             }
-            // The folder will be where the next one up is.
+            // A missing folder will be created in its nearest existing parent.
             Err(error) if error.is_missing() => {}
             Err(error) => return Err(error.into()),
         }
@@ -149,8 +146,7 @@ fn refuse_network(disk: &Disk, root: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Locks the store at the root, or makes one there. Nothing is written before it is certain that there is a store of
-/// this format, or nothing at all.
+/// Locks the store at the root, or creates one. Writes nothing unless the folder is a store of this format or vacant.
 fn claim(disk: &Disk, paths: &Paths) -> Result<(Lock, StoreId), OpenError> {
     if control::read_format(disk, &paths.format)?.is_none() {
         check_vacant(disk, paths)?;
@@ -158,7 +154,7 @@ fn claim(disk: &Disk, paths: &Paths) -> Result<(Lock, StoreId), OpenError> {
     }
     let lock = Lock::take(disk, &paths.lock, &paths.root)?;
     failpoint::reach("store-locked");
-    // Asked again under the lock: another process may have made the store in between.
+    // Check again under the lock: another process may have created the store meanwhile.
     let store = match control::read_format(disk, &paths.format)? {
         Some(store) => store,
         None => initialise(disk, paths)?,
@@ -166,13 +162,13 @@ fn claim(disk: &Disk, paths: &Paths) -> Result<(Lock, StoreId), OpenError> {
     Ok((lock, store))
 }
 
-/// A folder is vacant when it is missing or empty, or holds what an interrupted first start leaves.
+/// A vacant folder is missing, empty, or holds only what an interrupted first start leaves.
 fn check_vacant(disk: &Disk, paths: &Paths) -> Result<(), OpenError> {
     let list = |path| match disk.list(path) {
         Err(error) if error.is_missing() => Ok(Vec::new()),
         result => result,
     };
-    // A file system of its own has a folder for lost files.
+    // The root of a file system has this folder.
     let ours = |name: &str| {
         RESERVED.contains(&name) || replace::is_temporary(name) || name == "lost+found"
     };
@@ -191,7 +187,7 @@ fn check_vacant(disk: &Disk, paths: &Paths) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Creates the root with the folders it lies in, durably.
+/// Creates the root and its missing parents, durably.
 fn create_root(disk: &Disk, root: &Path) -> Result<(), DiskError> {
     let root = absolute(root);
     let mut missing = Vec::new();
@@ -214,14 +210,14 @@ fn initialise(disk: &Disk, paths: &Paths) -> Result<StoreId, DiskError> {
         epoch: Epoch(0),
     };
     control::write_checkpoint(disk, &paths.checkpoint, store, nothing, Condition::Stopped)?;
-    // `FORMAT` comes last: where it is there is all the rest.
+    // `FORMAT` comes last: if it exists, everything else does.
     disk.sync_folder(&paths.root)?;
     control::write_format(disk, &paths.format, store)?;
     Ok(store)
 }
 
-/// Removes what unfinished work of an earlier opening left. Beside the files of keys nothing is left over, since a
-/// redo writes them again under the same temporary name.
+/// Removes temporary files of an earlier opening. Between the keys none are left, because a redo writes them again
+/// under the same temporary name.
 fn sweep(disk: &Disk, paths: &Paths) -> Result<(), DiskError> {
     for (folder, is_left) in [
         (

@@ -1,5 +1,5 @@
-//! Replaces files whole: readers and crashes find the old content or the new one. The new content is written beside
-//! the file under a name that no key can have, and renamed over it.
+//! Replaces whole files: readers see the old content or the new one, also after a crash. The new content is written
+//! next to the file, under a name that no key can have, and renamed over it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use crate::failpoint;
 
 const SUFFIX: &str = "+new";
 
-/// Replaces `path` for readers. Not durable: after a power cut the file may be empty.
+/// Not durable: after a power cut the file may be empty.
 pub(crate) fn replace(disk: &Disk, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
     replace_with(disk, path, |file| file.write_at(bytes, 0))
 }
 
-/// Replaces `path`, durably once this returns.
+/// Durable when this returns.
 pub(crate) fn replace_durably(disk: &Disk, path: &Path, bytes: &[u8]) -> Result<(), DiskError> {
     replace_with(disk, path, |file| {
         file.write_at(bytes, 0)?;
@@ -23,7 +23,7 @@ pub(crate) fn replace_durably(disk: &Disk, path: &Path, bytes: &[u8]) -> Result<
     disk.sync_folder(path.parent().unwrap_or(path))
 }
 
-/// Replaces `path` for readers with what `write` puts into an empty file.
+/// `write` gets an empty file.
 pub(crate) fn replace_with(
     disk: &Disk,
     path: &Path,
@@ -36,13 +36,13 @@ pub(crate) fn replace_with(
         .and_then(|()| disk.rename(&temporary, path))
         .inspect(|()| failpoint::reach("file-replaced"));
     if replaced.is_err() {
-        // A full disk gets its room back. Failing here too adds nothing to the first error.
+        // Gives the disk its space back. A failure here adds nothing to the first error.
         let _ = disk.remove_file(&temporary);
     }
     replaced
 }
 
-/// What an interrupted replacement left is removed and never truncated: it may be a hard link to another file.
+/// A leftover of an interrupted replacement is removed and never truncated: it may be a hard link to another file.
 fn create_temporary(disk: &Disk, temporary: &Path) -> Result<DiskFile, DiskError> {
     match disk.create_file(temporary) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -53,14 +53,13 @@ fn create_temporary(disk: &Disk, temporary: &Path) -> Result<DiskFile, DiskError
     }
 }
 
-/// The name under which the next content of `path` is written. A `+` is in no key.
+/// The name for the next content of `path`. No key contains a `+`.
 pub(crate) fn temporary(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(SUFFIX);
     name.into()
 }
 
-/// Whether a name is one of an unfinished replacement.
 pub(crate) fn is_temporary(name: &str) -> bool {
     name.ends_with(SUFFIX)
 }

@@ -1,5 +1,5 @@
-//! Reads a whole journal: the records after the checkpoint, and whether an acknowledged one is missing. Writes nothing.
-//! Damage is reported with segment and offset.
+//! Reads the journal: the records after the checkpoint, and whether an acknowledged record is missing. Writes
+//! nothing. Damage is reported with segment and offset.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,37 +13,34 @@ use crate::limits::{COPY_BYTES, GIVEN_BACK_BYTES, SEGMENT_FILE_BYTES};
 use crate::record::{HEADER_BYTES, Record};
 use crate::segment::{self, Damage, Header};
 
-/// What the journal says.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
-    /// The last sequence number that was given out, at least the checkpoint's.
+    /// The last sequence number used, at least that of the checkpoint.
     pub(crate) last: Seq,
-    /// The latest epoch of any segment.
     pub(crate) epoch: Epoch,
-    /// The segments, oldest first.
     pub(crate) segments: Vec<PathBuf>,
-    /// Why the records end where they end, when it is not the end of the journal.
+    /// The damage that ends the records, if any.
     pub(crate) broken: Option<(PathBuf, Damage)>,
     /// Where the next record goes.
     pub(crate) end: End,
 }
 
-/// The place of the next record in the last segment, and what is there. It changes with every commit.
+/// The end of the last segment, and the bytes that follow. Changes with every commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) offset: u64,
     behind: Vec<u8>,
 }
 
-/// Reads a journal as far as it is readable, and gives the records after the checkpoint to `take`, in order and without a
-/// gap. Their contents keep the segment they are from in memory. With `being_written` no segment may be short or missing,
-/// and the last one must be of that epoch or a later one.
+/// Reads the journal up to the first damage, and passes the records after the checkpoint to `take`, in order and
+/// without a gap. Their contents keep the segment in memory. With `min_segment_epoch` no segment may be short or
+/// missing, and the last one must have at least that epoch.
 pub(crate) fn read(
     disk: &Disk,
     folder: &Path,
     store: StoreId,
     checkpoint: Seq,
-    being_written: Option<Epoch>,
+    min_segment_epoch: Option<Epoch>,
     take: &mut dyn FnMut(Record),
 ) -> Result<Scan, DiskError> {
     let firsts = firsts(disk, folder)?;
@@ -53,7 +50,7 @@ pub(crate) fn read(
         segments: firsts.iter().map(|first| path(*first)).collect(),
         ..Scan::default()
     };
-    // A segment whose successor begins at the checkpoint or before holds nothing that is needed.
+    // A segment is not needed if the next one begins at the checkpoint or before.
     let needed = firsts
         .partition_point(|first| *first <= checkpoint.next())
         .saturating_sub(1);
@@ -84,10 +81,10 @@ pub(crate) fn read(
         previous = Some(Seq(contents.next.0.saturating_sub(1)));
         scan.end = End::of(&bytes, contents.end);
         is_followed = contents.is_followed;
-        if being_written.is_some()
+        if min_segment_epoch.is_some()
             && let Some(damage) = header.shortened(bytes.len())
         {
-            // What follows may be readable all the same, when only what was never written is gone.
+            // The records may still be complete, if only unused space is missing.
             shortened.get_or_insert((path.clone(), damage));
         }
         if let Some(damage) = contents.damage {
@@ -96,7 +93,7 @@ pub(crate) fn read(
         }
     }
     scan.broken = shortened.or(scan.broken);
-    if let Some(least) = being_written.filter(|_| scan.broken.is_none()) {
+    if let Some(least) = min_segment_epoch.filter(|_| scan.broken.is_none()) {
         let next = previous.map(Seq::next).filter(|_| is_followed);
         let is_older = scan.segments.is_empty() || scan.epoch < least;
         scan.broken = match next {
@@ -117,7 +114,7 @@ pub(crate) fn read(
     Ok(scan)
 }
 
-/// Reads a segment into memory. The allocation is so large that the allocator returns it to the system when it is freed.
+/// Reads a segment into memory. The allocation is large enough for the allocator to return it to the system.
 fn read_segment(disk: &Disk, path: &Path) -> Result<Bytes, DiskError> {
     let file = disk.open_to_read(path)?;
     let length = file.len()?;
@@ -137,7 +134,7 @@ fn read_segment(disk: &Disk, path: &Path) -> Result<Bytes, DiskError> {
     Ok(bytes.into())
 }
 
-/// What is at an offset of the last segment.
+/// The bytes at `offset` of the last segment.
 pub(crate) fn end_at(disk: &Disk, segments: &[PathBuf], offset: u64) -> Result<End, DiskError> {
     let behind = match segments.last() {
         Some(path) => disk.open_to_read(path)?.read_at(offset, HEADER_BYTES)?,
@@ -146,7 +143,7 @@ pub(crate) fn end_at(disk: &Disk, segments: &[PathBuf], offset: u64) -> Result<E
     Ok(End { offset, behind })
 }
 
-/// The segments in a folder, oldest first.
+/// The paths of the segments, oldest first.
 pub(crate) fn segments(disk: &Disk, folder: &Path) -> Result<Vec<PathBuf>, DiskError> {
     let firsts = firsts(disk, folder)?.into_iter();
     Ok(firsts
@@ -167,7 +164,7 @@ fn firsts(disk: &Disk, folder: &Path) -> Result<Vec<Seq>, DiskError> {
     Ok(firsts)
 }
 
-/// Where a journal begins when nothing else tells: just before the first record of its first segment.
+/// The position just before the first record of the journal, for use without a checkpoint.
 pub(crate) fn beginning(disk: &Disk, folder: &Path) -> Result<Checkpoint, DiskError> {
     let first = firsts(disk, folder)?.first().copied();
     Ok(Checkpoint {
@@ -176,7 +173,7 @@ pub(crate) fn beginning(disk: &Disk, folder: &Path) -> Result<Checkpoint, DiskEr
     })
 }
 
-/// The highest number among the records that `scan` could not reach, as far as any of them can still be recognised.
+/// The highest recognisable record number behind the damage.
 pub(crate) fn last_cut_off(
     disk: &Disk,
     scan: &Scan,
@@ -196,7 +193,7 @@ pub(crate) fn last_cut_off(
         }
         let contents = segment::read(&header, &bytes, &mut drop);
         let behind = segment::last_cut_off(&header, &bytes, &contents);
-        // Also without any record the header says that everything before its first one had been written.
+        // Even without records, the header shows that everything before its first record had been written.
         let before = contents.next.0.checked_sub(1).map(Seq);
         last = last.max(behind).max(before);
     }
@@ -213,7 +210,7 @@ impl End {
     }
 }
 
-/// Whether a segment may begin with the record `first` where `expected` is next.
+/// Checks that a segment which begins with `first` may come where `expected` is next.
 fn follows(first: Seq, expected: Seq, has_previous: bool) -> Result<(), Damage> {
     let continues = if has_previous {
         first == expected
@@ -227,7 +224,7 @@ fn follows(first: Seq, expected: Seq, has_previous: bool) -> Result<(), Damage> 
     Err(Damage::new(0, what))
 }
 
-/// The header of a segment, if it belongs where the segment is.
+/// Reads the header and checks that it belongs to this place.
 fn header_of(bytes: &[u8], first: Seq, store: StoreId, epoch: Epoch) -> Result<Header, Damage> {
     let header = Header::decode(bytes)?;
     let problem = if header.store != store {

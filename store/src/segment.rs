@@ -1,6 +1,6 @@
-//! One file of the journal: a header block, then records back to back, then what the file held before. A full segment
-//! ends with a mark: a record without operations that has the number of the first record of the next segment. Reading
-//! distinguishes a torn record at the end, which was never acknowledged, from damage in front of acknowledged records.
+//! One file of the journal: a header block, then records back to back, then old content. A full segment ends with a
+//! mark: an empty record with the number of the first record of the next segment. Reading distinguishes an unfinished
+//! record at the end, which was never acknowledged, from damage before acknowledged records.
 
 use bytes::Bytes;
 
@@ -8,16 +8,16 @@ use crate::batch::{Batch, Epoch, Seq};
 use crate::control::StoreId;
 use crate::record::{self, Cursor, Frame, Record};
 
-/// Records begin here: the header has a block of its own, so that no append rewrites it.
+/// Records begin here. The header has its own block, so that no append rewrites it.
 pub(crate) const DATA_START: usize = 4096;
 
 const MAGIC: [u8; 8] = *b"EVSJRNL\n";
-/// Format of a header that says how long the segment was made; the one before did not.
+/// Format of a header with the length of its segment; older headers lack it.
 const FORMAT: u64 = 2;
 const FORMAT_WITHOUT_LENGTH: u64 = 1;
 const SUFFIX: &str = ".jnl";
 
-/// How far ahead a sequence number may be in a search behind damage. One segment holds fewer records.
+/// Limit for sequence numbers in a search behind damage. One segment holds fewer records.
 pub(crate) const SEARCH_AHEAD: u64 = 1 << 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,23 +26,23 @@ pub(crate) struct Header {
     pub(crate) epoch: Epoch,
     pub(crate) first: Seq,
     pub(crate) salt: u64,
-    /// Bytes of the file, which never change; 0 when an older program wrote the header.
+    /// Size of the file, which never changes; 0 if an older program wrote the header.
     pub(crate) length: u64,
 }
 
-/// Up to where a segment has records, and whether that is where they should end.
+/// The extent of the records of a segment, and whether they end as they should.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    /// The number that the next record would have.
+    /// The number of the next record.
     pub(crate) next: Seq,
     pub(crate) end: usize,
-    /// Whether a mark says that another segment follows.
+    /// True if a mark announces another segment.
     pub(crate) is_followed: bool,
-    /// Why they end there, when it is not the end of what was written.
+    /// Set if the records end too early.
     pub(crate) damage: Option<Damage>,
 }
 
-/// An acknowledged record can no longer be read.
+/// Damage that makes an acknowledged record unreadable.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
     pub(crate) offset: u64,
@@ -118,7 +118,7 @@ impl Header {
         Ok(header)
     }
 
-    /// What is wrong with the length of a segment. It was durable before the segment had its name.
+    /// Damage if the file is shorter than its header says. The length was durable before the segment got its name.
     pub(crate) fn shortened(&self, bytes: usize) -> Option<Damage> {
         let what = || {
             format!(
@@ -130,8 +130,8 @@ impl Header {
     }
 }
 
-/// Gives the records of a segment to `take`, up to the first that is none. A valid record behind that one is damage,
-/// since the journal is written in order and one record at a time.
+/// Passes the records of a segment to `take`, up to the first invalid one. A valid record behind that one shows
+/// damage, because the journal is written in order, one record at a time.
 pub(crate) fn read(header: &Header, bytes: &Bytes, take: &mut dyn FnMut(Record)) -> Contents {
     let mut contents = Contents {
         next: header.first,
@@ -172,17 +172,17 @@ pub(crate) fn read(header: &Header, bytes: &Bytes, take: &mut dyn FnMut(Record))
     contents
 }
 
-/// The mark that a segment with the record `next` follows this one.
+/// Announces a next segment that begins with the record `next`.
 pub(crate) fn mark(salt: u64, epoch: Epoch, next: Seq) -> Vec<u8> {
     record::encode(salt, next, &Batch::new(epoch))
 }
 
-/// The last valid record behind the readable ones, which damage in front of it cuts off.
+/// The last valid record behind the damage.
 pub(crate) fn last_cut_off(header: &Header, bytes: &[u8], contents: &Contents) -> Option<Seq> {
     let mut last = None;
     let mut from = contents.end;
     while let Some((at, frame)) = search(header, bytes, from, contents.next) {
-        // A mark has the number of a record in the next segment.
+        // A mark has the number of the first record of the next segment.
         let seq = frame.seq.0.saturating_sub(u64::from(frame.is_mark()));
         last = last.max(Some(Seq(seq)));
         from = at;
@@ -190,19 +190,20 @@ pub(crate) fn last_cut_off(header: &Header, bytes: &[u8], contents: &Contents) -
     last
 }
 
-/// The first valid record or mark behind `from`, and where it is.
+/// The first valid record or mark behind `from`, with its offset.
 fn search(header: &Header, bytes: &[u8], from: usize, expected: Seq) -> Option<(usize, Frame)> {
     let plausible = expected.0..expected.0.saturating_add(SEARCH_AHEAD);
     let wanted = |seq: Seq, epoch| epoch == header.epoch && plausible.contains(&seq.0);
     let epoch = header.epoch.0.to_le_bytes();
     let last = bytes.len().checked_sub(record::HEADER_BYTES)?;
     (from + 1..=last.min(reserved(bytes)))
-        // The epoch stands at byte 20 of a record: one comparison rules out almost every position.
+        // The epoch is at byte 20 of a record. This comparison rules out almost every offset.
         .filter(|at| bytes[at + 20..at + 28] == epoch)
         .find_map(|at| record::frame(header.salt, &bytes[at..], wanted).map(|frame| (at, frame)))
 }
 
-/// Where the zeros begin that a segment is filled with when it is reserved, to the block: no record begins in them.
+/// Start of the zeros at the end of a segment, rounded to blocks. A new segment is filled with zeros, and no record
+/// begins in them.
 fn reserved(bytes: &[u8]) -> usize {
     let mut end = bytes.len();
     while let Some(block) = bytes[..end].last_chunk::<DATA_START>()
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_without_a_length_is_read_and_tells_of_no_loss() {
+    fn a_header_without_a_length_is_read_and_reports_no_damage() {
         let mut bytes = HEADER.encode();
         bytes[8..16].copy_from_slice(&FORMAT_WITHOUT_LENGTH.to_le_bytes());
         let summed = WRITTEN - 8 - 4;
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_of_a_full_segment_is_no_record() {
+    fn the_mark_of_a_full_segment_is_not_a_record() {
         let (mut bytes, starts) = segment(3);
         let end = starts[3];
         let mark = mark(HEADER.salt, HEADER.epoch, Seq(13));
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn no_flipped_bit_makes_another_record() {
+    fn no_flipped_bit_is_read_as_another_record() {
         let (bytes, starts) = segment(3);
         let whole = intact(&HEADER, &bytes).unwrap();
         for at in 0..bytes.len() {
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_an_earlier_use_of_the_file_are_nothing() {
+    fn records_of_an_earlier_use_of_the_file_are_ignored() {
         let (old, starts) = segment(3);
         let header = Header {
             epoch: Epoch(2),

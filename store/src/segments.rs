@@ -1,6 +1,6 @@
-//! The files of the journal besides the one being written: full segments that wait for a checkpoint, and spares. A spare
-//! is allocated, filled with zeros and synced ahead of need, so that the journal can grow while the disk is full. Writer
-//! and applier share this; neither waits for the other's disk operations.
+//! The files of the journal except the current segment: full segments that wait for a checkpoint, and spares. A spare
+//! is allocated, filled with zeros and synced in advance, so that the journal can grow while the disk is full. Writer
+//! and applier share this module; neither waits for disk operations of the other.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,16 +27,14 @@ pub(crate) struct Segments {
 /// The sizes of segments, and when a hold is ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    /// Size of a spare.
     pub(crate) spare: u64,
-    /// Spares to keep.
     pub(crate) keep: usize,
-    /// How full the disk is when a hold is ended.
+    /// Free space below which a hold is ended.
     pub(crate) watermark: Watermark,
 }
 
 impl Sizes {
-    /// Whether a file can become a segment. A second name may be in the quarantine, whose content must stay as it is.
+    /// True if the file can become a segment. A file with a second name in the quarantine must keep its content.
     fn is_spare(&self, file: &Details) -> bool {
         file.bytes >= self.spare && file.links == 1
     }
@@ -46,18 +44,18 @@ impl Sizes {
 struct Files {
     spares: Vec<PathBuf>,
     sealed: Vec<Sealed>,
-    /// Names given to spares so far.
+    /// Counter for names of spares.
     named: u64,
 }
 
-/// A segment that takes no more records.
+/// A segment that gets no more records.
 struct Sealed {
     path: PathBuf,
     last: Seq,
 }
 
 impl Segments {
-    /// Finds the spares in the journal's folder, and removes those that are too small or too many.
+    /// Finds spares in the folder of the journal. Removes those that are too small or too many.
     pub(crate) fn open(
         disk: &Disk,
         paths: &Paths,
@@ -95,7 +93,7 @@ impl Segments {
         &self.paths.journal
     }
 
-    /// A file of at least `needed` bytes to become a segment: a spare, or else a new one of `fresh` bytes or more.
+    /// A file of at least `needed` bytes for a new segment: a spare, or a new file of `fresh` bytes or more.
     pub(crate) fn take(&self, needed: u64, fresh: u64) -> Result<DiskFile, DiskError> {
         let spare = if needed <= self.sizes.spare {
             self.files().spares.pop()
@@ -115,23 +113,23 @@ impl Segments {
         }
     }
 
-    /// The bytes that a segment of ordinary size has.
+    /// The size of an ordinary segment.
     pub(crate) fn size(&self) -> u64 {
         self.sizes.spare
     }
 
-    /// A segment is full, or was left by an earlier opening; its last record is `last`.
+    /// Adds a full segment, or one left by an earlier opening. Its last record is `last`.
     pub(crate) fn seal(&self, path: PathBuf, last: Seq) {
         self.files().sealed.push(Sealed { path, last });
     }
 
-    /// A new segment has this name now. One that had it before held no records, and is gone.
+    /// A new segment has replaced the file at `path`, which held no records.
     pub(crate) fn renamed_over(&self, path: &Path) {
         self.files().sealed.retain(|sealed| sealed.path != path);
     }
 
-    /// Recycles or removes the segments whose records are up to `checkpoint`, unless a hold keeps them. `CHECKPOINT` says
-    /// durably that the tree holds these records.
+    /// Recycles or removes the segments with records up to `checkpoint`, unless a hold keeps them. Requires a durable
+    /// `CHECKPOINT` for these records.
     pub(crate) fn retire(&self, checkpoint: Seq) -> Result<(), DiskError> {
         let kept = self.files().sealed.len() as u64 * self.sizes.spare;
         if hold::keeps_journal(&self.disk, &self.paths, kept, self.sizes.watermark)? {
@@ -152,9 +150,9 @@ impl Segments {
             failpoint::reach("segment-recycled");
             spares.push(spare);
         }
-        // Before anything else is written in its place its old name must be gone for good. A segment that comes back with
-        // a power cut would be damage, with the header of another one or with what a file system that gives freed
-        // blocks away at once (ext4 with `data=writeback`) has put there.
+        // The old name must be gone for good before the space is used again. Otherwise a power cut could bring the
+        // segment back with other content, and a start would report damage. (ext4 with `data=writeback` reuses freed
+        // blocks at once.)
         self.disk.sync_folder(self.folder())?;
         for path in spares {
             let is_kept = self.files().spares.len() < self.sizes.keep
@@ -171,7 +169,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Makes the missing spares. A full disk is left for the next time; `stop` is asked between two files.
+    /// Creates missing spares. On a full disk it stops until the next call; `stop` is checked between two files.
     pub(crate) fn refill(&self, stop: impl Fn() -> bool) -> Result<(), DiskError> {
         while self.files().spares.len() < self.sizes.keep && !stop() {
             let path = self.next_spare_path();
@@ -196,7 +194,7 @@ impl Segments {
         match filled {
             Ok(()) => Ok(file),
             Err(error) => {
-                // Gives a full disk its room back. Failing here too adds nothing to the first error.
+                // Gives the disk its space back. A failure here adds nothing to the first error.
                 let _ = self.disk.remove_file(&unfinished);
                 Err(error)
             }
@@ -209,7 +207,7 @@ impl Segments {
         self.folder().join(format!("{SPARE}{}", files.named))
     }
 
-    /// Lists change by single pushes and pops, so a panic elsewhere leaves them usable.
+    /// Lists change by single pushes and pops, so they are valid even after a panic elsewhere.
     fn files(&self) -> MutexGuard<'_, Files> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }

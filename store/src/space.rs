@@ -1,4 +1,4 @@
-//! How much room the disk has, in bytes and in files. Measured at most once a second, since every command asks.
+//! Free space of the disk, in bytes and in files. Measured at most once a second, because every command checks it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,44 +10,40 @@ use crate::limits::{
     WATERMARK_FILES, WATERMARK_PERCENT,
 };
 
-/// An amount of free space, in bytes and in files: the smaller of a share and a number.
+/// A limit for free space, in bytes and in files: the smaller of a share and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watermark {
-    /// Share of the whole disk, in percent.
+    /// Share of the disk.
     pub percent: u64,
     pub bytes: u64,
     pub files: u64,
 }
 
-/// The amounts of free space below which less is done.
+/// The limits of free space below which the store does less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watermarks {
-    /// The disk is getting full.
     pub low: Watermark,
-    /// The rest is kept for finishing what has begun.
+    /// Below this, only work that has begun may finish.
     pub full: Watermark,
 }
 
-/// How full a disk is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Room {
-    /// There is room.
     #[default]
     Enough,
-    /// There is less than a person should leave it at.
+    /// A person should free some space.
     Low,
-    /// There is hardly any.
     Full,
 }
 
-/// Bytes of a whole disk, and those that are free for programs.
+/// Total and free bytes of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskBytes {
     pub total: u64,
     pub free: u64,
 }
 
-/// Tells the room on the disk of a store. Clones share their measurements.
+/// Measures the disk of a store. Clones share their measurements.
 #[derive(Clone)]
 pub(crate) struct Gauge {
     disk: Disk,
@@ -86,7 +82,7 @@ impl Watermarks {
 }
 
 impl Watermark {
-    /// No space is less.
+    /// Never passed.
     pub const NONE: Self = Self {
         percent: 0,
         bytes: 0,
@@ -96,7 +92,7 @@ impl Watermark {
     pub(crate) fn is_passed_by(self, space: Space) -> bool {
         let share = |total: u64| (total / 100).saturating_mul(self.percent);
         let has_bytes = space.free >= share(space.total).min(self.bytes);
-        // A file system that makes room for files as it goes says that it has none at all.
+        // Some file systems have no fixed number of files, and report 0.
         let has_files = space.files == 0 || space.free_files >= share(space.files).min(self.files);
         !(has_bytes && has_files)
     }
@@ -112,12 +108,12 @@ impl Gauge {
         }
     }
 
-    /// The room on the disk, at most a second old. Blocks for one system call.
+    /// At most a second old. Blocks for one system call.
     pub(crate) fn read(&self) -> Result<Room, DiskError> {
         Ok(self.watermarks.room(self.measure()?))
     }
 
-    /// How large the disk is, as old as the room and from the same system call.
+    /// From the same measurement as [`Self::read`].
     pub(crate) fn bytes(&self) -> Result<DiskBytes, DiskError> {
         let Space { total, free, .. } = self.measure()?;
         Ok(DiskBytes { total, free })
@@ -125,7 +121,7 @@ impl Gauge {
 
     fn measure(&self) -> Result<Space, DiskError> {
         let now = self.disk.elapsed();
-        // A measurement is one value, which a panic elsewhere cannot leave half made.
+        // A measurement is one value, so it is valid even after a panic elsewhere.
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         let recent = measured.filter(|(at, _)| now.saturating_sub(*at) < SPACE_MEASURED_EVERY);
         let space = match recent {

@@ -1,5 +1,5 @@
-//! A large object that is complete and has no key yet. A batch that adopts it gives it its key. An object that no batch
-//! adopts is removed when its last owner drops it. On files it is a durable file in `tmp/`.
+//! A large object that is complete but has no key yet. A batch adopts the object and gives it a key. If no batch
+//! does, the object is removed when its last owner drops it. In a store on files it is a durable file in `tmp/`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ use crate::limits::OBJECT_PIECE_BYTES;
 
 const PREFIX: &str = "object-";
 
-/// Random bytes in a name: no two objects of a store share one, whichever process wrote them. A journal may name an
-/// object of long ago, and must never find another one under that name.
+/// Random bytes in a name: enough to make names unique in a store for ever, whichever process wrote them. A journal
+/// may name an old object, and must never find another one under that name.
 const RANDOM_BYTES: usize = 16;
 
-/// What a large object holds.
+/// Digest and size of a large object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
     pub sha256: [u8; 32],
@@ -26,7 +26,7 @@ pub struct Object {
     pub size: u64,
 }
 
-/// A finished object. Clones are the same one.
+/// A finished object. Clones share the object.
 #[derive(Clone)]
 pub struct Staged(Arc<Inner>);
 
@@ -36,21 +36,19 @@ struct Inner {
     place: Place,
 }
 
-/// Where an object is.
 enum Place {
     /// In a file that this process wrote.
     File(OwnedFile),
-    /// In a file that the journal tells of: what a redo finds belongs to no caller.
+    /// In a file named in the journal. Recovery found it, so no caller owns it.
     Recorded,
-    /// In memory.
     Memory(Bytes),
 }
 
-/// The file of an object that this process writes. It is removed unless a batch takes it over.
+/// The file of an object that this process wrote. It is removed on drop unless a batch adopted it.
 pub(crate) struct OwnedFile {
     disk: Disk,
     path: PathBuf,
-    /// Whether a batch has taken it over. Then it is the store's to name or to remove.
+    /// After adoption only the store may rename or remove the file.
     is_adopted: AtomicBool,
 }
 
@@ -85,12 +83,11 @@ impl StagedName {
         Ok(Self::numbered(u128::from_be_bytes(random)))
     }
 
-    /// The name of an object by its number.
     pub(crate) fn numbered(number: u128) -> Self {
         Self(format!("{PREFIX}{number:032x}"))
     }
 
-    /// A name as it stands in `tmp/` or in the journal.
+    /// Parses a name from `tmp/` or the journal.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(PREFIX)?;
         let is_random = digits.len() == 2 * RANDOM_BYTES
@@ -106,17 +103,14 @@ impl StagedName {
 }
 
 impl Staged {
-    /// An object that this process wrote.
     pub(crate) fn written(file: OwnedFile, name: StagedName, object: Object) -> Self {
         Self::new(name, object, Place::File(file))
     }
 
-    /// An object that the journal tells of.
     pub(crate) fn recorded(name: StagedName, object: Object) -> Self {
         Self::new(name, object, Place::Recorded)
     }
 
-    /// An object that is only in memory.
     pub(crate) fn in_memory(name: StagedName, content: Bytes) -> Self {
         Self::new(name, Object::of(&content), Place::Memory(content))
     }
@@ -146,7 +140,6 @@ impl Staged {
         &self.0.name
     }
 
-    /// The content of an object that is in memory.
     pub(crate) fn content(&self) -> Option<&Bytes> {
         match &self.0.place {
             Place::Memory(content) => Some(content),
@@ -154,7 +147,7 @@ impl Staged {
         }
     }
 
-    /// From now on a record may name the object, so it is no longer removed with its last owner.
+    /// Keeps the file when the last owner drops it, because a record may name it now.
     pub(crate) fn adopt(&self) {
         if let Place::File(file) = &self.0.place {
             file.is_adopted.store(true, Ordering::Relaxed);
@@ -205,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_differ_and_are_told_from_others() {
+    fn names_are_unique_and_other_names_are_rejected() {
         let name = || StagedName::random(&Disk::new()).unwrap();
         let one = name();
         assert_ne!(one, name());

@@ -1,5 +1,5 @@
-//! What the engine's own files say together: how far the store has come, what its journal adds to the tree, and what is
-//! damaged. A start, a look and a repair all begin with it. It takes no lock and writes nothing.
+//! The combined content of the engine's own files: the position of the store, the changes that the journal adds to
+//! the tree, and all damage. Each start, inspection and repair begins with it. It takes no lock and writes nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -16,37 +16,37 @@ use crate::record::Record;
 use crate::scan::{self, Scan};
 
 pub(crate) struct Survey {
-    /// The tree holds everything up to here.
+    /// The tree is complete up to here.
     pub(crate) base: Checkpoint,
     pub(crate) scan: Scan,
     /// What the records after `base` make of the tree, by key. A name that was a file and became a folder stays what it
     /// became.
     pub(crate) overlay: Overlay,
-    /// The newest readable index, with the records of the journal that follow it.
+    /// The newest readable index, updated from the journal.
     pub(crate) index: Option<Index>,
     pub(crate) damage: Vec<Damage>,
-    /// Unreadable indexes of checkpoints that were not completed. A crash may leave them.
+    /// Unreadable indexes of unfinished checkpoints, as a crash may leave them.
     pub(crate) unfinished_indexes: Vec<PathBuf>,
 }
 
-/// A file of the engine's own that is not as it was written.
+/// A damaged file of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     pub part: Part,
-    /// Below the root.
+    /// Relative to the root.
     pub path: String,
     pub offset: u64,
     pub what: String,
 }
 
-/// What a damaged file is to the store.
+/// What the damage means for the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Nothing tells up to where the files are complete, or of which store they are.
+    /// It is unknown up to where the tree is complete, or which store it belongs to.
     Checkpoint,
-    /// Acknowledged commits are lost, as far as the files do not show them already: all from `first` to `last`.
+    /// The acknowledged commits from `first` to `last` are lost, unless the tree already has them.
     Journal { first: Seq, last: Seq },
-    /// It is rebuilt from the files.
+    /// It can be rebuilt from the tree.
     Index,
 }
 
@@ -62,9 +62,9 @@ impl Survey {
                 what,
             });
         };
-        let (mark, being_written, is_readable) =
+        let (mark, min_segment_epoch, is_readable) =
             match control::read_mark(disk, &paths.checkpoint, store) {
-                Ok(mark) => (mark, Mark::being_written(mark), true),
+                Ok(mark) => (mark, Mark::min_segment_epoch(mark), true),
                 Err(OpenError::Disk(error)) => return Err(error),
                 Err(error) => {
                     let what = match error {
@@ -76,7 +76,7 @@ impl Survey {
                 }
             };
         let checkpoint = mark.map(|mark| mark.at);
-        // Read before the journal, which may grow meanwhile.
+        // Read this before the journal, which may grow meanwhile.
         let noted = applied::read(disk, paths, store)?;
         let least = checkpoint.map_or(Seq(0), |checkpoint| checkpoint.seq);
         let indexes = live::survey(disk, &paths.index, store, least)?;
@@ -90,7 +90,7 @@ impl Survey {
         }
         let mut index = indexes.newest;
         let indexed = index.as_ref().map(|index| index.at);
-        // The index knows the position too.
+        // The index also states the position.
         let base = match checkpoint.or(indexed) {
             Some(base) => base,
             None => {
@@ -111,7 +111,7 @@ impl Survey {
             &paths.journal,
             store,
             base.seq,
-            being_written,
+            min_segment_epoch,
             &mut take,
         )?;
         let (end, first) = (scan.last, scan.last.next());
@@ -146,7 +146,7 @@ impl Survey {
         })
     }
 
-    /// The first and the last commit that can no longer be read, if any were lost.
+    /// The first and last unreadable commit, if any.
     pub(crate) fn lost(&self) -> Option<(Seq, Seq)> {
         let lasts = self.damage.iter().filter_map(|damage| match damage.part {
             Part::Journal { last, .. } => Some(last),
@@ -155,7 +155,7 @@ impl Survey {
         Some((self.scan.last.next(), lasts.max()?))
     }
 
-    /// Refuses a store that may have lost something acknowledged. An index can be rebuilt.
+    /// Refuses a store that may have lost acknowledged changes. A damaged index is no reason: it can be rebuilt.
     pub(crate) fn check(&self, paths: &Paths) -> Result<(), OpenError> {
         let mut damage = self.damage.iter();
         match damage.find(|damage| damage.part != Part::Index) {

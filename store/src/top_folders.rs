@@ -1,5 +1,5 @@
-//! The folders directly below the root. When somebody removes one while the store is open, the next file in it would
-//! create it again without its other files, and nobody would notice. So the applier checks their identities.
+//! The folders directly below the root. If somebody removes one while the store is open, the next write would create
+//! it again without its other files, and nobody would notice. So the applier checks their identities.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,11 @@ pub(crate) struct TopFolders {
 
 struct Folder {
     identity: Identity,
-    /// While it is open, no other folder gets its number.
+    /// Kept open, so that no other folder gets its inode number.
     _file: DiskFile,
 }
 
 impl TopFolders {
-    /// The folders that exist.
     pub(crate) fn of(tree: &Tree) -> Result<Self, DiskError> {
         let mut folders = Self {
             known: BTreeMap::new(),
@@ -32,7 +31,7 @@ impl TopFolders {
         Ok(folders)
     }
 
-    /// Fails when a folder of the files `keys` was replaced or removed. Called before these are written.
+    /// Fails when a folder of `keys` was replaced or removed. Call it before these files are written.
     pub(crate) fn verify<'a>(
         &self,
         tree: &Tree,
@@ -46,7 +45,7 @@ impl TopFolders {
         Ok(())
     }
 
-    /// Learns which folders were created or removed with the files of `changes`.
+    /// Notes the folders that `changes` created or removed.
     pub(crate) fn follow(&mut self, tree: &Tree, changes: &Overlay) -> Result<(), DiskError> {
         let unknown = tops(changes.keys()).filter(|key| !self.known.contains_key(key));
         let changed: BTreeSet<Key> = unknown.chain(tops(changes.removed())).collect();
@@ -70,7 +69,7 @@ impl TopFolders {
     }
 }
 
-/// The folders right below the root that keys lie in.
+/// The top folders of `keys`.
 fn tops<'a>(keys: impl Iterator<Item = &'a Key>) -> impl Iterator<Item = Key> {
     let tops: BTreeSet<Key> = keys.filter_map(|key| key.ancestors().last()).collect();
     tops.into_iter()

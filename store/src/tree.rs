@@ -1,5 +1,6 @@
-//! The files: one per key below the root. A put replaces a file whole. A delete also removes folders that become empty.
-//! An append writes in place. The journal or a checkpoint makes changes durable. Every operation can be repeated.
+//! The files: one per key below the root. A put replaces a whole file. A delete also removes folders that become
+//! empty. An append writes in place. A change becomes durable through the journal or a checkpoint. Every operation
+//! can be repeated.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,20 +42,20 @@ impl Tree {
         self.in_folder(&path, || replace::replace(&self.disk, &path, bytes))
     }
 
-    /// Gives an object its key, unless it has it already.
+    /// Moves an object to its key. Does nothing if it is already there.
     pub(crate) fn adopt(&self, key: &Key, staged: &Staged) -> Result<(), DiskError> {
         let (from, to) = (self.staged(staged.name()), self.path(key));
         if self.disk.kind(&from)? == Kind::File {
             self.in_folder(&to, || self.disk.rename(&from, &to))?;
             failpoint::reach("object-adopted");
         } else if self.disk.kind(&to)? != Kind::File {
-            // The record that names the object answers that it is gone, and everything else goes on.
-            tracing::error!(%key, "a large object is missing: its file was removed from `tmp` before it had its place");
+            // Readers of its record learn that the object is missing; the store continues.
+            tracing::error!(%key, "a large object is missing: somebody removed its file from `tmp`");
         }
         Ok(())
     }
 
-    /// Where an object is that has no key yet.
+    /// The path of an object that has no key yet.
     pub(crate) fn staged(&self, name: &StagedName) -> PathBuf {
         self.tmp.join(name.as_str())
     }
@@ -67,7 +68,7 @@ impl Tree {
         Ok(())
     }
 
-    /// A file that does not exist is deleted already.
+    /// A missing file is no error.
     pub(crate) fn delete(&self, key: &Key) -> Result<(), DiskError> {
         match self.disk.remove_file(&self.path(key)) {
             Ok(()) => {
@@ -75,29 +76,29 @@ impl Tree {
                 self.prune(key)
             }
             Err(error) => match self.disk.kind(&self.path(key))? {
-                // During a redo the name may stand for a folder of a later commit, or lie below a later file.
+                // During a redo the key may already be a folder of a later commit, or lie below a later file.
                 Kind::Folder | Kind::BelowFile => Ok(()),
-                // A crash may have come between the file and its folders.
+                // A crash may have removed the file but not its folders.
                 Kind::Nothing => self.prune(key),
                 Kind::File => Err(error),
             },
         }
     }
 
-    /// Deletes a file, and what a replacement left that was interrupted before.
+    /// Also deletes the leftover of an interrupted replacement.
     pub(crate) fn delete_with_leftover(&self, key: &Key) -> Result<(), DiskError> {
         absent(self.disk.remove_file(&replace::temporary(&self.path(key))))?;
         self.delete(key)
     }
 
-    /// Removes the folders that `key` was the last file of.
+    /// Removes the empty folders above `key`.
     pub(crate) fn prune(&self, key: &Key) -> Result<(), DiskError> {
         use io::ErrorKind::{DirectoryNotEmpty, NotADirectory, NotFound, ResourceBusy};
         for folder in key.ancestors() {
             match self.disk.remove_folder(&self.path(&folder)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == NotFound => {}
-                // In use, a mount point, or a file by now.
+                // In use, a mount point, or now a file.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -112,7 +113,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Runs `operation`, which creates `path`, and makes the folder when it is missing.
+    /// Runs `operation`, which creates `path`. Creates the folder if it is missing.
     pub(crate) fn in_folder<T>(
         &self,
         path: &Path,
@@ -134,12 +135,12 @@ impl Tree {
         result
     }
 
-    /// The content of a file, if it is at most `limit` bytes long; a longer one is an error of kind `FileTooLarge`.
+    /// The content of a file. If it is longer than `limit`, fails with `FileTooLarge`.
     pub(crate) fn read(&self, key: &Key, limit: u64) -> Result<Option<Bytes>, DiskError> {
         absent(self.disk.read(&self.path(key), limit)).map(|found| found.map(Bytes::from))
     }
 
-    /// The same, for a file whose content an object in `tmp/` may still be.
+    /// Like [`Self::read`], but the content may still be an object in `tmp/`.
     pub(crate) fn read_adopted(
         &self,
         key: &Key,
@@ -154,7 +155,7 @@ impl Tree {
         self.read(key, limit)
     }
 
-    /// The file of a key, or of the object that will get it.
+    /// Opens the file of a key, or the object that will get the key.
     pub(crate) fn open_adopted(
         &self,
         key: &Key,
@@ -172,16 +173,15 @@ impl Tree {
         self.open(key)?.map(|file| file.len()).transpose()
     }
 
-    /// The file at `key`, to be read.
     pub(crate) fn open(&self, key: &Key) -> Result<Option<DiskFile>, DiskError> {
-        // A folder can be opened like a file, so the kind is asked first.
+        // Check the kind first, because a folder can be opened like a file.
         match self.kind(key)? {
             Kind::File => absent(self.disk.open_to_read(&self.path(key))),
             Kind::Nothing | Kind::Folder | Kind::BelowFile => Ok(None),
         }
     }
 
-    /// Makes the name `key` durable, with the folders it lies in.
+    /// Makes the name `key` and its folders durable.
     pub(crate) fn sync_folders_of(&self, key: &Key) -> Result<(), DiskError> {
         key.ancestors()
             .try_for_each(|folder| self.disk.sync_folder(&self.path(&folder)))?;
@@ -192,7 +192,6 @@ impl Tree {
         self.disk.kind(&self.path(key))
     }
 
-    /// Visits every key.
     pub(crate) fn walk(&self, mut visit: impl FnMut(Key)) -> Result<(), DiskError> {
         let mut waiting = self.entries(&Prefix::root())?;
         while let Some((key, kind)) = waiting.pop() {
@@ -205,7 +204,7 @@ impl Tree {
         Ok(())
     }
 
-    /// What a folder holds, in order. Names that are no keys are the engine's own or somebody else's.
+    /// The entries of a folder, in order. Skips names that are not keys.
     pub(crate) fn entries(&self, prefix: &Prefix) -> Result<Vec<(Key, Kind)>, DiskError> {
         let listed = absent(self.disk.list(&self.root.join(prefix.as_str())))?.unwrap_or_default();
         let named = listed
@@ -217,7 +216,7 @@ impl Tree {
     }
 }
 
-/// A missing file, a folder in its place or a file in place of its folder are all no file.
+/// Turns the errors for a missing file, a folder in its place or a file in place of its folder into `None`.
 pub(crate) fn absent<T>(result: Result<T, DiskError>) -> Result<Option<T>, DiskError> {
     use io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
     match result {

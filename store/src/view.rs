@@ -1,5 +1,5 @@
-//! The store with everything acknowledged: the overlay of pending batches over the tree. Readers use it, and the writer
-//! checks each batch against it before it writes.
+//! The store as acknowledged: the overlay of pending batches over the tree. Readers use it, and the writer checks
+//! each batch against it.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::pending::{Pending, Refused};
 use crate::staged::Staged;
 use crate::tree::Tree;
 
-/// Reads a `FileEngine`'s store, on the runtime's threads for blocking work.
+/// Reads the store of a `FileEngine`, on the runtime's threads for blocking work.
 #[derive(Clone)]
 pub struct FileReader {
     pub(crate) tree: Tree,
@@ -64,7 +64,7 @@ impl Reader for FileReader {
 }
 
 impl FileReader {
-    /// Reads on a thread for blocking work. A panic there is the caller's.
+    /// Reads on a thread for blocking work. A panic there continues in the caller.
     async fn off_thread<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Self) -> Result<T, ReadError> + Send + 'static,
@@ -79,7 +79,7 @@ impl FileReader {
         }
     }
 
-    /// Reads something of each key, on several threads: each read may wait for the disk, which answers several at once.
+    /// Calls `read` for each key on several threads, because each read may wait for the disk.
     async fn each<T: Send + 'static>(
         &self,
         threads: NonZeroUsize,
@@ -138,7 +138,7 @@ impl FileReader {
         self.at_one_moment(key, |entry| overlay::content(&self.tree, key, entry))
     }
 
-    /// Reads a file by what the overlay has of it and what the tree says, as of one moment.
+    /// Reads a file from the overlay and the tree, consistently.
     fn at_one_moment<T, E>(
         &self,
         key: &Key,
@@ -150,21 +150,21 @@ impl FileReader {
                 (state.overlay.get(key).cloned(), state.generation)
             };
             let found = read(entry.as_ref())?;
-            // Records are replaced whole. A ledger grows in place, and a read beside that may end within a piece.
+            // Records are replaced whole. A ledger grows in place, so a concurrent read may end within a piece.
             if key.is_record() || self.pending.lock().generation == generation {
                 return Ok(found);
             }
         }
-        // While nothing more becomes visible, what the applier writes is in the overlay too.
+        // While the lock is held, everything the applier writes is also in the overlay.
         let state = self.pending.lock();
         read(state.overlay.get(key))
     }
 
-    /// Refuses what could not be applied after it was acknowledged.
+    /// Refuses a batch that could not be applied after it was acknowledged.
     pub(crate) fn check(&self, batch: &Batch) -> Result<(), CommitError> {
         for key in batch.written() {
             if self.is_in_the_way(key)? {
-                // The conflict may be with a file that is deleted already and only still in the tree.
+                // The conflicting file may be deleted already, but still in the tree.
                 self.pending.wait_for_tree()?;
                 if self.is_in_the_way(key)? {
                     return Err(InvalidBatch::PathConflict { key: key.clone() }.into());
@@ -174,7 +174,7 @@ impl FileReader {
         batch.check_appends(|key, at| Ok(self.length(key, at)?))
     }
 
-    /// The length of a file, or a part of it that reaches `enough`: then the tree is not asked.
+    /// The length of a file, or any shorter length that reaches `enough`; then the tree is not read.
     fn length(&self, key: &Key, enough: u64) -> Result<u64, DiskError> {
         let state = self.pending.lock();
         let entry = state.overlay.get(key);
@@ -188,11 +188,11 @@ impl FileReader {
         Ok(length.unwrap_or_default())
     }
 
-    /// Whether a folder has the name of `key`, or a file that of one of its folders.
+    /// True if `key` is a folder, or one of its folders is a file.
     fn is_in_the_way(&self, key: &Key) -> Result<bool, CommitError> {
         let pending = {
             let state = self.pending.lock();
-            // It was checked when it was written, and so was everything since.
+            // Its key was checked when it was written, as was every batch since.
             if state.overlay.get(key).is_some_and(Entry::exists) {
                 return Ok(false);
             }
@@ -223,7 +223,7 @@ mod tests {
     use crate::tests::world::{World, append, live, temporary_folder, tiny};
 
     #[tokio::test]
-    async fn a_commit_asks_the_tree_nothing_about_what_waits_for_it() {
+    async fn a_commit_does_not_read_files_that_pending_batches_change() {
         let folder = temporary_folder();
         let (jobs, looks) = (folder.path().join("jobs"), Arc::new(Mutex::new(0)));
         let seen = looks.clone();

@@ -1,5 +1,4 @@
-//! What a file system knows of a file besides its content, and what only a look at a store asks for: the mode, and names
-//! that are no UTF-8.
+//! Metadata of files, and operations that only inspections need: the mode, and names that are not UTF-8.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata, Permissions};
@@ -10,26 +9,24 @@ use std::time::SystemTime;
 
 use super::{Action, Disk, DiskError, Identity};
 
-/// What stands at a path, without following a link.
+/// Metadata of a path, without following a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Details {
     pub form: Form,
     /// The permission bits.
     pub mode: u32,
-    /// The id of the user it belongs to.
+    /// User id.
     pub owner: u32,
-    /// Names the file has.
+    /// Number of hard links.
     pub links: u64,
     /// Length in bytes.
     pub bytes: u64,
     /// Bytes it takes on the disk.
     pub allocated: u64,
     pub(crate) modified: SystemTime,
-    /// Which file it is.
     pub(crate) identity: Identity,
 }
 
-/// The forms of what stands at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     File,
@@ -39,7 +36,7 @@ pub enum Form {
 }
 
 impl Disk {
-    /// What stands at a path, if anything does.
+    /// `None` if the path does not exist.
     pub(crate) fn details(&self, path: &Path) -> Result<Option<Details>, DiskError> {
         match self.inspect(path) {
             Ok(details) => Ok(Some(details)),
@@ -61,7 +58,7 @@ impl Disk {
         })
     }
 
-    /// Every name in a folder, whatever it is, in order; none when there is no such folder.
+    /// All names in a folder, in order; empty if the folder is missing.
     pub(crate) fn names(&self, path: &Path) -> Result<Vec<OsString>, DiskError> {
         let read = || {
             let mut names = fs::read_dir(path)?

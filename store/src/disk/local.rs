@@ -25,7 +25,7 @@ impl FileSystem for LocalFileSystem {
         let mut options = OpenOptions::new();
         options.read(true).mode(0o600);
         match opening {
-            // A pipe in the place of a file is read as empty, where it would be waited for else.
+            // Without this, opening a pipe would block; now it reads as empty.
             Opening::Read => {
                 options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
             }
@@ -97,15 +97,14 @@ impl FileSystem for LocalFileSystem {
     }
 
     fn network(&self, path: &Path) -> io::Result<Option<&'static str>> {
-        // The numbers have 32 bits, and the width and sign of the field differ between machines.
+        // The numbers have 32 bits, but width and sign of the field depend on the platform.
         let kind = rustix::fs::statfs(path)?.f_type as u64 & 0xffff_ffff;
         let found = NETWORK.iter().find(|(number, _)| *number == kind);
         Ok(found.map(|(_, name)| *name))
     }
 }
 
-/// File systems of other machines, by the numbers of `statfs(2)`. What comes through FUSE is not among them: it may as
-/// well be local.
+/// Network file systems, by their numbers in `statfs(2)`. FUSE is not included, because it may be local.
 const NETWORK: [(u64, &str); 8] = [
     (0x6969, "NFS"),
     (0x517b, "SMB"),
@@ -168,9 +167,9 @@ impl OpenFile for File {
     }
 
     fn start_writeback(&self, at: u64, len: u64) {
-        // Linux answers by beginning to write dirty pages; those are kept, and clean ones of the range are dropped.
+        // Linux starts to write dirty pages and keeps them in memory, and drops clean pages of the range.
         let advice = rustix::fs::Advice::DontNeed;
-        // A promise is made by the sync, which also tells errors.
+        // Only the sync gives a guarantee, and it reports errors.
         let _ = rustix::fs::fadvise(self, at, std::num::NonZeroU64::new(len), advice);
     }
 

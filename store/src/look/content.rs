@@ -1,4 +1,4 @@
-//! What files hold, as they will be once the journal has been redone.
+//! The content of files after the journal has been redone.
 
 use bytes::Bytes;
 
@@ -10,12 +10,11 @@ use crate::overlay::{self, Entry as Pending};
 use crate::staged::{Object, Staged};
 
 impl Look {
-    /// The content of a file as it will be once the journal has been redone.
     pub fn get(&self, key: &Key) -> Result<Option<Bytes>, ReadError> {
         overlay::content(&self.tree, key, self.survey.overlay.get(key))
     }
 
-    /// At most `limit` bytes from byte `at` on of a file as it will be; fewer only at its end.
+    /// At most `limit` bytes from byte `at` on; fewer only at the end of the file.
     pub fn piece(&self, key: &Key, at: u64, limit: usize) -> Result<Option<Bytes>, DiskError> {
         let tree = |staged: Option<&Staged>| match self.tree.open_adopted(key, staged)? {
             Some(file) => file.read_at(at, limit).map(|bytes| Some(bytes.into())),
@@ -34,7 +33,6 @@ impl Look {
         file.map(|file| Object::read(&file)).transpose()
     }
 
-    /// The length of a file as it will be.
     pub fn length(&self, key: &Key) -> Result<Option<u64>, ReadError> {
         let entry = self.survey.overlay.get(key);
         Ok(overlay::length(&self.tree, key, entry)?)

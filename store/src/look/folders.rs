@@ -1,4 +1,4 @@
-//! What folders hold, as they will be once the journal has been redone, and what is in them that is no store's.
+//! The content of folders after the journal has been redone, including files that do not belong to the store.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::staged::StagedName;
 /// Something in a folder.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// As text; what is no UTF-8 is replaced.
+    /// Bytes that are not UTF-8 are replaced.
     pub name: String,
     pub role: Role,
-    /// None for what only the journal has so far.
+    /// `None` for a file that only the journal contains so far.
     pub details: Option<Details>,
 }
 
-/// What a name in a folder stands for.
+/// The role of an entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The file of a key.
@@ -28,14 +28,14 @@ pub enum Role {
     Folder,
     /// One of the store's own files or folders.
     Store,
-    /// The next content of a file, which was never finished.
+    /// A replacement of a file that was never finished.
     Leftover,
-    /// A name that no file of the store can have, or neither file nor folder.
+    /// Not a valid name for the store, or neither a file nor a folder.
     Foreign,
 }
 
 impl Look {
-    /// What a folder holds as it will be, in order of names. The folder is given as below the root.
+    /// The entries of a folder in order of names. `folder` is relative to the root.
     pub fn entries(&self, folder: &str) -> Result<Vec<Entry>, DiskError> {
         let prefix = match folder {
             "" => Some(Prefix::root()),
@@ -101,7 +101,7 @@ impl Look {
         }
     }
 
-    /// Files that an interrupted write has left in the store's own folders: the next start removes them.
+    /// Files that an interrupted write left in the folders of the engine. The next start removes them.
     pub fn leftovers(&self) -> Result<Vec<String>, DiskError> {
         let indexes = self.survey.unfinished_indexes.iter();
         let mut found: Vec<String> = indexes.map(|path| self.paths.below(path)).collect();

@@ -1,4 +1,4 @@
-//! Backups on a real disk: beside a writer that goes on, refused, stopped and broken off.
+//! Backups on a real disk: while a writer works, refused, stopped and interrupted.
 
 use std::fs;
 use std::io;
@@ -25,10 +25,10 @@ use crate::{Engine, Seq, Watermark};
 /// Many more than a backup of a small store needs.
 const OPERATIONS: usize = 2_000;
 
-/// What a writer does beside one backup at most.
+/// Rounds of the writer during one backup, at most.
 const STEPS_BESIDE: u64 = 100;
 
-/// No checkpoint of a small store takes longer on the busiest machine.
+/// Longer than any checkpoint of a small store, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Waits for a checkpoint, and fails when none comes.
@@ -151,7 +151,7 @@ async fn a_hold_ends_with_too_much_journal_and_on_a_full_disk() {
         assert!(!keeps(bytes, watermark));
         assert!(!hold.lasts().unwrap());
     }
-    // Another one was taken meanwhile, which the end of the first must not touch.
+    // Meanwhile another hold was taken, which the end of the first must not affect.
     let ended = take_hold(folder.path());
     assert!(!keeps(0, full));
     let hold = take_hold(folder.path());
@@ -159,7 +159,7 @@ async fn a_hold_ends_with_too_much_journal_and_on_a_full_disk() {
     assert!(hold.lasts().unwrap());
 }
 
-/// What is no backup.
+/// Folders that are not backups.
 fn assert_unfinished(backup: &Path, target: &Path) {
     let restored = restore(backup, target, copying());
     assert!(
@@ -191,7 +191,7 @@ async fn a_backup_whose_hold_was_ended_fails() {
 async fn a_backup_that_is_stopped_or_fails_at_any_point_is_none() {
     let mut busy = Busy::new().await;
     busy.steps(5).await;
-    // What the journal alone holds is not copied in pieces, and no piece asks whether to stop.
+    // Content of the journal is not copied in pieces, so there is no check between pieces.
     checkpoint(&busy.world);
     let (root, target) = (busy.root(), busy.folder("restored"));
     for stop_at in 0.. {
@@ -228,7 +228,7 @@ async fn a_backup_that_is_stopped_or_fails_at_any_point_is_none() {
             Err(_) => assert_unfinished(&backup, &target),
             Ok(copied) => {
                 busy.assert_whole(&backup, copied.sequence).await;
-                // The end of the hold may fail alone: its file goes with the next checkpoint.
+                // Only the release of the hold may fail: the next checkpoint removes its file.
                 if done.load(Ordering::SeqCst) <= fail_at {
                     break;
                 }
@@ -255,7 +255,7 @@ async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
         if path == waits
             && let Some(mut world) = world.lock().unwrap().take()
         {
-            // A commit waits for nothing but its disk.
+            // A commit waits only for its disk.
             let mut context = Context::from_waker(Waker::noop());
             let gone = pin!(world.commit([delete("late.zip")]));
             assert!(matches!(gone.poll(&mut context), Poll::Ready(Ok(Seq(2)))));

@@ -1,4 +1,4 @@
-//! A store that is written to without a pause, and what its backups are compared with.
+//! A store that is written without a pause, and the expected content of its backups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ impl Busy {
         self.folder.path().join(name)
     }
 
-    /// A line beside the journal, then a round that counts on it.
+    /// Appends a line without the journal, then commits a round that depends on it.
     pub(super) async fn step(&mut self) {
         let n = self.world.last.0;
         self.log.append(format!("{n:07}\n").as_bytes()).unwrap();
@@ -71,7 +71,7 @@ impl Busy {
         }
     }
 
-    /// Opens again what is open, which closes it first.
+    /// Opens an open store again, which closes it first.
     pub(super) async fn open_again(&mut self) {
         let (engine, records) = (&mut self.world.engine, &mut self.world.records);
         (self.world.epoch, _) = engine
@@ -80,7 +80,7 @@ impl Busy {
             .unwrap();
     }
 
-    /// Restores a backup, which must be the store as it was at its last commit. A look tells the same before.
+    /// Restores a backup. It must equal the store at its last commit; an inspection before that shows the same.
     pub(super) async fn assert_whole(&self, backup: &Path, last: Seq) {
         let root = self.folder("restored");
         restore(backup, &root, copying()).unwrap();
@@ -109,7 +109,7 @@ impl Busy {
         fs::remove_dir_all(root).unwrap();
     }
 
-    /// What a hold kept is given up.
+    /// Segments kept by a hold are released.
     pub(super) fn assert_released(self) {
         let root = self.root();
         close(self.world.engine).unwrap();

@@ -1,4 +1,4 @@
-//! What every engine promises, one function per promise, run over all.
+//! The promises of every engine, one function per promise, run on all engines.
 
 mod adoption;
 mod growing;
@@ -34,7 +34,7 @@ trait Store {
     type Engine: Engine;
     fn new() -> Self;
     fn engine(&self) -> Self::Engine;
-    /// The objects that wait for a batch, where the store has a place for them.
+    /// The objects that wait for a batch, if the store has a place for them.
     fn waiting_objects(&self) -> Vec<String>;
 }
 
@@ -70,7 +70,7 @@ impl Store for TempDir {
     }
 }
 
-/// A store that writes no file before somebody asks for it.
+/// A store that writes the tree only on demand.
 struct Patient(TempDir);
 
 impl Store for Patient {
@@ -89,7 +89,7 @@ impl Store for Patient {
     }
 }
 
-/// Runs each promise over each engine, as tests of their own.
+/// Makes a test of each promise for each engine.
 macro_rules! promises {
     ($($name:ident),* $(,)?) => {
         mod file { $(#[tokio::test] async fn $name() { super::$name::<super::TempDir>().await; })* }

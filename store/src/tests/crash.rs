@@ -1,4 +1,4 @@
-//! Crashes and damage: what was acknowledged is there after any of them, whole, or the store refuses to open.
+//! Crashes and damage: everything acknowledged is complete afterwards, or the store refuses to open.
 
 use std::fs;
 use std::path::Path;

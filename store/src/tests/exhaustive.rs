@@ -1,13 +1,12 @@
-//! Power cuts, exhaustively: for all short lives of a store, a cut before each operation of its disk, and of what was
-//! not synced each part may have arrived. Whatever is left, the next start finds every batch that was acknowledged
-//! and none in part.
+//! Simulates power cuts exhaustively: for every short workload, before each disk operation, with each subset of the
+//! unsynced changes on the disk. The next start must find every acknowledged batch and no partial batch.
 //!
-//! A life of several steps is cut from its last step on: the steps before it are lives of their own.
+//! A workload of several steps is cut only during its last step: the steps before it are workloads of their own.
 //!
 //!     EVERSCAN_CUT_SELECTIONS=10 cargo test --release --package store exhaustive
 //!
-//! takes every selection of up to ten changes that were not synced, also in lives of two and three steps. It runs for a
-//! long time; results are in `docs/evidence/track-record.md`.
+//! tries every subset of up to ten unsynced changes, also in workloads of two and three steps. It runs for a long
+//! time; results are in `docs/evidence/track-record.md`.
 
 mod backups;
 mod checker;
@@ -22,8 +21,8 @@ use workload::{Beginning, ROOT, STEPS, Schedule, Step};
 use super::simulated::model::{Model, Operation};
 use super::simulated::power_cut::Thoroughness;
 
-/// Every selection of what was not synced as far as that can be done, and else each change alone, all but each, and
-/// some by chance.
+/// Every subset of the unsynced changes if there are few; otherwise each change alone, all but each, and random
+/// subsets.
 const THOROUGH: Exploration = Exploration {
     thoroughness: Thoroughness {
         every_selection_of: 8,
@@ -46,7 +45,7 @@ const SINGLES: Exploration = Exploration {
     ..THOROUGH
 };
 
-/// At each moment all, nothing, and something of what was not synced.
+/// All, none, and some of the unsynced changes.
 const BRIEF: Exploration = Exploration {
     thoroughness: Thoroughness {
         every_selection_of: 1,
@@ -58,12 +57,12 @@ const BRIEF: Exploration = Exploration {
     ..THOROUGH
 };
 
-/// Unsynced changes of which every selection is wanted whatever a test asks for.
+/// The minimum number of unsynced changes up to which every subset is tried.
 fn at_least() -> usize {
     std::env::var("EVERSCAN_CUT_SELECTIONS").map_or(0, |count| count.parse().unwrap())
 }
 
-/// Explores one life, and says which one when something is wrong.
+/// Explores one workload, and names it in a failure.
 async fn check(
     beginning: &Beginning,
     steps: &[Step],
@@ -124,7 +123,7 @@ async fn three_steps() {
     }
 }
 
-/// The tree follows only when all batches are acknowledged.
+/// The tree is written only after all batches are acknowledged.
 #[tokio::test]
 async fn steps_ahead_of_the_tree() {
     let beginning = Beginning::small_store(0).await;
@@ -136,7 +135,7 @@ async fn steps_ahead_of_the_tree() {
     }
 }
 
-/// The tree follows when somebody asks for it, with all batches since at once.
+/// The tree is written on demand, all waiting batches at once.
 #[tokio::test]
 async fn two_steps_together() {
     let beginning = Beginning::small_store(0).await;
@@ -161,7 +160,7 @@ async fn three_steps_together() {
     }
 }
 
-/// What the checks are worth: whichever sync is left out, a cut shows it.
+/// Checks the test itself: if any sync is left out, a cut must reveal it.
 #[tokio::test]
 async fn an_omitted_sync_is_found_out() {
     let omissions: [(&str, Omission); 6] = [
@@ -190,12 +189,15 @@ async fn an_omitted_sync_is_found_out() {
     for (what, omits) in omissions {
         let exploration = Exploration { omits, ..SINGLES };
         let explored = explore(&life, 0, exploration).await;
-        assert!(explored.is_err(), "nobody misses the sync of {what}");
+        assert!(
+            explored.is_err(),
+            "no check fails without the sync of {what}"
+        );
     }
     explore(&life, 0, SINGLES).await.unwrap();
 }
 
-/// Whether a file in `journal/` is synced whose name holds `part`.
+/// True for the sync of a file in `journal/` whose name contains `part`.
 fn syncs_journal_file(operation: &Operation, disk: &Model, part: &str) -> bool {
     let Operation::SyncFile(synced) = operation else {
         return false;
@@ -207,7 +209,7 @@ fn syncs_journal_file(operation: &Operation, disk: &Model, part: &str) -> bool {
         .any(|(name, inode)| name.contains(part) && inode == synced)
 }
 
-/// Whether the names of the store's folder `name` are synced.
+/// True for the sync of the folder `name` of the store.
 fn syncs_folder(operation: &Operation, disk: &Model, name: &str) -> bool {
     let Operation::SyncFolder(synced) = operation else {
         return false;

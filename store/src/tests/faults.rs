@@ -1,4 +1,4 @@
-//! Failing disks: every operation fails in turn, and a full disk is met at each place where it can be.
+//! Failing disks: each operation fails in turn, and the disk is full at each possible point.
 
 use std::io;
 use std::path::Path;
@@ -21,7 +21,7 @@ enum Failure {
     FromThenOn(io::ErrorKind),
 }
 
-/// A disk whose operation number `at` fails, and whether it did.
+/// A disk whose operation number `at` fails, and a flag that shows whether it did.
 fn failing(at: usize, failure: Failure) -> (Disk, Arc<AtomicBool>) {
     let count = AtomicUsize::new(0);
     let failed = Arc::new(AtomicBool::new(false));
@@ -50,8 +50,8 @@ async fn adopt_one(world: &mut World, n: u64) -> Result<Seq, CommitError> {
     world.commit([adopt(&format!("objects/{n}"), object)]).await
 }
 
-/// Lets every operation of a short life fail in turn. After each failure the store opens again and holds all that was
-/// acknowledged, and of the batch in flight all or nothing.
+/// Makes each operation of a short workload fail in turn. After each failure the store opens again with everything
+/// acknowledged; the batch in flight exists completely or not at all.
 async fn sweep(failure: impl Fn(io::ErrorKind) -> Failure, kind: io::ErrorKind) {
     let options = Options {
         checkpoint_bytes: 2000,
@@ -289,7 +289,7 @@ async fn spares_keep_the_journal_going_while_the_disk_is_full() {
         assert!(rounds < 2000, "no spares were made");
     }
     switch.store(true, Ordering::SeqCst);
-    // Many times what the spares hold: a checkpoint makes a spare of the segment before.
+    // Many times the size of the spares: each checkpoint turns the segment before into a spare.
     for n in rounds..rounds + 400 {
         world.round(n).await.unwrap();
     }

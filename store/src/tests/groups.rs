@@ -1,5 +1,5 @@
-//! Batches that are written together: they make of the files what they would make one after the other, and nobody who
-//! needs a file waits for more batches.
+//! Batches that are written together: the result is the same as one after the other, and nobody who needs a file
+//! waits for more batches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ use crate::pending::Committed;
 use crate::staged::{Object, StagedName};
 use crate::{Engine, Prefix, Reader};
 
-/// Names that are in each other's way, and names of every kind of file.
+/// Names that conflict with each other, and names of each kind of file.
 const NAMES: [&str; 8] = [
     "a",
     "a/b",
@@ -45,7 +45,7 @@ enum Change {
 
 type Changes = BTreeMap<&'static str, Change>;
 
-/// Batches by chance, and what they make of the files.
+/// Random batches, and the files they result in.
 #[derive(Default)]
 struct Random {
     dice: Dice,
@@ -54,7 +54,7 @@ struct Random {
 }
 
 impl Random {
-    /// A batch that an engine takes.
+    /// A batch that an engine accepts.
     fn batch(&mut self) -> Changes {
         let mut batch = Changes::new();
         for _ in 0..=self.dice.roll(3) {
@@ -100,7 +100,7 @@ fn lies_in(name: &str, folder: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The operations of a batch, with objects that `make` makes.
+/// The operations of a batch; `make` creates the objects.
 fn operations(changes: &Changes, mut make: impl FnMut(&str) -> crate::Staged) -> Vec<Op> {
     let operation = |(name, change): (&&str, &Change)| match change {
         Change::Put(text) => put(name, text),
@@ -240,7 +240,7 @@ async fn whoever_needs_the_tree_has_it_at_once() {
     world.round(2).await.unwrap();
     reader.pending.wait_for_checkpoint().unwrap();
     assert_eq!(files(folder.path()), expected(3));
-    // The file is still there when its name is to be a folder's.
+    // The file still exists when its name should become a folder.
     world.commit([delete("even")]).await.unwrap();
     world.commit([put("even/file", "")]).await.unwrap();
     for _ in 0..GATHERED_BATCHES {

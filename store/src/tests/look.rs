@@ -1,4 +1,4 @@
-//! Looks at stores that are in use, stopped, left by a crash, and damaged.
+//! Inspects stores that are in use, stopped, crashed or damaged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ fn place() -> (TempDir, PathBuf) {
     (folder, root)
 }
 
-/// The files of keys as a look shows them, read in pieces.
+/// The files of keys in a snapshot, read in pieces.
 pub(super) fn shown(look: &Look) -> BTreeMap<String, String> {
     let (mut found, mut folders) = (BTreeMap::new(), vec![String::new()]);
     while let Some(folder) = folders.pop() {

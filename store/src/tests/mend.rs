@@ -1,4 +1,4 @@
-//! Stores that are put right by hand.
+//! Repairs of stores.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +27,7 @@ fn moved(from: &str, to: &str) -> Moved {
     Moved { from, to }
 }
 
-/// The content of what stands at a path below the root.
+/// The content of the file at a path below the root.
 fn content(root: &Path, path: &str) -> String {
     fs::read_to_string(root.join(path)).unwrap()
 }
@@ -138,7 +138,7 @@ async fn a_mended_checkpoint_still_asks_for_the_newest_segment() {
     assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
 }
 
-/// What is no record may be larger than what is read at once.
+/// Files that are not records may be larger than a read allows.
 #[tokio::test]
 async fn a_loss_is_accepted_beside_a_file_larger_than_any_record() {
     let folder = temporary_folder();

@@ -1,4 +1,4 @@
-//! Folders that must not be opened, and those that look odd and may.
+//! Folders that must not be opened, and unusual folders that may be.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -358,13 +358,13 @@ async fn damage_in_the_last_record_of_all_is_refused_once_it_was_applied() {
         drop(mending);
         assert!(World::open(&root).await.unwrap().last > last);
 
-        // A power cut may leave an older number. Then it was being written, as far as anything tells.
+        // A power cut may leave an older number. Then the last record looks unfinished.
         fs::remove_file(cut.join("journal/APPLIED")).unwrap();
         assert_eq!(World::open(&cut).await.unwrap().last, Seq(2));
     }
 }
 
-/// Where the last record of a segment ends, but for zeros at its end.
+/// The end of the last record of a segment, without zeros at its end.
 fn written(segment: &Path) -> usize {
     let bytes = fs::read(segment).unwrap();
     bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1

@@ -1,5 +1,5 @@
-//! A file system that exists only here and keeps a record of what is done to it, so that a test can say what a power
-//! cut at any moment leaves.
+//! A file system in memory that records its operations, so that a test can derive the result of a power cut at any
+//! point.
 
 pub(crate) mod model;
 pub(crate) mod power_cut;
@@ -18,10 +18,10 @@ use crate::disk::{Details, FileSystem, Form, Identity, Kind, OpenFile, Opening, 
 /// Where engines find randomness.
 const RANDOM: &str = "/dev/urandom";
 
-/// What was random so far, for all file systems: no two segments may have the same salt.
+/// The random bytes so far, for all file systems: no two segments may have the same salt.
 static RANDOM_NUMBERS: AtomicU64 = AtomicU64::new(0);
 
-/// A simulated file system. Clones are the same one.
+/// A simulated file system. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Simulated(Arc<Mutex<State>>);
 
@@ -61,7 +61,7 @@ impl Simulated {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// From now on another machine keeps the files, by this protocol.
+    /// From now on the files are on the network, with this protocol.
     pub(crate) fn move_to_network(&self, protocol: &'static str) {
         lock(&self.0).network = Some(protocol);
     }
@@ -75,7 +75,7 @@ impl Simulated {
         lock(&self.0).record.clone()
     }
 
-    /// Does what another process has done at this moment.
+    /// Applies an operation of another process.
     pub(crate) fn apply(&self, operation: &Operation) {
         lock(&self.0).model.apply(operation);
     }
@@ -165,7 +165,7 @@ impl FileSystem for Simulated {
         let (from, to) = (visible.place(from)?, visible.place(to)?);
         if let Some(inode) = visible.at(&to) {
             visible.content(inode)?;
-            // As POSIX has it.
+            // As in POSIX.
             if visible.at(&from) == Some(inode) {
                 return Ok(());
             }

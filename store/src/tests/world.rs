@@ -1,4 +1,4 @@
-//! What the tests share: short ways to write batches, stores that meet their limits soon, copies of folders.
+//! Shared by the tests: short ways to write batches, stores with small limits, copies of folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -115,7 +115,7 @@ pub(crate) fn ops(epoch: Epoch, operations: impl IntoIterator<Item = Op>) -> Bat
     batch
 }
 
-/// A store that is quick to make and meets its limits soon.
+/// A store that is quick to create and reaches its limits soon.
 pub(crate) fn tiny() -> Options {
     Options {
         first_segment_bytes: 16 * 1024,
@@ -143,7 +143,7 @@ pub(crate) fn unhurried() -> Options {
 /// Longer than any test.
 pub(crate) const LONG: Duration = Duration::from_secs(24 * 3600);
 
-/// Writes no file before somebody asks for it.
+/// Writes the tree only on demand.
 pub(crate) fn patient() -> Options {
     Options {
         gather: LONG,

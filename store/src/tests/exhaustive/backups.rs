@@ -1,10 +1,10 @@
-//! Backups that are made beside a writer, which does some of its work between any two operations of the backup, and may
-//! be killed and start again meanwhile. Each is restored, and has everything that was acknowledged before it began and no
-//! batch in part. The writer's work is recorded with a hold that begins at some moment, and is done again here.
+//! Makes backups while a writer works. The writer runs some operations between those of the backup, and may be killed
+//! and restarted. Each backup is restored, and must contain everything acknowledged before it began and no partial
+//! batch. The operations of the writer are recorded once, with a hold at some point, and replayed here.
 //!
 //!     EVERSCAN_BACKUPS=1000 cargo test --release --package store exhaustive
 //!
-//! makes so many of each life. Which ones they are differs from run to run, since the writer's threads run as they like.
+//! makes this many backups per workload. Runs differ, because thread scheduling is not deterministic.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -20,11 +20,11 @@ use crate::tests::simulated::{Event, Simulated};
 
 const BACKUP: &str = "/backup";
 
-/// Of so many backups the first start is cut at every moment.
+/// For one backup in this many, a power cut is simulated at every operation of the first start.
 const CUT_ONE_IN: usize = 40;
-/// No file of a backup has a number that one of the original gets.
+/// Inodes of the backup start here, so they never collide with those of the original.
 const FIRST_INODE_OF_BACKUP: u64 = 1_000_000;
-/// More operations than most lives have.
+/// More operations than most recorded workloads have.
 const OPERATIONS: usize = 400;
 
 const OUTCOMES: Thoroughness = Thoroughness {
@@ -33,7 +33,7 @@ const OUTCOMES: Thoroughness = Thoroughness {
     samples: 2,
 };
 
-/// Backups of each life.
+/// Backups per workload.
 fn backups() -> usize {
     std::env::var("EVERSCAN_BACKUPS").map_or(4, |count| count.parse().unwrap())
 }
@@ -46,27 +46,26 @@ fn copying() -> Copying<'static> {
     }
 }
 
-/// The writer's work while a backup is made.
 struct Work {
     events: Vec<Event>,
-    /// How much of it is done.
+    /// Events replayed so far.
     done: usize,
     begun: u64,
     acknowledged: u64,
     dice: Dice,
-    /// In one of so many operations of the backup the writer does something,
+    /// The writer runs after one in `one_in` backup operations.
     one_in: usize,
-    /// and less than so many operations of its.
+    /// It then runs fewer than `pace` operations.
     pace: usize,
 }
 
 impl Work {
-    /// Some of it is done on the disk before the backup begins, with its hold.
+    /// Applies a random part of the work to the disk, at least up to the hold, before the backup begins.
     fn begin(life: &Life, disk: &mut Model, mut dice: Dice) -> Self {
         let is_hold = |event: &Event| matches!(event, Event::Held);
         let first = life.record.iter().position(is_hold).unwrap() + 1;
         let left = life.record.len() + 1 - first;
-        // Most lives have little left after most moments.
+        // Prefer early positions, so that enough work remains.
         let until = first + dice.roll(left).min(dice.roll(left));
         let mut work = Self {
             events: life.record.clone(),
@@ -103,7 +102,7 @@ impl Work {
     }
 }
 
-/// Makes a backup during a life, restores it and starts on it.
+/// Makes a backup during a workload, restores it and starts a store on it.
 async fn check_one(life: &Life, dice: &mut Dice) -> Result<(), String> {
     let mut disk = life.disk.clone();
     let work = Work::begin(life, &mut disk, std::mem::take(dice));
@@ -143,7 +142,7 @@ async fn check_one(life: &Life, dice: &mut Dice) -> Result<(), String> {
     check.await.map_err(|error| format!("{how:?}: {error}"))
 }
 
-/// A disk to which the backup on another one was restored, in place of the state.
+/// The tree after the state was removed and the backup was restored in its place.
 fn restored(tree: &Tree) -> Result<Tree, String> {
     let mut tree = tree.clone();
     let state = tree.place(Path::new(ROOT)).unwrap();
@@ -162,7 +161,7 @@ async fn check(life: &Life, dice: &mut Dice) -> Result<(), String> {
     Ok(())
 }
 
-/// The writer is killed after the hold has begun, and a new one goes on with `steps`. Answers the whole life.
+/// The writer is killed after the hold has begun, and a new one continues with `steps`. Returns both as one workload.
 async fn killed(life: &Life, steps: &[Step], dice: &mut Dice) -> Life {
     let is_hold = |event: &Event| matches!(event, Event::Held);
     let first = life.record.iter().position(is_hold).unwrap() + 1;
@@ -175,12 +174,12 @@ async fn killed(life: &Life, steps: &[Step], dice: &mut Dice) -> Life {
         batches: life.batches + held,
         files: files[held as usize].clone(),
     };
-    // The hold lasts.
+    // The hold remains.
     let then = beginning
         .live_beside(steps, Schedule::AtOnce, life.spare_segments, Some(0))
         .await;
     let mut record = life.record[..until].to_vec();
-    // What the journal has was promised or not; now it is there.
+    // Batches found in the journal count as acknowledged from now on.
     record.extend((begun..held).map(|_| Event::Begun));
     record.extend((acknowledged..held).map(|_| Event::Acknowledged));
     record.extend(then.record);
@@ -194,7 +193,7 @@ async fn killed(life: &Life, steps: &[Step], dice: &mut Dice) -> Life {
     }
 }
 
-/// Lives with each pair of steps.
+/// Workloads with each pair of steps.
 fn lives() -> impl Iterator<Item = [Vec<Step>; 3]> {
     use Step::{Adopt, Checkpoint, EndLog, Fill, Log, New, Reopen};
     let steps = || {
@@ -257,9 +256,9 @@ async fn a_backup_has_what_was_there_before_it_began_whenever_the_writer_is_kill
     }
 }
 
-/// The power fails at every moment of a backup and of its way back.
+/// Simulates a power cut at every operation of a backup and of its restore.
 #[tokio::test]
-async fn what_a_power_cut_leaves_of_a_backup_is_whole_or_none() {
+async fn a_backup_is_complete_or_refused_after_a_power_cut() {
     let beginning = Beginning::small_store(0).await;
     let steps = [
         Step::Several,

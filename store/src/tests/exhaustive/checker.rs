@@ -1,4 +1,4 @@
-//! Cuts the power at every moment of a life, in many ways, and checks what the next start makes of it.
+//! Cuts the power at every operation of a workload, with many outcomes, and checks the next start.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -16,19 +16,19 @@ use crate::tests::simulated::power_cut::{Dice, Thoroughness};
 use crate::tests::simulated::{Event, Simulated};
 use crate::tests::world::{Records, World, live_of, put};
 
-/// How a life is looked at.
+/// How thoroughly a workload is checked.
 #[derive(Clone, Copy)]
 pub(super) struct Exploration {
     pub(super) thoroughness: Thoroughness,
-    /// Of so many starts one is followed by another commit and another start.
+    /// One start in this many is followed by a commit and a second start.
     pub(super) follow_one_in: usize,
-    /// Of so many starts one is itself cut at every moment.
+    /// One start in this many is cut at every operation.
     pub(super) cut_again_one_in: usize,
-    /// Operations that a broken disk, or a broken store, leaves out.
+    /// Operations that a faulty disk or store skips.
     pub(super) omits: Omission,
 }
 
-/// Whether an operation is left out on the disk as it is then.
+/// True if the operation is skipped. The model is the disk before it.
 pub(super) type Omission = fn(&Operation, &Model) -> bool;
 
 /// Outcomes of a second cut, during the start after the first.
@@ -38,7 +38,7 @@ const SECOND_CUT: Thoroughness = Thoroughness {
     samples: 1,
 };
 
-/// Checks every outcome of every cut from the event `from` on; an error says what is wrong after one.
+/// Checks every outcome of every cut after the event `from`. An error describes the first wrong one.
 pub(super) async fn explore(
     life: &Life,
     from: usize,
@@ -83,8 +83,8 @@ pub(super) async fn explore(
     Ok(())
 }
 
-/// Starts on what a cut left. Everything acknowledged is there, and of the batch in flight all or nothing. Answers
-/// the number of batches that are there.
+/// Starts a store after a cut. Everything acknowledged must exist; the batch in flight must exist completely or not
+/// at all. Returns the number of batches found.
 pub(super) fn start(
     life: &Life,
     left: &Tree,
@@ -102,7 +102,7 @@ pub(super) fn start(
     Ok(held)
 }
 
-/// The next batch finds a journal that can take it, and stays, though nothing after its sync reaches the disk.
+/// Commits another batch. It must remain, although nothing after its sync reaches the disk.
 pub(super) async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
     let disk = simulated(left);
     let options = options(life.spare_segments);
@@ -127,7 +127,7 @@ pub(super) async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), St
     compare(&disk, live.collect(), &files)
 }
 
-/// Cuts a start at every moment: the next one finds the same.
+/// Cuts a start at every operation. The next start must find the same content.
 pub(super) fn cut_again(life: &Life, left: &Tree, held: u64) -> Result<(), String> {
     let disk = simulated(left);
     drop(recovered(life, &disk)?);
@@ -138,7 +138,7 @@ pub(super) fn cut_again(life: &Life, left: &Tree, held: u64) -> Result<(), Strin
     .map_err(|error| format!("a start that was cut: {error}"))
 }
 
-/// Gives every outcome of a cut at each moment of a record to `check`, once, and with the number of events before it.
+/// Calls `check` once for each distinct outcome of a cut, with the number of events before the cut.
 pub(super) fn each_cut(
     before: &Model,
     record: &[Event],
@@ -194,7 +194,7 @@ fn compare(disk: &Simulated, live: Records, expected: &Files) -> Result<(), Stri
     }
 }
 
-/// The files of keys, and folders that are empty.
+/// The files of keys, and empty folders.
 pub(super) fn files(tree: &Tree) -> Files {
     fn collect(tree: &Tree, folder: Inode, prefix: &str, found: &mut Files) {
         let entries = tree.folder(folder).unwrap();

@@ -1,5 +1,5 @@
-//! Losses that are accepted while the power fails: the store then opens with what was readable, or is refused until the
-//! loss is accepted once more, and nothing that was set aside is gone.
+//! Accepts losses while the power fails. Afterwards the store opens with the readable changes, or is refused until
+//! the loss is accepted again. No file in the quarantine is lost.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,9 +25,9 @@ const OUTCOMES: Thoroughness = Thoroughness {
 /// What happened to the journal.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
-    /// A byte of a segment is another one, at so many thousandths of what is written of it.
+    /// A changed byte in a segment, at this many thousandths of its written part.
     Changed(usize),
-    /// The newest segment is gone.
+    /// The newest segment is missing.
     Missing,
 }
 
@@ -40,7 +40,7 @@ impl Damage {
         Self::Changed(950),
     ];
 
-    /// None when there is nothing to damage.
+    /// `None` if there is nothing to damage.
     fn done_to(self, tree: &Tree) -> Option<Tree> {
         let mut damaged = tree.clone();
         let journal = tree.find(&Paths::new(Path::new(ROOT)).journal).unwrap();
@@ -68,14 +68,14 @@ impl Damage {
     }
 }
 
-/// What a store holds once a loss is accepted.
+/// The content of a store after a loss was accepted.
 #[derive(Debug)]
 struct Kept {
     files: Files,
     last: Seq,
 }
 
-/// Accepts the loss on a disk; none when there is none.
+/// `None` if there is no loss.
 fn accept(disk: &Simulated) -> Result<Option<Loss>, String> {
     let accepted = Mending::begin_on(on(disk), Path::new(ROOT))
         .and_then(|mending| mending.accept_loss())
@@ -83,13 +83,13 @@ fn accept(disk: &Simulated) -> Result<Option<Loss>, String> {
     Ok(accepted.map(|(loss, _)| loss))
 }
 
-/// What a start finds.
+/// The content after a start.
 fn found(disk: &Simulated) -> Result<Kept, String> {
     let paths = Paths::new(Path::new(ROOT));
     let recovered = recover(&on(disk), &paths, &options(0))
         .map_err(|error| format!("it does not open: {error}"))?;
     let mut files = files(&disk.model().visible);
-    // Of a change that is lost a replacement, or a new folder, may be left.
+    // A lost change may leave a replacement or a new folder.
     files.retain(|name, _| !is_temporary(name) && !name.ends_with('/'));
     let live = recovered.live.iter();
     let live: Vec<_> = live
@@ -104,7 +104,7 @@ fn found(disk: &Simulated) -> Result<Kept, String> {
     })
 }
 
-/// The contents of all files that a name leads to, except of those that every start writes.
+/// The contents of all named files, except of those that every start writes.
 fn contents(tree: &Tree) -> BTreeSet<Vec<u8>> {
     fn collect(tree: &Tree, folder: Inode, found: &mut BTreeSet<Vec<u8>>) {
         for (name, inode) in tree.folder(folder).unwrap() {
@@ -120,7 +120,7 @@ fn contents(tree: &Tree) -> BTreeSet<Vec<u8>> {
     found
 }
 
-/// Segments and objects, which go aside.
+/// Segments and objects: accepting a loss moves them to the quarantine.
 fn set_aside(tree: &Tree) -> BTreeSet<Vec<u8>> {
     let paths = Paths::new(Path::new(ROOT));
     let mut found = BTreeSet::new();
@@ -134,7 +134,7 @@ fn set_aside(tree: &Tree) -> BTreeSet<Vec<u8>> {
     found
 }
 
-/// Accepts the loss of a damaged store and cuts the power at every moment. Answers what was lost and what is kept.
+/// Accepts the loss of a damaged store and cuts the power at every operation. Returns the loss and the kept content.
 fn check(damaged: &Tree) -> Result<Option<(Loss, Kept)>, String> {
     let disk = simulated(damaged);
     let Some(loss) = accept(&disk)? else {
@@ -156,7 +156,7 @@ fn check(damaged: &Tree) -> Result<Option<(Loss, Kept)>, String> {
             after = found(&left);
         }
         let after = after?;
-        // Accepted once more, it may end later.
+        // Accepted again, the loss may end later.
         if after.files != kept.files || after.last < kept.last {
             return Err(format!("{after:?} is there and not {kept:?}"));
         }
@@ -187,7 +187,7 @@ const LIVES: [&[Step]; 3] = [
     ],
 ];
 
-/// Each moment of a life at which its writer may be killed.
+/// The disk at each operation of a workload, when the writer may be killed.
 fn kills(life: &Life) -> impl Iterator<Item = Tree> {
     let is_kill = |at: &usize| matches!(life.record[*at], Event::Acknowledged);
     let moments = (0..life.record.len()).filter(is_kill);
@@ -217,7 +217,7 @@ async fn a_loss_is_accepted_whenever_the_power_fails() {
                     };
                     losses += 1;
                     if is_late {
-                        // The files show nothing that the readable part of the journal does not.
+                        // The tree has no changes beyond the readable part of the journal.
                         let readable = loss.first.0 - 1 - life.batches;
                         assert_eq!(kept.files, life.files[readable as usize]);
                     }

@@ -1,5 +1,5 @@
-//! Short lives of a store: a few steps of every kind, what the files must hold after each batch, and the record of
-//! everything that the store did to its disk meanwhile.
+//! Short workloads: a few steps of each kind, the expected files after each batch, and a record of all disk
+//! operations of the store.
 
 mod gate;
 
@@ -28,13 +28,13 @@ use crate::volume::{GrowingFile, Volume};
 
 pub(super) const ROOT: &str = "/state";
 
-/// Content so long that the journal needs another segment for it.
+/// Large enough to make the journal begin another segment.
 const FILLER_BYTES: usize = 2000;
 
-/// By which the growing file gets longer.
+/// Bytes that each step appends to the growing file.
 const LINE_BYTES: u64 = 17;
 
-/// Every kind of change that a store knows, and what can come between two of them.
+/// Every kind of change, and the events that may come between two changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A file in a new folder.
@@ -64,7 +64,7 @@ pub(super) enum Step {
     Reopen,
 }
 
-/// Those of which all short lives are made.
+/// The steps of the exhaustive workloads.
 pub(super) const STEPS: [Step; 13] = [
     Step::New,
     Step::Replace,
@@ -81,14 +81,14 @@ pub(super) const STEPS: [Step; 13] = [
     Step::Reopen,
 ];
 
-/// When the tree follows the journal.
+/// When batches are written to the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Schedule {
     /// After each batch.
     AtOnce,
-    /// After all batches. Until then it waits before the first change of a key.
+    /// After all batches. Until then the applier waits before the first change of a key.
     Late,
-    /// When somebody asks for it, with all batches since at once.
+    /// On demand, all waiting batches at once.
     Together,
 }
 
@@ -107,30 +107,30 @@ impl Schedule {
 /// The contents of all files.
 pub(super) type Files = BTreeMap<String, String>;
 
-/// A store that was closed, from which lives begin.
+/// A closed store, where workloads begin.
 pub(super) struct Beginning {
     pub(super) disk: Model,
-    /// Batches it has seen.
+    /// Batches committed so far.
     pub(super) batches: u64,
     pub(super) files: Files,
 }
 
-/// One life.
+/// A recorded workload.
 pub(super) struct Life {
     /// The disk at its beginning.
     pub(super) disk: Model,
     pub(super) record: Vec<Event>,
-    /// The position in the record where its last step began.
+    /// The event where the last step began.
     pub(super) last_step: usize,
     /// Batches before it.
     pub(super) batches: u64,
-    /// The files after each of its batches, and first those before.
+    /// The files before the first batch and after each batch.
     pub(super) files: Vec<Files>,
     pub(super) spare_segments: usize,
 }
 
 impl Life {
-    /// The disk after so many events, and how many batches were begun and acknowledged by then.
+    /// The disk after this many events, and how many batches were begun and acknowledged by then.
     pub(super) fn disk_after(&self, events: usize) -> (Model, u64, u64) {
         let (mut disk, mut begun, mut acknowledged) = (self.disk.clone(), 0, 0);
         for event in &self.record[..events] {
@@ -186,7 +186,7 @@ impl Beginning {
         }
     }
 
-    /// Lives through `steps` and a clean close.
+    /// Runs `steps` and closes the store cleanly.
     pub(super) async fn live(
         &self,
         steps: &[Step],
@@ -197,7 +197,7 @@ impl Beginning {
             .await
     }
 
-    /// The same. A backup takes its hold before operation number `held_at` of the disk, or before the close.
+    /// Like [`Self::live`]. A backup takes its hold before disk operation number `held_at`, or before the close.
     pub(super) async fn live_beside(
         &self,
         steps: &[Step],
@@ -224,7 +224,7 @@ impl Beginning {
             schedule,
         };
         let (mut last_step, mut hold) = (0, None);
-        // Before the world, which waits for its threads, also when a test fails here.
+        // Dropped before the world, which waits for its threads, also if the test fails here.
         let _opening = Opening(&gate);
         gate.set(schedule == Schedule::Late);
         for (number, step) in steps.iter().enumerate() {
@@ -274,7 +274,7 @@ impl Beginning {
     }
 }
 
-/// A store at work.
+/// A store during its workload.
 struct Living<'a> {
     world: World,
     files: Vec<Files>,
@@ -300,8 +300,9 @@ impl Living<'_> {
         }
     }
 
-    /// The record is there before the file, and again once the file is longer. What an earlier writer has added and not
-    /// counted is cut off. No name is given twice: a redo would delete the second file with the first.
+    /// Writes the record, then the file, and then the record with the new length. Bytes that an earlier writer
+    /// appended but did not count are cut off. Every name is used once only: a redo would delete the second file with
+    /// the first.
     async fn log(&mut self, disk: &Disk) {
         let known = self
             .now()
@@ -341,17 +342,17 @@ impl Living<'_> {
     }
 }
 
-/// The ends of the names of a growing file, and of the record that counts its bytes.
+/// Suffixes of the keys of a growing file and of the record with its length.
 const LOG: &str = "/log";
 const COUNTS: &str = "/counts";
 
-/// The growing file that a record counts the bytes of.
+/// The growing file of a record.
 pub(super) fn log_of(name: &str) -> Option<String> {
     Some(format!("{}{LOG}", name.strip_suffix(COUNTS)?))
 }
 
-/// Takes the growing files from what there is, unless they are wrong: each is known to a record, and has at least the
-/// bytes that are counted.
+/// Removes the growing files from `found` and checks them: each needs a record, and at least the bytes of that
+/// record.
 pub(super) fn take_logs(found: &mut Files) -> Result<(), String> {
     let counts = found
         .iter()
@@ -368,12 +369,12 @@ pub(super) fn take_logs(found: &mut Files) -> Result<(), String> {
     Ok(())
 }
 
-/// What the growing file holds there, in whichever life it was written.
+/// The expected bytes, the same in each workload.
 fn log_bytes(range: std::ops::Range<u64>) -> Vec<u8> {
     range.map(|at| b'a' + (at % 23) as u8).collect()
 }
 
-/// Another process, which makes a backup.
+/// Simulates another process that makes a backup.
 struct Other {
     disk: Disk,
     simulated: Simulated,
@@ -416,7 +417,7 @@ async fn open(disk: Disk, options: Options) -> World {
 }
 
 impl Step {
-    /// The batches of this step, which is number `number` of its life, on a store that holds `files`.
+    /// The batches of this step, the step `number` of its workload, for a store with `files`.
     fn batches(self, number: usize, files: &Files, volume: &Arc<dyn Volume>) -> Vec<Vec<Op>> {
         let text = format!("step {number} of a life\n");
         let line = |name: &str| append(name, files.get(name).map_or(0, String::len) as u64, &text);
@@ -456,7 +457,7 @@ impl Step {
         }
     }
 
-    /// Whether the step needs the tree to be where the journal is.
+    /// True if the step needs a tree without pending batches.
     pub(super) fn waits_for_the_tree(self) -> bool {
         matches!(
             self,
@@ -465,12 +466,12 @@ impl Step {
     }
 }
 
-/// What an object of this size holds.
+/// The content of an object of this size.
 fn object(size: u64) -> String {
     "o".repeat(size as usize)
 }
 
-/// A small model of a batch.
+/// Applies a batch to the expected files.
 fn change(files: &mut Files, batch: &[Op]) {
     let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).unwrap();
     for operation in batch {

@@ -81,7 +81,7 @@ impl Model {
         if thoroughness.singles {
             for at in 0..count {
                 outcomes.push(with(&all, at, Landed::Nothing));
-                outcomes.push(self.with_what_it_needs(at));
+                outcomes.push(self.with_earlier_changes(at));
                 for part in self.parts(at) {
                     outcomes.push(with(&all, at, part));
                     outcomes.push(with(&nothing, at, part));
@@ -156,7 +156,7 @@ impl Model {
     }
 
     /// One change, and those of the same names before it.
-    fn with_what_it_needs(&self, at: usize) -> Outcome {
+    fn with_earlier_changes(&self, at: usize) -> Outcome {
         let chosen = self.with_what_they_need(|number, _| number == at);
         let landed = |chosen| if chosen { Landed::All } else { Landed::Nothing };
         chosen.into_iter().map(landed).collect()

@@ -1,4 +1,4 @@
-//! Holds the applier back at a chosen moment.
+//! Stops the applier at a chosen point.
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex};
@@ -7,11 +7,11 @@ use std::thread::ThreadId;
 use super::ROOT;
 use crate::disk::Action;
 
-/// Holds the thread of the applier back before it changes a key, while it is closed.
+/// While closed, stops the applier before it changes a key.
 pub(super) struct Gate {
     state: Mutex<GateState>,
     changed: Condvar,
-    /// Never held back.
+    /// Never stopped.
     steps: ThreadId,
 }
 
@@ -39,7 +39,7 @@ impl Gate {
         if std::thread::current().id() == self.steps {
             return;
         }
-        // Objects come to `tmp/` without the applier.
+        // Objects are written to `tmp/` without the applier.
         let folders = ["journal", "index", "tmp"];
         let is_key = !folders
             .iter()
@@ -60,11 +60,11 @@ impl Gate {
 #[derive(Default)]
 struct GateState {
     is_closed: bool,
-    /// Whether the applier has come to it.
+    /// True if the applier waits here.
     is_reached: bool,
 }
 
-/// Opens the gate when it is dropped.
+/// Opens the gate on drop.
 pub(super) struct Opening<'a>(pub(super) &'a Gate);
 
 impl Drop for Opening<'_> {

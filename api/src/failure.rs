@@ -77,7 +77,7 @@ impl Failure {
     /// Also the answer about a job that the caller may not see.
     pub(crate) fn no_such_job(job: JobId) -> Self {
         Self::not_found("job", &job.to_string()).hint(
-            "it never existed, or retention has removed it with its log; `everscan job list` shows what there is",
+            "it never existed, or retention has removed it with its log; `everscan job list` shows the jobs",
         )
     }
 
@@ -218,7 +218,7 @@ pub(crate) fn no_such_link() -> Failure {
         ErrorCode::NotFound,
         "there is no such link, or it has ended",
     )
-    .hint("ask whoever gave it to you for another one")
+    .hint("ask the person who gave it to you for another one")
 }
 
 /// Shortens a caller's text, so that a message can repeat it.

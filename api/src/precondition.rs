@@ -31,7 +31,7 @@ pub(crate) fn precondition(headers: &HeaderMap) -> Result<Precondition, Failure>
         )),
         (Some(_), Some(_)) => Err(Failure::invalid(
             "If-None-Match",
-            "cannot stand beside `If-Match`",
+            "cannot be combined with `If-Match`",
         )),
     }
 }

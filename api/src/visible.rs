@@ -192,13 +192,13 @@ impl Visible {
         listener.map_err(|error| {
             let problem = match error {
                 TooManyListeners::Token => {
-                    format!("this token has {TOKEN_LISTENERS} listeners to events, the most that one may have")
+                    format!("this token has {TOKEN_LISTENERS} listeners to events, which is the maximum")
                 }
                 TooManyListeners::Project => {
-                    format!("{PROJECT_LISTENERS} listeners hear of this project alone, the most that may")
+                    format!("{PROJECT_LISTENERS} listeners are limited to this project, which is the maximum")
                 }
                 TooManyListeners::All => {
-                    format!("there are {LISTENERS} listeners to events, the most that there may be")
+                    format!("there are {LISTENERS} listeners to events, which is the maximum")
                 }
             };
             Failure::rate_limited(&problem, LISTENER_WAIT)

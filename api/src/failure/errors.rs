@@ -162,7 +162,7 @@ impl From<SourceError> for Failure {
         let text = error.to_string();
         match error {
             SourceError::NoSuchSource { .. } => Self::new(ErrorCode::NotFound, text)
-                .hint("`everscan source list` shows what there is"),
+                .hint("`everscan source list` shows the sources"),
             SourceError::Stopping => Self::new(ErrorCode::Unavailable, text),
         }
     }

@@ -13,7 +13,7 @@ impl From<Refusal> for Failure {
         let text = refusal.to_string();
         match refusal {
             Refusal::NoSuchWorkflow { .. } => Self::new(ErrorCode::NotFound, text)
-                .hint("`everscan workflow list` shows what there is"),
+                .hint("`everscan workflow list` shows the workflows"),
             Refusal::NoSuchScan { .. }
             | Refusal::NoSuchRunner
             | Refusal::NoSuchSession
@@ -22,13 +22,13 @@ impl From<Refusal> for Failure {
             | Refusal::NoSuchVar { .. }
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
             Refusal::NoSuchBlob { .. } => Self::new(ErrorCode::NotFound, text)
-                .hint("`everscan blob ls` shows what there is; `everscan blob sync` fetches a folder"),
+                .hint("`everscan blob ls` shows the blobs; `everscan blob sync` fetches a folder"),
             Refusal::NoSuchBlobLink => Self::new(ErrorCode::NotFound, text)
-                .hint("`everscan blob links` shows what there is"),
+                .hint("`everscan blob links` shows the links"),
             Refusal::TooManyBlobLinks { .. } => Self::new(ErrorCode::Unavailable, text)
                 .hint("revoke some with `everscan blob unlink`; each ends after 7 days"),
             Refusal::BlobChanged { .. } => Self::new(ErrorCode::PreconditionFailed, text)
-                .hint("look at the blob again and repeat the change for that version, or without a condition (`--no-replace` is one)"),
+                .hint("read the blob again and repeat the change for its present version, or without a condition such as `--no-replace`"),
             Refusal::BlobIsFolder { .. } => Self::new(ErrorCode::PathConflict, text)
                 .hint("give the blob another name, or one in that folder"),
             Refusal::BlobIsNoFolder { .. } => Self::new(ErrorCode::PathConflict, text)
@@ -42,14 +42,14 @@ impl From<Refusal> for Failure {
                 match present {
                     Some(version) => failure
                         .hint(format!(
-                            "somebody changed it: look at version {version}, then repeat the edit for that version"
+                            "somebody changed it: read version {version}, then repeat the edit for that version"
                         ))
                         .header(ETAG, etag(version)),
-                    None => failure.hint("repeat the edit without a version, which makes it"),
+                    None => failure.hint("repeat the edit without a version to create it"),
                 }
             }
             Refusal::NotTheTip { source_name, .. } => Self::new(ErrorCode::NotTheTip, text).hint(
-                format!("look at the newest one with `everscan source show {source_name}`, and approve that"),
+                format!("review the newest tip with `everscan source show {source_name}`, and approve it"),
             ),
             Refusal::NoSuchToken => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan token list` shows the tokens that you may manage"),
@@ -148,7 +148,7 @@ impl From<Refusal> for Failure {
             Refusal::BadRegistration => Self::new(ErrorCode::Unauthorized, text)
                 .hint("make a new one with `everscan runner register-token`"),
             Refusal::TooManyRegistrations { .. } => {
-                Self::new(ErrorCode::Unavailable, text).hint("they run out after 15 minutes")
+                Self::new(ErrorCode::Unavailable, text).hint("each expires after 15 minutes")
             }
             Refusal::HistoryUnreadable { .. } => Self::new(ErrorCode::Internal, text)
                 .hint("the daemon's log says why; it is tried again with the next request"),

@@ -40,7 +40,7 @@ impl Form {
         if is_timed && matches!(form, Self::JsonLines | Self::Events) {
             return Err(Failure::invalid(
                 "timestamps",
-                "is for plain text alone; every record has its time in the form that `Accept` asks for",
+                "applies only to plain text; in the format that `Accept` requests, every record has its time",
             ));
         }
         Ok(form)

@@ -74,7 +74,7 @@ fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Runner, Failure> {
     let by_id = text.parse().ok().and_then(|id| seen.runner(id));
     let found = by_id.or_else(|| seen.runners().find(|runner| runner.name == text));
     found.map(|runner| &**runner).ok_or_else(|| {
-        Failure::not_found("runner", text).hint("`everscan runner list` shows what there is")
+        Failure::not_found("runner", text).hint("`everscan runner list` shows the runners")
     })
 }
 

@@ -220,7 +220,7 @@ fn next_slots_of(
     }
     match name {
         Some(name) if !is_known => {
-            Err(Failure::not_found("scan", name).hint("`everscan scan list` shows what there is"))
+            Err(Failure::not_found("scan", name).hint("`everscan scan list` shows the scans"))
         }
         Some(_) | None => Ok(slots),
     }

@@ -52,7 +52,7 @@ pub(crate) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w WorkflowRecord,
             Some(source) => {
                 format!("its file is invalid: `everscan source show {source}` says what is wrong")
             }
-            None => "`everscan workflow list` shows what there is".to_owned(),
+            None => "`everscan workflow list` shows the workflows".to_owned(),
         };
         Failure::not_found("workflow", text).hint(hint)
     };

@@ -177,7 +177,7 @@ async fn an_unknown_name_in_a_filter_keeps_the_filters() {
     }
     let page = browser.get("/jobs?workflow=none&runner=north").await;
     assert!(page.text().contains("value=\"north\""), "{page:?}");
-    let hint = "<code>everscan workflow list</code> shows what there is";
+    let hint = "<code>everscan workflow list</code> shows the workflows";
     assert!(page.text().contains(hint), "{page:?}");
     let page = browser.get("/jobs?trigger=foo").await;
     let kept = "<option value=\"foo\" selected>foo</option>";

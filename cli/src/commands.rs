@@ -102,7 +102,7 @@ impl Command {
 /// Which page of a list to show.
 #[derive(Debug, Args)]
 struct PageFlags {
-    /// List at most so many
+    /// List at most this many
     #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: u32,
     /// Go on where an earlier list ended

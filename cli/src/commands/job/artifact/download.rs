@@ -35,7 +35,7 @@ pub(crate) struct Download {
         conflicts_with = "output_file"
     )]
     unpack: Option<PathBuf>,
-    /// Unpack at most so many bytes, as in 500MiB; the larger of 1 GiB and 100 times the zip when left out
+    /// Unpack at most this many bytes, as in 500MiB; the larger of 1 GiB and 100 times the zip when left out
     #[arg(
         long,
         env = "SERVICE_MAX_SIZE",

@@ -270,7 +270,6 @@ records! {
     }
 }
 
-/// The body in an envelope.
 pub(crate) fn body<B: DeserializeOwned>(envelope: &[u8]) -> Result<B, serde_json::Error> {
     #[derive(Deserialize)]
     struct OnlyBody<B> {

@@ -64,7 +64,6 @@ impl Object {
         }
     }
 
-    /// Reads all of a file.
     pub(crate) fn read(file: &DiskFile) -> Result<Self, DiskError> {
         let (mut size, mut hasher) = (0, Sha256::new());
         file.each_piece(OBJECT_PIECE_BYTES, |piece| {

@@ -24,7 +24,6 @@ impl Refused {
         self.typed.get(field).map_or(otherwise, String::as_str)
     }
 
-    /// The error of a field.
     pub(crate) fn error(&self, field: &str) -> Option<&str> {
         let errors = &self.problem.as_ref()?.errors;
         let error = errors.iter().find(|error| error.field == field)?;

@@ -167,7 +167,6 @@ impl JobLog {
         Ok(())
     }
 
-    /// A record as the next line.
     fn next_line(&self, record: &NewLogRecord) -> Result<Vec<u8>, LogError> {
         line(self.received.records, record)
     }

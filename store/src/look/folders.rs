@@ -22,7 +22,6 @@ pub struct Entry {
 /// The role of an entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The file of a key.
     File(Key),
     /// A folder with files of keys.
     Folder,

@@ -46,7 +46,6 @@ pub(super) enum Kind {
     Steps,
 }
 
-/// Members of a job.
 pub(super) const JOB_MEMBERS: [&str; 9] = [
     "id",
     "state",

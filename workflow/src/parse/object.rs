@@ -88,7 +88,6 @@ impl<'n> Object<'n> {
         }
     }
 
-    /// The entry of that key.
     pub(super) fn get(&self, key: &str) -> Option<&'n Entry> {
         self.entries.iter().find(|entry| &*entry.key == key)
     }

@@ -110,7 +110,7 @@ impl Automaton {
                 state = automaton.next(state, *byte);
             }
         }
-        // What ends with a whole pattern that begins no longer one has begun what its own end begins.
+        // After a whole pattern, a state that begins no longer pattern continues with the pattern that its end begins.
         let mut by_length: Vec<&Vec<u8>> = patterns.iter().collect();
         by_length.sort_by_key(|pattern| pattern.len());
         for pattern in by_length {

@@ -171,7 +171,7 @@ impl Job {
         }
     }
 
-    /// Until when the worker of such a job may append to its log; none if it may no longer.
+    /// The time until which the worker of a job that others ended may append to its log. None if that time has passed.
     pub fn may_log_until(&self, now: Timestamp) -> Option<Timestamp> {
         let end = self.ended_by_another_at()?;
         // If the end is far in the future, the clock was set back since.

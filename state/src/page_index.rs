@@ -1,7 +1,7 @@
-//! Summaries of the pieces of histories, so that a list reads only pieces that have a job it wants. Each commit keeps them up to
-//! date for the lines that it adds; the others are made when the piece is read first. A piece has some sixty jobs and its
-//! summary about two hundred bytes, so that all summaries fit in memory. The lines of the pieces that were read last are
-//! kept as well: jobs that ended in another order than they were made are in many pieces, and the next list wants them again.
+//! Summaries of the pieces of histories: a list reads only pieces with jobs that it wants. A piece is a fixed range of bytes of a
+//! history page, about sixty jobs. A commit updates the summary of the lines that it adds; other summaries are made when their
+//! piece is first read. A summary has about two hundred bytes, so all of them fit in memory. The lines of recently read pieces
+//! are cached too: if jobs end in another order than they were made, a list needs many pieces, and the next list the same ones.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -141,7 +141,7 @@ impl PageIndex {
         if *at == 0 || piece_of(*at) < piece.1 {
             pieces.insert(piece, Summary::new(begin, *at));
         }
-        // Of a piece that was begun before the start, the rest is not known.
+        // A piece that was begun before the daemon started has no summary yet.
         if let Some(summary) = pieces.get_mut(&piece)
             && summary.end == *at
         {

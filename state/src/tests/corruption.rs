@@ -1,5 +1,5 @@
-//! A state in which one thing after the other is damaged, thousands of times: nothing panics, nothing wrong is served
-//! without a word about the file, and one bad file stops none of the others.
+//! Damages one thing after the other in a state, thousands of times. Nothing panics, wrong content is never served without a
+//! report of the damaged file, and all other files are still served.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -199,8 +199,8 @@ fn used(bytes: &[u8]) -> usize {
     end.map_or(1, |end| end + 1)
 }
 
-/// Whether a file's bytes say by themselves when they were changed. Lines of logs, histories and ledgers do not, the
-/// mirror of the lock and the first token neither.
+/// Whether a file has a checksum. Lines of logs, histories and ledgers have none, nor have the mirror of the lock and the
+/// first token.
 fn is_summed(name: &str) -> bool {
     !(name.ends_with(".jsonl") || matches!(name, "LOCK" | "initial-admin-token"))
 }
@@ -251,7 +251,7 @@ async fn check(seed: u64, is_crashed: bool) {
     }
 }
 
-/// Whatever is served is as it was, or was told of; and what has nothing to do with the damage is served.
+/// Served content is unchanged, or its damage was reported. Everything that the damage does not concern is served.
 fn compare(
     original: &Original,
     mutation: &Mutation,

@@ -84,7 +84,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Why the job ended, to be put after its state: `failed: step 2 (test) ended with exit code 1`. Steps are counted
+    /// Why the job ended, to be put after its state: `failed: step 2 (test) failed with exit code 1`. Steps are counted
     /// from 1.
     pub fn end_cause(&self) -> String {
         let failed_step = || {
@@ -255,7 +255,7 @@ impl Step {
         let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
         let step = format!("step {}{name}", u64::from(self.index) + 1);
         match (self.exit_code, &self.error) {
-            (Some(code), _) => format!("{step} ended with exit code {code}"),
+            (Some(code), _) => format!("{step} failed with exit code {code}"),
             (None, Some(error)) => format!("{step} failed: {error}"),
             (None, None) => format!("{step} failed"),
         }

@@ -110,7 +110,7 @@ fn waiting_says_how_the_step_failed() {
             Some("output `token` holds a secret"),
             "step 2 (build) failed: output `token` holds a secret",
         ),
-        (Some(3), None, "step 2 (build) ended with exit code 3"),
+        (Some(3), None, "step 2 (build) failed with exit code 3"),
         (None, None, "step 2 (build) failed"),
     ] {
         let failed = Job {

@@ -47,7 +47,7 @@ pub(crate) enum Caller {
 
 /// A link to a blob, and the daemon as seen with the token that made the link.
 pub(crate) struct Linked {
-    pub(crate) me: Visible,
+    pub(crate) user: Visible,
     pub(crate) link: Arc<BlobLink>,
 }
 
@@ -72,21 +72,21 @@ pub(crate) async fn authenticate(
         }
         Access::User(route, scope) => {
             let credentials = Credentials::with_sessions(route.takes_sessions());
-            let me = user(service, Some(scope), credentials, head)?;
-            Ok(Caller::User(route, Box::new(me)))
+            let user = user(service, Some(scope), credentials, head)?;
+            Ok(Caller::User(route, Box::new(user)))
         }
         Access::Session(route) => {
             let credentials = Credentials::with_sessions(route.takes_sessions());
-            let me = user(service, None, credentials, head)?;
-            Ok(Caller::Session(route, Box::new(me)))
+            let user = user(service, None, credentials, head)?;
+            Ok(Caller::Session(route, Box::new(user)))
         }
         Access::Page(route, scope) => {
-            let me = user(service, scope, Credentials::Session, head)?;
-            Ok(Caller::Page(route, Box::new(me)))
+            let user = user(service, scope, Credentials::Session, head)?;
+            Ok(Caller::Page(route, Box::new(user)))
         }
         Access::Action(route, scope) => {
-            let me = user(service, scope, Credentials::Session, head)?;
-            Ok(Caller::Action(route, Box::new(me)))
+            let user = user(service, scope, Credentials::Session, head)?;
+            Ok(Caller::Action(route, Box::new(user)))
         }
         Access::Link(route) => {
             let secret = parameters.first().map_or("", String::as_str);
@@ -276,8 +276,8 @@ fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Opt
         ..Arrival::clone(&head.arrival)
     };
     let handle = handle.audited(audit_entry(&principal, &arrival, ""));
-    let me = Visible::new(&handle, &service.events, (principal, rights));
-    Some(Linked { me, link })
+    let user = Visible::new(&handle, &service.events, (principal, rights));
+    Some(Linked { user, link })
 }
 
 pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, Failure> {

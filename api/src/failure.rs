@@ -70,7 +70,7 @@ impl Failure {
             format!("this needs a token with the scope `{scope}`"),
         )
         .hint(format!(
-            "whoever may make tokens can make one with it: `everscan token create --name NAME --scope {scope}`"
+            "somebody with the scope `token:write` can make one: `everscan token create --name NAME --scope {scope}`"
         ))
     }
 

@@ -69,125 +69,131 @@ macro_rules! done {
 }
 
 pub(crate) async fn session(
-    me: &Visible,
+    user: &Visible,
     route: SessionRoute,
     request: Request,
 ) -> Result<Response, Failure> {
     let answer: Answering<'_> = match route {
-        SessionRoute::ListSessions => json!(Page::all(sessions::list(me))),
-        SessionRoute::EndSession => Box::pin(sessions::end(me, &request)),
-        SessionRoute::EndSessions => Box::pin(sessions::end_all(me, &request)),
-        SessionRoute::CreateSignInLink => Box::pin(sessions::create_link(me, request)),
+        SessionRoute::ListSessions => json!(Page::all(sessions::list(user))),
+        SessionRoute::EndSession => Box::pin(sessions::end(user, &request)),
+        SessionRoute::EndSessions => Box::pin(sessions::end_all(user, &request)),
+        SessionRoute::CreateSignInLink => Box::pin(sessions::create_link(user, request)),
     };
     answer.await
 }
 
 pub(crate) async fn user(
-    me: &Visible,
+    user: &Visible,
     route: UserRoute,
     request: Request,
 ) -> Result<Response, Failure> {
     let query = &request.query;
     let path = |n| request.parameter(n);
     let answer: Answering<'_> = match route {
-        UserRoute::ListSources => json!(sources::list(me, &Window::of(query)?)),
-        UserRoute::ShowSource => json!(sources::show(me, path(0)).await?),
-        UserRoute::SyncSource => json!(sources::sync(me, path(0), query.flag("wait")?).await?),
-        UserRoute::ApproveSource => Box::pin(sources::approve(me, request)),
-        UserRoute::ListProjects => json!(projects::list(me, &Window::of(query)?)),
-        UserRoute::ShowProject => json!(projects::show(me, path(0))?),
-        UserRoute::ListVars => json!(projects::list_vars(me, path(0), &Window::of(query)?)?),
-        UserRoute::ShowVar => return projects::show_var(me, &request),
-        UserRoute::SetVar => Box::pin(projects::set_var(me, request)),
-        UserRoute::DeleteVar => Box::pin(projects::delete_var(me, &request)),
-        UserRoute::ListSecrets => json!(projects::list_secrets(me, path(0), &Window::of(query)?)?),
-        UserRoute::SetSecret => Box::pin(projects::set_secret(me, request)),
-        UserRoute::SecretMasking => json!(projects::masking(me, path(0), path(1)).await?),
-        UserRoute::DeleteSecret => Box::pin(projects::delete_secret(me, &request)),
+        UserRoute::ListSources => json!(sources::list(user, &Window::of(query)?)),
+        UserRoute::ShowSource => json!(sources::show(user, path(0)).await?),
+        UserRoute::SyncSource => json!(sources::sync(user, path(0), query.flag("wait")?).await?),
+        UserRoute::ApproveSource => Box::pin(sources::approve(user, request)),
+        UserRoute::ListProjects => json!(projects::list(user, &Window::of(query)?)),
+        UserRoute::ShowProject => json!(projects::show(user, path(0))?),
+        UserRoute::ListVars => json!(projects::list_vars(user, path(0), &Window::of(query)?)?),
+        UserRoute::ShowVar => return projects::show_var(user, &request),
+        UserRoute::SetVar => Box::pin(projects::set_var(user, request)),
+        UserRoute::DeleteVar => Box::pin(projects::delete_var(user, &request)),
+        UserRoute::ListSecrets => {
+            json!(projects::list_secrets(user, path(0), &Window::of(query)?)?)
+        }
+        UserRoute::SetSecret => Box::pin(projects::set_secret(user, request)),
+        UserRoute::SecretMasking => json!(projects::masking(user, path(0), path(1)).await?),
+        UserRoute::DeleteSecret => Box::pin(projects::delete_secret(user, &request)),
         UserRoute::ListWorkflows => json!(workflows::list(
-            me,
+            user,
             workflows::with_retired(query)?,
             &Window::of(query)?
         )),
-        UserRoute::ShowWorkflow => json!(workflows::show(me, path(0))?),
+        UserRoute::ShowWorkflow => json!(workflows::show(user, path(0))?),
         UserRoute::ListRevisions => {
-            json!(revisions::list(me, path(0), &RevisionsQuery::of(query)?).await?)
+            json!(revisions::list(user, path(0), &RevisionsQuery::of(query)?).await?)
         }
-        UserRoute::ShowRevision => json!(revisions::show(me, path(0), path(1)).await?),
+        UserRoute::ShowRevision => json!(revisions::show(user, path(0), path(1)).await?),
         UserRoute::DiffRevision => {
-            json!(revisions::diff(me, path(0), path(1), query.get("from")).await?)
+            json!(revisions::diff(user, path(0), path(1), query.get("from")).await?)
         }
         UserRoute::Validate => Box::pin(validate::validate(request)),
-        UserRoute::PruneWorkflow => Box::pin(prune::prune(me, request)),
+        UserRoute::PruneWorkflow => Box::pin(prune::prune(user, request)),
         UserRoute::SuspendWorkflow | UserRoute::SuspendScan => {
-            Box::pin(suspensions::suspend(me, request))
+            Box::pin(suspensions::suspend(user, request))
         }
         UserRoute::ResumeWorkflow | UserRoute::ResumeScan => {
-            Box::pin(suspensions::resume(me, request))
+            Box::pin(suspensions::resume(user, request))
         }
-        UserRoute::Dispatch => Box::pin(dispatch::dispatch(me, request)),
+        UserRoute::Dispatch => Box::pin(dispatch::dispatch(user, request)),
         UserRoute::ListScans => {
-            json!(scans::list(me, query.get("workflow"), &Window::of(query)?).await?)
+            json!(scans::list(user, query.get("workflow"), &Window::of(query)?).await?)
         }
-        UserRoute::ShowScan => json!(scans::show(me, path(0), path(1)).await?),
+        UserRoute::ShowScan => json!(scans::show(user, path(0), path(1)).await?),
         UserRoute::ScanHistory => {
-            json!(scans::history(me, path(0), path(1), &FilePage::of(query, HISTORY_PAGE)?).await?)
+            json!(
+                scans::history(user, path(0), path(1), &FilePage::of(query, HISTORY_PAGE)?).await?
+            )
         }
         UserRoute::ScanLedger => {
-            json!(scans::ledger(me, path(0), path(1), &FilePage::of(query, PAGE)?).await?)
+            json!(scans::ledger(user, path(0), path(1), &FilePage::of(query, PAGE)?).await?)
         }
         UserRoute::Schedule => json!(scans::schedule(
-            me,
+            user,
             query.get("workflow"),
             query.get("scan"),
             query.limit()?
         )?),
         UserRoute::Why => {
-            json!(why::why(me, path(0), path(1), query.time("at")?, query.limit()?).await?)
+            json!(why::why(user, path(0), path(1), query.time("at")?, query.limit()?).await?)
         }
-        UserRoute::ListJobs => json!(jobs::list(me, JobsQuery::of(query)?).await?),
-        UserRoute::ShowJob => Box::pin(jobs::show(me, &request)),
-        UserRoute::JobContext => json!(jobs::context(me, &me.job_named(path(0)).await?).await?),
-        UserRoute::DeleteJob => done!(jobs::delete(me, path(0))),
-        UserRoute::CancelJob => Box::pin(jobs::cancel(me, request)),
-        UserRoute::RerunJob => Box::pin(dispatch::rerun(me, request)),
-        UserRoute::ReadLog => Box::pin(logs::read(me, &request)),
+        UserRoute::ListJobs => json!(jobs::list(user, JobsQuery::of(query)?).await?),
+        UserRoute::ShowJob => Box::pin(jobs::show(user, &request)),
+        UserRoute::JobContext => json!(jobs::context(user, &user.job_named(path(0)).await?).await?),
+        UserRoute::DeleteJob => done!(jobs::delete(user, path(0))),
+        UserRoute::CancelJob => Box::pin(jobs::cancel(user, request)),
+        UserRoute::RerunJob => Box::pin(dispatch::rerun(user, request)),
+        UserRoute::ReadLog => Box::pin(logs::read(user, &request)),
         UserRoute::SearchLog => {
-            let job = me.job_named(path(0)).await?;
+            let job = user.job_named(path(0)).await?;
             let wanted = log_search::wanted(query)?;
-            Box::pin(async move { Ok(reply::ok(&log_search::search(me, &job, wanted).await?)) })
+            Box::pin(async move { Ok(reply::ok(&log_search::search(user, &job, wanted).await?)) })
         }
         UserRoute::ListArtifacts => {
-            json!(artifacts::list(me, path(0), &Window::of(query)?).await?)
+            json!(artifacts::list(user, path(0), &Window::of(query)?).await?)
         }
-        UserRoute::DownloadArtifact => Box::pin(artifacts::download(me, &request)),
+        UserRoute::DownloadArtifact => Box::pin(artifacts::download(user, &request)),
         UserRoute::ListEntries => {
-            json!(entries::list(me, path(0), path(1), &Window::up_to(query, ENTRIES_PAGE)?).await?)
+            json!(
+                entries::list(user, path(0), path(1), &Window::up_to(query, ENTRIES_PAGE)?).await?
+            )
         }
         UserRoute::DiffArtifact => {
-            json!(entries::diff(me, path(0), path(1), &DiffQuery::of(query)?).await?)
+            json!(entries::diff(user, path(0), path(1), &DiffQuery::of(query)?).await?)
         }
-        UserRoute::DeleteArtifact => done!(artifacts::delete(me, path(0), path(1))),
-        UserRoute::ListBlobs => json!(blobs::list(me, BlobsQuery::of(query)?).await?),
-        UserRoute::DownloadBlob => Box::pin(blobs::download(me, &request)),
-        UserRoute::InspectBlob => Box::pin(blobs::inspect(me, &request)),
-        UserRoute::UploadBlob => Box::pin(blobs::upload(me, request)),
-        UserRoute::DeleteBlob => Box::pin(blobs::delete(me, &request)),
-        UserRoute::CopyBlob => Box::pin(blobs::copy(me, request)),
-        UserRoute::MoveBlob => Box::pin(blobs::rename(me, request)),
-        UserRoute::ListBlobLinks => json!(blob_links::list(me, query)?),
-        UserRoute::CreateBlobLink => Box::pin(blob_links::create(me, request)),
-        UserRoute::RevokeBlobLink => done!(blob_links::revoke(me, path(0))),
-        UserRoute::Events => Box::pin(events::listen(me, &request)),
-        UserRoute::ListTokens => json!(tokens::list(me, &Window::of(query)?)),
-        UserRoute::CreateToken => Box::pin(tokens::create(me, request)),
-        UserRoute::RegenerateToken => Box::pin(tokens::regenerate(me, request)),
-        UserRoute::RevokeToken => done!(tokens::revoke(me, path(0))),
-        UserRoute::ListAudit => json!(audit::list(me, &AuditQuery::of(query)?).await?),
-        UserRoute::ListRunners => json!(runners::list(me, &Window::of(query)?)),
-        UserRoute::ShowRunner => json!(runners::show(me, path(0)).await?),
-        UserRoute::DeleteRunner => done!(runners::delete(me, path(0))),
-        UserRoute::CreateRegistration => Box::pin(runners::create_registration(me, request)),
+        UserRoute::DeleteArtifact => done!(artifacts::delete(user, path(0), path(1))),
+        UserRoute::ListBlobs => json!(blobs::list(user, BlobsQuery::of(query)?).await?),
+        UserRoute::DownloadBlob => Box::pin(blobs::download(user, &request)),
+        UserRoute::InspectBlob => Box::pin(blobs::inspect(user, &request)),
+        UserRoute::UploadBlob => Box::pin(blobs::upload(user, request)),
+        UserRoute::DeleteBlob => Box::pin(blobs::delete(user, &request)),
+        UserRoute::CopyBlob => Box::pin(blobs::copy(user, request)),
+        UserRoute::MoveBlob => Box::pin(blobs::rename(user, request)),
+        UserRoute::ListBlobLinks => json!(blob_links::list(user, query)?),
+        UserRoute::CreateBlobLink => Box::pin(blob_links::create(user, request)),
+        UserRoute::RevokeBlobLink => done!(blob_links::revoke(user, path(0))),
+        UserRoute::Events => Box::pin(events::listen(user, &request)),
+        UserRoute::ListTokens => json!(tokens::list(user, &Window::of(query)?)),
+        UserRoute::CreateToken => Box::pin(tokens::create(user, request)),
+        UserRoute::RegenerateToken => Box::pin(tokens::regenerate(user, request)),
+        UserRoute::RevokeToken => done!(tokens::revoke(user, path(0))),
+        UserRoute::ListAudit => json!(audit::list(user, &AuditQuery::of(query)?).await?),
+        UserRoute::ListRunners => json!(runners::list(user, &Window::of(query)?)),
+        UserRoute::ShowRunner => json!(runners::show(user, path(0)).await?),
+        UserRoute::DeleteRunner => done!(runners::delete(user, path(0))),
+        UserRoute::CreateRegistration => Box::pin(runners::create_registration(user, request)),
     };
     answer.await
 }

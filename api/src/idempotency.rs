@@ -34,14 +34,18 @@ impl Attempt {
     }
 
     /// The key, if there is one. It belongs to the caller's token and to `route`, which names the object of the command.
-    pub(crate) fn key(&self, me: &Visible, route: &str) -> Result<Option<IdempotencyKey>, Failure> {
+    pub(crate) fn key(
+        &self,
+        user: &Visible,
+        route: &str,
+    ) -> Result<Option<IdempotencyKey>, Failure> {
         let Some(key) = &self.key else {
             return Ok(None);
         };
         // A tab is text to HTTP, but not printable.
         let is_printable = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         if is_printable && (1..=IDEMPOTENCY_KEY_BYTES).contains(&key.len()) {
-            let token = me.principal().token;
+            let token = user.principal().token;
             return Ok(Some(IdempotencyKey::new(token, route, key, &self.body)));
         }
         Err(Failure::invalid(

@@ -44,33 +44,33 @@ use crate::visible::Visible;
 
 pub(crate) async fn show(
     service: &Service,
-    me: &Visible,
+    user: &Visible,
     route: PageRoute,
     request: &Request,
 ) -> Result<Response, Failure> {
     if !route.is_shareable() || !renewals::can_wait(request) {
-        return page(&Frame::new(service, me, request), route).await;
+        return page(&Frame::new(service, user, request), route).await;
     }
     let make = async || {
-        let frame = Frame::for_many(service, me, request);
+        let frame = Frame::for_many(service, user, request);
         let response = page(&frame, route).await.map_err(Err)?;
         frame.into_made().ok_or(Ok(response))
     };
-    let same = Same::of(request, me.rights());
+    let same = Same::of(request, user.rights());
     let renewed = tokio::select! {
         // Rights may go while the reader waits, also in the very moment in which the page is there.
         biased;
-        () = me.token_ended() => return Err(unauthorized()),
+        () = user.token_ended() => return Err(unauthorized()),
         renewed = Box::pin(service.renewals.page(same, make)) => renewed,
     };
     match renewed {
-        Ok(made) => Ok(made.answer(me, request)),
+        Ok(made) => Ok(made.answer(user, request)),
         Err(unshared) => unshared,
     }
 }
 
 async fn page(frame: &Frame<'_>, route: PageRoute) -> Result<Response, Failure> {
-    let (me, request) = (frame.me, frame.request);
+    let (user, request) = (frame.user, frame.request);
     let answer: Answering<'_> = match route {
         PageRoute::Overview => Box::pin(overview::overview(frame)),
         PageRoute::Jobs => Box::pin(jobs::list(frame)),
@@ -80,7 +80,7 @@ async fn page(frame: &Frame<'_>, route: PageRoute) -> Result<Response, Failure> 
         PageRoute::RawLog => Box::pin(logs::raw(frame)),
         PageRoute::LogRecords => Box::pin(logs::records(frame)),
         PageRoute::LogSearch => Box::pin(logs::search(frame)),
-        PageRoute::Artifact => Box::pin(handlers::artifacts::download(me, request)),
+        PageRoute::Artifact => Box::pin(handlers::artifacts::download(user, request)),
         PageRoute::ArtifactEntries => Box::pin(artifacts::entries(frame)),
         PageRoute::ArtifactDiff => Box::pin(artifacts::diff(frame)),
         PageRoute::Workflows => Box::pin(workflows::list(frame)),
@@ -95,7 +95,7 @@ async fn page(frame: &Frame<'_>, route: PageRoute) -> Result<Response, Failure> 
         PageRoute::Source => Box::pin(sources::show(frame)),
         PageRoute::Artifacts => Box::pin(artifacts::newest(frame)),
         PageRoute::Blobs => Box::pin(blobs::folder(frame)),
-        PageRoute::Blob => Box::pin(handlers::blobs::download(me, request)),
+        PageRoute::Blob => Box::pin(handlers::blobs::download(user, request)),
         PageRoute::Projects => return projects::list(frame),
         PageRoute::Project => return projects::show(frame),
         PageRoute::Tokens => return tokens::list(frame),
@@ -109,16 +109,16 @@ async fn page(frame: &Frame<'_>, route: PageRoute) -> Result<Response, Failure> 
 
 pub(crate) async fn act(
     service: &Service,
-    me: &Visible,
+    user: &Visible,
     route: ActionRoute,
     mut request: Request,
 ) -> Result<Response, Failure> {
     if route == ActionRoute::UploadBlob {
-        let answer = Box::pin(handlers::blobs::upload(me, request)).await;
+        let answer = Box::pin(handlers::blobs::upload(user, request)).await;
         return answer.map_err(blobs::in_words);
     }
     let typed = typed::Typed::read(&mut request).await?;
-    let (frame, typed) = (&Frame::new(service, me, &request), &typed);
+    let (frame, typed) = (&Frame::new(service, user, &request), &typed);
     let answer: Answering<'_> = match route {
         ActionRoute::Logout => Box::pin(sign_in::logout(frame)),
         ActionRoute::EndSession => Box::pin(sign_in::end_session(frame)),

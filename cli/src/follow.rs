@@ -65,7 +65,7 @@ async fn follow_one(
         // The daemon was there a moment ago. If it restarts now, wait for it.
         let mut log = if was_reached { log.patiently() } else { log };
         while let Some(record) = why
-            .beside(log.next_record(), |text| session.say(text))
+            .run(log.next_record(), |text| session.report(text))
             .await?
         {
             lines.print(session, &record)?;
@@ -86,7 +86,7 @@ async fn follow_one(
             }
             return Ok(current);
         }
-        why.renew(current.waiting.as_ref(), |text| session.say(text));
+        why.renew(current.waiting.as_ref(), |text| session.report(text));
         // A daemon that stopped has ended the stream before the job.
         sleep_until(begun + limits::ASK_AGAIN).await;
     }

@@ -19,7 +19,7 @@ pub(crate) fn is_possible() -> bool {
 pub(crate) async fn ask(terminal: &mut Terminal, question: &str) -> Result<String, Error> {
     let failed = Error::reading(Path::new("standard input"));
     let silence = Silence::begin().map_err(failed)?;
-    terminal.say_for_now(question);
+    terminal.print_replaceable(question);
     // Nobody waits for this thread, so an interrupted command ends at once.
     let (typed, line) = oneshot::channel();
     thread::spawn(move || {
@@ -33,7 +33,7 @@ pub(crate) async fn ask(terminal: &mut Terminal, question: &str) -> Result<Strin
         .unwrap_or_else(|_| Err(io::ErrorKind::UnexpectedEof.into()));
     drop(silence);
     // The line end of the input also ended the question's line.
-    terminal.say("");
+    terminal.report("");
     Ok(without_line_end(line.map_err(failed)?))
 }
 

@@ -67,7 +67,7 @@ fn report(error: &Error, terminal: &mut Terminal) -> Exit {
     if error.is_closed_pipe() {
         return Exit::Succeeded;
     }
-    terminal.say(&error.report());
+    terminal.report(&error.report());
     error.exit()
 }
 
@@ -79,7 +79,7 @@ fn run(args: Vec<OsString>, terminal: &mut Terminal) -> Result<Exit, Error> {
                 terminal.data(&text)?;
                 return Ok(Exit::Succeeded);
             }
-            terminal.say(text.trim_end());
+            terminal.report(text.trim_end());
             return Ok(Exit::Usage);
         }
     };

@@ -71,13 +71,13 @@ impl LogLines {
     }
 
     /// Says how many of the lines that were read matched.
-    pub(crate) fn say_matched(&self, session: &mut Session<'_>) {
-        say_matched(session, self.matched, self.read);
+    pub(crate) fn report_matched(&self, session: &mut Session<'_>) {
+        report_matched(session, self.matched, self.read);
     }
 }
 
-pub(crate) fn say_matched(session: &mut Session<'_>, matched: u64, lines: u64) {
-    session.say(&format!("matching lines: {matched} of {lines}"));
+pub(crate) fn report_matched(session: &mut Session<'_>, matched: u64, lines: u64) {
+    session.report(&format!("matching lines: {matched} of {lines}"));
 }
 
 /// A text in lines, found as the daemon's search finds it.

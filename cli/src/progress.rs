@@ -28,7 +28,7 @@ impl Progress {
             .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         if terminal.is_watched() && self.shown_at.elapsed() >= limits::PROGRESS {
             self.shown_at = Instant::now();
-            terminal.say_for_now(&self.text());
+            terminal.print_replaceable(&self.text());
         }
     }
 

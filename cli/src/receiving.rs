@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::terminal::Terminal;
 
 /// A temporary file in the same folder, so that one rename puts the finished file in its place.
-pub(crate) fn new_file_beside(path: &Path) -> Result<NamedTempFile, Error> {
+pub(crate) fn temporary_file_for(path: &Path) -> Result<NamedTempFile, Error> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         Some(_) | None => Path::new("."),

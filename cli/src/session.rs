@@ -19,8 +19,8 @@ pub(crate) struct Session<'a> {
 
 impl Session<'_> {
     /// Prints a message for people.
-    pub(crate) fn say(&mut self, text: &str) {
-        self.terminal.say(text);
+    pub(crate) fn report(&mut self, text: &str) {
+        self.terminal.report(text);
     }
 
     pub(crate) fn client(&self) -> Result<Client, Error> {
@@ -62,22 +62,22 @@ impl Session<'_> {
         table: impl FnOnce(&Page<T>) -> String,
     ) -> Result<(), Error> {
         self.show(page, table)?;
-        self.say_missing(&page.damaged);
+        self.warn_missing(&page.damaged);
         if let Some(cursor) = &page.next_cursor {
-            self.say(&format!("there are more: --cursor {cursor}"));
+            self.report(&format!("there are more: --cursor {cursor}"));
         }
         Ok(())
     }
 
     /// Warns about lines that are missing in an answer.
-    pub(crate) fn say_missing(&mut self, damaged: &[DamagedLines]) {
+    pub(crate) fn warn_missing(&mut self, damaged: &[DamagedLines]) {
         for DamagedLines { file, lines } in damaged {
             let (s, are) = if *lines == 1 {
                 ("", "is")
             } else {
                 ("s", "are")
             };
-            self.say(&format!(
+            self.report(&format!(
                 "warning: {lines} line{s} of {file} cannot be read and {are} missing here; `everscand fsck` says more"
             ));
         }

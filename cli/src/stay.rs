@@ -55,7 +55,7 @@ impl Stay {
                 Ok(Exit::Succeeded)
             }
             Self::Following { timeout } => {
-                session.say(&job.id.to_string());
+                session.report(&job.id.to_string());
                 let mut lines = LogLines::default();
                 let waited = Waited::new(job.id);
                 let end = follow::follow(session, client, &waited, LogQuery::default(), &mut lines);
@@ -86,7 +86,7 @@ fn id_line(job: &Job) -> String {
 fn print_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
     match session.format {
         Format::Table => session.terminal.data(&id_line(job))?,
-        Format::Json | Format::Yaml => session.say(&job.id.to_string()),
+        Format::Json | Format::Yaml => session.report(&job.id.to_string()),
     }
     session.terminal.flush()
 }

@@ -46,7 +46,7 @@ impl Terminal {
 
     /// Prints a message. A closed standard error is no failure. Control characters are replaced, because parts of the
     /// text may come from elsewhere.
-    pub(crate) fn say(&mut self, text: &str) {
+    pub(crate) fn report(&mut self, text: &str) {
         self.keep_order();
         let mut end = self.erase();
         for line in text.lines() {
@@ -79,7 +79,7 @@ impl Terminal {
     }
 
     /// Prints a message that the next one replaces.
-    pub(crate) fn say_for_now(&mut self, text: &str) {
+    pub(crate) fn print_replaceable(&mut self, text: &str) {
         self.keep_order();
         let end = self.erase();
         drop(write!(self.stderr, "{end}{text}"));

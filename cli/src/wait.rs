@@ -64,7 +64,7 @@ pub(crate) async fn next_attempt(
     let due = retry.not_before.as_ref();
     let due = due.filter(|_| retry.state == JobState::Scheduled).map(time);
     let at = due.as_ref().map(|at| format!(" at {at}"));
-    session.say(&format!(
+    session.report(&format!(
         "job {} retries it{}{}",
         retry.id,
         at.unwrap_or_default(),
@@ -86,9 +86,9 @@ async fn end_of_one(session: &mut Session<'_>, client: &Client, job: Uuid) -> Re
     while !current.state.is_terminal() {
         let asked = Instant::now();
         let held = client.await_job(job);
-        current = why.beside(held, |text| session.say(text)).await?;
+        current = why.run(held, |text| session.report(text)).await?;
         if !current.state.is_terminal() {
-            why.renew(current.waiting.as_ref(), |text| session.say(text));
+            why.renew(current.waiting.as_ref(), |text| session.report(text));
             sleep_until(asked + limits::ASK_AGAIN).await;
         }
     }
@@ -97,7 +97,7 @@ async fn end_of_one(session: &mut Session<'_>, client: &Client, job: Uuid) -> Re
 
 pub(crate) fn report_end(session: &mut Session<'_>, job: &Job) -> Exit {
     let (state, cause) = (job.state.as_str(), job.end_cause());
-    session.say(&format!("job {} {state}: {cause}", job.id));
+    session.report(&format!("job {} {state}: {cause}", job.id));
     Exit::of_job(job.state)
 }
 

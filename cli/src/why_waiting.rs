@@ -33,11 +33,11 @@ impl<'a> WhyWaiting<'a> {
         }
     }
 
-    /// Runs `attempt`, and passes the answer to `say` if it comes meanwhile. It comes once in a wait.
-    pub(crate) async fn beside<T>(
+    /// Runs `attempt`, and passes the answer to `report` if it comes meanwhile. It comes once in a wait.
+    pub(crate) async fn run<T>(
         &mut self,
         attempt: impl Future<Output = T>,
-        say: impl FnOnce(&str),
+        report: impl FnOnce(&str),
     ) -> T {
         let mut attempt = pin!(attempt);
         if let Some(answer) = &mut self.answer {
@@ -46,19 +46,19 @@ impl<'a> WhyWaiting<'a> {
                 done = &mut attempt => return done,
                 found = answer => {
                     self.answer = None;
-                    self.renew(found.as_ref(), say);
+                    self.renew(found.as_ref(), report);
                 },
             }
         }
         attempt.await
     }
 
-    /// Passes the reason in a later answer to `say`, if it has changed.
-    pub(crate) fn renew(&mut self, reason: Option<&Explanation>, say: impl FnOnce(&str)) {
+    /// Passes the reason in a later answer to `report`, if it has changed.
+    pub(crate) fn renew(&mut self, reason: Option<&Explanation>, report: impl FnOnce(&str)) {
         // A wait that has just begun is not worth a line yet.
         let reason = reason.filter(|_| self.answer.is_none());
         if let Some(reason) = reason.filter(|it| Some(&it.code) != self.reported.as_ref()) {
-            say(&format!("the job waits: {}", reason.message));
+            report(&format!("the job waits: {}", reason.message));
             self.reported = Some(reason.code.clone());
         }
     }
@@ -90,7 +90,7 @@ mod tests {
                 number
             };
             let done = why
-                .beside(attempt, |text| messages.push(text.to_owned()))
+                .run(attempt, |text| messages.push(text.to_owned()))
                 .await;
             assert_eq!(done, number);
         }
@@ -106,15 +106,15 @@ mod tests {
         };
         let mut why = WhyWaiting::new(ready(found()));
         let mut messages = Vec::new();
-        let mut say = |text: &str| messages.push(text.to_owned());
-        why.renew(found().as_ref(), &mut say);
-        why.beside(yield_now(), &mut say).await;
+        let mut report = |text: &str| messages.push(text.to_owned());
+        why.renew(found().as_ref(), &mut report);
+        why.run(yield_now(), &mut report).await;
         for ahead in [2, 2, 1] {
             let busy = reason("runners_busy", &format!("{ahead} jobs are ahead"));
-            why.renew(Some(&busy), &mut say);
+            why.renew(Some(&busy), &mut report);
         }
-        why.renew(None, &mut say);
-        why.renew(found().as_ref(), &mut say);
+        why.renew(None, &mut report);
+        why.renew(found().as_ref(), &mut report);
         assert_eq!(
             messages,
             [
@@ -128,12 +128,8 @@ mod tests {
     #[tokio::test]
     async fn a_wait_that_is_over_or_has_no_reason_is_silent() {
         let never = |text: &str| panic!("{text}");
-        WhyWaiting::new(ready(found()))
-            .beside(ready(()), never)
-            .await;
-        WhyWaiting::new(pending()).beside(yield_now(), never).await;
-        WhyWaiting::new(ready(None))
-            .beside(yield_now(), never)
-            .await;
+        WhyWaiting::new(ready(found())).run(ready(()), never).await;
+        WhyWaiting::new(pending()).run(yield_now(), never).await;
+        WhyWaiting::new(ready(None)).run(yield_now(), never).await;
     }
 }

@@ -87,10 +87,10 @@ impl Client {
         upload: ArtifactUpload<'_>,
     ) -> Result<(), Error> {
         let route = job_route(job).then("artifacts").name(upload.name)?;
-        let (mut sent, mut tell) = (0, upload.sent);
+        let (mut sent, mut report) = (0, upload.sent);
         let body = pieces(upload.file, Some(upload.size)).map_frame(move |frame| {
             sent += frame.data_ref().map_or(0, |data| data.len() as u64);
-            tell(sent);
+            report(sent);
             frame
         });
         self.call(Method::PUT, &route)

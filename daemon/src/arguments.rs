@@ -89,7 +89,7 @@ pub(crate) struct RunOptions {
     /// The file with the key that seals secrets, outside the state folder; `everscand secret-key make` makes one.
     #[arg(long, env = "SERVICE_SECRET_KEY_FILE", value_name = "FILE")]
     pub(crate) secret_key_file: Option<PathBuf>,
-    /// A file with an old key. Secrets that it seals are sealed with the present key while the daemon runs.
+    /// A file with an old key. Secrets that it seals are sealed with the current key while the daemon runs.
     #[arg(
         long = "old-secret-key-file",
         env = "SERVICE_OLD_SECRET_KEY_FILE",

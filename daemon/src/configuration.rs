@@ -30,14 +30,20 @@ pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) state: PathBuf,
-    pub(crate) allow_network_state: bool,
     pub(crate) log_form: LogForm,
     pub(crate) listen: SocketAddr,
     pub(crate) insecure_http: bool,
     pub(crate) tls: Option<TlsFiles>,
     pub(crate) trusted_proxies: Vec<IpAddr>,
     pub(crate) requests: Option<Rate>,
+    pub(crate) daemon: DaemonSettings,
+}
+
+/// The settings of the daemon behind its listener.
+#[derive(Debug)]
+pub(crate) struct DaemonSettings {
+    pub(crate) state: PathBuf,
+    pub(crate) allow_network_state: bool,
     pub(crate) sources: Vec<SourceConfig>,
     pub(crate) secret_keys: Option<SealingKeys>,
     pub(crate) retention: RetentionSettings,
@@ -180,20 +186,12 @@ pub(crate) enum ConfigurationError {
         "no state folder is named\nhint: give `--state-dir DIR`, or `state:` in the configuration file"
     )]
     NoState,
-    #[error("listen: {problem}")]
-    Listen { problem: String },
+    #[error("{key}: {problem}")]
+    Key { key: &'static str, problem: String },
     #[error("`--source {text}` is not NAME=URL")]
     SourceFlag { text: String },
     #[error("source `{name}`: {problem}")]
     Source { name: String, problem: String },
-    #[error("retention: {problem}")]
-    Retention { problem: String },
-    #[error("cycle_pause: {problem}")]
-    CyclePause { problem: String },
-    #[error("log_limit: {problem}")]
-    LogLimit { problem: String },
-    #[error("blob_quota: {problem}")]
-    BlobQuota { problem: String },
     #[error("blob_versions: `{folder}` {problem}")]
     BlobVersions { folder: String, problem: String },
     #[error("two sources are named `{name}`")]
@@ -201,15 +199,19 @@ pub(crate) enum ConfigurationError {
     #[error(transparent)]
     SecretKey(#[from] KeyFileError),
     #[error(
-        "old secret key files are named, and no present one\nhint: name the present one with `--secret-key-file FILE`"
+        "old secret key files are named, and no current one\nhint: name the current one with `--secret-key-file FILE`"
     )]
-    OldKeysAlone,
+    NoCurrentKey,
     #[error(
-        "the old secret key file {} holds the present key\nhint: name the new key with `--secret-key-file`, and the old one \
+        "the old secret key file {} holds the current key\nhint: name the new key with `--secret-key-file`, and the old one \
          with `--old-secret-key-file`",
         path.display()
     )]
-    OldKeyIsPresent { path: PathBuf },
+    OldKeyIsCurrent { path: PathBuf },
+}
+
+fn invalid(key: &'static str) -> impl FnOnce(String) -> ConfigurationError {
+    move |problem| ConfigurationError::Key { key, problem }
 }
 
 impl Settings {
@@ -229,7 +231,7 @@ impl Settings {
             .listen
             .map(|text| listen_address(&text))
             .transpose()
-            .map_err(|problem| ConfigurationError::Listen { problem })?;
+            .map_err(invalid("listen"))?;
         let mut sources = Vec::new();
         for source in file.sources {
             sources.push(source.check(&base)?);
@@ -263,20 +265,16 @@ impl Settings {
                 }
             })?;
         }
-        let retention = file
-            .retention
-            .check()
-            .map_err(|problem| ConfigurationError::Retention { problem })?;
+        let retention = file.retention.check().map_err(invalid("retention"))?;
         let log_limit = match file.log_limit.map_or(Ok(LOG_LIMIT), Size::bytes) {
             Ok(0) => Err("must be more than 0".to_owned()),
             read => read,
         };
-        let log_limit = log_limit.map_err(|problem| ConfigurationError::LogLimit { problem })?;
+        let log_limit = log_limit.map_err(invalid("log_limit"))?;
         let cycle_pause = file.cycle_pause.map_or(Ok(CYCLE_PAUSE), Pause::read);
-        let cycle_pause =
-            cycle_pause.map_err(|problem| ConfigurationError::CyclePause { problem })?;
+        let cycle_pause = cycle_pause.map_err(invalid("cycle_pause"))?;
         let blob_quota = file.blob_quota.map(Size::bytes).transpose();
-        let blob_quota = blob_quota.map_err(|problem| ConfigurationError::BlobQuota { problem })?;
+        let blob_quota = blob_quota.map_err(invalid("blob_quota"))?;
         let key_file = options
             .secret_key_file
             .or_else(|| file.secret_key_file.map(|path| base.join(path)));
@@ -302,21 +300,23 @@ impl Settings {
         };
         Ok(Self {
             log_form: options.log_form,
+            listen: options.listen.or(listen).unwrap_or(LISTEN),
+            insecure_http: options.insecure_http || file.insecure_http,
             tls,
             trusted_proxies: trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
             requests: file.rate_limit.map_or(Some(REQUESTS), FileRate::rate),
-            state,
-            allow_network_state: options.allow_network_state || file.allow_network_state,
-            secret_keys,
-            listen: options.listen.or(listen).unwrap_or(LISTEN),
-            insecure_http: options.insecure_http || file.insecure_http,
-            sources,
-            retention,
-            log_limit,
-            cycle_pause,
-            blobs: BlobSettings {
-                quota: blob_quota,
-                versions: blob_versions(file.blob_versions)?,
+            daemon: DaemonSettings {
+                state,
+                allow_network_state: options.allow_network_state || file.allow_network_state,
+                sources,
+                secret_keys,
+                retention,
+                log_limit,
+                cycle_pause,
+                blobs: BlobSettings {
+                    quota: blob_quota,
+                    versions: blob_versions(file.blob_versions)?,
+                },
             },
         })
     }
@@ -350,26 +350,26 @@ fn blob_versions(folders: BTreeMap<String, u8>) -> Result<KeptVersions, Configur
 
 /// Reads the key files. Each key is checked, so that a wrong file is found at the start and not when a secret is opened.
 fn secret_keys(
-    present: Option<PathBuf>,
+    current: Option<PathBuf>,
     old: Vec<PathBuf>,
     state: &Path,
 ) -> Result<Option<SealingKeys>, ConfigurationError> {
-    let Some(present) = present else {
+    let Some(current) = current else {
         return match old.is_empty() {
             true => Ok(None),
-            false => Err(ConfigurationError::OldKeysAlone),
+            false => Err(ConfigurationError::NoCurrentKey),
         };
     };
-    let present = secret_key::read(&present, state)?;
+    let current = secret_key::read(&current, state)?;
     let mut old_keys = Vec::new();
     for path in old {
         let key = secret_key::read(&path, state)?;
-        if key == present {
-            return Err(ConfigurationError::OldKeyIsPresent { path });
+        if key == current {
+            return Err(ConfigurationError::OldKeyIsCurrent { path });
         }
         old_keys.push(key);
     }
-    Ok(Some(SealingKeys::new(present, old_keys)))
+    Ok(Some(SealingKeys::new(current, old_keys)))
 }
 
 fn read(path: &Path) -> Result<File, ConfigurationError> {

@@ -7,7 +7,7 @@ use cli::Table;
 use serde::Serialize;
 use state::inspect::{Contents, InspectError, Shown, Size, Step, contents, history, show};
 
-use crate::arguments::{OutputForm, StateCommand};
+use crate::arguments::{OutputForm, StateCommand, StateOptions};
 use crate::error::Error;
 
 pub(crate) fn run(command: &StateCommand) -> Result<(), Error> {
@@ -25,28 +25,29 @@ pub(crate) fn run(command: &StateCommand) -> Result<(), Error> {
 
 fn text(command: &StateCommand) -> Result<String, InspectError> {
     Ok(match command {
-        StateCommand::Tree { options } => {
-            let contents = contents(&options.state_dir)?;
-            match options.output {
-                OutputForm::Text => tree(&contents),
-                OutputForm::Json => json(&contents),
-            }
-        }
+        StateCommand::Tree { options } => form(options, &contents(&options.state_dir)?, tree),
         StateCommand::Show { id, options } => {
-            let shown = show(&options.state_dir, id)?;
-            match options.output {
-                OutputForm::Text => records(&shown),
-                OutputForm::Json => json(&shown),
-            }
+            form(options, &show(&options.state_dir, id)?, |shown| {
+                records(shown)
+            })
         }
-        StateCommand::History { id, limit, options } => {
-            let steps = history(&options.state_dir, id, *limit)?;
-            match options.output {
-                OutputForm::Text => story(&steps),
-                OutputForm::Json => json(&steps),
-            }
-        }
+        StateCommand::History { id, limit, options } => form(
+            options,
+            &history(&options.state_dir, id, *limit)?,
+            |steps| story(steps),
+        ),
     })
+}
+
+fn form<T: Serialize>(
+    options: &StateOptions,
+    value: &T,
+    text: impl FnOnce(&T) -> String,
+) -> String {
+    match options.output {
+        OutputForm::Text => text(value),
+        OutputForm::Json => json(value),
+    }
 }
 
 fn tree(contents: &Contents) -> String {

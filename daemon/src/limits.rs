@@ -35,7 +35,7 @@ pub(crate) const KEY_FILE_BYTES: u64 = 4 * 1024;
 
 /// Polling interval of `up` for its folder. A file is committed once it is unchanged between two polls, so a file that
 /// is still being written is left alone. A person feels the delay as immediate.
-pub(crate) const FOLDER_LOOK: Duration = Duration::from_millis(150);
+pub(crate) const FOLDER_POLL: Duration = Duration::from_millis(150);
 
 /// Requests of one token from other machines, unless the configuration says otherwise: more than a person or a program
 /// that waits for its answers makes, and few enough that one client in a loop leaves room for the others.

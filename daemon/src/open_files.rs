@@ -10,12 +10,12 @@ pub(crate) fn raise_limit() -> Result<usize, Error> {
     let mut limit = getrlimit(Resource::Nofile);
     let hard = limit.maximum.unwrap_or(u64::MAX);
     let soft = limit.current.unwrap_or(u64::MAX);
-    let wanted = hard.min(MOST_OPEN_FILES);
+    let target = hard.min(MOST_OPEN_FILES);
     let mut open_files = soft;
-    if soft < wanted {
-        limit.current = Some(wanted);
+    if soft < target {
+        limit.current = Some(target);
         match setrlimit(Resource::Nofile, limit) {
-            Ok(()) => open_files = wanted,
+            Ok(()) => open_files = target,
             Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised"),
         }
     }

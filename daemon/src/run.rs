@@ -4,19 +4,16 @@ use std::future::Future;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use api::Front;
-use chrono::TimeDelta;
 use listen::Tls;
-use model::SealingKeys;
-use model::retention::RetentionSettings;
-use reconciler::{BlobSettings, Handle, Reconciler, SourceConfig, Start};
+use reconciler::{Handle, Reconciler, Start};
 use state::{Closing, Options, State, mirrors_folder};
 use store::file::OpenError;
 
-use crate::configuration::Settings;
+use crate::configuration::{DaemonSettings, Settings};
 use crate::error::Error;
 use crate::limits::LAST_TASKS;
 use crate::logging;
@@ -27,17 +24,10 @@ use crate::system::{SystemClock, SystemEntropy};
 pub(crate) struct Site {
     /// Bound first: it costs nothing, and a daemon that nobody can reach must not touch the state.
     pub(crate) listener: TcpListener,
-    pub(crate) state: PathBuf,
     pub(crate) front: Front,
     /// The certificate in use, which is followed while the daemon serves.
     pub(crate) tls: Option<Tls>,
-    pub(crate) allow_network_state: bool,
-    pub(crate) sources: Vec<SourceConfig>,
-    pub(crate) secret_keys: Option<SealingKeys>,
-    pub(crate) retention: RetentionSettings,
-    pub(crate) log_limit: u64,
-    pub(crate) cycle_pause: TimeDelta,
-    pub(crate) blobs: BlobSettings,
+    pub(crate) settings: DaemonSettings,
 }
 
 pub(crate) struct Serving {
@@ -49,26 +39,20 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     logging::to_stderr(settings.log_form)?;
     let tls = settings.tls.map(Tls::load).transpose()?;
     let may_be_public = settings.insecure_http || tls.is_some();
+    let state = &settings.daemon.state;
     let site = Site {
         listener: bind(settings.listen, may_be_public)
-            .map_err(|error| in_use(&settings.state).unwrap_or(error))?,
+            .map_err(|error| in_use(state).unwrap_or(error))?,
         front: Front {
             trusted_proxies: settings.trusted_proxies,
             requests: settings.requests,
             tls: tls.as_ref().map(Tls::server),
             // As one would find it from anywhere.
-            state_folder: std::path::absolute(&settings.state).ok(),
+            state_folder: std::path::absolute(state).ok(),
             connections: None,
         },
         tls,
-        state: settings.state,
-        allow_network_state: settings.allow_network_state,
-        sources: settings.sources,
-        secret_keys: settings.secret_keys,
-        retention: settings.retention,
-        log_limit: settings.log_limit,
-        cycle_pause: settings.cycle_pause,
-        blobs: settings.blobs,
+        settings: settings.daemon,
     };
     serve(site, |serving| async move {
         let mut signals = StopSignals::receive().map_err(Error::Runtime)?;
@@ -138,37 +122,31 @@ where
         listener,
         front,
         tls,
-        state: root,
-        allow_network_state,
-        sources,
-        secret_keys,
-        retention,
-        log_limit,
-        cycle_pause,
-        blobs,
+        settings,
     } = site;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::Runtime)?;
     let address = listener.local_addr().map_err(Error::Runtime)?;
+    let root = settings.state;
     check_folder(&root)?;
     let clock = Arc::new(SystemClock::new());
     let options = Options {
         root: root.clone(),
-        allow_network: allow_network_state,
+        allow_network: settings.allow_network_state,
         clock: clock.clone(),
         entropy: Box::new(SystemEntropy),
-        cycle_pause,
+        cycle_pause: settings.cycle_pause,
     };
     let (state, closing) = State::open(options).await?;
     let reconciler = Reconciler::start(Start {
         state: state.clone(),
         mirrors: mirrors_folder(&root),
-        sources,
+        sources: settings.sources,
         clock,
         entropy: Box::new(SystemEntropy),
-        secret_keys,
-        retention,
-        log_limit,
-        blobs,
+        secret_keys: settings.secret_keys,
+        retention: settings.retention,
+        log_limit: settings.log_limit,
+        blobs: settings.blobs,
     })
     .await?;
     let handle = reconciler.handle();

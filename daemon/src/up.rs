@@ -24,9 +24,9 @@ use reconciler::{
 };
 
 use crate::arguments::UpOptions;
-use crate::configuration::{self, INTERVAL};
+use crate::configuration::{ConfigurationError, DaemonSettings, INTERVAL};
 use crate::error::Error;
-use crate::limits::{FOLDER_LOOK, REQUESTS};
+use crate::limits::{FOLDER_POLL, REQUESTS};
 use crate::logging;
 use crate::run::{Serving, Site, bind, print, serve};
 use crate::secret_key;
@@ -63,14 +63,16 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
             ..Front::default()
         },
         tls: None,
-        state: home.state(),
-        allow_network_state: options.allow_network_state,
-        sources: vec![source(&workflows)],
-        secret_keys: Some(secret_key(&home)?.into()),
-        retention: RetentionSettings::default(),
-        log_limit: LOG_LIMIT,
-        cycle_pause: CYCLE_PAUSE,
-        blobs: BlobSettings::default(),
+        settings: DaemonSettings {
+            state: home.state(),
+            allow_network_state: options.allow_network_state,
+            sources: vec![source(&workflows)],
+            secret_keys: Some(secret_key(&home)?.into()),
+            retention: RetentionSettings::default(),
+            log_limit: LOG_LIMIT,
+            cycle_pause: CYCLE_PAUSE,
+            blobs: BlobSettings::default(),
+        },
     };
     serve(site, |serving| async move {
         Ok(Running::start(home, workflows, serving)
@@ -128,7 +130,7 @@ fn log_to(home: &Home) -> Result<(), Error> {
 }
 
 /// The key that seals secrets. The first start makes it.
-fn secret_key(home: &Home) -> Result<SealingKey, configuration::ConfigurationError> {
+fn secret_key(home: &Home) -> Result<SealingKey, ConfigurationError> {
     let path = home.secret_key();
     if !path.exists() {
         secret_key::make(&path)?;
@@ -146,7 +148,7 @@ struct Running {
 
 enum Wake {
     Changed,
-    Look,
+    Poll,
     Stop,
     RunnerEnded(Result<(), UpError>),
 }
@@ -174,27 +176,27 @@ impl Running {
 
     async fn run(mut self) -> Result<(), UpError> {
         let mut changes = self.serving.handle.state().changed();
-        let mut ticks = tokio::time::interval(FOLDER_LOOK);
+        let mut ticks = tokio::time::interval(FOLDER_POLL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut is_stopping = false;
         loop {
             self.print_news().await;
             let wake = tokio::select! {
                 _ = changes.changed() => Wake::Changed,
-                _ = ticks.tick() => Wake::Look,
+                _ = ticks.tick() => Wake::Poll,
                 _ = self.signals.next() => Wake::Stop,
                 ended = self.runner.ended() => Wake::RunnerEnded(ended),
             };
             match wake {
                 Wake::Changed => {}
-                Wake::Look => self.commit_saved(),
+                Wake::Poll => self.commit_saved(),
                 Wake::Stop => {
                     self.runner.stop();
                     let running = |world: &model::World| world.running().count();
                     let jobs = self.serving.handle.state().read(running);
                     if !is_stopping && jobs > 0 {
                         let s = if jobs == 1 { " is" } else { "s are" };
-                        self.say(&format!(
+                        self.report(&format!(
                             "stopping once {jobs} running job{s} over; Ctrl-C again cancels"
                         ));
                     }
@@ -206,7 +208,7 @@ impl Running {
             }
         }
         self.print_news().await;
-        self.say("stopped; `everscand up` goes on from here");
+        self.report("stopped; `everscand up` goes on from here");
         Ok(())
     }
 
@@ -217,7 +219,7 @@ impl Running {
         let jobs = self.serving.handle.state().read(running);
         if jobs > 0 {
             let s = if jobs == 1 { "" } else { "s" };
-            self.say(&format!(
+            self.report(&format!(
                 "the last `up` was killed with {jobs} running job{s}; the runner takes work again once that is given up, \
                  in some seconds"
             ));
@@ -225,8 +227,8 @@ impl Running {
     }
 
     async fn print_news(&mut self) {
-        for line in self.narrator.look(&self.serving.handle).await {
-            self.say(&line);
+        for line in self.narrator.news(&self.serving.handle).await {
+            self.report(&line);
         }
     }
 
@@ -236,11 +238,11 @@ impl Running {
             return;
         };
         if let Err(error) = tokio::task::block_in_place(|| saved.commit_saved()) {
-            self.say(&format!("what was saved is not committed: {error}"));
+            self.report(&format!("what was saved is not committed: {error}"));
         }
     }
 
-    fn say(&self, line: &str) {
+    fn report(&self, line: &str) {
         let now = self.serving.handle.now().with_timezone(&Local);
         print(&format!("{}  {}", now.format("%H:%M:%S"), cli::clean(line)));
     }
@@ -248,11 +250,11 @@ impl Running {
 
 /// Whether an earlier release made the token for steps, with fewer scopes.
 fn is_outdated(serving: &Serving, token: &str) -> bool {
-    let wanted: Scopes = STEP_SCOPES.into_iter().collect();
+    let needed: Scopes = STEP_SCOPES.into_iter().collect();
     let hash = TokenHash::of(token.trim());
     serving.handle.state().read(|world| {
         let known = world.token_of(&hash);
-        known.is_some_and(|token| !token.scopes.cover(&wanted))
+        known.is_some_and(|token| !token.scopes.cover(&needed))
     })
 }
 

@@ -66,12 +66,12 @@ mod tests {
 
     use crate::decide::StoreArtifact;
     use crate::job::{Job, JobState, Run, StepOutcome, StepStatus};
-    use crate::testing::{House, complete, sha256, step};
+    use crate::testing::{TestWorld, complete, sha256, step};
 
     /// A job that succeeded with two steps and two artifacts.
     fn succeeded() -> Job {
-        let mut house = House::new();
-        let (job, token) = house.running();
+        let mut test = TestWorld::new();
+        let (job, token) = test.running();
         for name in ["hosts", "ports"] {
             let store = StoreArtifact {
                 job,
@@ -81,11 +81,11 @@ mod tests {
                 sha256: sha256(name),
                 content_digest: sha256(name),
             };
-            house.run(store).unwrap();
+            test.run(store).unwrap();
         }
-        let running = house.world.job(job).unwrap();
+        let running = test.world.job(job).unwrap();
         assert_eq!(running.irregularities(), Vec::<String>::new());
-        let answer = house.run(complete(job, token)).unwrap();
+        let answer = test.run(complete(job, token)).unwrap();
         Arc::unwrap_or_clone(answer)
     }
 
@@ -102,9 +102,9 @@ mod tests {
     #[test]
     fn what_the_daemon_wrote_is_regular() {
         assert_eq!(succeeded().irregularities(), Vec::<String>::new());
-        let mut house = House::new();
-        let (running, _) = house.running();
-        let job = house.world.job(running).unwrap();
+        let mut test = TestWorld::new();
+        let (running, _) = test.running();
+        let job = test.world.job(running).unwrap();
         assert_eq!(job.irregularities(), Vec::<String>::new());
     }
 

@@ -145,23 +145,23 @@ mod tests {
         CreateBlobLink, CreateToken, EndToken, NewToken, RegenerateToken, RevokeBlobLink,
         RevokeToken, SignIn, SignOut,
     };
-    use crate::testing::{House, source};
+    use crate::testing::{TestWorld, source};
     use crate::{Change, ProjectId, Projects, Rights, Scopes, TokenHash, actions};
 
-    fn token(house: &mut House, name: &str, scope: Scope) -> NewToken {
-        let made = house.run(CreateToken {
+    fn token(test: &mut TestWorld, name: &str, scope: Scope) -> NewToken {
+        let made = test.run(CreateToken {
             name: name.to_owned(),
             scopes: Scopes::from_iter([scope]),
             life: None,
             projects: Projects::All,
             granted_by: Rights::admin(),
         });
-        house.now += TimeDelta::seconds(1);
+        test.now += TimeDelta::seconds(1);
         made.unwrap()
     }
 
-    fn session(house: &mut House, of: &NewToken) -> SessionId {
-        let signed_in = house.run(SignIn {
+    fn session(test: &mut TestWorld, of: &NewToken) -> SessionId {
+        let signed_in = test.run(SignIn {
             token: of.token.id,
             secret: of.secret.hash(),
             device: "Firefox".to_owned(),
@@ -178,31 +178,30 @@ mod tests {
     }
 
     /// What the audit log gets for a command. The world stays as it was.
-    fn later<C: crate::decide::Command>(house: &mut House, command: C) -> Vec<Later> {
-        let before = house.world.clone();
-        let (changes, _) = house.changes(command).unwrap();
-        let at = house.now;
+    fn later<C: crate::decide::Command>(test: &mut TestWorld, command: C) -> Vec<Later> {
+        let before = test.world.clone();
+        let (changes, _) = test.changes(command).unwrap();
+        let at = test.now;
         let actions = actions(&before, at, &changes).into_iter();
-        house.world = before;
+        test.world = before;
         actions.map(|action| Later { at, action }).collect()
     }
 
     #[test]
     fn what_had_ended_since_ends_and_nothing_else() {
-        let mut house = House::new();
-        house
-            .run(InitialToken {
-                hash: TokenHash::of("x"),
-            })
-            .unwrap();
+        let mut test = TestWorld::new();
+        test.run(InitialToken {
+            hash: TokenHash::of("x"),
+        })
+        .unwrap();
         let by = Rights::admin();
-        let revoked = token(&mut house, "revoked", Scope::JobRead);
-        let renewed = token(&mut house, "renewed", Scope::JobRead);
-        let kept = token(&mut house, "kept", Scope::BlobRead);
-        let out = session(&mut house, &kept);
-        session(&mut house, &kept);
-        let with_it = session(&mut house, &revoked);
-        let link = house.run(CreateBlobLink {
+        let revoked = token(&mut test, "revoked", Scope::JobRead);
+        let renewed = token(&mut test, "renewed", Scope::JobRead);
+        let kept = token(&mut test, "kept", Scope::BlobRead);
+        let out = session(&mut test, &kept);
+        session(&mut test, &kept);
+        let with_it = session(&mut test, &revoked);
+        let link = test.run(CreateBlobLink {
             project: ProjectId::of_source(&source()),
             path: "a/b".parse::<BlobPath>().unwrap(),
             use_for: LinkUse::Get,
@@ -212,35 +211,35 @@ mod tests {
         let link = link.unwrap().link.id;
 
         let (token, session) = (kept.token.id, out);
-        let mut log = later(&mut house, SignOut { token, session });
+        let mut log = later(&mut test, SignOut { token, session });
         let (token, session) = (revoked.token.id, with_it);
-        log.extend(later(&mut house, SignOut { token, session }));
+        log.extend(later(&mut test, SignOut { token, session }));
         let renew = RegenerateToken {
             token: renewed.token.id,
             overlap: TimeDelta::zero(),
             life: None,
             by: by.clone(),
         };
-        log.extend(later(&mut house, renew.clone()));
+        log.extend(later(&mut test, renew.clone()));
         let token = revoked.token.id;
         log.extend(later(
-            &mut house,
+            &mut test,
             RevokeToken {
                 token,
                 by: by.clone(),
             },
         ));
-        log.extend(later(&mut house, RevokeBlobLink { link }));
+        log.extend(later(&mut test, RevokeBlobLink { link }));
         // It was made after the backup.
-        let before = house.world.clone();
-        let newer = self::token(&mut house, "newer", Scope::JobRead);
+        let before = test.world.clone();
+        let newer = self::token(&mut test, "newer", Scope::JobRead);
         let token = newer.token.id;
-        log.extend(later(&mut house, RevokeToken { token, by }));
-        house.world = before;
+        log.extend(later(&mut test, RevokeToken { token, by }));
+        test.world = before;
         // Twice is once.
-        log.extend(later(&mut house, renew));
+        log.extend(later(&mut test, renew));
 
-        let found = endings(&house.world, &log, false);
+        let found = endings(&test.world, &log, false);
         assert_eq!(
             names(&found),
             [
@@ -250,22 +249,21 @@ mod tests {
                 ("a/b", Some(AuditKind::BlobLinkRevoked)),
             ]
         );
-        assert_eq!(endings(&house.world, &[], false), []);
+        assert_eq!(endings(&test.world, &[], false), []);
     }
 
     #[test]
     fn all_tokens_end_but_the_first_one_whoever_has_its_name() {
-        let mut house = House::new();
-        house
-            .run(InitialToken {
-                hash: TokenHash::of("x"),
-            })
-            .unwrap();
-        house.now += TimeDelta::seconds(1);
-        let twin = token(&mut house, InitialToken::NAME, Scope::Admin);
-        let other = token(&mut house, "ci", Scope::JobRead);
-        session(&mut house, &other);
-        let found = endings(&house.world, &[], true);
+        let mut test = TestWorld::new();
+        test.run(InitialToken {
+            hash: TokenHash::of("x"),
+        })
+        .unwrap();
+        test.now += TimeDelta::seconds(1);
+        let twin = token(&mut test, InitialToken::NAME, Scope::Admin);
+        let other = token(&mut test, "ci", Scope::JobRead);
+        session(&mut test, &other);
+        let found = endings(&test.world, &[], true);
         let of = |made: &NewToken| Credential::Token(made.token.id);
         let ended: Vec<_> = found.iter().map(|ending| ending.credential).collect();
         assert_eq!(ended, [of(&twin), of(&other)]);
@@ -274,15 +272,15 @@ mod tests {
         let again = InitialToken {
             hash: TokenHash::of("y"),
         };
-        for token in sorted(&house.world.clone()) {
+        for token in sorted(&test.world.clone()) {
             if token.scopes.allow(Scope::Admin) {
-                let made = house.changes(again.clone()).unwrap().0;
+                let made = test.changes(again.clone()).unwrap().0;
                 assert!(made.is_empty());
-                house.run(EndToken { token: token.id }).unwrap();
+                test.run(EndToken { token: token.id }).unwrap();
             }
         }
-        assert!(house.world.token(other.token.id).is_some());
-        let made = house.changes(again).unwrap().0;
+        assert!(test.world.token(other.token.id).is_some());
+        let made = test.changes(again).unwrap().0;
         assert!(matches!(&made[..], [Change::Token(_)]));
     }
 }

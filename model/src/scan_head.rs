@@ -390,12 +390,12 @@ impl TailEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{House, NIGHTLY, key, sha256};
+    use crate::testing::{NIGHTLY, TestWorld, key, sha256};
 
     #[test]
     fn a_head_keeps_no_digest_itself() {
-        let mut house = House::new();
-        let workflow = house.push("nightly", NIGHTLY);
+        let mut test = TestWorld::new();
+        let workflow = test.push("nightly", NIGHTLY);
         let digests = BTreeMap::from([("hosts".to_owned(), sha256("hosts"))]);
         let success = Success {
             job: "0198c5f2-7c1e-7000-8000-000000000000".parse().unwrap(),

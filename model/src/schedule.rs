@@ -39,7 +39,7 @@ pub fn upcoming(first: Vec<Upcoming>, now: Timestamp, limit: usize) -> Vec<Upcom
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::House;
+    use crate::testing::TestWorld;
 
     const TWO: &str = "
 scans:
@@ -49,9 +49,9 @@ scans:
 
     #[test]
     fn slots_of_all_schedules_come_in_their_order() {
-        let mut house = House::new();
-        let id = house.push("two", TWO);
-        let workflow = house.world.workflow(id).unwrap();
+        let mut test = TestWorld::new();
+        let id = test.push("two", TWO);
+        let workflow = test.world.workflow(id).unwrap();
         let at = |text: &str| -> Timestamp { text.parse().unwrap() };
         let slot = |scan: &str, time: &str| Upcoming {
             at: at(time),

@@ -141,12 +141,12 @@ pub struct Sealed {
 pub enum SealingError {
     /// It was sealed with another key.
     #[error(
-        "it is sealed with the key {sealed}, which the daemon does not have; its present key is {present}"
+        "it is sealed with the key {sealed}, which the daemon does not have; its current key is {current}"
     )]
     OtherKey {
         sealed: KeyId,
         /// The current key of the daemon.
-        present: KeyId,
+        current: KeyId,
     },
     /// It was modified, or belongs to another project, name or version.
     #[error("its stored form is damaged")]
@@ -189,11 +189,11 @@ impl Sealed {
 
     /// Opens a value at its place.
     pub fn open(&self, key: &SealingKey, place: Place<'_>) -> Result<SecretValue, SealingError> {
-        let present = key.id();
-        if present != self.key {
+        let current = key.id();
+        if current != self.key {
             return Err(SealingError::OtherKey {
                 sealed: self.key.clone(),
-                present,
+                current,
             });
         }
         let opened = || {
@@ -265,7 +265,7 @@ mod tests {
             sealed.open(&other, place("TOKEN")),
             Err(SealingError::OtherKey {
                 sealed: key.id(),
-                present: other.id()
+                current: other.id()
             })
         );
         for damaged in ["", "00", "zz", "é"] {

@@ -5,14 +5,14 @@ use crate::sealing::{KeyId, Place, Sealed, SealingError, SealingKey, SecretValue
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealingKeys {
-    present: SealingKey,
+    current: SealingKey,
     old: Vec<SealingKey>,
 }
 
 /// Whether the daemon has the key of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyState {
-    Present,
+    Current,
     /// The secret is sealed with the current key soon.
     Old,
     /// The daemon does not have the key, so the secret cannot be opened.
@@ -21,14 +21,14 @@ pub enum KeyState {
 
 impl SealingKeys {
     /// A key in both places counts only as the current key.
-    pub fn new(present: SealingKey, mut old: Vec<SealingKey>) -> Self {
-        old.retain(|key| *key != present);
-        Self { present, old }
+    pub fn new(current: SealingKey, mut old: Vec<SealingKey>) -> Self {
+        old.retain(|key| *key != current);
+        Self { current, old }
     }
 
     /// The key that seals.
-    pub fn present(&self) -> &SealingKey {
-        &self.present
+    pub fn current(&self) -> &SealingKey {
+        &self.current
     }
 
     /// The keys that only open.
@@ -38,8 +38,8 @@ impl SealingKeys {
 
     /// Which of these keys has this id.
     pub fn state_of(&self, id: &KeyId) -> KeyState {
-        if self.present.id() == *id {
-            KeyState::Present
+        if self.current.id() == *id {
+            KeyState::Current
         } else if self.old.iter().any(|key| key.id() == *id) {
             KeyState::Old
         } else {
@@ -50,12 +50,12 @@ impl SealingKeys {
     /// Opens a value with the key that sealed it.
     pub fn open(&self, sealed: &Sealed, place: Place<'_>) -> Result<SecretValue, SealingError> {
         let old = self.old.iter().find(|key| key.id() == sealed.key);
-        sealed.open(old.unwrap_or(&self.present), place)
+        sealed.open(old.unwrap_or(&self.current), place)
     }
 }
 
 impl From<SealingKey> for SealingKeys {
-    fn from(present: SealingKey) -> Self {
-        Self::new(present, Vec::new())
+    fn from(current: SealingKey) -> Self {
+        Self::new(current, Vec::new())
     }
 }

@@ -40,7 +40,7 @@ scans:
 const BATCH: usize = 100;
 
 /// A world, and what a moment is made of.
-pub(crate) struct House {
+pub(crate) struct TestWorld {
     pub(crate) world: World,
     pub(crate) now: Timestamp,
     /// What jobs of scans that wake each other wait from the second lap on.
@@ -55,10 +55,10 @@ pub(crate) struct House {
     pub(crate) logs: HashMap<JobId, u64>,
 }
 
-impl House {
+impl TestWorld {
     /// A world with the source `recon` in it.
     pub(crate) fn new() -> Self {
-        let mut house = Self {
+        let mut test = Self {
             world: World::default(),
             now: Timestamp::from_timestamp_millis(1_790_000_000_000).unwrap(),
             jumped: TimeDelta::zero(),
@@ -76,8 +76,8 @@ impl House {
             folder: "workflows".to_owned(),
             interval_seconds: 60,
         };
-        house.run(source).unwrap();
-        house
+        test.run(source).unwrap();
+        test
     }
 
     /// Lets time pass, or step back.

@@ -49,11 +49,11 @@ impl Uses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::House;
+    use crate::testing::TestWorld;
 
     #[test]
     fn names_in_expressions_templates_and_env_count() {
-        let mut house = House::new();
+        let mut test = TestWorld::new();
         let text = "
 env: {ALL: '${{ vars.ALL }}'}
 scans:
@@ -62,8 +62,8 @@ scans:
     steps: [{run: 'echo ${{ secrets.KEY }}', if: 'vars.GO != \"\"'}]
   b: {on: {dispatch: {}}, steps: [{run: 'echo ${{ secrets.KEY }}'}]}
 ";
-        let id = house.push("w", text);
-        let uses = Uses::of([&house.world.workflow(id).unwrap()]);
+        let id = test.push("w", text);
+        let uses = Uses::of([&test.world.workflow(id).unwrap()]);
         let shown = |all: &BTreeMap<String, BTreeSet<NamedBy>>| -> Vec<String> {
             let one = |(name, by): (&String, &BTreeSet<NamedBy>)| {
                 let scans: Vec<&str> = by.iter().map(|by| by.scan.as_str()).collect();

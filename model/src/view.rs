@@ -332,12 +332,12 @@ mod tests {
     use super::*;
     use crate::Order;
     use crate::scan_head::Success;
-    use crate::testing::{House, NIGHTLY, key};
+    use crate::testing::{NIGHTLY, TestWorld, key};
 
     #[test]
     fn a_scan_is_available_by_a_success_after_the_newest_execution_of_who_asks() {
-        let mut house = House::new();
-        let workflow = house.push("nightly", NIGHTLY);
+        let mut test = TestWorld::new();
+        let workflow = test.push("nightly", NIGHTLY);
         let head = || ScanHead::new(workflow, key(workflow, "subdomains_all").scan);
         let [first, second] = [Order::START.next(), Order::START.next().next()];
         let succeeded = |order: Order| ScanHead {

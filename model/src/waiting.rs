@@ -136,77 +136,77 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::{House, NIGHTLY};
+    use crate::testing::{NIGHTLY, TestWorld};
     use crate::{JobId, Turns, next_job};
 
-    fn why(house: &House, job: JobId, connected: &[RunnerId]) -> String {
-        why_holding(house, job, connected, &BTreeSet::new())
+    fn why(test: &TestWorld, job: JobId, connected: &[RunnerId]) -> String {
+        why_holding(test, job, connected, &BTreeSet::new())
     }
 
     /// `held` is the jobs that each runner reports to hold.
     fn why_holding(
-        house: &House,
+        test: &TestWorld,
         job: JobId,
         connected: &[RunnerId],
         held: &BTreeSet<JobId>,
     ) -> String {
-        let job = house.world.job(job).unwrap();
+        let job = test.world.job(job).unwrap();
         let is_connected = |runner| connected.contains(&runner);
-        waiting(&house.world, job, house.now, is_connected, |_| Some(held))
+        waiting(&test.world, job, test.now, is_connected, |_| Some(held))
             .map_or_else(|| "-".to_owned(), |reason| reason.to_string())
     }
 
     #[test]
     fn what_the_runners_lack_is_named() {
-        let mut house = House::new();
-        let workflow = house.push("nightly", NIGHTLY);
-        let strict = house
+        let mut test = TestWorld::new();
+        let workflow = test.push("nightly", NIGHTLY);
+        let strict = test
             .dispatch(workflow, "strict", json!({"target": "x"}))
             .unwrap();
-        assert_eq!(why(&house, strict, &[]), "no runner is registered");
+        assert_eq!(why(&test, strict, &[]), "no runner is registered");
 
-        let plain = house.runner("plain", &["linux"]);
+        let plain = test.runner("plain", &["linux"]);
         assert_eq!(
-            why(&house, strict, &[]),
+            why(&test, strict, &[]),
             "the only registered runner is not connected"
         );
-        let fitting = house.runner("fitting", &["linux", "gpu"]);
+        let fitting = test.runner("fitting", &["linux", "gpu"]);
         assert_eq!(
-            why(&house, strict, &[]),
+            why(&test, strict, &[]),
             "none of the 2 registered runners is connected"
         );
         assert_eq!(
-            why(&house, strict, &[plain]),
+            why(&test, strict, &[plain]),
             "no connected runner has the labels linux, gpu"
         );
         assert_eq!(
-            why(&house, strict, &[plain, fitting]),
+            why(&test, strict, &[plain, fitting]),
             "no runner with room for it has asked for work yet"
         );
 
-        // A runner of the house takes two jobs.
+        // A runner of the project takes two jobs.
         let mut running = Vec::new();
         for _ in 0..2 {
-            let job = house.dispatch(workflow, "probe", json!({})).unwrap();
-            house.claim(job, fitting).unwrap();
-            assert_eq!(why(&house, job, &[fitting]), "-");
+            let job = test.dispatch(workflow, "probe", json!({})).unwrap();
+            test.claim(job, fitting).unwrap();
+            assert_eq!(why(&test, job, &[fitting]), "-");
             running.push(job);
         }
         let [a, b] = running.as_slice() else {
             panic!("{running:?}")
         };
         assert_eq!(
-            why(&house, strict, &[plain, fitting]),
+            why(&test, strict, &[plain, fitting]),
             format!("the only runner that can take it is busy with jobs {a}, {b}")
         );
-        let probe = house.dispatch(workflow, "probe", json!({})).unwrap();
+        let probe = test.dispatch(workflow, "probe", json!({})).unwrap();
         assert_eq!(
-            why(&house, probe, &[fitting, plain]),
+            why(&test, probe, &[fitting, plain]),
             "no runner with room for it has asked for work yet; 1 older job of `strict` waits for the same runners"
         );
-        let last = house.dispatch(workflow, "probe", json!({})).unwrap();
+        let last = test.dispatch(workflow, "probe", json!({})).unwrap();
         assert_eq!(
-            why(&house, last, &[fitting]),
+            why(&test, last, &[fitting]),
             format!(
                 "the only runner that can take it is busy with jobs {a}, {b}; 2 older jobs of `probe`, `strict` wait for \
                  the same runners"
@@ -214,33 +214,29 @@ mod tests {
         );
         // A runner without the labels does not take the other one.
         assert_eq!(
-            why(&house, last, &[plain]),
+            why(&test, last, &[plain]),
             "no runner with room for it has asked for work yet; 1 older job of `probe` waits for the same runners"
         );
     }
 
     #[test]
     fn an_exclusive_runner_takes_only_what_names_its_labels() {
-        let mut house = House::new();
-        let workflow = house.push("nightly", NIGHTLY);
-        let exclusive = house.exclusive_runner("gpu", &["linux", "gpu"]);
-        let probe = house.dispatch(workflow, "probe", json!({})).unwrap();
-        let strict = house
+        let mut test = TestWorld::new();
+        let workflow = test.push("nightly", NIGHTLY);
+        let exclusive = test.exclusive_runner("gpu", &["linux", "gpu"]);
+        let probe = test.dispatch(workflow, "probe", json!({})).unwrap();
+        let strict = test
             .dispatch(workflow, "strict", json!({"target": "x"}))
             .unwrap();
         assert_eq!(
-            why(&house, probe, &[exclusive]),
+            why(&test, probe, &[exclusive]),
             "the only connected runner takes only scans whose `runs_on` names one of its labels"
         );
-        let runner = house.world.runner(exclusive).unwrap();
+        let runner = test.world.runner(exclusive).unwrap();
         let next = |abilities| {
-            next_job(
-                &house.world,
-                &abilities,
-                &Turns::default(),
-                house.now,
-                |_| false,
-            )
+            next_job(&test.world, &abilities, &Turns::default(), test.now, |_| {
+                false
+            })
         };
         assert_eq!(next(Abilities::of(runner)), Some((workflow, strict)));
         let open = Abilities {
@@ -248,21 +244,21 @@ mod tests {
             ..Abilities::of(runner)
         };
         assert_eq!(next(open), Some((workflow, probe)));
-        let second = house.exclusive_runner("arm", &["arm"]);
+        let second = test.exclusive_runner("arm", &["arm"]);
         assert_eq!(
-            why(&house, probe, &[exclusive, second]),
+            why(&test, probe, &[exclusive, second]),
             "all 2 connected runners take only scans whose `runs_on` names one of their labels"
         );
     }
 
     #[test]
     fn jobs_that_are_over_and_hold_their_slots_are_named_first() {
-        let mut house = House::new();
-        let workflow = house.push("nightly", NIGHTLY);
-        let runner = house.runner("first", &[]);
-        let probe = house.dispatch(workflow, "probe", json!({})).unwrap();
-        let running = house.dispatch(workflow, "probe", json!({})).unwrap();
-        house.claim(running, runner).unwrap();
+        let mut test = TestWorld::new();
+        let workflow = test.push("nightly", NIGHTLY);
+        let runner = test.runner("first", &[]);
+        let probe = test.dispatch(workflow, "probe", json!({})).unwrap();
+        let running = test.dispatch(workflow, "probe", json!({})).unwrap();
+        test.claim(running, runner).unwrap();
         let gone: Vec<JobId> = (1..=4)
             .map(|number| format!("00000000-0000-7000-8000-00000000000{number}"))
             .map(|id| id.parse().unwrap())
@@ -273,11 +269,11 @@ mod tests {
         };
         // What is on its way to the runner holds no slot yet.
         assert_eq!(
-            why_holding(&house, probe, &[runner], &held(0)),
+            why_holding(&test, probe, &[runner], &held(0)),
             "no runner with room for it has asked for work yet"
         );
         assert_eq!(
-            why_holding(&house, probe, &[runner], &held(1)),
+            why_holding(&test, probe, &[runner], &held(1)),
             format!(
                 "the only runner that can take it is busy with jobs {}, {running}; 1 of them is over and still holds its \
                  slot",
@@ -285,7 +281,7 @@ mod tests {
             )
         );
         assert_eq!(
-            why_holding(&house, probe, &[runner], &held(4)),
+            why_holding(&test, probe, &[runner], &held(4)),
             format!(
                 "the only runner that can take it is busy with jobs {}, {}, {} and 2 more; 4 of them are over and still \
                  hold their slots",

@@ -27,7 +27,7 @@ impl Handle {
             project,
             name,
             value,
-            key: keys.present().clone(),
+            key: keys.current().clone(),
             actor,
             expects,
         };
@@ -51,7 +51,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::testing::{House, activate, configure, source_name};
+    use crate::testing::{TestDaemon, activate, configure, source_name};
 
     const USE: &str = "
 scans:
@@ -63,11 +63,11 @@ scans:
     #[tokio::test]
     async fn a_worker_gets_the_secrets_its_job_names_each_time_it_asks() {
         let folder = TempDir::new().unwrap();
-        let house = House::open(&folder, 0, Vec::new()).await;
-        house.handle.state().submit(configure()).await.unwrap();
+        let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+        daemon.handle.state().submit(configure()).await.unwrap();
         let project = ProjectId::of_source(&source_name());
         let value = SecretValue::new("hunter2".to_owned());
-        let set = house.handle.set_secret(
+        let set = daemon.handle.set_secret(
             project,
             "KEY".to_owned(),
             value,
@@ -76,24 +76,24 @@ scans:
         );
         assert_eq!(set.await.unwrap().edit.version, 1);
         let workflow = WorkflowId::derive(&source_name(), "use");
-        let state = house.handle.state();
+        let state = daemon.handle.state();
         state.submit(activate("use", USE)).await.unwrap();
-        let (runner, _) = house.register("r", 1).await;
-        let worker = house.run(runner, workflow, "use").await;
-        let resolved = house.handle.resolve(&worker).await.unwrap();
+        let (runner, _) = daemon.register("r", 1).await;
+        let worker = daemon.run(runner, workflow, "use").await;
+        let resolved = daemon.handle.resolve(&worker).await.unwrap();
         assert_eq!(resolved.values.secrets["KEY"].reveal(), "hunter2");
         assert!(resolved.values.missing["vars.URL"].contains("is not set in project recon"));
         assert!(!format!("{resolved:?}").contains("hunter2"));
-        house.close().await;
+        daemon.close().await;
     }
 
     #[tokio::test]
     async fn an_error_of_a_runner_that_masks_nothing_is_masked_before_it_is_stored() {
         let folder = TempDir::new().unwrap();
-        let house = House::open(&folder, 0, Vec::new()).await;
-        house.handle.state().submit(configure()).await.unwrap();
+        let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+        daemon.handle.state().submit(configure()).await.unwrap();
         let project = ProjectId::of_source(&source_name());
-        let set = house.handle.set_secret(
+        let set = daemon.handle.set_secret(
             project,
             "KEY".to_owned(),
             SecretValue::new("hunter2/hunter2".to_owned()),
@@ -102,10 +102,10 @@ scans:
         );
         set.await.unwrap();
         let workflow = WorkflowId::derive(&source_name(), "use");
-        let state = house.handle.state();
+        let state = daemon.handle.state();
         state.submit(activate("use", USE)).await.unwrap();
-        let (runner, _) = house.register("r", 1).await;
-        let worker = house.run(runner, workflow, "use").await;
+        let (runner, _) = daemon.register("r", 1).await;
+        let worker = daemon.run(runner, workflow, "use").await;
         let step = Step {
             name: None,
             index: 0,
@@ -116,7 +116,9 @@ scans:
             started_at: None,
             finished_at: None,
         };
-        let reported = house.handle.report_steps(&worker, vec![step.clone()], None);
+        let reported = daemon
+            .handle
+            .report_steps(&worker, vec![step.clone()], None);
         reported.await.unwrap();
         let masked = "no host at https://***/ or ***";
         let job = worker.job().id;
@@ -124,7 +126,7 @@ scans:
         let stored = state.job(job).await.unwrap().unwrap();
         assert_eq!(error(&stored), masked);
         let failure = Failure::Setup("cannot mount hunter2/hunter2".to_owned());
-        let completed = house
+        let completed = daemon
             .handle
             .complete(
                 &worker,
@@ -142,6 +144,6 @@ scans:
             text.contains("cannot mount ***") && !text.contains("hunter2"),
             "{text}"
         );
-        house.close().await;
+        daemon.close().await;
     }
 }

@@ -1,4 +1,4 @@
-//! Resealing: secrets that an old key seals are sealed with the present key, project by project.
+//! Resealing: secrets that an old key seals are sealed with the current key, project by project.
 //!
 //! The records say which key seals each secret. So a start after a crash continues where the last one stopped.
 
@@ -44,7 +44,7 @@ impl Settings {
             let key = &secret.sealed.key;
             match self.key_state(key) {
                 KeyState::Missing => *missing.entry(key.clone()).or_default() += 1,
-                KeyState::Present | KeyState::Old => {}
+                KeyState::Current | KeyState::Old => {}
             }
         }
         missing
@@ -77,7 +77,7 @@ pub(crate) fn log_sealed_secrets(handle: &Handle) {
     }
 }
 
-/// Reseals all secrets with the present key, and logs which old keys are no longer needed. Nothing is sealed with an old key
+/// Reseals all secrets with the current key, and logs which old keys are no longer needed. Nothing is sealed with an old key
 /// after that, so the task ends.
 pub(crate) async fn reseal(handle: Handle) {
     let Some(keys) = &handle.settings().secret_keys else {
@@ -109,7 +109,7 @@ async fn reseal_projects(handle: &Handle, keys: &SealingKeys) -> bool {
         match handle.state().submit(Reseal { project, keys }).await {
             Ok(Resealed { secrets, damaged }) => {
                 if secrets > 0 {
-                    tracing::info!(%project, secrets, "secrets are sealed with the present key");
+                    tracing::info!(%project, secrets, "secrets are sealed with the current key");
                 }
                 if !damaged.is_empty() {
                     tracing::error!(
@@ -120,7 +120,7 @@ async fn reseal_projects(handle: &Handle, keys: &SealingKeys) -> bool {
             }
             // A full disk is retried. A failed disk ends the process.
             Err(error) => {
-                tracing::warn!(%project, %error, "secrets cannot be sealed with the present key yet");
+                tracing::warn!(%project, %error, "secrets cannot be sealed with the current key yet");
                 is_done = false;
             }
         }
@@ -146,7 +146,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::testing::{House, Lab, Seeded, configure, source_name};
+    use crate::testing::{Lab, Seeded, TestDaemon, configure, source_name};
 
     fn set(name: &str, key: &SealingKey) -> SetSecret {
         SetSecret {
@@ -192,32 +192,37 @@ mod tests {
     async fn a_start_with_a_new_key_reseals_the_secrets() {
         let folder = TempDir::new().unwrap();
         let old = SealingKey::random(&mut Seeded(4));
-        let house = House::open(&folder, 0, Vec::new()).await;
-        let present = house.handle.settings().secret_keys.clone().unwrap();
-        let present = present.present().clone();
-        house.handle.state().submit(configure()).await.unwrap();
-        house.handle.state().submit(set("KEY", &old)).await.unwrap();
-        house.close().await;
+        let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+        let current = daemon.handle.settings().secret_keys.clone().unwrap();
+        let current = current.current().clone();
+        daemon.handle.state().submit(configure()).await.unwrap();
+        daemon
+            .handle
+            .state()
+            .submit(set("KEY", &old))
+            .await
+            .unwrap();
+        daemon.close().await;
 
-        let keys = SealingKeys::new(present.clone(), vec![old]);
-        let house = House::sealing(&folder, keys).await;
-        let mut changes = house.handle.state().changed();
+        let keys = SealingKeys::new(current.clone(), vec![old]);
+        let daemon = TestDaemon::sealing(&folder, keys).await;
+        let mut changes = daemon.handle.state().changed();
         let sealed = |world: &World| {
             let secrets = world.all_secrets().next().unwrap();
-            secrets.sealed_with(&present.id()) == 1
+            secrets.sealed_with(&current.id()) == 1
         };
-        while !house.handle.state().read(sealed) {
+        while !daemon.handle.state().read(sealed) {
             changes.changed().await.unwrap();
         }
-        house.close().await;
+        daemon.close().await;
 
         // The old key is not needed now.
-        let house = House::sealing(&folder, present.clone().into()).await;
-        let opened = house.handle.state().read(|world| {
+        let daemon = TestDaemon::sealing(&folder, current.clone().into()).await;
+        let opened = daemon.handle.state().read(|world| {
             let secrets = world.all_secrets().next().unwrap();
-            secrets.open("KEY", &present.clone().into()).unwrap()
+            secrets.open("KEY", &current.clone().into()).unwrap()
         });
         assert_eq!(opened.unwrap().reveal(), "hunter2");
-        house.close().await;
+        daemon.close().await;
     }
 }

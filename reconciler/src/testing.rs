@@ -1,5 +1,5 @@
-//! What tests stand on: a clock that is set by hand, seeded randomness, a world without a disk, and a whole reconciler
-//! on a state in a temporary folder.
+//! Fixtures of tests: a clock that is set by hand, seeded randomness, a world without a disk, and a whole reconciler on a
+//! state in a temporary folder.
 
 mod fakes;
 mod lab;
@@ -153,7 +153,7 @@ pub(crate) async fn closed(closing: Closing) {
 }
 
 /// A reconciler on a state in a folder.
-pub(crate) struct House {
+pub(crate) struct TestDaemon {
     pub(crate) clock: Arc<HandClock>,
     pub(crate) defect: Arc<Defect>,
     pub(crate) handle: Handle,
@@ -161,13 +161,13 @@ pub(crate) struct House {
     closing: Closing,
 }
 
-impl House {
-    /// A house in that folder, whether it is new or was lived in before.
+impl TestDaemon {
+    /// A daemon on the state in `folder`, which may be new.
     pub(crate) async fn open(folder: &TempDir, seconds: i64, sources: Vec<SourceConfig>) -> Self {
         Self::keeping(folder, seconds, sources, RetentionSettings::default()).await
     }
 
-    /// One that keeps as much of the past as is said.
+    /// A daemon with this retention.
     pub(crate) async fn keeping(
         folder: &TempDir,
         seconds: i64,
@@ -186,7 +186,7 @@ impl House {
         .await
     }
 
-    /// One with these settings for blobs.
+    /// A daemon with these settings for blobs.
     pub(crate) async fn storing(folder: &TempDir, blobs: BlobSettings) -> Self {
         let key = SealingKey::random(&mut Seeded(3));
         Self::start(
@@ -200,7 +200,7 @@ impl House {
         .await
     }
 
-    /// One with these keys for secrets.
+    /// A daemon with these keys for secrets.
     pub(crate) async fn sealing(folder: &TempDir, keys: SealingKeys) -> Self {
         Self::start(
             folder,
@@ -382,23 +382,23 @@ pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
 }
 
 /// Why the job ended, waiting for that.
-pub(crate) async fn end_of(house: &House, job: JobId) -> Reason {
-    house
+pub(crate) async fn end_of(daemon: &TestDaemon, job: JobId) -> Reason {
+    daemon
         .until("the job's end", |world| world.job(job).is_none())
         .await;
-    house.job(job).await.state.end().unwrap().reason.clone()
+    daemon.job(job).await.state.end().unwrap().reason.clone()
 }
 
 /// Both clocks go on, and every task that waits for that gets its turn. The deadlines are checked meanwhile, or the daemon
 /// would seem to have stood still.
-pub(crate) async fn pass(house: &House, time: Duration) {
+pub(crate) async fn pass(daemon: &TestDaemon, time: Duration) {
     let mut left = time;
     while !left.is_zero() {
         let step = left.min(STANDSTILL / 2);
         left -= step;
-        jump(house, step).await;
+        jump(daemon, step).await;
         let checked = async {
-            while house.handle.runners().presence().check_by() <= Instant::now() {
+            while daemon.handle.runners().presence().check_by() <= Instant::now() {
                 tokio::task::yield_now().await;
             }
         };
@@ -407,16 +407,16 @@ pub(crate) async fn pass(house: &House, time: Duration) {
 }
 
 /// Both clocks go on at once, as when the daemon stands still.
-pub(crate) async fn jump(house: &House, time: Duration) {
-    house.clock.set_forward(TimeDelta::from_std(time).unwrap());
+pub(crate) async fn jump(daemon: &TestDaemon, time: Duration) {
+    daemon.clock.set_forward(TimeDelta::from_std(time).unwrap());
     advance(time).await;
 }
 
 /// Lets the deadlines be looked at, and waits until that is over: the look ends a job that is there for that.
-pub(crate) async fn look_at_deadlines(house: &House) {
-    let workflow = house.activate("probe").await;
-    let probe = house.dispatch(workflow, "plain").await.id;
-    let state = house.handle.state();
+pub(crate) async fn look_at_deadlines(daemon: &TestDaemon) {
+    let workflow = daemon.activate("probe").await;
+    let probe = daemon.dispatch(workflow, "plain").await.id;
+    let state = daemon.handle.state();
     state.submit(Retire { workflow }).await.unwrap();
-    assert_eq!(end_of(house, probe).await, Reason::Retired);
+    assert_eq!(end_of(daemon, probe).await, Reason::Retired);
 }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::clock;
-use crate::limits::CONTACT_LOOK;
+use crate::limits::CONTACT_CHECK;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Contact {
@@ -85,7 +85,7 @@ impl Contact {
             if losses != before || silent >= self.limit {
                 return;
             }
-            let pause = (self.limit - silent).min(CONTACT_LOOK);
+            let pause = (self.limit - silent).min(CONTACT_CHECK);
             sleep_until(Instant::now() + pause).await;
         }
     }

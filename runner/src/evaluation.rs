@@ -110,7 +110,7 @@ impl Evaluation {
         .await
     }
 
-    pub(crate) async fn is_wanted(
+    pub(crate) async fn should_upload(
         &self,
         condition: Option<&str>,
         ok: bool,
@@ -173,11 +173,11 @@ fn explained(
     let vars = references.vars.iter().map(|name| format!("vars.{name}"));
     let secrets = references.secrets.iter();
     let named = vars.chain(secrets.map(|name| format!("secrets.{name}")));
-    let said: Vec<String> = named
+    let explanations: Vec<String> = named
         .filter_map(|name| Some(format!("{name} {}", missing.get(&name)?)))
         .collect();
-    if said.is_empty() {
+    if explanations.is_empty() {
         return EvaluationError::Value(source);
     }
-    EvaluationError::Missing(said.join("; "))
+    EvaluationError::Missing(explanations.join("; "))
 }

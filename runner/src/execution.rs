@@ -54,10 +54,10 @@ impl Execution<'_> {
         let stopped = self.stop.since().unwrap_or_else(Instant::now);
         match self.processes.end(stopped + self.options.grace).await {
             0 => {}
-            1 => self.say(None, "ended 1 process that the steps left running"),
+            1 => self.report(None, "ended 1 process that the steps left running"),
             ended => {
                 let message = format!("ended {ended} processes that the steps left running");
-                self.say(None, &message);
+                self.report(None, &message);
             }
         }
         conclusion
@@ -67,7 +67,7 @@ impl Execution<'_> {
         let environment = match self.environment(host, url).await {
             Ok(environment) => environment,
             Err(message) => {
-                self.say(None, &message);
+                self.report(None, &message);
                 return Conclusion::Impossible(JobFailure::EnvFailed(message));
             }
         };
@@ -200,7 +200,7 @@ impl Execution<'_> {
             (Ok(()), end) => end,
             (Err(message), StepEnd::Exited(Exit::Code(0))) => StepEnd::Broken(message),
             (Err(message), end) => {
-                self.say(Some(script.step), &message);
+                self.report(Some(script.step), &message);
                 end
             }
         }
@@ -235,7 +235,7 @@ impl Execution<'_> {
             self.lacking.get_or_init(|| message.clone());
         }
         if let Some(error) = &report.error {
-            self.say(Some(report.index), error);
+            self.report(Some(report.index), error);
         }
         (report.status, report.outcome) = match end {
             StepEnd::Exited(Exit::Code(0)) => (StepStatus::Succeeded, Some(StepOutcome::Succeeded)),
@@ -262,7 +262,7 @@ impl Execution<'_> {
         reason: Stop,
         environment: &Environment,
     ) -> Conclusion {
-        self.say(None, reason.explanation());
+        self.report(None, reason.explanation());
         let limit = self.options.clean_up;
         let end = Instant::now() + limit;
         let (mut is_over, mut has_run) = (false, false);
@@ -280,7 +280,7 @@ impl Execution<'_> {
                 let seconds = limit.as_secs();
                 let message =
                     format!("the steps that clean up took {seconds} s together, and are stopped");
-                self.say(None, &message);
+                self.report(None, &message);
             }
         }
         if has_run {
@@ -289,7 +289,7 @@ impl Execution<'_> {
         Conclusion::Stopped(reason)
     }
 
-    fn say(&self, step: Option<u32>, text: &str) {
+    fn report(&self, step: Option<u32>, text: &str) {
         if let Err(error) = self.log.add_runner_lines(step, text) {
             self.stop.request(Stop::LogFailed(error_chain(&error)));
         }

@@ -9,14 +9,14 @@ use tokio::sync::oneshot;
 /// The thread; it ends with this value. A blocking thread may still pack a file of an abandoned job, and is not waited for.
 pub(crate) struct JobsThread {
     pub(crate) runtime: Handle,
-    _wanted: oneshot::Sender<()>,
+    _stop: oneshot::Sender<()>,
 }
 
 impl JobsThread {
     pub(crate) fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
-        let (wanted, unwanted) = oneshot::channel::<()>();
+        let (stop, stopped) = oneshot::channel::<()>();
         // What the jobs log goes where the session's goes.
         let log = tracing::dispatcher::get_default(Clone::clone);
         thread::Builder::new()
@@ -24,12 +24,12 @@ impl JobsThread {
             .spawn(move || {
                 let _log = tracing::dispatcher::set_default(&log);
                 // Nothing is sent: it ends when the sender is dropped.
-                let _ = runtime.block_on(unwanted);
+                let _ = runtime.block_on(stopped);
                 runtime.shutdown_background();
             })?;
         Ok(Self {
             runtime: handle,
-            _wanted: wanted,
+            _stop: stop,
         })
     }
 }

@@ -61,7 +61,7 @@ pub const SILENCE: Duration = Duration::from_secs(100);
 
 /// The longest pause between two checks of the silence. Timers stop while the machine sleeps; a check shows that it has
 /// slept.
-pub const CONTACT_LOOK: Duration = Duration::from_secs(5);
+pub const CONTACT_CHECK: Duration = Duration::from_secs(5);
 
 /// How long artifacts are uploaded after the job has timed out and its processes have ended.
 pub const TIMEOUT_UPLOADS: Duration = Duration::from_secs(60);

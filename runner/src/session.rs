@@ -149,7 +149,7 @@ enum Wake {
 
 impl Session {
     async fn run(mut self) -> Result<(), SessionError> {
-        let mut ended = self.say_hello().await;
+        let mut ended = self.send_hello().await;
         while ended.is_ok() && !self.is_done() {
             let wake = self.next_wake().await;
             ended = self.on_wake(wake);
@@ -167,7 +167,7 @@ impl Session {
             // After any other error the jobs go on: their workers have tokens of their own.
             self.finish_jobs().await;
         } else {
-            self.say_goodbye().await;
+            self.send_goodbye().await;
         }
         ended
     }
@@ -180,14 +180,14 @@ impl Session {
         self.urgency() >= Urgency::Drain && self.held.is_empty()
     }
 
-    async fn say_hello(&mut self) -> Result<(), SessionError> {
+    async fn send_hello(&mut self) -> Result<(), SessionError> {
         let hello = self.hello();
         while self.urgency() == Urgency::None {
-            let said = tokio::select! {
-                said = self.client.hello(&hello) => said,
+            let answered = tokio::select! {
+                answered = self.client.hello(&hello) => answered,
                 _ = self.shutdown.changed() => return Ok(()),
             };
-            let Err(error) = said else {
+            let Err(error) = answered else {
                 self.is_heard();
                 tracing::info!(
                     url = self.configuration.url,
@@ -443,7 +443,7 @@ impl Session {
         }
     }
 
-    async fn say_goodbye(&self) {
+    async fn send_goodbye(&self) {
         match timeout(
             self.shared.options.final_report,
             self.client.goodbye(&self.hello()),
@@ -451,8 +451,10 @@ impl Session {
         .await
         {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(error = error_chain(&error), "could not say goodbye"),
-            Err(_) => tracing::warn!("could not say goodbye: no answer in time"),
+            Ok(Err(error)) => {
+                tracing::warn!(error = error_chain(&error), "could not send the goodbye")
+            }
+            Err(_) => tracing::warn!("could not send the goodbye: no answer in time"),
         }
     }
 }

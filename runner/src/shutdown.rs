@@ -63,13 +63,9 @@ impl Shutdown {
 }
 
 /// Waits until the runner has to end so urgently. Waits forever once the sender is gone.
-pub(crate) async fn reaches(urgency: &watch::Receiver<Urgency>, wanted: Urgency) {
+pub(crate) async fn reaches(urgency: &watch::Receiver<Urgency>, least: Urgency) {
     let mut urgency = urgency.clone();
-    if urgency
-        .wait_for(|urgency| *urgency >= wanted)
-        .await
-        .is_err()
-    {
+    if urgency.wait_for(|urgency| *urgency >= least).await.is_err() {
         std::future::pending().await
     }
 }

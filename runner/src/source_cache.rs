@@ -109,15 +109,15 @@ impl SourceCache {
             return Ok(found);
         }
         let path = self.folder.join(&key.0);
-        let beside = path.with_extension("new");
+        let unfinished = path.with_extension("new");
         workdir::make_private_folder(&self.folder)?;
-        let file = workdir::make_private_file(&beside)?;
-        let half = Half(&beside);
+        let file = workdir::make_private_file(&unfinished)?;
+        let half = Half(&unfinished);
         let digest = download(file.try_clone()?).await?;
         let bytes = file.metadata()?.len();
         // What somebody has put there may be a folder.
         workdir::remove(&path);
-        std::fs::rename(&beside, &path)?;
+        std::fs::rename(&unfinished, &path)?;
         std::mem::forget(half);
         let in_use = {
             let mut state = self.lock();

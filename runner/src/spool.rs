@@ -313,12 +313,12 @@ impl Spool {
         let begin = out.len();
         let is_first = begin <= 1;
         let left = usize::try_from(segment.bytes - cursor.offset).unwrap_or(usize::MAX);
-        let wanted = if is_first {
+        let length = if is_first {
             limit.max(RECORD_BYTES)
         } else {
             limit
         };
-        out.resize(begin + wanted.min(left), 0);
+        out.resize(begin + length.min(left), 0);
         let read = segment.file.read_exact_at(&mut out[begin..], cursor.offset);
         let failed = |source| SpoolError::Read {
             path: segment.path.clone(),

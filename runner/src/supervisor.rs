@@ -130,7 +130,7 @@ impl Supervisors {
 
 /// Waits for the end of a supervisor. If it is stopped, lets it go on. If it was killed, ends what it has left.
 async fn wait_for(mut child: Child, mut child_changed: Signals, id: Pid, supervisors: Supervisors) {
-    let mut next_look = Instant::now() + limits::ORPHANS_EVERY;
+    let mut next_check = Instant::now() + limits::ORPHANS_EVERY;
     let status = loop {
         tokio::select! {
             status = child.wait() => break status,
@@ -141,9 +141,9 @@ async fn wait_for(mut child: Child, mut child_changed: Signals, id: Pid, supervi
                     let _ = kill_process(id, Signal::CONT);
                 }
                 // Under `up`, what `git` left in the background has ended, too.
-                if Instant::now() >= next_look {
+                if Instant::now() >= next_check {
                     orphans();
-                    next_look = Instant::now() + limits::ORPHANS_EVERY;
+                    next_check = Instant::now() + limits::ORPHANS_EVERY;
                 }
             }
         }
@@ -165,8 +165,8 @@ async fn wait_for(mut child: Child, mut child_changed: Signals, id: Pid, supervi
 
 /// Whether processes whose parent has ended become children of this process. Only while there is a supervisor: nobody else
 /// waits for them.
-fn inherit(is_wanted: bool) {
-    if let Err(error) = set_child_subreaper(is_wanted.then(getpid)) {
+fn inherit(is_enabled: bool) {
+    if let Err(error) = set_child_subreaper(is_enabled.then(getpid)) {
         tracing::warn!(%error, "processes whose supervisor is killed would not be found");
     }
 }

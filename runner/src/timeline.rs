@@ -56,11 +56,11 @@ impl Timeline {
     }
 
     /// Waits until the script of a step runs, or until none does.
-    pub(crate) async fn step_runs(&self, wanted: bool) {
+    pub(crate) async fn step_runs(&self, runs: bool) {
         let mut report = self.report.subscribe();
         let is_reached = |report: &wire::Timeline| {
             let mut steps = report.steps.iter();
-            steps.any(|step| step.status == StepStatus::Running) == wanted
+            steps.any(|step| step.status == StepStatus::Running) == runs
         };
         // `self` holds the sender, so the wait does not fail.
         let _ = report.wait_for(is_reached).await;

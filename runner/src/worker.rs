@@ -95,7 +95,7 @@ pub(crate) async fn work(
     };
     let claimed = tokio::select! {
         claimed = claim(&link) => claimed,
-        () = shared.is_alone(&link, None) => {
+        () = shared.daemon_lost(&link, None) => {
             tracing::error!(job = %link.job, "the daemon does not say whether the job was claimed");
             None
         }
@@ -127,7 +127,7 @@ pub(crate) async fn work(
     };
     let outcome = tokio::select! {
         outcome = worker.run() => outcome,
-        () = shared.is_alone(&worker.link, Some(&worker.timeline)) => worker.give_up().await,
+        () = shared.daemon_lost(&worker.link, Some(&worker.timeline)) => worker.give_up().await,
     };
     worker.log.remove();
     shared.leave(worker.place).await;
@@ -178,7 +178,7 @@ impl Shared {
     }
 
     /// Waits until the runner ends, no step of the job runs, and the job does not get on for want of the daemon.
-    async fn is_alone(&self, link: &Link, timeline: Option<&Timeline>) {
+    async fn daemon_lost(&self, link: &Link, timeline: Option<&Timeline>) {
         shutdown::reaches(&self.urgency, Urgency::Drain).await;
         let Some(timeline) = timeline else {
             return link.progress.silent(self.options.stopped_silence).await;
@@ -282,11 +282,11 @@ impl Worker<'_> {
         if let Some(checkout) = &self.assignment.checkout {
             let brought = checkout::bring(&self.shared.sources, &self.link, checkout, folder);
             match brought.await {
-                Ok(lines) => self.say(&lines),
+                Ok(lines) => self.report(&lines),
                 // The steps are cancelled below, as those of any job.
                 Err(_) if self.link.stop.reason().is_some() => {}
                 Err(message) => {
-                    self.say(&message);
+                    self.report(&message);
                     return Some(JobFailure::CheckoutFailed(message));
                 }
             }
@@ -324,7 +324,7 @@ impl Worker<'_> {
         }
     }
 
-    fn say(&self, lines: &str) {
+    fn report(&self, lines: &str) {
         if let Err(error) = self.log.add_runner_lines(None, lines) {
             tracing::warn!(job = %self.link.job, error = error_chain(&error), "cannot log");
         }

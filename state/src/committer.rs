@@ -210,7 +210,7 @@ impl<E: Engine> Committer<E> {
                     "the disk of the state is getting full: no new jobs are taken until there is room"
                 ),
                 Room::Full => tracing::error!(
-                    "the disk of the state is full: only what runs is brought to its end until there is room"
+                    "the disk of the state is full: only running jobs are finished until there is room"
                 ),
             }
             self.last_room = room;

@@ -88,7 +88,8 @@ pub struct Secret {
 #[serde(rename_all = "snake_case")]
 pub enum KeyState {
     /// It is the current key.
-    Present,
+    #[serde(rename = "present")]
+    Current,
     /// It is an old key, needed until the secret is sealed again.
     Old,
     /// The daemon does not have it: jobs that use the secret fail.

@@ -48,7 +48,7 @@ convert_both_ways! {
 // These enums of `wire` have further variants.
 convert! {
     model::EndState => wire::JobState { Succeeded Failed Cancelled Skipped }
-    model::KeyState => wire::KeyState { Present Old Missing }
+    model::KeyState => wire::KeyState { Current Old Missing }
     model::Missed => wire::NotMasked { TooShort NotRecognised }
 }
 

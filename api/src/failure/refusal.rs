@@ -28,7 +28,7 @@ impl From<Refusal> for Failure {
             Refusal::TooManyBlobLinks { .. } => Self::new(ErrorCode::Unavailable, text)
                 .hint("revoke some with `everscan blob unlink`; each ends after 7 days"),
             Refusal::BlobChanged { .. } => Self::new(ErrorCode::PreconditionFailed, text)
-                .hint("read the blob again and repeat the change for its present version, or without a condition such as `--no-replace`"),
+                .hint("read the blob again, then retry with its current version, or without a condition such as `--no-replace`"),
             Refusal::BlobIsFolder { .. } => Self::new(ErrorCode::PathConflict, text)
                 .hint("give the blob another name, or one in that folder"),
             Refusal::BlobIsNoFolder { .. } => Self::new(ErrorCode::PathConflict, text)
@@ -52,7 +52,7 @@ impl From<Refusal> for Failure {
                 format!("review the newest tip with `everscan source show {source_name}`, and approve it"),
             ),
             Refusal::NoSuchToken => Self::new(ErrorCode::NotFound, text)
-                .hint("`everscan token list` shows the tokens that you may manage"),
+                .hint("`everscan token list` shows the tokens that you can manage"),
             Refusal::LastAdmin => Self::new(ErrorCode::LastAdmin, text)
                 .hint("`everscan token create --scope admin` makes one"),
             Refusal::Retired { .. } => Self::new(ErrorCode::Retired, text)
@@ -104,15 +104,15 @@ impl From<Refusal> for Failure {
                 let mut failure = Self::new(ErrorCode::AlreadyDone, text).hint(match made {
                     Made::Job(_) => "use a fresh key for a new request".to_owned(),
                     Made::Token(id) => format!(
-                        "if that answer is lost, `everscan token regenerate {id}` gives it another secret, and \
+                        "if the first response is lost, `everscan token regenerate {id}` makes a new secret, and \
                          `everscan token revoke {id}` removes it"
                     ),
                     Made::Registration(_) => {
-                        "if that answer is lost, make another one with a fresh key; this one ends by itself"
+                        "if the first response is lost, make another registration token with a fresh key; this one expires"
                             .to_owned()
                     }
                     Made::BlobLink(_) => {
-                        "if that answer is lost, make another one with a fresh key; DELETE ends this one".to_owned()
+                        "if the first response is lost, make another link with a fresh key, and revoke this link with DELETE".to_owned()
                     }
                 });
                 failure.more.made = Some(made.uuid());
@@ -151,7 +151,7 @@ impl From<Refusal> for Failure {
                 Self::new(ErrorCode::Unavailable, text).hint("each expires after 15 minutes")
             }
             Refusal::HistoryUnreadable { .. } => Self::new(ErrorCode::Internal, text)
-                .hint("the daemon's log says why; it is tried again with the next request"),
+                .hint("see the daemon's log; the next request reads the history again"),
             Refusal::RevisionUnreadable { .. } => {
                 Self::new(ErrorCode::Internal, text).hint(RESTORE)
             }

@@ -17,11 +17,11 @@ use crate::request::Request;
 use crate::visible::Visible;
 
 pub(super) async fn list(
-    me: &Visible,
+    user: &Visible,
     job: &str,
     window: &Window,
 ) -> Result<Page<wire::Artifact>, Failure> {
-    let job = me.job_named(job).await?;
+    let job = user.job_named(job).await?;
     let artifacts = job.state.run().into_iter().flat_map(|run| &run.artifacts);
     Ok(window.cut(
         artifacts.enumerate(),
@@ -31,13 +31,13 @@ pub(super) async fn list(
     ))
 }
 
-pub(crate) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let job = me.job_named(request.parameter(0)).await?;
+pub(crate) async fn download(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    let job = user.job_named(request.parameter(0)).await?;
     let artifact = find(&job, request.parameter(1))?;
-    if let Some(gone) = gone(artifact, me.steady()) {
+    if let Some(gone) = gone(artifact, user.steady()) {
         return Err(gone);
     }
-    let opened = me.open_artifact(&job, &artifact.name).await?;
+    let opened = user.open_artifact(&job, &artifact.name).await?;
     let Some(stored) = opened else {
         return Err(missing(&artifact.name));
     };
@@ -49,7 +49,7 @@ pub(crate) async fn download(me: &Visible, request: &Request) -> Result<Response
         disposition: format!("attachment; filename=\"{file_name}.zip\""),
         is_checked: true,
     };
-    content.answer(me, request, stored)
+    content.answer(user, request, stored)
 }
 
 pub(crate) fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failure> {
@@ -100,10 +100,10 @@ pub(super) fn missing(name: &str) -> Failure {
 }
 
 /// Removes the file of an artifact of a finished job. A repeat is harmless.
-pub(crate) async fn delete(me: &Visible, job: &str, named: &str) -> Result<(), Failure> {
-    let job = me.job_named(job).await?;
+pub(crate) async fn delete(user: &Visible, job: &str, named: &str) -> Result<(), Failure> {
+    let job = user.job_named(job).await?;
     let name = find(&job, named)?.name.clone();
-    me.delete_artifact(&job, &name).await
+    user.delete_artifact(&job, &name).await
 }
 
 /// Stores an artifact that the job's worker uploads. It is streamed to disk, hashed on the way and made durable; then

@@ -31,10 +31,10 @@ impl AuditQuery {
 
 /// What people did in any project, newest first. The scope `admin` always covers all projects.
 pub(crate) async fn list(
-    me: &Visible,
+    user: &Visible,
     query: &AuditQuery,
 ) -> Result<Page<wire::AuditRecord>, Failure> {
-    let page = me.audit(&query.filter, query.from, query.limit).await?;
+    let page = user.audit(&query.filter, query.from, query.limit).await?;
     Ok(Page {
         next_cursor: page
             .next

@@ -20,10 +20,10 @@ use crate::request::{Query, Request};
 use crate::routes::LinkRoute;
 use crate::visible::{Shown, Visible};
 
-pub(super) fn list(me: &Visible, query: &Query) -> Result<Page<wire::BlobLink>, Failure> {
-    let (window, now) = (Window::of(query)?, me.steady());
-    let project = project(me, query.get("project"))?;
-    Ok(me.read(|seen| {
+pub(super) fn list(user: &Visible, query: &Query) -> Result<Page<wire::BlobLink>, Failure> {
+    let (window, now) = (Window::of(query)?, user.steady());
+    let project = project(user, query.get("project"))?;
+    Ok(user.read(|seen| {
         let open = seen.blob_links(*project).filter(|link| !link.is_over(now));
         window.cut(
             open,
@@ -34,23 +34,23 @@ pub(super) fn list(me: &Visible, query: &Query) -> Result<Page<wire::BlobLink>, 
 }
 
 /// Makes a link. A repeat with the same `Idempotency-Key` is refused, because its address is shown once.
-pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let project = project(me, request.query.get("project"))?;
+pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(user, request.query.get("project"))?;
     body::is_json(&request.headers)?;
     let attempt = Attempt::of(&mut request).await?;
     let asked: CreateBlobLink = body::parse(&attempt.body)?;
-    let key = attempt.key(me, &format!("create blob link\0{}", *project))?;
+    let key = attempt.key(user, &format!("create blob link\0{}", *project))?;
     let path = blobs::member("path", &asked.path)?;
     let use_for = match asked.use_for {
         BlobLinkUse::Get => LinkUse::Get,
-        BlobLinkUse::Put if me.rights().scopes.allow(Scope::BlobWrite) => LinkUse::Put,
+        BlobLinkUse::Put if user.rights().scopes.allow(Scope::BlobWrite) => LinkUse::Put,
         BlobLinkUse::Put => return Err(Failure::without_scope(Scope::BlobWrite)),
     };
     let life = workflow::parse_duration(&asked.expires_in)
         .map_err(|error| Failure::invalid("expires_in", error.to_string()))?;
     if use_for == LinkUse::Get {
         // A link to nothing is a mistake in its path.
-        me.blob(&project, &path).await?;
+        user.blob(&project, &path).await?;
     }
     let create = project.map(|project| Once {
         command: decide::CreateBlobLink {
@@ -58,11 +58,11 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
             path,
             use_for,
             life,
-            token: me.principal().token,
+            token: user.principal().token,
         },
         key,
     });
-    let made = me.submit(create).await?;
+    let made = user.submit(create).await?;
     let body = CreatedBlobLink {
         link: convert::blob_link(&made.link),
         url_path: format!("{LINKED_BLOBS}{}", made.secret.reveal()),
@@ -71,16 +71,16 @@ pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Respons
 }
 
 /// Revokes a link. Downloads that have begun go on.
-pub(super) async fn revoke(me: &Visible, named: &str) -> Result<(), Failure> {
+pub(super) async fn revoke(user: &Visible, named: &str) -> Result<(), Failure> {
     let missing = || Failure::not_found("link", named);
     let id: BlobLinkId = named.parse().map_err(|_| missing())?;
-    let may_store = me.rights().scopes.allow(Scope::BlobWrite);
-    let link = me.find(|seen| {
+    let may_store = user.rights().scopes.allow(Scope::BlobWrite);
+    let link = user.find(|seen| {
         let link = seen.blob_link(id).ok_or_else(missing)?;
         let is_allowed = link.use_for == LinkUse::Get || may_store;
         is_allowed.then_some(link.id).ok_or_else(missing)
     })?;
-    me.submit(link.map(|link| RevokeBlobLink { link: *link }))
+    user.submit(link.map(|link| RevokeBlobLink { link: *link }))
         .await
 }
 
@@ -90,18 +90,18 @@ pub(crate) async fn follow(
     route: LinkRoute,
     request: Request,
 ) -> Result<Response, Failure> {
-    let Linked { me, link } = linked;
-    let project: Shown<ProjectId> = me.find(|seen| {
+    let Linked { user, link } = linked;
+    let project: Shown<ProjectId> = user.find(|seen| {
         let source = seen.source_of(link.project);
         source.map(|source| source.project).ok_or_else(no_such_link)
     })?;
     let path = BlobLink::clone(link).path;
     let mut response = match route {
-        LinkRoute::Download => blobs::content_of(me, &project, &path, &request).await?,
-        LinkRoute::Inspect => blobs::head_of(me, &project, &path, &request).await?,
+        LinkRoute::Download => blobs::content_of(user, &project, &path, &request).await?,
+        LinkRoute::Inspect => blobs::head_of(user, &project, &path, &request).await?,
         LinkRoute::Upload => {
-            let new = blobs::new_blob(me, &project, path, &request)?;
-            blobs::receive(me, &new, request).await?
+            let new = blobs::new_blob(user, &project, path, &request)?;
+            blobs::receive(user, &new, request).await?
         }
     };
     reply::set(&mut response, CACHE_CONTROL, "private, no-store");

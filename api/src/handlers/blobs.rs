@@ -64,8 +64,8 @@ impl BlobsQuery {
     }
 }
 
-pub(crate) async fn list(me: &Visible, query: BlobsQuery) -> Result<BlobList, Failure> {
-    let project = project(me, query.project.as_deref())?;
+pub(crate) async fn list(user: &Visible, query: BlobsQuery) -> Result<BlobList, Failure> {
+    let project = project(user, query.project.as_deref())?;
     let wanted = BlobQuery {
         project: *project,
         folder: query.folder,
@@ -73,9 +73,9 @@ pub(crate) async fn list(me: &Visible, query: BlobsQuery) -> Result<BlobList, Fa
         is_flat: query.is_flat,
         after: query.after,
         limit: query.limit,
-        now: me.steady(),
+        now: user.steady(),
     };
-    let page = me.list_blobs(&project, &wanted).await?;
+    let page = user.list_blobs(&project, &wanted).await?;
     let next = page.entries.last().map(|last| last.path().to_string());
     let mut list = BlobList {
         items: Vec::new(),
@@ -91,56 +91,56 @@ pub(crate) async fn list(me: &Visible, query: BlobsQuery) -> Result<BlobList, Fa
     Ok(list)
 }
 
-pub(crate) async fn download(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let (project, path) = place(me, request)?;
-    content_of(me, &project, &path, request).await
+pub(crate) async fn download(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    let (project, path) = place(user, request)?;
+    content_of(user, &project, &path, request).await
 }
 
 pub(super) async fn content_of(
-    me: &Visible,
+    user: &Visible,
     project: &Shown<ProjectId>,
     path: &BlobPath,
     request: &Request,
 ) -> Result<Response, Failure> {
-    let (blob, stored) = me.open_blob(project, path).await?;
+    let (blob, stored) = user.open_blob(project, path).await?;
     demand(&condition(request)?, &blob)?;
-    let mut response = content(&blob).answer(me, request, stored)?;
+    let mut response = content(&blob).answer(user, request, stored)?;
     describe(&mut response, &blob);
     Ok(response)
 }
 
-pub(super) async fn inspect(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let (project, path) = place(me, request)?;
-    head_of(me, &project, &path, request).await
+pub(super) async fn inspect(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    let (project, path) = place(user, request)?;
+    head_of(user, &project, &path, request).await
 }
 
 pub(super) async fn head_of(
-    me: &Visible,
+    user: &Visible,
     project: &Shown<ProjectId>,
     path: &BlobPath,
     request: &Request,
 ) -> Result<Response, Failure> {
-    let blob = me.blob(project, path).await?;
+    let blob = user.blob(project, path).await?;
     demand(&condition(request)?, &blob)?;
     let mut response = content(&blob).head(request);
     describe(&mut response, &blob);
     Ok(response)
 }
 
-pub(crate) async fn upload(me: &Visible, request: Request) -> Result<Response, Failure> {
-    let project = project(me, request.query.get("project"))?;
+pub(crate) async fn upload(user: &Visible, request: Request) -> Result<Response, Failure> {
+    let project = project(user, request.query.get("project"))?;
     let expires_in = life(request.query.get("expires_in"))?;
-    let new = new_blob(me, &project, path(&request)?, &request)?;
+    let new = new_blob(user, &project, path(&request)?, &request)?;
     let new = new.map(|new| NewBlob {
         expires_in,
         ..new.clone()
     });
-    receive(me, &new, request).await
+    receive(user, &new, request).await
 }
 
 /// A new blob with the conditions in the headers of the request.
 pub(super) fn new_blob(
-    me: &Visible,
+    user: &Visible,
     project: &Shown<ProjectId>,
     path: BlobPath,
     request: &Request,
@@ -151,13 +151,13 @@ pub(super) fn new_blob(
         path,
         expires_in: None,
         condition,
-        actor: me.actor(),
+        actor: user.actor(),
     }))
 }
 
 /// Receives a blob. It is streamed to disk, hashed on the way and made durable before it is in its place.
 pub(super) async fn receive(
-    me: &Visible,
+    user: &Visible,
     new: &Shown<NewBlob>,
     mut request: Request,
 ) -> Result<Response, Failure> {
@@ -175,23 +175,23 @@ pub(super) async fn receive(
     let announced = request
         .header(CONTENT_LENGTH)
         .and_then(|length| length.parse().ok());
-    let mut upload = me.begin_blob(new, announced).await?;
+    let mut upload = user.begin_blob(new, announced).await?;
     while let Some(piece) = request.body.next().await? {
         upload = upload.write(piece).await?;
     }
-    let stored = me.finish_blob(upload, digest.as_deref()).await?;
+    let stored = user.finish_blob(upload, digest.as_deref()).await?;
     Ok(answer(&stored))
 }
 
-pub(super) async fn delete(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let (project, path) = place(me, request)?;
-    me.delete_blob(&project, path, replacement(request)?)
+pub(super) async fn delete(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    let (project, path) = place(user, request)?;
+    user.delete_blob(&project, path, replacement(request)?)
         .await?;
     Ok(reply::empty())
 }
 
-pub(super) async fn copy(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let project = project(me, request.query.get("project"))?;
+pub(super) async fn copy(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(user, request.query.get("project"))?;
     let condition = replacement(&request)?;
     let asked: CopyBlob = request.body.json(&request.headers).await?;
     let (from, to) = (member("from", &asked.from)?, member("to", &asked.to)?);
@@ -201,28 +201,28 @@ pub(super) async fn copy(me: &Visible, mut request: Request) -> Result<Response,
         path: to,
         expires_in,
         condition,
-        actor: me.actor(),
+        actor: user.actor(),
     });
-    let stored = me.copy_blob(from, &new).await?;
+    let stored = user.copy_blob(from, &new).await?;
     Ok(answer(&stored))
 }
 
-pub(super) async fn rename(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let project = project(me, request.query.get("project"))?;
+pub(super) async fn rename(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(user, request.query.get("project"))?;
     let condition = replacement(&request)?;
     let asked: MoveBlob = request.body.json(&request.headers).await?;
     let (from, to) = (member("from", &asked.from)?, member("to", &asked.to)?);
-    let stored = me.move_blob(&project, from, to, condition).await?;
+    let stored = user.move_blob(&project, from, to, condition).await?;
     Ok(answer(&stored))
 }
 
-fn place(me: &Visible, request: &Request) -> Result<(Shown<ProjectId>, BlobPath), Failure> {
-    Ok((project(me, request.query.get("project"))?, path(request)?))
+fn place(user: &Visible, request: &Request) -> Result<(Shown<ProjectId>, BlobPath), Failure> {
+    Ok((project(user, request.query.get("project"))?, path(request)?))
 }
 
 /// The project of this name, or the only project that the token sees.
-pub(crate) fn project(me: &Visible, named: Option<&str>) -> Result<Shown<ProjectId>, Failure> {
-    me.find(|seen| {
+pub(crate) fn project(user: &Visible, named: Option<&str>) -> Result<Shown<ProjectId>, Failure> {
+    user.find(|seen| {
         if let Some(name) = named {
             return projects::find(seen, name).map(|source| source.project);
         }

@@ -36,7 +36,7 @@ impl Content<'_> {
     /// download breaks off.
     pub(super) fn answer(
         &self,
-        me: &Visible,
+        user: &Visible,
         request: &Request,
         stored: Download,
     ) -> Result<Response, Failure> {
@@ -66,7 +66,7 @@ impl Content<'_> {
             stored
         };
         let length = part.end - part.start;
-        let me = me.clone();
+        let user = user.clone();
         let mut response = reply::streamed(self.media_type, move |pieces| async move {
             tokio::select! {
                 sent = send(stored, part, &pieces) => {
@@ -75,7 +75,7 @@ impl Content<'_> {
                         pieces.cut_off();
                     }
                 }
-                () = me.token_ended() => pieces.cut_off(),
+                () = user.token_ended() => pieces.cut_off(),
             }
         });
         if let Some(range) = range {

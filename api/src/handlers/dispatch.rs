@@ -17,27 +17,27 @@ use crate::visible::{Shown, ShownJob, Visible};
 
 /// Starts a job. The answer means that the job is durable. A repeat with the same `Idempotency-Key` returns the same
 /// job.
-pub(super) async fn dispatch(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let workflow = me.find(|seen| Ok(workflows::find(seen, request.parameter(0))?.id))?;
+pub(super) async fn dispatch(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let workflow = user.find(|seen| Ok(workflows::find(seen, request.parameter(0))?.id))?;
     let attempt = Attempt::of(&mut request).await?;
     let asked = parsed(&request, &attempt)?;
     accepted(
-        me,
-        &start(me, &workflow, request.parameter(1), &asked, &attempt).await?,
+        user,
+        &start(user, &workflow, request.parameter(1), &asked, &attempt).await?,
     )
     .await
 }
 
 /// Runs a finished job again, as a new job. A repeat with the same `Idempotency-Key` returns the same new job.
-pub(super) async fn rerun(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let job = me.job_named(request.parameter(0)).await?;
+pub(super) async fn rerun(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let job = user.job_named(request.parameter(0)).await?;
     let attempt = Attempt::of(&mut request).await?;
     let asked = parsed(&request, &attempt)?;
-    accepted(me, &start_again(me, &job, asked, &attempt).await?).await
+    accepted(user, &start_again(user, &job, asked, &attempt).await?).await
 }
 
-async fn accepted(me: &Visible, job: &ShownJob) -> Result<Response, Failure> {
-    let job = jobs::wire_job(me, job).await?;
+async fn accepted(user: &Visible, job: &ShownJob) -> Result<Response, Failure> {
+    let job = jobs::wire_job(user, job).await?;
     Ok(reply::json(StatusCode::ACCEPTED, &DispatchResponse { job }))
 }
 
@@ -53,18 +53,18 @@ fn parsed<T: DeserializeOwned + Default>(
 }
 
 pub(crate) async fn start(
-    me: &Visible,
+    user: &Visible,
     workflow: &Shown<WorkflowId>,
     scan: &str,
     asked: &DispatchRequest,
     attempt: &Attempt,
 ) -> Result<ShownJob, Failure> {
-    let key = attempt.key(me, &format!("dispatch\0{}\0{scan}", **workflow))?;
-    me.dispatch(workflow, scan, &asked.inputs, key).await
+    let key = attempt.key(user, &format!("dispatch\0{}\0{scan}", **workflow))?;
+    user.dispatch(workflow, scan, &asked.inputs, key).await
 }
 
 pub(crate) async fn start_again(
-    me: &Visible,
+    user: &Visible,
     job: &ShownJob,
     RerunJob { current }: RerunJob,
     attempt: &Attempt,
@@ -73,6 +73,6 @@ pub(crate) async fn start_again(
         true => RerunOf::ActiveRevision,
         false => RerunOf::SameRevision,
     };
-    let key = attempt.key(me, &format!("rerun\0{}", job.id))?;
-    me.rerun(job, which, key).await
+    let key = attempt.key(user, &format!("rerun\0{}", job.id))?;
+    user.rerun(job, which, key).await
 }

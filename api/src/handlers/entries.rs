@@ -18,15 +18,15 @@ use crate::visible::{ShownJob, Visible};
 static TURNS: Turns = Turns::new(ZIPS_AT_ONCE, ZIPS_OF_TOKEN);
 
 pub(crate) async fn list(
-    me: &Visible,
+    user: &Visible,
     job: &str,
     name: &str,
     window: &Window,
 ) -> Result<Page<ArtifactEntry>, Failure> {
-    let job = me.job_named(job).await?;
-    let artifact = artifact(me, &job, name)?;
-    let _turn = TURNS.wait(me.principal().share()).await;
-    let listed = me
+    let job = user.job_named(job).await?;
+    let artifact = artifact(user, &job, name)?;
+    let _turn = TURNS.wait(user.principal().share()).await;
+    let listed = user
         .artifact_entries(
             &job,
             &artifact.name,
@@ -61,21 +61,21 @@ impl DiffQuery {
 
 /// How an artifact differs from the artifact of the same name of another job.
 pub(crate) async fn diff(
-    me: &Visible,
+    user: &Visible,
     job: &str,
     name: &str,
     query: &DiffQuery,
 ) -> Result<ArtifactDiff, Failure> {
-    let job = me.job_named(job).await?;
+    let job = user.job_named(job).await?;
     let against = query.against.as_deref().ok_or_else(|| {
         Failure::invalid("against", "is missing; it names the job to compare with")
     })?;
-    let other = me.job_named(against).await?;
-    let to = artifact(me, &job, name)?;
-    let from = artifact(me, &other, &to.name)?;
-    let _turn = TURNS.wait(me.principal().share()).await;
-    let after = files(me, &job, to).await?;
-    let before = files(me, &other, from).await?;
+    let other = user.job_named(against).await?;
+    let to = artifact(user, &job, name)?;
+    let from = artifact(user, &other, &to.name)?;
+    let _turn = TURNS.wait(user.principal().share()).await;
+    let after = files(user, &job, to).await?;
+    let before = files(user, &other, from).await?;
     let (mut added, mut removed, mut changed, mut unchanged) = (0, 0, 0, 0);
     let mut page = query.window.begin();
     let mut differs = |name: &String, from: Option<&File>, to: Option<&File>| {
@@ -125,7 +125,7 @@ struct File {
 }
 
 async fn files(
-    me: &Visible,
+    user: &Visible,
     job: &ShownJob,
     artifact: &Artifact,
 ) -> Result<BTreeMap<String, File>, Failure> {
@@ -133,15 +133,15 @@ async fn files(
         let ZipEntry { size, crc32, .. } = entry;
         files.insert(entry.name, File { size, crc32 });
     };
-    let listed = me
+    let listed = user
         .artifact_entries(job, &artifact.name, BTreeMap::new(), collect)
         .await?;
     readable(job, artifact, listed)
 }
 
-fn artifact<'a>(me: &Visible, job: &'a ShownJob, name: &str) -> Result<&'a Artifact, Failure> {
+fn artifact<'a>(user: &Visible, job: &'a ShownJob, name: &str) -> Result<&'a Artifact, Failure> {
     let artifact = artifacts::find(job, name)?;
-    match artifacts::gone(artifact, me.steady()) {
+    match artifacts::gone(artifact, user.steady()) {
         Some(gone) => Err(gone),
         None => Ok(artifact),
     }

@@ -15,17 +15,17 @@ use crate::request::Request;
 use crate::visible::{Shown, Visible};
 
 /// Sends changes, from now on or after `Last-Event-ID`. The id of an event is the number of its commit.
-pub(super) async fn listen(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(super) async fn listen(user: &Visible, request: &Request) -> Result<Response, Failure> {
     let query = &request.query;
     let project: Option<Shown<ProjectId>> = query
         .get("project")
-        .map(|text| me.find(|seen| Ok(projects::find(seen, text)?.project)))
+        .map(|text| user.find(|seen| Ok(projects::find(seen, text)?.project)))
         .transpose()?;
     let mut project = project.map(|project| *project);
     let workflow: Option<Shown<(WorkflowId, ProjectId)>> = query
         .get("workflow")
         .map(|text| {
-            me.find(|seen| workflows::find(seen, text).map(|found| (found.id, found.project)))
+            user.find(|seen| workflows::find(seen, text).map(|found| (found.id, found.project)))
         })
         .transpose()?;
     let workflow = workflow.map(|found| {
@@ -36,14 +36,14 @@ pub(super) async fn listen(me: &Visible, request: &Request) -> Result<Response, 
         None => None,
         Some(text) => {
             let id = text.parse().map_err(|_| Failure::not_found("job", text))?;
-            let job = me.job(id).await?;
+            let job = user.job(id).await?;
             project = project.or(Some(job.project));
             Some(job.id)
         }
     };
     let after = last_seen(request);
-    let listener = me.listen(project, workflow, job, Form::Whole, after)?;
-    Ok(stream(me, listener, |_, _| std::future::pending()))
+    let listener = user.listen(project, workflow, job, Form::Whole, after)?;
+    Ok(stream(user, listener, |_, _| std::future::pending()))
 }
 
 fn last_seen(request: &Request) -> Option<Seq> {
@@ -56,17 +56,17 @@ fn last_seen(request: &Request) -> Option<Seq> {
 
 /// Streams the events of a listener until the caller goes or may see no more. `extra` sends more on the same
 /// stream; it never ends by itself.
-pub(crate) fn stream<B, F>(me: &Visible, listener: Listener, extra: B) -> Response
+pub(crate) fn stream<B, F>(user: &Visible, listener: Listener, extra: B) -> Response
 where
     B: FnOnce(Visible, Pieces) -> F + Send + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
-    let me = me.clone();
+    let user = user.clone();
     let mut response = reply::streamed("text/event-stream", move |pieces| async move {
         tokio::select! {
             _ = send(listener, &pieces) => {}
-            () = extra(me.clone(), pieces.clone()) => {}
-            _ = me.dismissed() => {}
+            () = extra(user.clone(), pieces.clone()) => {}
+            _ = user.dismissed() => {}
             () = pieces.closed() => {}
         }
     });

@@ -33,7 +33,7 @@ fn health(room: Room, clock: Option<ClockTrouble>) -> Health {
         ),
         Room::Full => (
             HealthStatus::DiskFull,
-            "the disk of the state folder is full: only what runs is brought to its end",
+            "the disk of the state folder is full: only running jobs are finished",
         ),
     };
     let reason = Some(reason.to_owned());
@@ -56,33 +56,32 @@ fn of_clock(trouble: ClockTrouble) -> Health {
             schedules,
         } => {
             let until = time(until);
-            let jumped = by.map_or("is wrong, or was".to_owned(), |by| {
+            let jumped = by.map_or("is or was wrong".to_owned(), |by| {
                 format!("jumped {}", jump(by))
             });
             let mut reason =
                 format!("the wall clock {jumped}: nothing is deleted by age until {until}");
             match schedules {
                 0 => {}
-                1 => reason.push_str(
-                    "; 1 schedule that had been followed far ahead of it goes on from now",
-                ),
+                1 => reason
+                    .push_str("; 1 schedule was evaluated far ahead of it and restarts from now"),
                 _ => reason.push_str(&format!(
-                    "; {schedules} schedules that had been followed far ahead of it go on from now"
+                    "; {schedules} schedules were evaluated far ahead of it and restart from now"
                 )),
             }
             (HealthStatus::ClockJumped, reason)
         }
         ClockTrouble::Ahead { schedules, until } => {
             let until = time(until);
-            let followed = match schedules {
+            let evaluated = match schedules {
                 1 => format!(
-                    "1 schedule was followed ahead of the wall clock, up to {until}, and waits"
+                    "1 schedule was evaluated up to {until}, ahead of the wall clock; it waits"
                 ),
                 _ => format!(
-                    "{schedules} schedules were followed ahead of the wall clock, one of them up to {until}, and wait"
+                    "{schedules} schedules were evaluated ahead of the wall clock, one of them up to {until}; they wait"
                 ),
             };
-            let reason = format!("{followed} until the clock gets there: is the clock right?");
+            let reason = format!("{evaluated} until the clock gets there: is the clock right?");
             (HealthStatus::SchedulesAhead, reason)
         }
     };
@@ -154,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_work_is_wanted_while_no_new_jobs_are_taken() {
+    fn the_daemon_is_not_ready_while_it_accepts_no_new_jobs() {
         let ready = |room, is_stopping| {
             let (status, body) = readiness(room, is_stopping);
             assert_eq!(status == 200, body.reasons.is_empty());
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_well_has_a_reason() {
+    fn every_unhealthy_status_has_a_reason() {
         let answer = [Room::Enough, Room::Low, Room::Full].map(|room| json!(health(room, None)));
         assert_eq!(answer[0], json!({"status": "ok"}));
         assert_eq!(answer[1]["status"], "disk_low");
@@ -195,27 +194,27 @@ mod tests {
             (
                 jumped(days, 1),
                 "clock_jumped",
-                "; 1 schedule that had been followed far ahead of it goes on from now",
+                "; 1 schedule was evaluated far ahead of it and restarts from now",
             ),
             (
                 jumped(None, 3),
                 "clock_jumped",
-                "the wall clock is wrong, or was: nothing",
+                "the wall clock is or was wrong: nothing",
             ),
             (
                 jumped(None, 3),
                 "clock_jumped",
-                "; 3 schedules that had been followed far ahead of it go on from now",
+                "; 3 schedules were evaluated far ahead of it and restart from now",
             ),
             (
                 ahead(1),
                 "schedules_ahead",
-                "1 schedule was followed ahead of the wall clock, up to 1970-01-01T00:00:00Z, and waits until the clock gets there: is the clock right?",
+                "1 schedule was evaluated up to 1970-01-01T00:00:00Z, ahead of the wall clock; it waits until the clock gets there: is the clock right?",
             ),
             (
                 ahead(2),
                 "schedules_ahead",
-                "2 schedules were followed ahead of the wall clock, one of them up to 1970-01-01T00:00:00Z, and wait until the clock",
+                "2 schedules were evaluated ahead of the wall clock, one of them up to 1970-01-01T00:00:00Z; they wait until the clock",
             ),
         ] {
             let answer = json!(health(Room::Enough, Some(trouble)));

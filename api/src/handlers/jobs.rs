@@ -89,12 +89,12 @@ impl JobsQuery {
     }
 }
 
-pub(crate) async fn list(me: &Visible, query: JobsQuery) -> Result<Page<wire::Job>, Failure> {
+pub(crate) async fn list(user: &Visible, query: JobsQuery) -> Result<Page<wire::Job>, Failure> {
     if let Some(part) = &query.id {
-        return with_digits(me, part, query.before, query.limit).await;
+        return with_digits(user, part, query.before, query.limit).await;
     }
     let mut filter = query.filter;
-    me.read(|seen| {
+    user.read(|seen| {
         if let Some(named) = &query.workflow {
             filter.workflow = Some(workflows::find(seen, named)?.id);
         }
@@ -104,14 +104,14 @@ pub(crate) async fn list(me: &Visible, query: JobsQuery) -> Result<Page<wire::Jo
         }
     })?;
     let runner = filter.runner.clone();
-    let _turn = me.list_turn().await;
-    let (jobs, page) = me.jobs(filter, query.before, query.limit).await?;
+    let _turn = user.list_turn().await;
+    let (jobs, page) = user.jobs(filter, query.before, query.limit).await?;
     let next_cursor = page.next.map(|next| next.to_string());
-    let items = wire_jobs(me, &jobs).await?;
+    let items = wire_jobs(user, &jobs).await?;
     if let Some(runner) = runner
         && items.is_empty()
         && next_cursor.is_none()
-        && me.read(|seen| seen.runners().all(|known| known.name != runner))
+        && user.read(|seen| seen.runners().all(|known| known.name != runner))
     {
         return Err(Failure::not_found("runner", &runner)
             .hint("`everscan runner list` shows the registered runners"));
@@ -125,13 +125,13 @@ pub(crate) async fn list(me: &Visible, query: JobsQuery) -> Result<Page<wire::Jo
 
 /// Jobs whose ids begin or end with these digits. A whole id is allowed, too.
 async fn with_digits(
-    me: &Visible,
+    user: &Visible,
     part: &str,
     before: Option<JobId>,
     limit: usize,
 ) -> Result<Page<wire::Job>, Failure> {
     let mut jobs = match part.parse::<JobId>() {
-        Ok(id) => match me.job(id).await {
+        Ok(id) => match user.job(id).await {
             Ok(job) => vec![job],
             Err(failure) if failure.code == ErrorCode::NotFound => Vec::new(),
             Err(failure) => return Err(failure),
@@ -143,8 +143,8 @@ async fn with_digits(
                 );
                 Failure::invalid("id", problem)
             })?;
-            let _turn = me.list_turn().await;
-            me.jobs_with(&part, before, limit + 1).await?
+            let _turn = user.list_turn().await;
+            user.jobs_with(&part, before, limit + 1).await?
         }
     };
     let has_more = jobs.len() > limit;
@@ -154,15 +154,15 @@ async fn with_digits(
             .last()
             .filter(|_| has_more)
             .map(|last| last.id.to_string()),
-        items: wire_jobs(me, &jobs).await?,
+        items: wire_jobs(user, &jobs).await?,
         damaged: Vec::new(),
     })
 }
 
-async fn wire_jobs(me: &Visible, jobs: &[ShownJob]) -> Result<Vec<wire::Job>, Failure> {
+async fn wire_jobs(user: &Visible, jobs: &[ShownJob]) -> Result<Vec<wire::Job>, Failure> {
     let mut items = Vec::with_capacity(jobs.len());
     for job in jobs {
-        match wire_job(me, job).await {
+        match wire_job(user, job).await {
             Ok(job) => items.push(job),
             Err(failure) if failure.code == ErrorCode::NotFound => {}
             Err(failure) => return Err(failure),
@@ -197,27 +197,27 @@ pub(crate) fn known(
 }
 
 /// One job. With `wait=true` the answer is held until the job is over, up to 50 s.
-pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(super) async fn show(user: &Visible, request: &Request) -> Result<Response, Failure> {
     let is_waited_for = request.query.flag("wait")?;
-    let job = me.job_named(request.parameter(0)).await?;
+    let job = user.job_named(request.parameter(0)).await?;
     let id = job.id;
     if job.state.is_terminal() || !is_waited_for {
-        return Ok(reply::ok(&wire_job(me, &job).await?));
+        return Ok(reply::ok(&wire_job(user, &job).await?));
     }
     let held_until = Instant::now() + WAIT;
-    let mut changes = me.job_changed(&job);
+    let mut changes = user.job_changed(&job);
     loop {
         // Before the read, so that a change in between wakes.
         changes.mark_unchanged();
-        let job = me.job(id).await?;
+        let job = user.job(id).await?;
         if job.state.is_terminal() || Instant::now() >= held_until {
-            return Ok(reply::ok(&wire_job(me, &job).await?));
+            return Ok(reply::ok(&wire_job(user, &job).await?));
         }
         tokio::select! {
             _ = changes.changed() => {}
             () = tokio::time::sleep_until(held_until) => {}
-            why = me.dismissed() => match why {
-                Dismissed::Stopping => return Ok(reply::ok(&wire_job(me, &job).await?)),
+            why = user.dismissed() => match why {
+                Dismissed::Stopping => return Ok(reply::ok(&wire_job(user, &job).await?)),
                 Dismissed::Unauthorized => return Err(unauthorized()),
             },
         }
@@ -225,7 +225,7 @@ pub(super) async fn show(me: &Visible, request: &Request) -> Result<Response, Fa
 }
 
 /// What the expressions of a claimed job read. Values of secrets are in no record.
-pub(crate) async fn context(me: &Visible, job: &ShownJob) -> Result<JobContext, Failure> {
+pub(crate) async fn context(user: &Visible, job: &ShownJob) -> Result<JobContext, Failure> {
     let Some(run) = job.state.run() else {
         let text = format!(
             "job {} is {}: no runner has claimed it, so nothing is frozen",
@@ -236,7 +236,7 @@ pub(crate) async fn context(me: &Visible, job: &ShownJob) -> Result<JobContext, 
             .hint("`everscan scan why` shows what the expression of its scan reads now"));
     };
     let context = Context {
-        inputs: me.inputs(job).await?,
+        inputs: user.inputs(job).await?,
         ..run.context.clone()
     };
     Ok(JobContext {
@@ -246,22 +246,22 @@ pub(crate) async fn context(me: &Visible, job: &ShownJob) -> Result<JobContext, 
     })
 }
 
-pub(super) async fn cancel(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+pub(super) async fn cancel(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     let CancelJob {} = request.body.json_or_default(&request.headers).await?;
-    let job = cancel_named(me, request.parameter(0)).await?;
-    Ok(reply::ok(&wire_job(me, &job).await?))
+    let job = cancel_named(user, request.parameter(0)).await?;
+    Ok(reply::ok(&wire_job(user, &job).await?))
 }
 
 /// Cancels a job. A cancelled job is returned as it is, so a repeat is harmless.
-pub(crate) async fn cancel_named(me: &Visible, named: &str) -> Result<ShownJob, Failure> {
-    let before = me.job_named(named).await?;
+pub(crate) async fn cancel_named(user: &Visible, named: &str) -> Result<ShownJob, Failure> {
+    let before = user.job_named(named).await?;
     let id = before.id;
     let job = if before.state.is_terminal() {
         before
     } else {
-        match me.cancel(&before).await? {
+        match user.cancel(&before).await? {
             Some(job) => job,
-            None => me.job(id).await?,
+            None => user.job(id).await?,
         }
     };
     match &job.state {
@@ -286,33 +286,37 @@ pub(crate) async fn cancel_named(me: &Visible, named: &str) -> Result<ShownJob, 
 }
 
 /// Removes a finished job, with its log and artifacts. A repeat answers that there is no such job.
-pub(crate) async fn delete(me: &Visible, named: &str) -> Result<(), Failure> {
-    me.delete_job(&me.job_named(named).await?).await
+pub(crate) async fn delete(user: &Visible, named: &str) -> Result<(), Failure> {
+    user.delete_job(&user.job_named(named).await?).await
 }
 
 /// Converts a job, with the values that are not in its record.
-pub(crate) async fn wire_job(me: &Visible, job: &ShownJob) -> Result<wire::Job, Failure> {
+pub(crate) async fn wire_job(user: &Visible, job: &ShownJob) -> Result<wire::Job, Failure> {
     let stored: BTreeMap<_, _>;
     let inputs = match convert::inline_inputs(job) {
         Some(inputs) => inputs,
         None => {
-            stored = me.inputs(job).await?;
+            stored = user.inputs(job).await?;
             &stored
         }
     };
     // The record of a completed job holds the count. After any other end, the runner may have added lines.
     let (records, waiting, storing) = match &job.state {
-        JobState::Scheduled => (0, me.why_waiting(job), None),
+        JobState::Scheduled => (0, user.why_waiting(job), None),
         JobState::Skipped { .. } | JobState::Cancelled { run: None, .. } => (0, None, None),
         JobState::Succeeded { run, .. } => (run.log_records, None, None),
-        JobState::Running { .. } => (me.log_records(job).await?, None, me.artifact_progress(job)),
+        JobState::Running { .. } => (
+            user.log_records(job).await?,
+            None,
+            user.artifact_progress(job),
+        ),
         JobState::Failed { .. } | JobState::Cancelled { .. } => {
-            (me.log_records(job).await?, None, None)
+            (user.log_records(job).await?, None, None)
         }
     };
     let mut converted = convert::job(job, inputs, records, waiting.as_ref(), storing.as_ref());
     if let JobState::Scheduled = job.state {
-        converted.not_before = converted.not_before.map(|at| me.by_the_clock(at));
+        converted.not_before = converted.not_before.map(|at| user.by_the_clock(at));
     }
     Ok(converted)
 }

@@ -31,12 +31,12 @@ pub(crate) fn wanted(query: &Query) -> Result<LogSearch, Failure> {
 
 /// The records of a job's log that contain a text. Each page has the number of all of them.
 pub(crate) async fn search(
-    me: &Visible,
+    user: &Visible,
     job: &ShownJob,
     wanted: LogSearch,
 ) -> Result<wire::LogMatches, Failure> {
-    let _turn = TURNS.wait(me.principal().share()).await;
-    Ok(convert::log_matches(me.search_log(job, wanted).await?))
+    let _turn = TURNS.wait(user.principal().share()).await;
+    Ok(convert::log_matches(user.search_log(job, wanted).await?))
 }
 
 fn text(query: &Query) -> Result<String, Failure> {

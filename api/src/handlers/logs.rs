@@ -108,15 +108,15 @@ pub(crate) fn filter(query: &Query) -> Result<LogFilter, Failure> {
 
 /// Some records of a log, for a page that is made at once.
 pub(crate) async fn load_records(
-    me: &Visible,
+    user: &Visible,
     job: &ShownJob,
     from: u64,
     limit: u64,
     filter: LogFilter,
 ) -> Result<Vec<LogRecord>, Failure> {
-    let mut stream = me.log(job, from).filtered(filter).limited(limit);
+    let mut stream = user.log(job, from).filtered(filter).limited(limit);
     if job.state.is_terminal() {
-        me.mark_damage(&mut stream);
+        user.mark_damage(&mut stream);
     }
     let mut records = Vec::new();
     loop {
@@ -161,20 +161,20 @@ impl LogQuery {
 }
 
 /// A job's log. An event stream continues after `Last-Event-ID`.
-pub(super) async fn read(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let job = me.job_named(request.parameter(0)).await?;
+pub(super) async fn read(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    let job = user.job_named(request.parameter(0)).await?;
     let form = Form::of(request)?;
     let mut query = LogQuery::of(&request.query)?;
     let after = request.headers.get("last-event-id");
     let after = after.and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
     // On reconnection, the tail was sent already.
     query.from = query.from.or(after.map(|after| after.saturating_add(1)));
-    stream(me, job, form, query).await
+    stream(user, job, form, query).await
 }
 
 /// Streams a job's log from the record `from` on, or its last records with `tail`.
 pub(crate) async fn stream(
-    me: &Visible,
+    user: &Visible,
     job: ShownJob,
     form: Form,
     query: LogQuery,
@@ -188,29 +188,29 @@ pub(crate) async fn stream(
     } = query;
     let from = match (from, tail) {
         (Some(from), _) => from,
-        (None, Some(tail)) => me.begin_of_last(&job, filter, tail).await?,
+        (None, Some(tail)) => user.begin_of_last(&job, filter, tail).await?,
         (None, None) => 0,
     };
-    let stream = me.log(&job, from).filtered(filter);
+    let stream = user.log(&job, from).filtered(filter);
     let stream = match limit {
         Some(limit) => stream.limited(limit),
         None => stream,
     };
-    let me = me.clone();
+    let user = user.clone();
     Ok(reply::streamed(
         form.media_type(),
         async move |pieces: Pieces| {
             let last = pieces.clone();
             tokio::select! {
-                () = produce(me.clone(), job, stream, follow, form, pieces) => {}
-                () = me.token_ended() => last.cut_off(),
+                () = produce(user.clone(), job, stream, follow, form, pieces) => {}
+                () = user.token_ended() => last.cut_off(),
             }
         },
     ))
 }
 
 async fn produce(
-    me: Visible,
+    user: Visible,
     job: ShownJob,
     mut stream: LogStream,
     follow: bool,
@@ -218,11 +218,11 @@ async fn produce(
     pieces: Pieces,
 ) {
     let id = job.id;
-    let mut growth = me.log_growth(&job);
-    let mut changes = me.job_changed(&job);
+    let mut growth = user.log_growth(&job);
+    let mut changes = user.job_changed(&job);
     let mut ended = None;
     if job.state.is_terminal() {
-        me.mark_damage(&mut stream);
+        user.mark_damage(&mut stream);
         ended = Some(job.clone());
     }
     let mut last_look = !follow || ended.is_some();
@@ -252,19 +252,20 @@ async fn produce(
                     return;
                 }
                 // While the disk is full, the end of the log waits for room and is not missing.
-                is_settled = me.settled().await.is_ok();
+                is_settled = user.settled().await.is_ok();
                 if !is_settled {
                     return;
                 }
             }
             Ok(None) => {
                 // Read once more after the end was seen, for records appended just before the end.
-                last_look = is_over(&me, &job);
+                last_look = is_over(&user, &job);
                 if last_look {
-                    me.mark_damage(&mut stream);
-                    ended = me.job(id).await.ok();
+                    user.mark_damage(&mut stream);
+                    ended = user.job(id).await.ok();
                 }
-                if !last_look && !wait(&me, &job, &form, &mut growth, &mut changes, &pieces).await {
+                if !last_look && !wait(&user, &job, &form, &mut growth, &mut changes, &pieces).await
+                {
                     return;
                 }
             }
@@ -283,13 +284,13 @@ fn missing_end(stream: &LogStream, job: &Job) -> Option<Bytes> {
     stream.missing_end(run.log_records, end.at)
 }
 
-fn is_over(me: &Visible, job: &ShownJob) -> bool {
-    me.read(|seen| seen.job(job.id).is_none())
+fn is_over(user: &Visible, job: &ShownJob) -> bool {
+    user.read(|seen| seen.job(job.id).is_none())
 }
 
 /// Waits until there may be more to read. False if the reader is gone or the daemon stops.
 async fn wait(
-    me: &Visible,
+    user: &Visible,
     job: &ShownJob,
     form: &Form,
     growth: &mut tokio::sync::watch::Receiver<()>,
@@ -301,7 +302,7 @@ async fn wait(
             grown = growth.changed() => {
                 if grown.is_err() {
                     // The log was closed. The next look finds the job over.
-                    *growth = me.log_growth(job);
+                    *growth = user.log_growth(job);
                 }
                 return true;
             }
@@ -309,12 +310,12 @@ async fn wait(
                 if changed.is_err() {
                     return false;
                 }
-                if is_over(me, job) {
+                if is_over(user, job) {
                     return true;
                 }
             }
             () = pieces.closed() => return false,
-            () = me.stopping() => return false,
+            () = user.stopping() => return false,
             () = tokio::time::sleep(KEEP_ALIVE), if matches!(form, Form::Events) => {
                 if pieces.send(Bytes::from_static(b": alive\n\n")).await.is_err() {
                     return false;

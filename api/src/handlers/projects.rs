@@ -21,8 +21,8 @@ use crate::visible::{Shown, Visible};
 /// Limits concurrent checks, because each blocks a thread.
 static MASKING: Semaphore = Semaphore::const_new(MASKING_AT_ONCE);
 
-pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Project> {
-    me.read(|seen| {
+pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Project> {
+    user.read(|seen| {
         window.cut(
             seen.sources(),
             |source| source.name.to_string(),
@@ -32,8 +32,8 @@ pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Project> {
 }
 
 /// One project, with the names that are used and not set.
-pub(crate) fn show(me: &Visible, project: &str) -> Result<wire::Project, Failure> {
-    let (mut shown, vars, secrets, workflows) = me.read(|seen| {
+pub(crate) fn show(user: &Visible, project: &str) -> Result<wire::Project, Failure> {
+    let (mut shown, vars, secrets, workflows) = user.read(|seen| {
         let source = find(seen, project)?;
         let project = source.project;
         let shown = convert_source::project(seen, source);
@@ -63,11 +63,11 @@ struct Named<R> {
 /// Finds a project with a record of it. Which scans use its names is determined after the world was read, because it
 /// takes time.
 fn named<R>(
-    me: &Visible,
+    user: &Visible,
     project: &str,
     record: impl FnOnce(Seen<'_>, ProjectId) -> Option<R>,
 ) -> Result<Named<R>, Failure> {
-    let (source, record, workflows) = me.read(|seen| {
+    let (source, record, workflows) = user.read(|seen| {
         let source = find(seen, project)?;
         let record = record(seen, source.project);
         Ok::<_, Failure>((source.clone(), record, seen.workflows_of(source.project)))
@@ -84,18 +84,18 @@ impl<R> Named<R> {
         convert_source::var(&self.source, name, var, &self.uses.vars)
     }
 
-    fn secret(&self, me: &Visible, name: &str, secret: &StoredSecret) -> wire::Secret {
-        let key_state = me.key_state(&secret.sealed.key);
+    fn secret(&self, user: &Visible, name: &str, secret: &StoredSecret) -> wire::Secret {
+        let key_state = user.key_state(&secret.sealed.key);
         convert_source::secret(&self.source, name, secret, key_state, &self.uses.secrets)
     }
 }
 
 pub(super) fn list_vars(
-    me: &Visible,
+    user: &Visible,
     project: &str,
     window: &Window,
 ) -> Result<Page<wire::Named>, Failure> {
-    let found = named(me, project, |seen, id| seen.vars(id).cloned())?;
+    let found = named(user, project, |seen, id| seen.vars(id).cloned())?;
     let vars = found.record.iter().flat_map(|record| &record.vars);
     Ok(window.cut(
         vars,
@@ -104,36 +104,38 @@ pub(super) fn list_vars(
     ))
 }
 
-pub(crate) fn all_vars(me: &Visible, project: &str) -> Result<Vec<wire::Var>, Failure> {
-    let found = named(me, project, |seen, id| seen.vars(id).cloned())?;
+pub(crate) fn all_vars(user: &Visible, project: &str) -> Result<Vec<wire::Var>, Failure> {
+    let found = named(user, project, |seen, id| seen.vars(id).cloned())?;
     let vars = found.record.iter().flat_map(|record| &record.vars);
     Ok(vars.map(|(name, var)| found.var(name, var)).collect())
 }
 
-pub(crate) fn all_secrets(me: &Visible, project: &str) -> Result<Vec<wire::Secret>, Failure> {
-    let found = named(me, project, |seen, id| seen.secrets(id).cloned())?;
+pub(crate) fn all_secrets(user: &Visible, project: &str) -> Result<Vec<wire::Secret>, Failure> {
+    let found = named(user, project, |seen, id| seen.secrets(id).cloned())?;
     let secrets = found.record.iter().flat_map(|record| &record.secrets);
-    let secrets = secrets.map(|(name, secret)| found.secret(me, name, secret));
+    let secrets = secrets.map(|(name, secret)| found.secret(user, name, secret));
     Ok(secrets.collect())
 }
 
 pub(super) fn list_secrets(
-    me: &Visible,
+    user: &Visible,
     project: &str,
     window: &Window,
 ) -> Result<Page<wire::Secret>, Failure> {
-    let found = named(me, project, |seen, id| seen.secrets(id).cloned())?;
+    let found = named(user, project, |seen, id| seen.secrets(id).cloned())?;
     let secrets = found.record.iter().flat_map(|record| &record.secrets);
     Ok(window.cut(
         secrets,
         |(name, _)| (*name).clone(),
-        |(name, secret)| found.secret(me, name, secret),
+        |(name, secret)| found.secret(user, name, secret),
     ))
 }
 
-pub(super) fn show_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(super) fn show_var(user: &Visible, request: &Request) -> Result<Response, Failure> {
     let name = request.parameter(1);
-    let found = named(me, request.parameter(0), |seen, id| seen.vars(id).cloned())?;
+    let found = named(user, request.parameter(0), |seen, id| {
+        seen.vars(id).cloned()
+    })?;
     let record = found.record.as_ref();
     let var = record.and_then(|record| record.vars.get(name));
     let var = var.ok_or_else(|| Failure::not_found("var", name))?;
@@ -155,64 +157,64 @@ async fn value_of(request: &mut Request) -> Result<String, Failure> {
     Ok(value)
 }
 
-pub(super) async fn set_var(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let project = project(me, request.parameter(0))?;
+pub(super) async fn set_var(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(user, request.parameter(0))?;
     let expects = precondition(&request.headers)?;
     let value = value_of(&mut request).await?;
     let name = request.parameter(1);
-    let var = set_var_to(me, &project, name, value, expects).await?;
-    let found = named(me, request.parameter(0), |_, _| Some(()))?;
+    let var = set_var_to(user, &project, name, value, expects).await?;
+    let found = named(user, request.parameter(0), |_, _| Some(()))?;
     Ok(reply::versioned(&found.var(name, &var), var.edit.version))
 }
 
-pub(super) async fn delete_var(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let project = project(me, request.parameter(0))?;
+pub(super) async fn delete_var(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    let project = project(user, request.parameter(0))?;
     let expects = precondition(&request.headers)?;
     let name = request.parameter(1);
-    remove_var(me, &project, name, expects).await?;
+    remove_var(user, &project, name, expects).await?;
     Ok(reply::empty())
 }
 
 /// Sets a secret, if it has the version that the request expects. No answer ever contains it.
-pub(super) async fn set_secret(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let project = project(me, request.parameter(0))?;
+pub(super) async fn set_secret(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let project = project(user, request.parameter(0))?;
     let expects = precondition(&request.headers)?;
     let value = SecretValue::new(value_of(&mut request).await?);
     let name = request.parameter(1);
-    let secret = me.set_secret(&project, name, value, expects).await?;
-    let found = named(me, request.parameter(0), |_, _| Some(()))?;
-    let shown = found.secret(me, name, &secret);
+    let secret = user.set_secret(&project, name, value, expects).await?;
+    let found = named(user, request.parameter(0), |_, _| Some(()))?;
+    let shown = found.secret(user, name, &secret);
     Ok(reply::versioned(&shown, secret.edit.version))
 }
 
 /// Which encodings of a secret are masked. The answer has nothing of its value.
 pub(super) async fn masking(
-    me: &Visible,
+    user: &Visible,
     project: &str,
     name: &str,
 ) -> Result<wire::Masking, Failure> {
     let no_secret = || Failure::not_found("secret", name);
-    let secrets = me.read(|seen| {
+    let secrets = user.read(|seen| {
         let source = find(seen, project)?;
         let secrets = seen.secrets(source.project).cloned();
         let secrets = secrets.filter(|record| record.secrets.contains_key(name));
         secrets.ok_or_else(no_secret)
     })?;
     let _room = MASKING.acquire().await;
-    let checks = me.check_masking(&secrets, name).await?;
+    let checks = user.check_masking(&secrets, name).await?;
     Ok(convert_source::masking(name, checks.ok_or_else(no_secret)?))
 }
 
-pub(super) async fn delete_secret(me: &Visible, request: &Request) -> Result<Response, Failure> {
-    let project = project(me, request.parameter(0))?;
+pub(super) async fn delete_secret(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    let project = project(user, request.parameter(0))?;
     let expects = precondition(&request.headers)?;
     let name = request.parameter(1);
-    remove_secret(me, &project, name, expects).await?;
+    remove_secret(user, &project, name, expects).await?;
     Ok(reply::empty())
 }
 
 pub(crate) async fn set_var_to(
-    me: &Visible,
+    user: &Visible,
     project: &Shown<ProjectId>,
     name: &str,
     value: String,
@@ -222,14 +224,14 @@ pub(crate) async fn set_var_to(
         project: *project,
         name: name.to_owned(),
         value,
-        actor: me.actor(),
+        actor: user.actor(),
         expects,
     });
-    me.submit(set).await
+    user.submit(set).await
 }
 
 pub(crate) async fn remove_var(
-    me: &Visible,
+    user: &Visible,
     project: &Shown<ProjectId>,
     name: &str,
     expects: Precondition,
@@ -239,11 +241,11 @@ pub(crate) async fn remove_var(
         name: name.to_owned(),
         expects,
     });
-    me.submit(delete).await
+    user.submit(delete).await
 }
 
 pub(crate) async fn remove_secret(
-    me: &Visible,
+    user: &Visible,
     project: &Shown<ProjectId>,
     name: &str,
     expects: Precondition,
@@ -253,11 +255,11 @@ pub(crate) async fn remove_secret(
         name: name.to_owned(),
         expects,
     });
-    me.submit(delete).await
+    user.submit(delete).await
 }
 
-pub(crate) fn project(me: &Visible, named: &str) -> Result<Shown<ProjectId>, Failure> {
-    me.find(|seen| find(seen, named).map(|source| source.project))
+pub(crate) fn project(user: &Visible, named: &str) -> Result<Shown<ProjectId>, Failure> {
+    user.find(|seen| find(seen, named).map(|source| source.project))
 }
 
 pub(super) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {

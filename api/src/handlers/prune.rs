@@ -13,12 +13,12 @@ use crate::request::Request;
 use crate::visible::Visible;
 
 /// Removes the finished jobs that a policy does not keep, or lists them.
-pub(super) async fn prune(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+pub(super) async fn prune(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     let asked: PruneRequest = request.body.json(&request.headers).await?;
-    let workflow = me.find(|seen| workflows::find_readable(seen, request.parameter(0)))?;
+    let workflow = user.find(|seen| workflows::find_readable(seen, request.parameter(0)))?;
     let policy = policy(&asked)?;
     let given = (!policy.keeps_everything()).then_some(policy);
-    let retained = me.prune(&workflow, given, asked.dry_run).await?;
+    let retained = user.prune(&workflow, given, asked.dry_run).await?;
     Ok(reply::ok(&answer(retained, asked.dry_run)))
 }
 

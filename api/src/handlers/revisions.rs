@@ -36,18 +36,18 @@ impl RevisionsQuery {
 }
 
 pub(crate) async fn list(
-    me: &Visible,
+    user: &Visible,
     named: &str,
     query: &RevisionsQuery,
 ) -> Result<Page<wire::Revision>, Failure> {
-    let (workflow, known) = revisions(me, named).await?;
+    let (workflow, known) = revisions(user, named).await?;
     let mut rest = known.into_iter().filter(|revision| {
         let before = query.before;
         before.is_none_or(|before| revision.number < before)
     });
     let page: Vec<RevisionRef> = rest.by_ref().take(query.limit).collect();
     let has_more = rest.next().is_some();
-    let records = me.revision_records(&workflow, &page).await?;
+    let records = user.revision_records(&workflow, &page).await?;
     let items = page.iter().zip(&records);
     let items = items.map(|(reference, record)| revision(reference, record.as_ref()));
     Ok(Page {
@@ -61,10 +61,14 @@ pub(crate) async fn list(
 }
 
 /// A revision with its text and all problems of it.
-pub(crate) async fn show(me: &Visible, named: &str, number: &str) -> Result<RevisionText, Failure> {
-    let (workflow, known) = revisions(me, named).await?;
+pub(crate) async fn show(
+    user: &Visible,
+    named: &str,
+    number: &str,
+) -> Result<RevisionText, Failure> {
+    let (workflow, known) = revisions(user, named).await?;
     let at = find(&known, number)?;
-    let StoredRevision { record, text } = read(me, &workflow, &known, at).await?;
+    let StoredRevision { record, text } = read(user, &workflow, &known, at).await?;
     let checked = validate::check(record.file.clone(), text.clone()).await?;
     let (valid, scans, diagnostics) = validate::verdict(&checked);
     Ok(RevisionText {
@@ -78,23 +82,23 @@ pub(crate) async fn show(me: &Visible, named: &str, number: &str) -> Result<Revi
 }
 
 pub(crate) async fn definition(
-    me: &Visible,
+    user: &Visible,
     named: &str,
     number: &str,
 ) -> Result<Workflow, Failure> {
-    let (workflow, known) = revisions(me, named).await?;
+    let (workflow, known) = revisions(user, named).await?;
     let at = find(&known, number)?;
-    Ok(defined(me, &workflow, &known, at).await?.definition)
+    Ok(defined(user, &workflow, &known, at).await?.definition)
 }
 
 /// How a revision differs from the revision `from`; without it, from the one before.
 pub(crate) async fn diff(
-    me: &Visible,
+    user: &Visible,
     named: &str,
     to: &str,
     from: Option<&str>,
 ) -> Result<RevisionDiff, Failure> {
-    let (workflow, known) = revisions(me, named).await?;
+    let (workflow, known) = revisions(user, named).await?;
     let to = find(&known, to)?;
     let from = match from {
         Some(named) => find(&known, named)?,
@@ -106,15 +110,15 @@ pub(crate) async fn diff(
             );
         }
     };
-    let to = defined(me, &workflow, &known, to).await?;
-    let from = defined(me, &workflow, &known, from).await?;
+    let to = defined(user, &workflow, &known, to).await?;
+    let from = defined(user, &workflow, &known, from).await?;
     let difference = workflow::diff(&from.definition, &to.definition);
     Ok(RevisionDiff {
         from: convert::revision_ref(&from.reference),
         to: convert::revision_ref(&to.reference),
         untouched: untouched(&to.definition, &difference),
         difference: convert_diff::difference(&difference),
-        next_slots: next_slots(&from.definition, &to.definition, me.now()),
+        next_slots: next_slots(&from.definition, &to.definition, user.now()),
         lines: difference.to_string().lines().map(str::to_owned).collect(),
         text: convert_diff::text(validate::compare(from.text, to.text).await?),
     })
@@ -155,11 +159,11 @@ fn compared_slots(on: &Triggers, now: Timestamp) -> Vec<DateTime<FixedOffset>> {
 
 /// Finds a workflow with all its revisions, newest first.
 async fn revisions(
-    me: &Visible,
+    user: &Visible,
     named: &str,
 ) -> Result<(Shown<WorkflowRef>, Vec<RevisionRef>), Failure> {
-    let workflow = me.find(|seen| Ok(workflows::find(seen, named)?.reference()))?;
-    let known = me.revisions(&workflow).await?;
+    let workflow = user.find(|seen| Ok(workflows::find(seen, named)?.reference()))?;
+    let known = user.revisions(&workflow).await?;
     Ok((workflow, known))
 }
 
@@ -181,13 +185,13 @@ fn find(known: &[RevisionRef], text: &str) -> Result<usize, Failure> {
 }
 
 async fn read(
-    me: &Visible,
+    user: &Visible,
     workflow: &Shown<WorkflowRef>,
     known: &[RevisionRef],
     at: usize,
 ) -> Result<StoredRevision, Failure> {
     let revision = known.get(at).ok_or_else(Failure::defect)?;
-    me.revision_text(workflow, revision)
+    user.revision_text(workflow, revision)
         .await
         .map_err(|error| match error {
             ReadError::Damaged { path, problem } => {
@@ -205,12 +209,12 @@ struct Defined {
 }
 
 async fn defined(
-    me: &Visible,
+    user: &Visible,
     workflow: &Shown<WorkflowRef>,
     known: &[RevisionRef],
     at: usize,
 ) -> Result<Defined, Failure> {
-    let StoredRevision { record, text } = read(me, workflow, known, at).await?;
+    let StoredRevision { record, text } = read(user, workflow, known, at).await?;
     let number = record.reference.number;
     match validate::check(record.file, text.clone()).await? {
         Ok(parsed) => Ok(Defined {

@@ -19,33 +19,33 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Runner> {
+pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Runner> {
     // Before the world: the code that hands out jobs reads both in the other order.
-    let in_hand = me.jobs_in_hand();
-    me.read(|seen| {
+    let in_hand = user.jobs_in_hand();
+    user.read(|seen| {
         window.cut(
             seen.runners(),
             |runner| runner.name.clone(),
             |runner| {
                 let slots = seen.slots(runner.id, in_hand.get(&runner.id));
-                present(me, seen, runner, &slots)
+                present(user, seen, runner, &slots)
             },
         )
     })
 }
 
 /// One runner, by id or name, with the jobs that take its slots.
-pub(crate) async fn show(me: &Visible, named: &str) -> Result<wire::Runner, Failure> {
-    let in_hand = me.jobs_in_hand();
-    let (mut shown, over) = me.read(|seen| {
+pub(crate) async fn show(user: &Visible, named: &str) -> Result<wire::Runner, Failure> {
+    let in_hand = user.jobs_in_hand();
+    let (mut shown, over) = user.read(|seen| {
         let runner = find(seen, named)?;
         let slots = seen.slots(runner.id, in_hand.get(&runner.id));
-        let shown = present(me, seen, runner, &slots);
+        let shown = present(user, seen, runner, &slots);
         Ok::<_, Failure>((shown, slots.over))
     })?;
     // A runner may claim to hold many jobs. The jobs that take its slots are enough.
     for job in over.into_iter().take(shown.capacity as usize) {
-        match me.job(job).await {
+        match user.job(job).await {
             Ok(job) => shown.jobs.push(convert::runner_job(&job)),
             Err(failure) if failure.code == ErrorCode::NotFound => {}
             Err(failure) => return Err(failure),
@@ -54,20 +54,20 @@ pub(crate) async fn show(me: &Visible, named: &str) -> Result<wire::Runner, Fail
     Ok(shown)
 }
 
-fn present(me: &Visible, seen: Seen<'_>, runner: &Runner, slots: &Slots) -> wire::Runner {
+fn present(user: &Visible, seen: Seen<'_>, runner: &Runner, slots: &Slots) -> wire::Runner {
     convert::runner(
         seen,
         runner,
         slots,
-        me.heard_at(runner),
-        me.is_connected(runner),
+        user.heard_at(runner),
+        user.is_connected(runner),
     )
 }
 
 /// Removes a runner, by id or name. Its jobs fail.
-pub(crate) async fn delete(me: &Visible, named: &str) -> Result<(), Failure> {
-    let runner = me.find(|seen| Ok(find(seen, named)?.id))?;
-    me.remove_runner(&runner).await
+pub(crate) async fn delete(user: &Visible, named: &str) -> Result<(), Failure> {
+    let runner = user.find(|seen| Ok(find(seen, named)?.id))?;
+    user.remove_runner(&runner).await
 }
 
 fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Runner, Failure> {
@@ -79,20 +79,20 @@ fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Runner, Failure> {
 }
 
 pub(super) async fn create_registration(
-    me: &Visible,
+    user: &Visible,
     mut request: Request,
 ) -> Result<Response, Failure> {
-    let made = make_registration(me, &Attempt::of(&mut request).await?).await?;
+    let made = make_registration(user, &Attempt::of(&mut request).await?).await?;
     Ok(reply::json(StatusCode::CREATED, &made))
 }
 
 /// Makes a registration token. A repeat with the same `Idempotency-Key` is refused, because the token is shown once.
 pub(crate) async fn make_registration(
-    me: &Visible,
+    user: &Visible,
     attempt: &Attempt,
 ) -> Result<Registration, Failure> {
-    let key = attempt.key(me, "create registration")?;
-    let new = me.create_registration(key).await?;
+    let key = attempt.key(user, "create registration")?;
+    let new = user.create_registration(key).await?;
     Ok(Registration {
         token: new.secret.reveal().to_owned(),
         expires_at: new.expires_at,

@@ -20,11 +20,11 @@ struct Found {
 
 /// The scans of all active workflows, or of one, by source, workflow and name.
 pub(crate) async fn list(
-    me: &Visible,
+    user: &Visible,
     workflow: Option<&str>,
     window: &Window,
 ) -> Result<Page<ScanStatus>, Failure> {
-    let workflows = me.find(|seen| active(seen, workflow))?;
+    let workflows = user.find(|seen| active(seen, workflow))?;
     // Sorting thousands of names takes longer than a look at the world may.
     let scans = workflows.iter().flat_map(|workflow| {
         let scans = workflow.revision.definition.scans();
@@ -35,14 +35,14 @@ pub(crate) async fn list(
         |(workflow, scan)| format!("{}:{}", workflows::full_name(&workflow.record), scan.name),
         |found| *found,
     );
-    let found = me.find(|seen| {
+    let found = user.find(|seen| {
         let scans = page.items.iter();
         Ok(scans
             .map(|(workflow, scan)| stands(seen, workflow, scan))
             .collect::<Vec<_>>())
     })?;
     let settled = found.map(|scans| scans.iter().map(|scan| scan.settled).collect());
-    let last_jobs = me.finished_jobs(&settled).await?;
+    let last_jobs = user.finished_jobs(&settled).await?;
     let items = found.iter().zip(last_jobs);
     let items = items.map(|(scan, settled)| scan.with(settled));
     Ok(Page {
@@ -52,15 +52,19 @@ pub(crate) async fn list(
     })
 }
 
-pub(crate) async fn show(me: &Visible, workflow: &str, name: &str) -> Result<ScanStatus, Failure> {
-    let found = me.find(|seen| {
+pub(crate) async fn show(
+    user: &Visible,
+    workflow: &str,
+    name: &str,
+) -> Result<ScanStatus, Failure> {
+    let found = user.find(|seen| {
         let workflow = workflows::find_readable(seen, workflow)?;
         match workflow.revision.definition.scan(name) {
             Some(scan) => Ok(stands(seen, &workflow, scan)),
             None => Err(Failure::not_found("scan", name).hint(workflows::scans_of(&workflow))),
         }
     })?;
-    let last_job = me
+    let last_job = user
         .finished_jobs(&found.map(|scan| vec![scan.settled]))
         .await?;
     let last_job = last_job.into_iter().next().flatten();
@@ -123,14 +127,14 @@ fn cursor(place: Position) -> String {
 
 /// The lines of a scan's finished jobs, in the order of their ends, newest first.
 pub(crate) async fn history(
-    me: &Visible,
+    user: &Visible,
     workflow: &str,
     scan: &str,
     page: &FilePage,
 ) -> Result<Page<wire::JobLine>, Failure> {
-    let scan = me.find(|seen| Ok(why::scan(seen, workflow, scan)?.1))?;
-    let _turn = me.list_turn().await;
-    let page = me.history(&scan, page.before, page.limit).await?;
+    let scan = user.find(|seen| Ok(why::scan(seen, workflow, scan)?.1))?;
+    let _turn = user.list_turn().await;
+    let page = user.history(&scan, page.before, page.limit).await?;
     Ok(Page {
         items: page
             .lines
@@ -144,13 +148,13 @@ pub(crate) async fn history(
 
 /// The records of a scan's ledger, newest first.
 pub(crate) async fn ledger(
-    me: &Visible,
+    user: &Visible,
     workflow: &str,
     scan: &str,
     page: &FilePage,
 ) -> Result<Page<wire::LedgerRecord>, Failure> {
-    let scan = me.find(|seen| Ok(why::scan(seen, workflow, scan)?.1))?;
-    let page = me.ledger(&scan, page.before, page.limit).await?;
+    let scan = user.find(|seen| Ok(why::scan(seen, workflow, scan)?.1))?;
+    let page = user.ledger(&scan, page.before, page.limit).await?;
     Ok(Page {
         items: page.records.into_iter().map(convert_why::record).collect(),
         next_cursor: page.next.map(cursor),
@@ -160,12 +164,12 @@ pub(crate) async fn ledger(
 
 /// The next slots of all schedules, of a workflow, or of scans of one name. There is no last page, so there is no cursor.
 pub(crate) fn schedule(
-    me: &Visible,
+    user: &Visible,
     workflow: Option<&str>,
     scan: Option<&str>,
     limit: usize,
 ) -> Result<Page<wire::Slot>, Failure> {
-    let first = me.find(|seen| {
+    let first = user.find(|seen| {
         if workflow.is_none() && scan.is_none() {
             // No schedule behind the first `limit` can have one of the first `limit` slots.
             Ok(seen.next_slots().take(limit).collect())
@@ -173,21 +177,21 @@ pub(crate) fn schedule(
             next_slots_of(seen, workflow, scan)
         }
     })?;
-    let slots = upcoming(first.to_vec(), me.now(), limit);
+    let slots = upcoming(first.to_vec(), user.now(), limit);
     let items = slots.iter().filter_map(convert_scan::slot).collect();
     Ok(Page::<wire::Slot>::all(items))
 }
 
 /// The next slots of all schedules. Each schedule gets its share of `limit`, and at least two, so that a schedule that is
 /// often due does not hide the others.
-pub(crate) fn next_slots(me: &Visible, limit: usize) -> Result<Vec<wire::Slot>, Failure> {
+pub(crate) fn next_slots(user: &Visible, limit: usize) -> Result<Vec<wire::Slot>, Failure> {
     // No schedule behind the first `limit` can have one of the first `limit` slots.
     let first: Shown<Vec<Upcoming>> =
-        me.find(|seen| Ok(seen.next_slots().take(limit).collect()))?;
+        user.find(|seen| Ok(seen.next_slots().take(limit).collect()))?;
     let each = limit.div_ceil(first.len().max(1)).max(2);
     let slots = first.iter().cloned();
     let mut slots: Vec<Upcoming> = slots
-        .flat_map(|first| upcoming(vec![first], me.now(), each))
+        .flat_map(|first| upcoming(vec![first], user.now(), each))
         .collect();
     slots.sort_by_key(|slot| slot.at);
     slots.truncate(limit);

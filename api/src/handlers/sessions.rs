@@ -132,9 +132,9 @@ pub fn sign_in_path(secret: &PlainToken) -> String {
     format!("{SIGN_IN_LINKS}{}", secret.reveal())
 }
 
-pub(super) async fn create_link(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+pub(super) async fn create_link(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     let CreateSignInLink {} = request.body.json_or_default(&request.headers).await?;
-    let made = me.make_sign_in_link().await?;
+    let made = user.make_sign_in_link().await?;
     let body = SignInLink {
         url_path: sign_in_path(&made.secret),
         expires_at: made.expires_at,
@@ -148,34 +148,35 @@ pub(crate) fn remember(response: &mut Response, request: &Request, cookie: &Sess
 }
 
 /// The browsers that are signed in with the same token, the newest first.
-pub(crate) fn list(me: &Visible) -> Vec<wire::Session> {
-    let sessions = me.signed_in().into_iter().rev();
-    let shown = sessions.map(|session| shown(&session, me.principal().session == Some(session.id)));
+pub(crate) fn list(user: &Visible) -> Vec<wire::Session> {
+    let sessions = user.signed_in().into_iter().rev();
+    let shown =
+        sessions.map(|session| shown(&session, user.principal().session == Some(session.id)));
     shown.collect()
 }
 
-pub(super) async fn end(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(super) async fn end(user: &Visible, request: &Request) -> Result<Response, Failure> {
     let mut response = reply::empty();
-    if end_named(me, request.parameter(0)).await? {
+    if end_named(user, request.parameter(0)).await? {
         forget(&mut response, request);
     }
     Ok(response)
 }
 
 /// Signs a browser out. True if it is the caller's.
-pub(crate) async fn end_named(me: &Visible, id: &str) -> Result<bool, Failure> {
+pub(crate) async fn end_named(user: &Visible, id: &str) -> Result<bool, Failure> {
     let not_found = |_| Failure::not_found("session", id);
     let id: SessionId = id.parse().map_err(not_found)?;
-    me.sign_out(id).await?;
-    Ok(me.principal().session == Some(id))
+    user.sign_out(id).await?;
+    Ok(user.principal().session == Some(id))
 }
 
 /// Signs all browsers out, and revokes the token if that is asked for.
-pub(super) async fn end_all(me: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(super) async fn end_all(user: &Visible, request: &Request) -> Result<Response, Failure> {
     if request.query.flag("tokens")? {
-        me.revoke_token(me.principal().token).await?;
+        user.revoke_token(user.principal().token).await?;
     } else {
-        me.sign_out_everywhere().await?;
+        user.sign_out_everywhere().await?;
     }
     let mut response = reply::empty();
     forget(&mut response, request);

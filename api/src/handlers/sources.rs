@@ -13,20 +13,21 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::{Shown, Visible};
 
-pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Source> {
-    me.read(|seen| {
+pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Source> {
+    user.read(|seen| {
         window.cut(
             seen.sources().filter(|source| source.configured),
             |source| source.name.to_string(),
-            |source| convert_source::source(seen, source, me.poll_status(source)),
+            |source| convert_source::source(seen, source, user.poll_status(source)),
         )
     })
 }
 
-pub(crate) async fn show(me: &Visible, named: &str) -> Result<wire::Source, Failure> {
-    let source = me.find(|seen| Ok(find(seen, named)?.clone()))?;
-    let mut shown = me.read(|seen| convert_source::source(seen, &source, me.poll_status(&source)));
-    if let (Some(tip), Some(record)) = (&mut shown.tip, me.tip_record(&source).await) {
+pub(crate) async fn show(user: &Visible, named: &str) -> Result<wire::Source, Failure> {
+    let source = user.find(|seen| Ok(find(seen, named)?.clone()))?;
+    let mut shown =
+        user.read(|seen| convert_source::source(seen, &source, user.poll_status(&source)));
+    if let (Some(tip), Some(record)) = (&mut shown.tip, user.tip_record(&source).await) {
         tip.passed_over = record.skipped;
         tip.more_passed_over = record.more_skipped;
     }
@@ -34,21 +35,21 @@ pub(crate) async fn show(me: &Visible, named: &str) -> Result<wire::Source, Fail
 }
 
 /// Polls the repository now. With `wait` the answer comes after that.
-pub(crate) async fn sync(me: &Visible, named: &str, wait: bool) -> Result<wire::Source, Failure> {
-    me.sync_source(&name(me, named)?, wait).await?;
-    show(me, named).await
+pub(crate) async fn sync(user: &Visible, named: &str, wait: bool) -> Result<wire::Source, Failure> {
+    user.sync_source(&name(user, named)?, wait).await?;
+    show(user, named).await
 }
 
-pub(super) async fn approve(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let name = name(me, request.parameter(0))?;
+pub(super) async fn approve(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let name = name(user, request.parameter(0))?;
     let wire::ApproveSource { commit } = request.body.json(&request.headers).await?;
     let wait = request.query.flag("wait")?;
-    me.approve_source(&name, commit, wait).await?;
-    Ok(reply::ok(&show(me, request.parameter(0)).await?))
+    user.approve_source(&name, commit, wait).await?;
+    Ok(reply::ok(&show(user, request.parameter(0)).await?))
 }
 
-pub(crate) fn name(me: &Visible, named: &str) -> Result<Shown<SourceName>, Failure> {
-    me.find(|seen| Ok(find(seen, named)?.name.clone()))
+pub(crate) fn name(user: &Visible, named: &str) -> Result<Shown<SourceName>, Failure> {
+    user.find(|seen| Ok(find(seen, named)?.name.clone()))
 }
 
 fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {

@@ -26,59 +26,61 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn find(&self, me: &Visible) -> Result<Shown<WorkflowId>, Failure> {
-        me.find(|seen| Ok(workflows::find(seen, self.workflow)?.id))
+    fn find(&self, user: &Visible) -> Result<Shown<WorkflowId>, Failure> {
+        user.find(|seen| Ok(workflows::find(seen, self.workflow)?.id))
     }
 
-    fn status(&self, me: &Visible) -> Result<SuspensionStatus, Failure> {
-        me.read(|seen| Ok(of(seen, workflows::find(seen, self.workflow)?, self.scan)))
+    fn status(&self, user: &Visible) -> Result<SuspensionStatus, Failure> {
+        user.read(|seen| Ok(of(seen, workflows::find(seen, self.workflow)?, self.scan)))
     }
 }
 
-pub(super) async fn suspend(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    Subject::of(&request).find(me)?;
+pub(super) async fn suspend(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    Subject::of(&request).find(user)?;
     let asked = request.body.json(&request.headers).await?;
-    Ok(reply::ok(&begin(me, &Subject::of(&request), asked).await?))
+    Ok(reply::ok(
+        &begin(user, &Subject::of(&request), asked).await?,
+    ))
 }
 
 /// Keeps a workflow or scan from starting jobs. A repeat returns the suspension that is in force.
 pub(crate) async fn begin(
-    me: &Visible,
+    user: &Visible,
     subject: &Subject<'_>,
     Suspend { reason }: Suspend,
 ) -> Result<SuspensionStatus, Failure> {
-    let workflow = subject.find(me)?;
+    let workflow = subject.find(user)?;
     let suspend = workflow.map(|workflow| decide::Suspend {
         workflow: *workflow,
         scan: subject.scan.map(str::to_owned),
         reason,
-        actor: me.actor(),
+        actor: user.actor(),
     });
-    me.submit(suspend).await?;
-    subject.status(me)
+    user.submit(suspend).await?;
+    subject.status(user)
 }
 
-pub(super) async fn resume(me: &Visible, mut request: Request) -> Result<Response, Failure> {
-    Subject::of(&request).find(me)?;
+pub(super) async fn resume(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    Subject::of(&request).find(user)?;
     let asked = request.body.json_or_default(&request.headers).await?;
-    Ok(reply::ok(&end(me, &Subject::of(&request), asked).await?))
+    Ok(reply::ok(&end(user, &Subject::of(&request), asked).await?))
 }
 
 /// Lets a workflow or scan start jobs again. A repeat changes nothing.
 pub(crate) async fn end(
-    me: &Visible,
+    user: &Visible,
     subject: &Subject<'_>,
     Resume { reason }: Resume,
 ) -> Result<SuspensionStatus, Failure> {
-    let workflow = subject.find(me)?;
+    let workflow = subject.find(user)?;
     let resume = workflow.map(|workflow| decide::Resume {
         workflow: *workflow,
         scan: subject.scan.map(str::to_owned),
         reason,
-        actor: me.actor(),
+        actor: user.actor(),
     });
-    me.submit(resume).await?;
-    subject.status(me)
+    user.submit(resume).await?;
+    subject.status(user)
 }
 
 fn of(seen: Seen<'_>, record: &WorkflowRecord, scan: Option<&str>) -> SuspensionStatus {

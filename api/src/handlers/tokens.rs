@@ -20,9 +20,9 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Token> {
-    let now = me.steady();
-    me.read(|seen| {
+pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Token> {
+    let now = user.steady();
+    user.read(|seen| {
         window.cut(
             seen.tokens(),
             |token| format!("{:020}-{}", token.created_at.timestamp_micros(), token.id),
@@ -31,27 +31,27 @@ pub(crate) fn list(me: &Visible, window: &Window) -> Page<wire::Token> {
     })
 }
 
-pub(super) async fn create(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     body::is_json(&request.headers)?;
     let attempt = Attempt::of(&mut request).await?;
-    let created = make(me, body::parse(&attempt.body)?, &attempt).await?;
+    let created = make(user, body::parse(&attempt.body)?, &attempt).await?;
     Ok(reply::json(StatusCode::CREATED, &created))
 }
 
 /// Makes a token. It may do no more than the token of the caller. A repeat with the same `Idempotency-Key` is refused,
 /// because the secret is shown once.
 pub(crate) async fn make(
-    me: &Visible,
+    user: &Visible,
     asked: CreateToken,
     attempt: &Attempt,
 ) -> Result<CreatedToken, Failure> {
-    let key = attempt.key(me, "create token")?;
+    let key = attempt.key(user, "create token")?;
     let scopes = Scopes::parse(asked.scopes.iter().map(String::as_str));
     let scopes = scopes.map_err(|error| Failure::invalid("scopes", error.to_string()))?;
     let projects = match asked.projects {
         // By default the projects of the caller's token.
-        None => me.rights().projects,
-        Some(names) => me.read(|seen| named_projects(seen, &names))?,
+        None => user.rights().projects,
+        Some(names) => user.read(|seen| named_projects(seen, &names))?,
     };
     let life = match (life(asked.expires_in_seconds)?, asked.never_expires) {
         (Some(_), true) => {
@@ -71,28 +71,28 @@ pub(crate) async fn make(
         };
         Once { command, key }
     };
-    let created = me.create_token(create);
-    Ok(with_secret(me, &created.await?))
+    let created = user.create_token(create);
+    Ok(with_secret(user, &created.await?))
 }
 
-pub(super) async fn regenerate(me: &Visible, mut request: Request) -> Result<Response, Failure> {
+pub(super) async fn regenerate(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     body::is_json(&request.headers)?;
     let attempt = Attempt::of(&mut request).await?;
     let asked = body::parse(&attempt.body)?;
-    let created = renew(me, request.parameter(0), &asked, &attempt).await?;
+    let created = renew(user, request.parameter(0), &asked, &attempt).await?;
     Ok(reply::ok(&created))
 }
 
 /// Gives a token a new secret. The present one is accepted for the overlap. A repeat with the same `Idempotency-Key` is
 /// refused: it would end the overlap.
 pub(crate) async fn renew(
-    me: &Visible,
+    user: &Visible,
     named: &str,
     asked: &RegenerateToken,
     attempt: &Attempt,
 ) -> Result<CreatedToken, Failure> {
-    let token = me.read(|seen| find(seen, named))?;
-    let key = attempt.key(me, &format!("regenerate token\0{token}"))?;
+    let token = user.read(|seen| find(seen, named))?;
+    let key = attempt.key(user, &format!("regenerate token\0{token}"))?;
     let overlap = seconds(asked.overlap_seconds)
         .ok_or_else(|| Failure::invalid("overlap_seconds", "is too large"))?;
     let life = life(asked.expires_in_seconds)?;
@@ -105,14 +105,14 @@ pub(crate) async fn renew(
         };
         Once { command, key }
     };
-    let made = me.end_secret(token, regenerate);
-    Ok(with_secret(me, &made.await?))
+    let made = user.end_secret(token, regenerate);
+    Ok(with_secret(user, &made.await?))
 }
 
 /// Revokes a token. Its open streams end.
-pub(crate) async fn revoke(me: &Visible, named: &str) -> Result<(), Failure> {
-    let token = me.read(|seen| find(seen, named))?;
-    me.revoke_token(token).await
+pub(crate) async fn revoke(user: &Visible, named: &str) -> Result<(), Failure> {
+    let token = user.read(|seen| find(seen, named))?;
+    user.revoke_token(token).await
 }
 
 /// Finds a token by its id, or by a name that only one has.
@@ -135,7 +135,7 @@ fn find(seen: Seen<'_>, text: &str) -> Result<TokenId, Failure> {
         )
         .hint("name it by its id, which `everscan token list` shows")),
         (None, _) => Err(Failure::not_found("token", text)
-            .hint("`everscan token list` shows the tokens that you may manage")),
+            .hint("`everscan token list` shows the tokens that you can manage")),
     }
 }
 
@@ -166,10 +166,10 @@ fn life(asked: Option<u64>) -> Result<Option<TimeDelta>, Failure> {
         .transpose()
 }
 
-fn with_secret(me: &Visible, made: &NewToken) -> CreatedToken {
-    let now = me.steady();
+fn with_secret(user: &Visible, made: &NewToken) -> CreatedToken {
+    let now = user.steady();
     CreatedToken {
-        token: me.read(|seen| convert::token(seen, &made.token, now)),
+        token: user.read(|seen| convert::token(seen, &made.token, now)),
         secret: made.secret.reveal().to_owned(),
     }
 }

@@ -9,24 +9,28 @@ use crate::{convert, convert_why};
 
 /// Why a scan ran or did not, now or at a moment in the past. Lists have at most `limit` items.
 pub(crate) async fn why(
-    me: &Visible,
+    user: &Visible,
     workflow: &str,
     name: &str,
     at: Option<Timestamp>,
     limit: usize,
 ) -> Result<wire::Why, Failure> {
-    let found = me.find(|seen| scan(seen, workflow, name))?;
+    let found = user.find(|seen| scan(seen, workflow, name))?;
     let (workflow, key) = (&found.0, found.map(|(_, key)| key.clone()));
-    let why = me.why(&key, at, limit).await?;
-    let waiting: Vec<_> = why.unfinished.iter().map(|it| me.why_waiting(it)).collect();
+    let why = user.why(&key, at, limit).await?;
+    let waiting: Vec<_> = why
+        .unfinished
+        .iter()
+        .map(|it| user.why_waiting(it))
+        .collect();
     let mut answer = match workflow.scan(&key.scan) {
         Some(scan) => convert_why::why(workflow, scan, why),
         None => {
-            let removed_by = me.removed_by(&key).await?;
+            let removed_by = user.removed_by(&key).await?;
             convert_why::of_removed(workflow, &key.scan, removed_by.as_ref(), why)
         }
     };
-    me.read(|seen| {
+    user.read(|seen| {
         let former = seen.head(&key).and_then(|head| head.renamed_from.as_ref());
         answer.renamed_from = former.map(ToString::to_string);
         answer.renamed_to = seen.heir(&key).map(|heir| heir.scan.to_string());
@@ -35,7 +39,7 @@ pub(crate) async fn why(
         job.waiting = reason.as_ref().map(convert::explanation);
     }
     if at.is_none() {
-        me.read(|seen| {
+        user.read(|seen| {
             let own = seen.latest_suspension(key.workflow, Some(&key.scan));
             answer.suspended = seen.suspension(&key).and_then(|it| convert::suspension(it));
             answer.resumed = own.and_then(|it| convert::resumption(it));

@@ -18,8 +18,8 @@ pub(crate) fn with_retired(query: &Query) -> Result<bool, Failure> {
     }
 }
 
-pub(crate) fn list(me: &Visible, with_retired: bool, window: &Window) -> Page<Workflow> {
-    me.read(|seen| {
+pub(crate) fn list(user: &Visible, with_retired: bool, window: &Window) -> Page<Workflow> {
+    user.read(|seen| {
         window.cut(
             seen.workflow_records()
                 .filter(|record| with_retired || record.status == WorkflowStatus::Active),
@@ -29,8 +29,8 @@ pub(crate) fn list(me: &Visible, with_retired: bool, window: &Window) -> Page<Wo
     })
 }
 
-pub(crate) fn show(me: &Visible, named: &str) -> Result<Workflow, Failure> {
-    me.read(|seen| find(seen, named).map(|record| convert::workflow(seen, record)))
+pub(crate) fn show(user: &Visible, named: &str) -> Result<Workflow, Failure> {
+    user.read(|seen| find(seen, named).map(|record| convert::workflow(seen, record)))
 }
 
 /// Finds a workflow whose revision can be read: by id, by `source/name`, or by a name that only one source has.

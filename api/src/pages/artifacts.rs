@@ -12,23 +12,23 @@ use crate::handlers::entries::{self, DiffQuery};
 use crate::handlers::{artifacts, jobs, scans};
 
 pub(super) async fn newest(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let found = scans::list(frame.me, None, &frame.window()?).await?;
+    let found = scans::list(frame.user, None, &frame.window()?).await?;
     Ok(frame.page(pages::artifacts(&frame.visit, &found)))
 }
 
 pub(super) async fn entries(frame: &Frame<'_>) -> Result<Response, Failure> {
     let (job, name) = (frame.parameter(0), frame.parameter(1));
-    let shown = frame.me.job_named(job).await?;
+    let shown = frame.user.job_named(job).await?;
     let found = artifacts::find(&shown, name)?;
     let artifact = crate::convert::artifact(found);
-    let listed = match entries::list(frame.me, job, name, &frame.window()?).await {
+    let listed = match entries::list(frame.user, job, name, &frame.window()?).await {
         Ok(listed) => listed,
         // The page says when and why the artifact was removed.
         Err(failure) if failure.code == ErrorCode::Gone => Page::all(Vec::new()),
         Err(failure) => return Err(failure),
     };
     let page = ArtifactEntries {
-        job: &jobs::wire_job(frame.me, &shown).await?,
+        job: &jobs::wire_job(frame.user, &shown).await?,
         artifact: &artifact,
         entries: &listed,
     };
@@ -37,12 +37,12 @@ pub(super) async fn entries(frame: &Frame<'_>) -> Result<Response, Failure> {
 
 pub(super) async fn diff(frame: &Frame<'_>) -> Result<Response, Failure> {
     let query = DiffQuery::of(&frame.request.query.trimmed())?;
-    let diff = entries::diff(frame.me, frame.parameter(0), frame.parameter(1), &query).await?;
+    let diff = entries::diff(frame.user, frame.parameter(0), frame.parameter(1), &query).await?;
     Ok(frame.page(pages::artifact_diff(&frame.visit, &diff)))
 }
 
 pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let job = frame.me.job_named(frame.parameter(0)).await?;
-    artifacts::delete(frame.me, frame.parameter(0), frame.parameter(1)).await?;
+    let job = frame.user.job_named(frame.parameter(0)).await?;
+    artifacts::delete(frame.user, frame.parameter(0), frame.parameter(1)).await?;
     Ok(see_other(&links::job(job.id.uuid())))
 }

@@ -16,7 +16,7 @@ use crate::page::Window;
 
 pub(super) async fn folder(frame: &Frame<'_>) -> Result<Response, Failure> {
     // Names of projects are in the addresses of blobs, so no other scope is asked for.
-    let projects = projects::list(frame.me, &Window::first(PAGE)).items;
+    let projects = projects::list(frame.user, &Window::first(PAGE)).items;
     let project = match frame.query("project") {
         "" => projects.first().map(|project| project.name.as_str()),
         named => Some(named),
@@ -31,7 +31,7 @@ pub(super) async fn folder(frame: &Frame<'_>) -> Result<Response, Failure> {
             let mut query = BlobsQuery::of(&frame.request.query)?;
             query.project = Some(project.to_owned());
             query.is_flat = true;
-            blobs::list(frame.me, query).await?
+            blobs::list(frame.user, query).await?
         }
     };
     let page = pages::Blobs {
@@ -60,10 +60,10 @@ pub(super) fn in_words(failure: Failure) -> Failure {
 
 pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {
     let (project, path) = (frame.query("project"), frame.query("path"));
-    let found = blobs::project(frame.me, frame.request.query.get("project"))?;
+    let found = blobs::project(frame.user, frame.request.query.get("project"))?;
     let blob = blobs::member("path", path)?;
     frame
-        .me
+        .user
         .delete_blob(&found, blob, BlobCondition::None)
         .await?;
     let folder = path.rfind('/').and_then(|end| path.get(..=end));

@@ -65,7 +65,7 @@ pub(super) async fn history_page(
     if !frame.may(Scope::JobRead) {
         return Ok(Page::all(Vec::new()));
     }
-    scans::history(frame.me, workflow, scan, &FilePage::first(limit)).await
+    scans::history(frame.user, workflow, scan, &FilePage::first(limit)).await
 }
 
 pub(super) async fn ledger(
@@ -74,7 +74,9 @@ pub(super) async fn ledger(
     scan: &str,
 ) -> Result<Vec<LedgerRecord>, Failure> {
     let page = FilePage::first(PAGE);
-    Ok(scans::ledger(frame.me, workflow, scan, &page).await?.items)
+    Ok(scans::ledger(frame.user, workflow, scan, &page)
+        .await?
+        .items)
 }
 
 /// Slots of a schedule that made no job.

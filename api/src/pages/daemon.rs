@@ -12,7 +12,7 @@ use crate::handlers::health;
 pub(super) async fn audit(frame: &Frame<'_>) -> Result<Response, Failure> {
     let query = AuditQuery::of(&frame.request.query.trimmed())?;
     let page = Audit {
-        records: &audit::list(frame.me, &query).await?,
+        records: &audit::list(frame.user, &query).await?,
         actor: frame.query("actor").trim(),
         kind: frame.query("kind"),
         kinds: AuditKind::NAMES,

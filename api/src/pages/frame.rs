@@ -24,7 +24,7 @@ use crate::visible::Visible;
 /// A request of a browser that is signed in, and the state of the page around its content.
 pub(super) struct Frame<'a> {
     pub(super) service: &'a Service,
-    pub(super) me: &'a Visible,
+    pub(super) user: &'a Visible,
     pub(super) request: &'a Request,
     pub(super) visit: Visit,
     /// What the reader may do. It decides what the page offers; each action asks again.
@@ -35,13 +35,16 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    pub(super) fn new(service: &'a Service, me: &'a Visible, request: &'a Request) -> Self {
-        let rights = me.rights();
-        let mut visit = visit(Some(&(me.principal().clone(), rights.clone())), me.now());
-        visit.counts = counts(me, &rights);
+    pub(super) fn new(service: &'a Service, user: &'a Visible, request: &'a Request) -> Self {
+        let rights = user.rights();
+        let mut visit = visit(
+            Some(&(user.principal().clone(), rights.clone())),
+            user.now(),
+        );
+        visit.counts = counts(user, &rights);
         Self {
             service,
-            me,
+            user,
             request,
             visit,
             rights,
@@ -51,8 +54,8 @@ impl<'a> Frame<'a> {
     }
 
     /// A page that is equal for all readers with the same rights.
-    pub(super) fn for_many(service: &'a Service, me: &'a Visible, request: &'a Request) -> Self {
-        let mut frame = Self::new(service, me, request);
+    pub(super) fn for_many(service: &'a Service, user: &'a Visible, request: &'a Request) -> Self {
+        let mut frame = Self::new(service, user, request);
         let anybody = format!("reader-{}", Uuid::new_v4().simple());
         if let Some(viewer) = &mut frame.visit.viewer {
             viewer.name.clone_from(&anybody);
@@ -104,7 +107,7 @@ impl<'a> Frame<'a> {
             anybody: self.anybody.clone(),
         };
         if self.anybody.is_none() {
-            return made.answer(self.me, self.request);
+            return made.answer(self.user, self.request);
         }
         // Each reader gets an own answer.
         drop(self.made.set(made));
@@ -139,10 +142,10 @@ impl<'a> Frame<'a> {
 }
 
 /// What the menu counts, of what the reader may see.
-fn counts(me: &Visible, rights: &Rights) -> Counts {
+fn counts(user: &Visible, rights: &Rights) -> Counts {
     let may = |scope| rights.scopes.allow(scope);
     let is_active = |it: &ActiveWorkflow| it.record.status == WorkflowStatus::Active;
-    me.read(|seen| Counts {
+    user.read(|seen| Counts {
         workflows: match may(Scope::WorkflowRead) {
             true => seen.workflows().filter(is_active).count(),
             false => 0,
@@ -152,7 +155,7 @@ fn counts(me: &Visible, rights: &Rights) -> Counts {
             false => 0,
         },
         runners: match may(Scope::RunnerRead) {
-            true => seen.runners().filter(|it| me.is_connected(it)).count(),
+            true => seen.runners().filter(|it| user.is_connected(it)).count(),
             false => 0,
         },
     })

@@ -46,10 +46,10 @@ impl Made {
 
 impl Made {
     /// The page as one reader gets it, or 304.
-    pub(super) fn answer(&self, me: &Visible, request: &Request) -> Response {
+    pub(super) fn answer(&self, user: &Visible, request: &Request) -> Response {
         let page = match &self.anybody {
             Some(anybody) => {
-                let name = maud::html! { (me.principal().name) }.into_string();
+                let name = maud::html! { (user.principal().name) }.into_string();
                 Cow::Owned(self.page.replace(anybody, &name))
             }
             None => Cow::Borrowed(&*self.page),

@@ -36,7 +36,7 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
         reason: value("reason"),
     };
     let found = match JobsQuery::of(&frame.request.query.trimmed()) {
-        Ok(query) => jobs::list(frame.me, query).await,
+        Ok(query) => jobs::list(frame.user, query).await,
         Err(failure) => Err(failure),
     };
     let (found, problem) = match found {
@@ -69,7 +69,7 @@ fn refused(
 ) -> Result<(StatusCode, Refused), Failure> {
     let failure = match failure.code {
         ErrorCode::NotFound | ErrorCode::AmbiguousName | ErrorCode::WorkflowUnreadable => {
-            let field = frame.me.read(|seen| unknown(seen, filter));
+            let field = frame.user.read(|seen| unknown(seen, filter));
             failure.of_field(field)
         }
         _ => failure,
@@ -93,8 +93,8 @@ fn unknown(seen: model::Seen<'_>, filter: &JobFilter) -> &'static str {
 }
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let shown = frame.me.job_named(frame.parameter(0)).await?;
-    let job = jobs::wire_job(frame.me, &shown).await?;
+    let shown = frame.user.job_named(frame.parameter(0)).await?;
+    let job = jobs::wire_job(frame.user, &shown).await?;
     let workflow = links::workflow_name(&job.workflow);
     // The workflow or the scan may be gone, and the job is still worth a page.
     let lines = charts::history(frame, &workflow, &job.scan, charts::USUAL_OF);
@@ -108,7 +108,7 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let page = JobPage {
         job: &job,
         declared: declared.as_ref(),
-        is_suspended: frame.me.read(|seen| seen.suspension(&scan).is_some()),
+        is_suspended: frame.user.read(|seen| seen.suspension(&scan).is_some()),
         others: &others,
         made_by: made_by.as_ref(),
         retry: retry.as_ref(),
@@ -123,8 +123,8 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
 /// The job that retries this one. It may have been removed.
 async fn retry(frame: &Frame<'_>, job: &Job) -> Option<Job> {
     let retry = job.retried_by?.to_string();
-    let retry = frame.me.job_named(&retry).await.ok()?;
-    jobs::wire_job(frame.me, &retry).await.ok()
+    let retry = frame.user.job_named(&retry).await.ok()?;
+    jobs::wire_job(frame.user, &retry).await.ok()
 }
 
 /// The last job of this chain of retries, if it is unfinished. A chain is short: the workflow file limits
@@ -132,7 +132,7 @@ async fn retry(frame: &Frame<'_>, job: &Job) -> Option<Job> {
 async fn pending_retry(frame: &Frame<'_>, job: &ShownJob) -> Option<Uuid> {
     let mut next = job.retried_by?;
     loop {
-        let retry = frame.me.job(next).await.ok()?;
+        let retry = frame.user.job(next).await.ok()?;
         match retry.retried_by {
             Some(later) => next = later,
             None => return (!retry.state.is_terminal()).then(|| retry.id.uuid()),
@@ -145,7 +145,7 @@ async fn declared(frame: &Frame<'_>, workflow: &str, job: &Job) -> Option<Declar
     if !frame.may(Scope::WorkflowRead) {
         return None;
     }
-    let newest = frame.me.read(|seen| {
+    let newest = frame.user.read(|seen| {
         let mut workflows = seen.workflows();
         let workflow = workflows.find(|it| it.record.id.uuid() == job.workflow.id)?;
         let is_same = workflow.record.revision.id.uuid() == job.revision.id;
@@ -156,7 +156,7 @@ async fn declared(frame: &Frame<'_>, workflow: &str, job: &Job) -> Option<Declar
         return newest;
     }
     let number = job.revision.number.to_string();
-    let definition = revisions::definition(frame.me, workflow, &number).await;
+    let definition = revisions::definition(frame.user, workflow, &number).await;
     let definition = definition.ok()?;
     definition.scan(&job.scan).map(of_scan)
 }
@@ -206,22 +206,22 @@ pub(super) fn is_of_the_workflow(failure: &Failure) -> bool {
 }
 
 pub(super) async fn context(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let shown = frame.me.job_named(frame.parameter(0)).await?;
-    let job = jobs::wire_job(frame.me, &shown).await?;
-    let context = jobs::context(frame.me, &shown).await?;
+    let shown = frame.user.job_named(frame.parameter(0)).await?;
+    let job = jobs::wire_job(frame.user, &shown).await?;
+    let context = jobs::context(frame.user, &shown).await?;
     Ok(frame.page(pages::job_context(&frame.visit, &job, &context)))
 }
 
 pub(super) async fn cancel(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let job = jobs::cancel_named(frame.me, frame.parameter(0)).await?;
+    let job = jobs::cancel_named(frame.user, frame.parameter(0)).await?;
     Ok(frame.done(Scope::JobRead, &links::job(job.id.uuid())))
 }
 
 pub(super) async fn rerun(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let asked = RerunJob { current: false };
     let attempt = Attempt::of_form(typed.key(), &asked)?;
-    let before = frame.me.job_named(frame.parameter(0)).await?;
-    let job = match dispatch::start_again(frame.me, &before, asked, &attempt).await {
+    let before = frame.user.job_named(frame.parameter(0)).await?;
+    let job = match dispatch::start_again(frame.user, &before, asked, &attempt).await {
         Err(failure) if failure.code == ErrorCode::Suspended => {
             return suspended(frame, &before, failure).await;
         }
@@ -236,7 +236,7 @@ async fn suspended(
     job: &ShownJob,
     failure: Failure,
 ) -> Result<Response, Failure> {
-    let job = jobs::wire_job(frame.me, job).await?;
+    let job = jobs::wire_job(frame.user, job).await?;
     let workflow = links::workflow_name(&job.workflow);
     let there = Crumb::new(
         "The scan and its suspension",
@@ -250,6 +250,6 @@ async fn suspended(
 }
 
 pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {
-    jobs::delete(frame.me, frame.parameter(0)).await?;
+    jobs::delete(frame.user, frame.parameter(0)).await?;
     Ok(frame.done(Scope::JobRead, links::JOBS))
 }

@@ -25,24 +25,24 @@ const FOLLOWED_LOGS: usize = 200;
 
 /// Sends the topics of changes from now on. A page that lost its stream is fetched again, so it needs no earlier topics.
 pub(super) fn listen(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let listener = frame.me.listen(None, None, None, Form::Topics, None)?;
+    let listener = frame.user.listen(None, None, None, Form::Topics, None)?;
     let sees_jobs = frame.may(Scope::JobRead);
-    let logs = async move |me: Visible, pieces: Pieces| {
+    let logs = async move |user: Visible, pieces: Pieces| {
         if sees_jobs {
-            send_growth(&me, &pieces).await;
+            send_growth(&user, &pieces).await;
         }
         std::future::pending::<()>().await;
     };
-    Ok(events::stream(frame.me, listener, logs))
+    Ok(events::stream(frame.user, listener, logs))
 }
 
 /// Sends the topics of logs that have grown. Lines of a log are not commits, so there is no event.
-async fn send_growth(me: &Visible, pieces: &Pieces) {
+async fn send_growth(user: &Visible, pieces: &Pieces) {
     let mut followed = HashMap::new();
-    let mut changes = me.changed();
+    let mut changes = user.changed();
     loop {
         changes.mark_unchanged();
-        let grown = grown(me, &mut followed);
+        let grown = grown(user, &mut followed);
         if !grown.is_empty() {
             // Our own texts are always JSON.
             let data = serde_json::to_string(&grown).unwrap_or_default();
@@ -79,8 +79,8 @@ async fn any_growth(followed: &mut HashMap<JobId, watch::Receiver<()>>) {
 }
 
 /// The topics of running jobs whose logs have grown since the last call, or are new.
-fn grown(me: &Visible, followed: &mut HashMap<JobId, watch::Receiver<()>>) -> Vec<String> {
-    let running: Vec<_> = me.read(|seen| {
+fn grown(user: &Visible, followed: &mut HashMap<JobId, watch::Receiver<()>>) -> Vec<String> {
+    let running: Vec<_> = user.read(|seen| {
         let jobs = seen.jobs().rev();
         let running = jobs.filter(|job| matches!(job.state, JobState::Running { .. }));
         running.take(FOLLOWED_LOGS).map(|job| job.id).collect()
@@ -99,10 +99,10 @@ fn grown(me: &Visible, followed: &mut HashMap<JobId, watch::Receiver<()>>) -> Ve
                     let job = seen.job(id).cloned();
                     job.ok_or_else(|| Failure::no_such_job(id))
                 };
-                let Ok(job) = me.find(find) else {
+                let Ok(job) = user.find(find) else {
                     continue;
                 };
-                followed.insert(id, me.log_growth(&job));
+                followed.insert(id, user.log_growth(&job));
                 true
             }
         };

@@ -17,8 +17,8 @@ use crate::visible::ShownJob;
 const LINES: u64 = 1_000;
 
 pub(super) async fn plain(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let shown = frame.me.job_named(frame.parameter(0)).await?;
-    let job = jobs::wire_job(frame.me, &shown).await?;
+    let shown = frame.user.job_named(frame.parameter(0)).await?;
+    let job = jobs::wire_job(frame.user, &shown).await?;
     let query = &frame.request.query;
     let from = query.number("from")?.unwrap_or(0);
     let limit = query.number("limit")?.unwrap_or(LINES).clamp(1, LINES);
@@ -67,7 +67,7 @@ async fn read(
     filter: LogFilter,
 ) -> Result<Lines, Failure> {
     // One more says whether there is a next page.
-    let mut records = logs::load_records(frame.me, job, from, limit + 1, filter).await?;
+    let mut records = logs::load_records(frame.user, job, from, limit + 1, filter).await?;
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     let next = records.get(most).map(|record| record.n);
     records.truncate(most);
@@ -79,7 +79,7 @@ async fn read(
 }
 
 async fn found(frame: &Frame<'_>, job: &ShownJob, wanted: LogSearch) -> Result<Lines, Failure> {
-    let found = log_search::search(frame.me, job, wanted).await?;
+    let found = log_search::search(frame.user, job, wanted).await?;
     Ok(Lines {
         records: found.matches,
         next: found.next_cursor.and_then(|next| next.parse().ok()),
@@ -89,22 +89,22 @@ async fn found(frame: &Frame<'_>, job: &ShownJob, wanted: LogSearch) -> Result<L
 
 /// The text as the job wrote it. A browser shows it as text, whatever it looks like.
 pub(super) async fn raw(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let job = frame.me.job_named(frame.parameter(0)).await?;
-    let mut response = logs::stream(frame.me, job, Form::Plain, LogQuery::default()).await?;
+    let job = frame.user.job_named(frame.parameter(0)).await?;
+    let mut response = logs::stream(frame.user, job, Form::Plain, LogQuery::default()).await?;
     reply::set_static(&mut response, CONTENT_SECURITY_POLICY, "sandbox");
     reply::set_static(&mut response, CONTENT_DISPOSITION, "inline");
     Ok(response)
 }
 
 pub(super) async fn records(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let job = frame.me.job_named(frame.parameter(0)).await?;
+    let job = frame.user.job_named(frame.parameter(0)).await?;
     let query = LogQuery::of(&frame.request.query)?;
-    logs::stream(frame.me, job, Form::JsonLines, query).await
+    logs::stream(frame.user, job, Form::JsonLines, query).await
 }
 
 pub(super) async fn search(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let job = frame.me.job_named(frame.parameter(0)).await?;
+    let job = frame.user.job_named(frame.parameter(0)).await?;
     let wanted = log_search::wanted(&frame.request.query)?;
-    let found = log_search::search(frame.me, &job, wanted).await?;
+    let found = log_search::search(frame.user, &job, wanted).await?;
     Ok(reply::ok(&found))
 }

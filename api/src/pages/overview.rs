@@ -61,21 +61,21 @@ pub(super) async fn overview(frame: &Frame<'_>) -> Result<Response, Failure> {
 
 pub(super) fn sources(frame: &Frame<'_>) -> Page<Source> {
     match frame.may(Scope::ProjectRead) {
-        true => sources::list(frame.me, &Window::first(PAGE)),
+        true => sources::list(frame.user, &Window::first(PAGE)),
         false => Page::all(Vec::new()),
     }
 }
 
 fn runners(frame: &Frame<'_>) -> Page<Runner> {
     match frame.may(Scope::RunnerRead) {
-        true => runners::list(frame.me, &Window::first(PAGE)),
+        true => runners::list(frame.user, &Window::first(PAGE)),
         false => Page::all(Vec::new()),
     }
 }
 
 async fn scans(frame: &Frame<'_>) -> Result<Page<ScanStatus>, Failure> {
     match frame.may(Scope::WorkflowRead) {
-        true => scans::list(frame.me, None, &Window::first(PAGE)).await,
+        true => scans::list(frame.user, None, &Window::first(PAGE)).await,
         false => Ok(Page::all(Vec::new())),
     }
 }
@@ -89,7 +89,7 @@ fn circles(frame: &Frame<'_>) -> Vec<(String, wire::Circle)> {
         let workflow = convert::workflow_ref(&circle.workflow);
         (links::workflow_name(&workflow), convert_why::circle(circle))
     };
-    let circles = frame.me.read(|seen| seen.circles());
+    let circles = frame.user.read(|seen| seen.circles());
     circles.iter().map(named).collect()
 }
 
@@ -178,7 +178,7 @@ async fn unfinished(frame: &Frame<'_>) -> Result<Vec<Job>, Failure> {
         for state in [StateKind::Running, StateKind::Scheduled] {
             let mut query = JobsQuery::first(PAGE);
             query.filter.state = Some(state);
-            all.extend(jobs::list(frame.me, query).await?.items);
+            all.extend(jobs::list(frame.user, query).await?.items);
         }
     }
     Ok(all)
@@ -190,8 +190,8 @@ fn counts(frame: &Frame<'_>) -> Unfinished {
     if !frame.may(Scope::JobRead) {
         return counts;
     }
-    let (now, steady) = (frame.me.now(), frame.me.steady());
-    frame.me.read(|seen| {
+    let (now, steady) = (frame.user.now(), frame.user.steady());
+    frame.user.read(|seen| {
         for job in seen.jobs() {
             if job.state.run().is_some() {
                 counts.running += 1;
@@ -213,14 +213,14 @@ fn slots(frame: &Frame<'_>) -> Result<Vec<Slot>, Failure> {
     if !frame.may(Scope::WorkflowRead) {
         return Ok(Vec::new());
     }
-    scans::next_slots(frame.me, SLOTS)
+    scans::next_slots(frame.user, SLOTS)
 }
 
 /// The projects with the names of missing vars and secrets. Each source is a project.
 fn projects(frame: &Frame<'_>, sources: &[Source]) -> Result<Vec<Project>, Failure> {
     let projects = sources.iter();
     projects
-        .map(|source| projects::show(frame.me, &source.name))
+        .map(|source| projects::show(frame.user, &source.name))
         .collect()
 }
 
@@ -253,7 +253,7 @@ async fn lanes(frame: &Frame<'_>) -> Result<(Markup, Option<u64>), Failure> {
     let mut query = JobsQuery::first(PAGE);
     query.filter.since = Some(frame.visit.now - charts::day());
     let mut lanes: BTreeMap<String, Vec<Bar>> = BTreeMap::new();
-    let found = jobs::list(frame.me, query).await?;
+    let found = jobs::list(frame.user, query).await?;
     for job in &found.items {
         let lane = lanes
             .entry(links::workflow_name(&job.workflow))

@@ -18,7 +18,7 @@ use crate::handlers::projects;
 const ANYTHING: Precondition = Precondition::Anything;
 
 pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let found = projects::list(frame.me, &frame.window()?);
+    let found = projects::list(frame.user, &frame.window()?);
     Ok(frame.page(pages::projects(&frame.visit, &found)))
 }
 
@@ -34,9 +34,9 @@ fn page(
 ) -> Result<Markup, Failure> {
     let project = frame.parameter(0);
     let page = pages::Variables {
-        project: &projects::show(frame.me, project)?,
-        vars: &projects::all_vars(frame.me, project)?,
-        secrets: &projects::all_secrets(frame.me, project)?,
+        project: &projects::show(frame.user, project)?,
+        vars: &projects::all_vars(frame.user, project)?,
+        secrets: &projects::all_secrets(frame.user, project)?,
         refused_var,
         refused_secret,
     };
@@ -62,8 +62,8 @@ fn again(
 
 pub(super) async fn set_var(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let (name, value) = (typed.text("name").trim(), typed.text("value").to_owned());
-    let project = projects::project(frame.me, frame.parameter(0))?;
-    match projects::set_var_to(frame.me, &project, name, value, ANYTHING).await {
+    let project = projects::project(frame.user, frame.parameter(0))?;
+    match projects::set_var_to(frame.user, &project, name, value, ANYTHING).await {
         Ok(_) => Ok(back(frame)),
         Err(failure) if !frame.may(model::Scope::ProjectRead) => Err(failure),
         Err(failure) => {
@@ -75,9 +75,9 @@ pub(super) async fn set_var(frame: &Frame<'_>, typed: &Typed) -> Result<Response
 
 pub(super) async fn set_secret(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let value = SecretValue::new(typed.text("value").to_owned());
-    let project = projects::project(frame.me, frame.parameter(0))?;
+    let project = projects::project(frame.user, frame.parameter(0))?;
     let name = typed.text("name").trim();
-    match frame.me.set_secret(&project, name, value, ANYTHING).await {
+    match frame.user.set_secret(&project, name, value, ANYTHING).await {
         Ok(_) => Ok(back(frame)),
         Err(failure) if !frame.may(model::Scope::ProjectRead) => Err(failure),
         Err(failure) => {
@@ -88,15 +88,15 @@ pub(super) async fn set_secret(frame: &Frame<'_>, typed: &Typed) -> Result<Respo
 }
 
 pub(super) async fn delete_var(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let project = projects::project(frame.me, frame.parameter(0))?;
+    let project = projects::project(frame.user, frame.parameter(0))?;
     let name = frame.parameter(1);
-    projects::remove_var(frame.me, &project, name, ANYTHING).await?;
+    projects::remove_var(frame.user, &project, name, ANYTHING).await?;
     Ok(back(frame))
 }
 
 pub(super) async fn delete_secret(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let project = projects::project(frame.me, frame.parameter(0))?;
+    let project = projects::project(frame.user, frame.parameter(0))?;
     let name = frame.parameter(1);
-    projects::remove_secret(frame.me, &project, name, ANYTHING).await?;
+    projects::remove_secret(frame.user, &project, name, ANYTHING).await?;
     Ok(back(frame))
 }

@@ -28,7 +28,7 @@ pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
 }
 
 fn page(frame: &Frame<'_>, window: &Window, registration: Option<&Registration>) -> Markup {
-    let found = runners::list(frame.me, window);
+    let found = runners::list(frame.user, window);
     let page = pages::Runners {
         slots: found.items.iter().map(slots).collect(),
         runners: &found,
@@ -55,12 +55,12 @@ pub(super) fn server(frame: &Frame<'_>) -> String {
 }
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let runner = runners::show(frame.me, frame.parameter(0)).await?;
+    let runner = runners::show(frame.user, frame.parameter(0)).await?;
     let past = match frame.may(Scope::JobRead) {
         true => {
             let mut query = JobsQuery::first(PAGE);
             query.filter.runner = Some(runner.name.clone());
-            jobs::list(frame.me, query).await?
+            jobs::list(frame.user, query).await?
         }
         false => Page::all(Vec::new()),
     };
@@ -90,12 +90,12 @@ fn lanes(frame: &Frame<'_>, runner: &Runner, jobs: &[Job]) -> Markup {
 pub(super) async fn register(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     frame.need(Scope::RunnerRead)?;
     let attempt = Attempt::of_form(typed.key(), &serde_json::json!({}))?;
-    let made = runners::make_registration(frame.me, &attempt).await?;
+    let made = runners::make_registration(frame.user, &attempt).await?;
     let page = page(frame, &frame.window()?, Some(&made));
     Ok(html(StatusCode::OK, page.into_string()))
 }
 
 pub(super) async fn remove(frame: &Frame<'_>) -> Result<Response, Failure> {
-    runners::delete(frame.me, frame.parameter(0)).await?;
+    runners::delete(frame.user, frame.parameter(0)).await?;
     Ok(frame.done(Scope::RunnerRead, links::RUNNERS))
 }

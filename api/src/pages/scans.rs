@@ -26,16 +26,16 @@ use crate::page::Window;
 const SLOTS: usize = 10;
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let (me, workflow, scan) = (frame.me, frame.parameter(0), frame.parameter(1));
-    let why = why::why(me, workflow, scan, None, DEFAULT_PAGE).await?;
+    let (user, workflow, scan) = (frame.user, frame.parameter(0), frame.parameter(1));
+    let why = why::why(user, workflow, scan, None, DEFAULT_PAGE).await?;
     if let Some(heir) = &why.renamed_to {
         return Ok(see_other(&links::scan(workflow, heir)));
     }
-    let status = scans::show(me, workflow, scan).await?;
+    let status = scans::show(user, workflow, scan).await?;
     let history = charts::history_page(frame, workflow, scan, PAGE).await?;
     let page = FilePage::of(&frame.request.query, PAGE)?;
-    let ledger = scans::ledger(me, workflow, scan, &page).await?;
-    let slots = scans::schedule(me, Some(workflow), Some(scan), SLOTS)?;
+    let ledger = scans::ledger(user, workflow, scan, &page).await?;
+    let slots = scans::schedule(user, Some(workflow), Some(scan), SLOTS)?;
     let bars = charts::bars(frame, &history.items);
     let page = ScanPage {
         status: &status,
@@ -53,7 +53,7 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
 }
 
 fn has_neighbours(frame: &Frame<'_>) -> Result<bool, Failure> {
-    let workflow = workflows::show(frame.me, frame.parameter(0))?;
+    let workflow = workflows::show(frame.user, frame.parameter(0))?;
     let edges = graph::edges(&workflow.scans);
     Ok(graph::has_neighbours(frame.parameter(1), &edges))
 }
@@ -75,7 +75,7 @@ pub(super) async fn dispatch_form(frame: &Frame<'_>) -> Result<Response, Failure
 /// The scan with its inputs. A token that may only start jobs does not see them.
 async fn status_for_dispatch(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {
     frame.need(Scope::WorkflowRead)?;
-    scans::show(frame.me, frame.parameter(0), frame.parameter(1)).await
+    scans::show(frame.user, frame.parameter(0), frame.parameter(1)).await
 }
 
 async fn earlier(
@@ -87,8 +87,8 @@ async fn earlier(
         return Ok(None);
     }
     frame.need(Scope::JobRead)?;
-    let job = frame.me.job_named(named).await?;
-    let job = jobs::wire_job(frame.me, &job).await?;
+    let job = frame.user.job_named(named).await?;
+    let job = jobs::wire_job(frame.user, &job).await?;
     if job.workflow.id != status.workflow.id || job.scan != status.scan.name {
         return Err(Failure::invalid("job", "must be a job of this scan"));
     }
@@ -128,9 +128,9 @@ pub(super) async fn dispatch(frame: &Frame<'_>, typed: &Typed) -> Result<Respons
     let asked = DispatchRequest { inputs };
     let attempt = Attempt::of_form(typed.key(), &asked)?;
     let id = frame
-        .me
+        .user
         .find(|seen| Ok(workflows::find(seen, workflow)?.id))?;
-    match dispatch::start(frame.me, &id, scan, &asked, &attempt).await {
+    match dispatch::start(frame.user, &id, scan, &asked, &attempt).await {
         Ok(job) if frame.may(Scope::JobRead) => Ok(see_other(&links::job(job.id.uuid()))),
         Ok(_) => Ok(see_other(&links::scan(workflow, scan))),
         Err(failure) => {
@@ -163,10 +163,10 @@ fn project(frame: &Frame<'_>, scan: &ScanStatus) -> Result<Option<Project>, Fail
     if !frame.may(Scope::ProjectRead) {
         return Ok(None);
     }
-    projects::show(frame.me, &scan.workflow.source).map(Some)
+    projects::show(frame.user, &scan.workflow.source).map(Some)
 }
 
 fn runners(frame: &Frame<'_>) -> Option<Page<Runner>> {
     let may = frame.may(Scope::RunnerRead);
-    may.then(|| runners::list(frame.me, &Window::first(PAGE)))
+    may.then(|| runners::list(frame.user, &Window::first(PAGE)))
 }

@@ -143,8 +143,8 @@ async fn sign_in(service: &Service, request: &Request, typed: &Typed) -> Result<
 }
 
 pub(super) async fn logout(frame: &Frame<'_>) -> Result<Response, Failure> {
-    if let Some(session) = frame.me.principal().session {
-        frame.me.sign_out(session).await?;
+    if let Some(session) = frame.user.principal().session {
+        frame.user.sign_out(session).await?;
     }
     Ok(forgotten(frame))
 }
@@ -157,11 +157,11 @@ fn forgotten(frame: &Frame<'_>) -> Response {
 }
 
 pub(super) fn settings(frame: &Frame<'_>) -> Response {
-    frame.page(pages::settings(&frame.visit, &sessions::list(frame.me)))
+    frame.page(pages::settings(&frame.visit, &sessions::list(frame.user)))
 }
 
 pub(super) async fn end_session(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let is_own = sessions::end_named(frame.me, frame.parameter(0)).await?;
+    let is_own = sessions::end_named(frame.user, frame.parameter(0)).await?;
     Ok(match is_own {
         true => forgotten(frame),
         false => see_other(links::SETTINGS),
@@ -170,9 +170,12 @@ pub(super) async fn end_session(frame: &Frame<'_>) -> Result<Response, Failure> 
 
 pub(super) async fn end_sessions(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     if typed.text("tokens") == "true" {
-        frame.me.revoke_token(frame.me.principal().token).await?;
+        frame
+            .user
+            .revoke_token(frame.user.principal().token)
+            .await?;
     } else {
-        frame.me.sign_out_everywhere().await?;
+        frame.user.sign_out_everywhere().await?;
     }
     Ok(forgotten(frame))
 }

@@ -13,14 +13,14 @@ use crate::handlers::suspensions::{self, Subject};
 pub(super) async fn suspend(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let reason = typed.text("reason").to_owned();
     let subject = Subject::of(frame.request);
-    let begun = suspensions::begin(frame.me, &subject, Suspend { reason });
+    let begun = suspensions::begin(frame.user, &subject, Suspend { reason });
     Ok(back(&begun.await?))
 }
 
 pub(super) async fn resume(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let reason = typed.get("reason").map(str::to_owned);
     let subject = Subject::of(frame.request);
-    let ended = suspensions::end(frame.me, &subject, Resume { reason });
+    let ended = suspensions::end(frame.user, &subject, Resume { reason });
     Ok(back(&ended.await?))
 }
 

@@ -26,7 +26,7 @@ fn page(
     refused: &Refused,
 ) -> Result<Markup, Failure> {
     let page = pages::Tokens {
-        tokens: &tokens::list(frame.me, &frame.window()?),
+        tokens: &tokens::list(frame.user, &frame.window()?),
         created,
         refused,
     };
@@ -38,7 +38,7 @@ pub(super) async fn create(frame: &Frame<'_>, typed: &Typed) -> Result<Response,
     let made = match asked(typed) {
         Ok(asked) => {
             let attempt = Attempt::of_form(typed.key(), &asked)?;
-            tokens::make(frame.me, asked, &attempt).await
+            tokens::make(frame.user, asked, &attempt).await
         }
         Err(failure) => Err(failure),
     };
@@ -87,12 +87,12 @@ pub(super) async fn regenerate(frame: &Frame<'_>, typed: &Typed) -> Result<Respo
         expires_in_seconds: None,
     };
     let attempt = Attempt::of_form(typed.key(), &asked)?;
-    let created = tokens::renew(frame.me, frame.parameter(0), &asked, &attempt).await?;
+    let created = tokens::renew(frame.user, frame.parameter(0), &asked, &attempt).await?;
     // The reader's own session may have ended with the former secret.
     with_secret(frame, &created)
 }
 
 pub(super) async fn revoke(frame: &Frame<'_>) -> Result<Response, Failure> {
-    tokens::revoke(frame.me, frame.parameter(0)).await?;
+    tokens::revoke(frame.user, frame.parameter(0)).await?;
     Ok(see_other(links::TOKENS))
 }

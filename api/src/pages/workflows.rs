@@ -28,7 +28,7 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
     let query = &frame.request.query;
     let mut window = frame.window()?;
     window.limit = PAGE;
-    let found = workflows::list(frame.me, workflows::with_retired(query)?, &window);
+    let found = workflows::list(frame.user, workflows::with_retired(query)?, &window);
     let (running, next) = (running(frame), next_slots(frame));
     let mut rows = Vec::with_capacity(found.items.len());
     let mut left = charts::MOST_HISTORIES;
@@ -48,7 +48,7 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
 fn running(frame: &Frame<'_>) -> HashMap<Uuid, u64> {
     let mut running = HashMap::new();
     if frame.may(Scope::JobRead) {
-        frame.me.read(|seen| {
+        frame.user.read(|seen| {
             for job in seen.jobs() {
                 if matches!(job.state, JobState::Running { .. }) {
                     *running.entry(job.workflow.id.uuid()).or_default() += 1;
@@ -60,7 +60,7 @@ fn running(frame: &Frame<'_>) -> HashMap<Uuid, u64> {
 }
 
 fn next_slots(frame: &Frame<'_>) -> HashMap<Uuid, DateTime<Utc>> {
-    frame.me.read(|seen| {
+    frame.user.read(|seen| {
         let mut next = HashMap::new();
         for slot in seen.next_slots() {
             let id = slot.workflow.record.id.uuid();
@@ -95,15 +95,15 @@ async fn history(
 }
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let workflow = workflows::show(frame.me, frame.parameter(0))?;
+    let workflow = workflows::show(frame.user, frame.parameter(0))?;
     let name = format!("{}/{}", workflow.source, workflow.name);
-    let scans = match scans::list(frame.me, Some(&name), &Window::first(PAGE)).await {
+    let scans = match scans::list(frame.user, Some(&name), &Window::first(PAGE)).await {
         Ok(scans) => scans.items,
         // The page says why it cannot be read.
         Err(failure) if is_of_the_workflow(&failure) => Vec::new(),
         Err(failure) => return Err(failure),
     };
-    let revisions = revisions::list(frame.me, &name, &RevisionsQuery::first(NEWEST)).await?;
+    let revisions = revisions::list(frame.user, &name, &RevisionsQuery::first(NEWEST)).await?;
     let is_week = frame.query("lanes") == "week";
     let most = charts::lane_jobs(scans.len());
     let mut pasts = Vec::with_capacity(scans.len());
@@ -233,16 +233,16 @@ fn lanes(
 pub(super) async fn revisions(frame: &Frame<'_>) -> Result<Response, Failure> {
     let name = name(frame)?;
     let query = RevisionsQuery::of(&frame.request.query)?;
-    let found = revisions::list(frame.me, &name, &query).await?;
+    let found = revisions::list(frame.user, &name, &query).await?;
     Ok(frame.page(pages::revisions(&frame.visit, &name, &found)))
 }
 
 pub(super) async fn revision(frame: &Frame<'_>) -> Result<Response, Failure> {
     let (name, number) = (name(frame)?, frame.parameter(1));
-    let revision = revisions::show(frame.me, &name, number).await?;
+    let revision = revisions::show(frame.user, &name, number).await?;
     let diff = match frame.query("against") {
         "" => None,
-        against => Some(revisions::diff(frame.me, &name, number, Some(against)).await?),
+        against => Some(revisions::diff(frame.user, &name, number, Some(against)).await?),
     };
     let page = RevisionPage {
         workflow: &name,
@@ -253,7 +253,7 @@ pub(super) async fn revision(frame: &Frame<'_>) -> Result<Response, Failure> {
 }
 
 fn name(frame: &Frame<'_>) -> Result<String, Failure> {
-    frame.me.read(|seen| {
+    frame.user.read(|seen| {
         let record = workflows::find(seen, frame.parameter(0))?;
         Ok(workflows::full_name(record))
     })

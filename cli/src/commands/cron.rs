@@ -87,7 +87,7 @@ impl Next {
             times.iter().map(|time| format!("{time}\n")).collect()
         })?;
         if times.len() < count {
-            session.say("no more times: the calendar ends with the year 9999");
+            session.report("no more times: the calendar ends with the year 9999");
         }
         Ok(Exit::Succeeded)
     }

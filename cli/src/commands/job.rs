@@ -89,7 +89,7 @@ impl Command {
                 for job in jobs {
                     let job = job.id(&client).await?;
                     client.delete_job(job).await?;
-                    session.say(&format!("job {job} is deleted"));
+                    session.report(&format!("job {job} is deleted"));
                 }
                 Ok(Exit::Succeeded)
             }
@@ -126,7 +126,7 @@ async fn show_context(job: &SelectedJob, session: &mut Session<'_>) -> Result<Ex
         .map(|(name, version)| format!("{name} (version {version})"))
         .collect();
     if !secrets.is_empty() {
-        session.say(&format!("it also named secrets: {}", secrets.join(", ")));
+        session.report(&format!("it also named secrets: {}", secrets.join(", ")));
     }
     Ok(Exit::Succeeded)
 }

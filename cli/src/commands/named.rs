@@ -130,7 +130,7 @@ fn secrets(page: &Page<Secret>) -> String {
 /// The key that seals a secret, with what is special about it.
 fn key(secret: &Secret) -> String {
     match secret.key_state {
-        KeyState::Present | KeyState::Other => secret.key.clone(),
+        KeyState::Current | KeyState::Other => secret.key.clone(),
         KeyState::Old => format!("{} (old)", secret.key),
         KeyState::Missing => format!("{} (missing)", secret.key),
     }
@@ -180,7 +180,7 @@ impl Delete {
                 "secret"
             }
         };
-        session.say(&format!("{word} {name} is deleted"));
+        session.report(&format!("{word} {name} is deleted"));
         Ok(Exit::Succeeded)
     }
 }

@@ -33,7 +33,7 @@ impl Command {
         match self {
             Self::Delete { runner } => {
                 client.delete_runner(&runner).await?;
-                session.say(&format!("runner {runner} is removed"));
+                session.report(&format!("runner {runner} is removed"));
             }
             Self::List => session.show(&Page::all(client.runners().await?), table)?,
             Self::RegisterToken => {
@@ -41,7 +41,7 @@ impl Command {
                 session.show(&registration, |registration| {
                     format!("{}\n", registration.token)
                 })?;
-                session.say(&format!(
+                session.report(&format!(
                     "good for one `everscan-runner configure` until {}",
                     time(&registration.expires_at)
                 ));

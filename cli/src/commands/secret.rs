@@ -74,9 +74,9 @@ impl Set {
             .set_secret(&project, &self.name, &set, expected)
             .await?;
         let (name, version) = (secret.named.name, secret.named.version);
-        session.say(&format!("secret {name} is set in version {version}"));
+        session.report(&format!("secret {name} is set in version {version}"));
         if is_short {
-            session.say(&format!(
+            session.report(&format!(
                 "warning: it has fewer than {} characters, so that it may occur in other text: masking it there would reveal \
                  it; use a longer one",
                 limits::SECRET_CHARS

@@ -19,7 +19,7 @@ impl Command {
                 let made = client.create_sign_in_link().await?;
                 let url = client.url_of(&made.url_path);
                 session.show(&made, |_| format!("{url}\n"))?;
-                session.say(&format!(
+                session.report(&format!(
                     "good for one browser until {}",
                     time(&made.expires_at)
                 ));

@@ -13,7 +13,7 @@ use crate::table::{Table, time, time_or_dash};
 pub(crate) enum Command {
     /// Make an access token and print it, this once
     Create {
-        /// What to call it; it appears beside everything that is done with it
+        /// Name of the token; the audit log shows it with each action
         #[arg(long, env = "SERVICE_NAME")]
         name: String,
         /// What it may do, as in job:read; may be repeated
@@ -92,7 +92,7 @@ impl Command {
                 let warnings: Vec<String> = tokens.iter().filter_map(ends_soon).collect();
                 session.show(&Page::all(tokens), table)?;
                 for warning in warnings {
-                    session.say(&warning);
+                    session.report(&warning);
                 }
             }
             Self::Regenerate {
@@ -108,7 +108,7 @@ impl Command {
             }
             Self::Revoke { token } => {
                 client.revoke_token(&token).await?;
-                session.say(&format!("token {token} is revoked"));
+                session.report(&format!("token {token} is revoked"));
             }
         }
         Ok(Exit::Succeeded)
@@ -117,7 +117,7 @@ impl Command {
 
 fn show_secret(session: &mut Session<'_>, created: &CreatedToken) -> Result<(), Error> {
     session.show(created, |created| format!("{}\n", created.secret))?;
-    session.say("keep it in SERVICE_TOKEN or a file; it is not shown again");
+    session.report("keep it in SERVICE_TOKEN or a file; it is not shown again");
     Ok(())
 }
 

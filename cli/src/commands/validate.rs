@@ -148,7 +148,7 @@ impl Validate {
             count => format!("{count} {noun}s"),
         };
         let files = plural(files, "file");
-        session.say(&if invalid > 0 {
+        session.report(&if invalid > 0 {
             format!("{invalid} of {files} invalid")
         } else if self.strict && warnings > 0 {
             let warnings = plural(warnings, "warning");

@@ -62,7 +62,7 @@ impl Command {
                 let (set, expected) = (SetValue { value }, version.expected());
                 let var = client.set_var(&project, &name, &set, expected).await?;
                 let (name, version) = (var.named.name, var.named.version);
-                session.say(&format!("var {name} is set in version {version}"));
+                session.report(&format!("var {name} is set in version {version}"));
                 Ok(Exit::Succeeded)
             }
             Self::Get { name, project } => {

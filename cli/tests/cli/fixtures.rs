@@ -346,7 +346,7 @@ pub(crate) fn why() -> Why {
         clause: clause("||", true, vec![failed, diff, left_out("vars.X == 'y'")]),
         scans: BTreeMap::from([("hosts".to_owned(), read)]),
     };
-    let look = |second, cause, evaluation, outcome| LedgerRecord {
+    let evaluated = |second, cause, evaluation, outcome| LedgerRecord {
         at: at(second),
         cause,
         evaluation,
@@ -409,7 +409,7 @@ pub(crate) fn why() -> Why {
         cut_job: None,
         damaged: Vec::new(),
         records: vec![
-            look(
+            evaluated(
                 2,
                 LedgerCause::Success {
                     scan: "hosts".to_owned(),
@@ -418,7 +418,7 @@ pub(crate) fn why() -> Why {
                 Some(evaluation),
                 LedgerOutcome::Made { job: id(6) },
             ),
-            look(
+            evaluated(
                 1,
                 LedgerCause::Claim { job: id(3) },
                 None,
@@ -428,13 +428,13 @@ pub(crate) fn why() -> Why {
                     message: "its expression is false".to_owned(),
                 },
             ),
-            look(
+            evaluated(
                 0,
                 LedgerCause::Clock { cursor: at(1800) },
                 None,
                 not_made("clock_set_back", "it goes on from now"),
             ),
-            look(
+            evaluated(
                 0,
                 LedgerCause::Repeats {
                     first,
@@ -444,7 +444,7 @@ pub(crate) fn why() -> Why {
                 None,
                 not_made("overlap", "job 1 of the scan had not finished"),
             ),
-            look(
+            evaluated(
                 0,
                 LedgerCause::Slots {
                     first,
@@ -457,7 +457,7 @@ pub(crate) fn why() -> Why {
                     "the scan could not start in time: the daemon was away, or a job of the scan was in the way",
                 ),
             ),
-            look(
+            evaluated(
                 0,
                 LedgerCause::Slots {
                     first,

@@ -334,7 +334,7 @@ fn a_log_may_be_read_in_part() {
         assert_eq!(output.stderr, "");
         assert_eq!(server.lines(), [format!("{logs}?{asked}")]);
     }
-    for (flags, says) in [
+    for (flags, expected) in [
         ("--tail 0", "0 is not in 1.."),
         ("--step 0", "0 is not in 1.."),
         ("--stream out", "[possible values: stdout, stderr, runner]"),
@@ -344,7 +344,11 @@ fn a_log_may_be_read_in_part() {
     ] {
         let output = run(&format!("job logs {} {flags}", id(1)));
         assert_eq!(output.code, 2, "{flags}");
-        assert!(output.stderr.contains(says), "{flags}: {}", output.stderr);
+        assert!(
+            output.stderr.contains(expected),
+            "{flags}: {}",
+            output.stderr
+        );
     }
 }
 

@@ -81,14 +81,14 @@ fn a_file_that_cannot_be_compared_prints_nothing() {
         ("image.png", "\u{0}"),
     ];
     let server = daemon(&newer, &[("a.txt", "")]);
-    for (more, said) in [
+    for (more, expected) in [
         ("", "long.txt has a line of more than 1 MiB"),
         ("--file image.png", "image.png is not text"),
         ("--file a.tx", "hosts has no file \"a.tx\""),
     ] {
         let output = lines(&server, more);
         assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{more}");
-        assert!(output.stderr.contains(said), "{}", output.stderr);
+        assert!(output.stderr.contains(expected), "{}", output.stderr);
         assert!(output.stderr.contains("hint: "), "{}", output.stderr);
     }
     assert_eq!(

@@ -50,8 +50,8 @@ fn unreadable_lines_are_reported_beside_the_rest() {
         let server = Server::start([reply]);
         let output = run_at(&server.url, line);
         assert_eq!(output.code, 0);
-        let wanted = "warning: 2 lines of scans/a/history/0.jsonl cannot be read";
-        assert!(output.stderr.contains(wanted), "{}", output.stderr);
+        let expected = "warning: 2 lines of scans/a/history/0.jsonl cannot be read";
+        assert!(output.stderr.contains(expected), "{}", output.stderr);
     }
 }
 
@@ -117,19 +117,19 @@ fn a_cut_log_shows_with_its_job_and_its_scan() {
         record: 41,
         limit: 256 << 20,
     });
-    let said = |line: &str, reply: Reply| {
+    let printed = |line: &str, reply: Reply| {
         let server = Server::start([reply]);
         run_at(&server.url, line).stdout
     };
     let mut job = job(JobState::Running);
     job.log.cut = cut;
-    let shown = said(&format!("job show {}", id(1)), Reply::json(&job));
-    let wanted = "cut at record 41: it has reached its limit of 256MiB";
-    assert!(shown.contains(wanted), "{shown}");
+    let shown = printed(&format!("job show {}", id(1)), Reply::json(&job));
+    let expected = "cut at record 41: it has reached its limit of 256MiB";
+    assert!(shown.contains(expected), "{shown}");
     let mut why = why();
     why.unfinished[0].log_cut = cut;
-    let shown = said("scan why main/recon changes", Reply::json(&why));
-    assert!(shown.contains(wanted), "{shown}");
+    let shown = printed("scan why main/recon changes", Reply::json(&why));
+    assert!(shown.contains(expected), "{shown}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn what_is_no_news_fetches_nothing() {
     never["newest_successes"] = json!([]);
     never["newest_success_ids"] = json!([]);
     never["news"] = json!({});
-    for (hosts, said) in [
+    for (hosts, expected) in [
         (same, String::new()),
         (
             missing,
@@ -124,7 +124,7 @@ fn what_is_no_news_fetches_nothing() {
         let server = daemon(hosts, "a\n", older());
         let output = news(&server, "--exit-code");
         assert_eq!((output.code, output.stdout.as_str()), (0, ""));
-        assert_eq!(output.stderr, said);
+        assert_eq!(output.stderr, expected);
         assert_eq!(server.lines().len(), 1);
     }
 }
@@ -137,8 +137,8 @@ fn an_artifact_that_no_success_had_is_a_slip() {
     unknown["news"]["declared"] = json!(["host"]);
     let output = news(&daemon(unknown.clone(), "a\n", older()), "");
     assert_eq!((output.code, output.stdout.as_str()), (2, ""));
-    let said = "has no artifact hosts: no news; it has: host\nhint: `artifacts` of that scan does not name it";
-    assert!(output.stderr.contains(said), "{}", output.stderr);
+    let expected = "has no artifact hosts: no news; it has: host\nhint: `artifacts` of that scan does not name it";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
     // One that the scan makes only sometimes.
     unknown["news"]["declared"] = json!(["host", "hosts"]);
     let output = news(&daemon(unknown, "a\n", older()), "");

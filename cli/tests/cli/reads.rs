@@ -232,8 +232,8 @@ fn a_runner_with_the_jobs_that_take_its_slots() {
     };
     let server = Server::start([Reply::json(&hidden)]);
     let output = run_at(&server.url, "runner show box");
-    let wanted = "other jobs that take its slots: 2";
-    assert!(output.stdout.contains(wanted), "{}", output.stdout);
+    let expected = "other jobs that take its slots: 2";
+    assert!(output.stdout.contains(expected), "{}", output.stdout);
     assert!(output.stdout.contains("not connected"), "{}", output.stdout);
 }
 
@@ -284,8 +284,8 @@ fn a_part_of_an_id_is_looked_up_first() {
     for part in ["001", "job-9", "xyz0"] {
         let output = run(&format!("job show {part}"));
         assert_eq!(output.code, 2, "{}", output.stderr);
-        let wanted = "4 or more of its first or last digits";
-        assert!(output.stderr.contains(wanted), "{}", output.stderr);
+        let expected = "4 or more of its first or last digits";
+        assert!(output.stderr.contains(expected), "{}", output.stderr);
     }
 }
 
@@ -299,8 +299,8 @@ fn a_context_is_what_an_expression_takes() {
     let request = format!("GET /v0/jobs/{}/context", id(1));
     let line = format!("job context {}", id(1));
     let output = check("job-context", &line, &request, Reply::json(&context));
-    let wanted = "KEY (version 3)";
-    assert!(output.stderr.contains(wanted), "{}", output.stderr);
+    let expected = "KEY (version 3)";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
 }
 
 #[test]
@@ -383,7 +383,7 @@ fn two_artifacts_are_compared_by_the_daemon() {
         id(2)
     );
     assert_eq!(server.lines(), [path.clone(), format!("{path}&cursor=new")]);
-    let wanted = "1 added, 1 removed, 1 changed, 7 unchanged";
-    assert!(output.stderr.contains(wanted), "{}", output.stderr);
+    let expected = "1 added, 1 removed, 1 changed, 7 unchanged";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
     snapshot::check_listing("artifact-diff", &output.stdout);
 }

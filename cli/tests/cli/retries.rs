@@ -31,7 +31,7 @@ fn chain(end: JobState) -> Server {
     })
 }
 
-fn said(end: &str) -> String {
+fn expected(end: &str) -> String {
     format!(
         "job {first} failed: asked for\njob {second} retries it (attempt 2 of 4)\n{end}",
         first = id(1),
@@ -54,7 +54,7 @@ fn waiting_goes_on_with_the_retry_and_ends_as_it_ended() {
             JobState::Succeeded => String::new(),
             _ => format!("job {} {}: asked for\n", id(2), state.as_str()),
         };
-        assert_eq!(output.stderr, said(&end));
+        assert_eq!(output.stderr, expected(&end));
     }
 }
 
@@ -154,7 +154,7 @@ fn following_goes_on_with_the_log_of_the_retry_from_its_beginning() {
     );
     assert_eq!((output.code, output.stdout.as_str()), (0, "one\ntwo\n"));
     let end = format!("job {} succeeded: asked for\n", id(2));
-    assert_eq!(output.stderr, said(&end));
+    assert_eq!(output.stderr, expected(&end));
     let lines = server.lines();
     let log = |number, query: &str| format!("GET /v0/jobs/{}/logs?{query}", id(number));
     assert!(lines.contains(&log(1, "tail=1&follow=true")), "{lines:?}");

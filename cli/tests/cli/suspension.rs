@@ -78,7 +78,7 @@ fn a_resumption_that_lets_nothing_start_says_why() {
     };
     let and_now = "the workflow is suspended since 2026-09-21T14:13:23Z by token ann: too loud\n\
                    resume it: everscan workflow resume main/a\n";
-    for (line, suspended, resumed, told) in [
+    for (line, suspended, resumed, expected) in [
         (
             "workflow resume main/a",
             None,
@@ -112,7 +112,7 @@ fn a_resumption_that_lets_nothing_start_says_why() {
         };
         let server = Server::start([Reply::json(&status)]);
         let output = run_at(&server.url, line);
-        assert_eq!((output.code, output.stdout), (0, told));
+        assert_eq!((output.code, output.stdout), (0, expected));
     }
 }
 

@@ -118,7 +118,7 @@ fn lists_show_everything_but_values() {
     let vars = vec![named("A"), named("LONGER")];
     check("var", Reply::json(&Page::all(vars)));
     let secrets = vec![
-        secret("A", KeyState::Present),
+        secret("A", KeyState::Current),
         secret("LONGER", KeyState::Old),
         secret("LOST", KeyState::Missing),
     ];
@@ -173,7 +173,7 @@ fn a_var_is_set_from_the_command_line_and_printed_as_it_is() {
 
 #[test]
 fn a_secret_comes_from_a_file_or_a_pipe_and_never_from_an_argument() {
-    let server = Server::start([Reply::json(&secret("A", KeyState::Present))]);
+    let server = Server::start([Reply::json(&secret("A", KeyState::Current))]);
     let output = with_input(
         &server.url,
         "secret set A --file - --project main",
@@ -214,7 +214,7 @@ fn a_secret_comes_from_a_file_or_a_pipe_and_never_from_an_argument() {
 #[test]
 fn a_short_secret_is_set_with_a_warning() {
     for (value, is_short) in [("hunter2\n", true), ("hunter22\n", false)] {
-        let server = Server::start([Reply::json(&secret("A", KeyState::Present))]);
+        let server = Server::start([Reply::json(&secret("A", KeyState::Current))]);
         let line = "secret set A --file - --project main";
         let output = with_input(&server.url, line, value);
         assert_eq!(output.code, 0, "{}", output.stderr);

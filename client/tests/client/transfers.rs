@@ -31,15 +31,15 @@ async fn an_upload_is_the_whole_file_from_its_start() {
     let server = Server::start([Reply::new(201, &[], "")]).await;
     let size = content().len().try_into().unwrap();
     let client = server.client();
-    let told = Arc::new(AtomicU64::new(0));
-    let telling = told.clone();
+    let reported = Arc::new(AtomicU64::new(0));
+    let report = reported.clone();
     let upload = ArtifactUpload {
-        sent: Box::new(move |bytes| telling.store(bytes, Ordering::Relaxed)),
+        sent: Box::new(move |bytes| report.store(bytes, Ordering::Relaxed)),
         ..upload(size)
     };
     let sent = client.upload_artifact(Uuid::nil(), upload);
     sent.await.unwrap();
-    assert_eq!(told.load(Ordering::Relaxed), size);
+    assert_eq!(reported.load(Ordering::Relaxed), size);
     let request = &server.seen()[0];
     assert_eq!(
         request.line,

@@ -30,11 +30,11 @@ fn resolve(text: &str, sources: &[&str]) -> Result<Settings, ConfigurationError>
 fn a_file_and_flags_add_up() {
     let text = "state: st\nallow_network_state: true\nlisten: 127.0.0.1:9\ninsecure_http: true\nsources:\n  - {name: a, url: repo, ref: main, path: w, interval: 5m}\n";
     let settings = resolve(text, &["b=/srv/b.git"]).unwrap();
-    assert!(settings.state.ends_with("st") && settings.state.is_absolute());
-    assert!(settings.allow_network_state && settings.insecure_http);
+    assert!(settings.daemon.state.ends_with("st") && settings.daemon.state.is_absolute());
+    assert!(settings.daemon.allow_network_state && settings.insecure_http);
     assert_eq!(settings.listen.port(), 9);
-    let [a, b] = settings.sources.as_slice() else {
-        panic!("{:?}", settings.sources)
+    let [a, b] = settings.daemon.sources.as_slice() else {
+        panic!("{:?}", settings.daemon.sources)
     };
     assert_eq!(
         (a.folder.as_str(), a.interval),
@@ -51,7 +51,7 @@ fn a_private_repository_names_its_token_and_authority() {
     let url = "https://forge.example/a.git";
     let access = |keys: &str| {
         let text = format!("state: s\nsources: [{{name: a, url: '{url}', {keys}}}]\n");
-        resolve(&text, &[]).map(|settings| settings.sources[0].access.clone())
+        resolve(&text, &[]).map(|settings| settings.daemon.sources[0].access.clone())
     };
     let read = access("token_file: t, ca_file: /etc/ca.pem").unwrap();
     let login = read.login.unwrap();
@@ -95,7 +95,7 @@ fn a_token_in_the_state_folder_is_refused() {
 #[test]
 fn what_a_workflow_keeps_takes_the_place_of_the_defaults() {
     let text = "state: s\nretention:\n  jobs: 100\n  age: 30d\n  workflows:\n    a/deep/b: {bytes: 2KiB}\n    a/c: {}\n";
-    let retention = resolve(text, &[]).unwrap().retention;
+    let retention = resolve(text, &[]).unwrap().daemon.retention;
     let id = |name| model::WorkflowId::derive(&"a".parse().unwrap(), name);
     let other = retention.of(id("other"));
     assert_eq!((other.jobs, other.bytes), (Some(100), None));
@@ -106,7 +106,7 @@ fn what_a_workflow_keeps_takes_the_place_of_the_defaults() {
         (None, None, Some(2_048))
     );
     assert!(retention.of(id("c")).keeps_everything());
-    let none = resolve("state: s\n", &[]).unwrap().retention;
+    let none = resolve("state: s\n", &[]).unwrap().daemon.retention;
     assert!(none.of(id("c")).keeps_everything());
 }
 
@@ -118,7 +118,7 @@ fn a_log_may_grow_to_256_mib_by_default() {
         ("log_limit: 9\n", 9),
     ] {
         let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
-        assert_eq!(settings.log_limit, bytes);
+        assert_eq!(settings.daemon.log_limit, bytes);
     }
 }
 
@@ -126,7 +126,7 @@ fn a_log_may_grow_to_256_mib_by_default() {
 fn blobs_have_no_quota_unless_one_is_set() {
     for (line, bytes) in [("", None), ("blob_quota: 1GiB\n", Some(1 << 30))] {
         let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
-        assert_eq!(settings.blobs.quota, bytes);
+        assert_eq!(settings.daemon.blobs.quota, bytes);
     }
 }
 
@@ -140,7 +140,7 @@ fn scans_that_start_each_other_for_ever_keep_a_pause() {
     ] {
         let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
         assert_eq!(
-            settings.cycle_pause.num_milliseconds(),
+            settings.daemon.cycle_pause.num_milliseconds(),
             milliseconds,
             "{line}"
         );
@@ -151,7 +151,7 @@ fn scans_that_start_each_other_for_ever_keep_a_pause() {
 fn former_contents_of_blobs_are_kept_where_that_is_said() {
     let kept = |line: &str, path: &str| {
         let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
-        settings.blobs.versions.of(&path.parse().unwrap())
+        settings.daemon.blobs.versions.of(&path.parse().unwrap())
     };
     assert_eq!(kept("", "results/a"), 0);
     let line = "blob_versions: {results/: 5, archive/2026: 20}\n";
@@ -171,16 +171,16 @@ fn a_new_key_and_old_ones_are_read_and_are_not_the_same() {
     let [new, old, older] = keys.map(|key| key.display().to_string());
     let text =
         format!("state: s\nsecret_key_file: {new}\nold_secret_key_files: [{old}, {older}]\n");
-    let read = resolve(&text, &[]).unwrap().secret_keys.unwrap();
+    let read = resolve(&text, &[]).unwrap().daemon.secret_keys.unwrap();
     let state = Path::new("s");
     let key = |path: &str| secret_key::read(Path::new(path), state).unwrap();
-    assert_eq!(*read.present(), key(&new));
+    assert_eq!(*read.current(), key(&new));
     assert_eq!(read.old(), [key(&old), key(&older)]);
-    for (text, wanted) in [
-        (format!("old_secret_key_files: [{old}]"), "no present one"),
+    for (text, expected) in [
+        (format!("old_secret_key_files: [{old}]"), "no current one"),
         (
             format!("secret_key_file: {old}\nold_secret_key_files: [{old}]"),
-            "holds the present key",
+            "holds the current key",
         ),
         (
             format!("secret_key_file: {old}\nold_secret_key_files: [lost]"),
@@ -188,7 +188,7 @@ fn a_new_key_and_old_ones_are_read_and_are_not_the_same() {
         ),
     ] {
         let error = resolve(&format!("state: s\n{text}\n"), &[]).unwrap_err();
-        assert!(error.to_string().contains(wanted), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
     }
 }
 
@@ -206,7 +206,7 @@ fn a_folder_is_a_path_of_names() {
 
 #[test]
 fn what_is_wrong_is_named() {
-    for (text, sources, wanted) in [
+    for (text, sources, expected) in [
         ("listen: 127.0.0.1:1\n", &[][..], "no state folder"),
         ("state: s\nstat: x\n", &[], "stat"),
         ("state: s\nsources: [{name: 'a b', url: x}]\n", &[], "a b"),
@@ -332,7 +332,7 @@ fn what_is_wrong_is_named() {
         ),
     ] {
         let error = resolve(text, sources).unwrap_err().to_string();
-        assert!(error.contains(wanted), "{text}: {error}");
+        assert!(error.contains(expected), "{text}: {error}");
         assert!(!error.contains("error:"), "{text}: {error}");
     }
 }

@@ -25,10 +25,10 @@ pub(crate) enum DemoError {
         status: ExitStatus,
         stderr: String,
     },
-    #[error("{program} did not say {wanted}")]
+    #[error("{program} did not print {expected}")]
     Silent {
         program: &'static str,
-        wanted: &'static str,
+        expected: &'static str,
     },
     #[error("{0}")]
     Unexpected(String),

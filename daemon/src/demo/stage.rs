@@ -127,7 +127,7 @@ impl Stage {
         self.daemon = Some(daemon);
         let url = url.ok_or(DemoError::Silent {
             program: "everscand",
-            wanted: "where it listens",
+            expected: "where it listens",
         })?;
         let token = self.path("state/initial-admin-token");
         let secret = std::fs::read_to_string(&token).map_err(DemoError::file(&token))?;

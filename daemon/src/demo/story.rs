@@ -37,14 +37,14 @@ pub(super) fn run(stage: &mut Stage, keep: bool) -> Result<(), DemoError> {
     the_result(stage, &report)?;
     if keep {
         let folder = stage.path("");
-        stage.terminal.say(&format!(
+        stage.terminal.explain(&format!(
             "Everything goes on running in {} until Ctrl-C. The daemon has pages for browsers; this link signs one in.",
             folder.display()
         ))?;
         stage.everscan(&["session", "link"])?;
         stage.keep()?;
     }
-    stage.terminal.say(
+    stage.terminal.explain(
         "Done. The folder of the demonstration is removed, and its programs end. `everscand demo --keep` leaves both until\n\
          Ctrl-C, to look around with a browser and with commands.\n\
          The same on your own files: `everscand up`, and README.md, “The first ten minutes”.",
@@ -52,7 +52,7 @@ pub(super) fn run(stage: &mut Stage, keep: bool) -> Result<(), DemoError> {
 }
 
 fn push_a_workflow(stage: &Stage) -> Result<(), DemoError> {
-    stage.terminal.say(
+    stage.terminal.explain(
         "1. A workflow is a file in a Git repository. This one watches what a project stands on; the project's\n   \
          Cargo.lock lies beside it. `validate` checks it as the daemon will.",
     )?;
@@ -64,12 +64,12 @@ fn push_a_workflow(stage: &Stage) -> Result<(), DemoError> {
 }
 
 fn start_the_programs(stage: &mut Stage) -> Result<(), DemoError> {
-    stage
-        .terminal
-        .say("2. The daemon follows the repository. Its whole state is a folder of plain files.")?;
+    stage.terminal.explain(
+        "2. The daemon follows the repository. Its whole state is a folder of plain files.",
+    )?;
     stage.start_daemon()?;
     stage.everscan(&["workflow", "list"])?;
-    stage.terminal.say(
+    stage.terminal.explain(
         "3. A runner registers with a token that is good once, and waits for work. Its steps get a token that can\n   \
          only read jobs, and the repository to look at.",
     )?;
@@ -77,12 +77,12 @@ fn start_the_programs(stage: &mut Stage) -> Result<(), DemoError> {
 }
 
 fn the_loop(stage: &Stage) -> Result<(), DemoError> {
-    stage.terminal.say(
+    stage.terminal.explain(
         "4. `inventory` is due every morning. Nobody waits for that: a dispatch makes a job now, and its log is\n   \
          followed as it is written.",
     )?;
     stage.dispatch("inventory", &[])?;
-    stage.terminal.say(
+    stage.terminal.explain(
         "5. Its success has started `changes`, whose expression is true. `why` has the reason, with what was read.",
     )?;
     stage.started_by_itself("changes")?;
@@ -90,16 +90,16 @@ fn the_loop(stage: &Stage) -> Result<(), DemoError> {
         &stage.everscan(&["scan", "why", WORKFLOW, "changes"])?,
         "made job",
     )?;
-    stage
-        .terminal
-        .say("6. And the success of `changes` has started `report`. Nobody asked for either.")?;
+    stage.terminal.explain(
+        "6. And the success of `changes` has started `report`. Nobody asked for either.",
+    )?;
     stage.started_by_itself("report")?;
     let jobs = stage.everscan(&["job", "list", "--workflow", WORKFLOW])?;
     expect(&jobs, "expr")
 }
 
 fn a_question(stage: &Stage) -> Result<(), DemoError> {
-    stage.terminal.say(
+    stage.terminal.explain(
         "7. `lookup` takes inputs: which packages have `serde` in their name? It downloads the newest list in its step.",
     )?;
     stage
@@ -108,7 +108,7 @@ fn a_question(stage: &Stage) -> Result<(), DemoError> {
 }
 
 fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
-    stage.terminal.say(
+    stage.terminal.explain(
         "8. A push that changes the workflow makes a new revision, active at once. This one also upgrades a package.",
     )?;
     stage.write(PATH, &changed(FILE, CHANGE)?)?;
@@ -119,7 +119,7 @@ fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
     stage.dispatch("inventory", &[])?;
     stage
         .terminal
-        .say("9. The newest list is news to `changes`, so the loop goes round again. The newest job of `changes` comes\n   \
+        .explain("9. The newest list is news to `changes`, so the loop goes round again. The newest job of `changes` comes\n   \
          first in its list; some digits of its id name it.")?;
     let changes = stage.started_by_itself("changes")?;
     stage.jobs_of("changes")?;
@@ -131,7 +131,7 @@ fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
 }
 
 fn a_broken_file(stage: &Stage) -> Result<(), DemoError> {
-    stage.terminal.say(
+    stage.terminal.explain(
         "10. A push with a mistake changes nothing: the file is refused with line and column, and the last good\n    \
          revision goes on.",
     )?;
@@ -143,7 +143,7 @@ fn a_broken_file(stage: &Stage) -> Result<(), DemoError> {
 }
 
 fn the_result(stage: &Stage, report: &str) -> Result<(), DemoError> {
-    stage.terminal.say(
+    stage.terminal.explain(
         "11. The newest job of `report` left an artifact behind. It is downloaded by name, and the content is checked\n    \
          on the way.",
     )?;
@@ -161,7 +161,7 @@ fn the_result(stage: &Stage, report: &str) -> Result<(), DemoError> {
     let page = stage.path("report/report.html");
     let text = std::fs::read_to_string(&page).map_err(DemoError::file(&page))?;
     expect(&text, "<td>itoa</td><td>1.0.18</td><td>1.0.19</td>")?;
-    stage.terminal.say("12. All of it is files.")?;
+    stage.terminal.explain("12. All of it is files.")?;
     let files = stage.state_files()?;
     expect(&files.join("\n"), report)?;
     stage

@@ -15,7 +15,7 @@ impl Terminal {
         }
     }
 
-    pub(crate) fn say(&self, text: &str) -> Result<(), DemoError> {
+    pub(crate) fn explain(&self, text: &str) -> Result<(), DemoError> {
         self.write(&format!("\n{}\n", self.emphasis("1", text)))
     }
 

@@ -50,7 +50,7 @@ impl Narrator {
     }
 
     /// Compares the world with what was printed, and returns the new lines.
-    pub(super) async fn look(&mut self, handle: &Handle) -> Vec<String> {
+    pub(super) async fn news(&mut self, handle: &Handle) -> Vec<String> {
         let mut lines = handle.state().read(|world| {
             let mut lines = Vec::new();
             for workflow in world.workflows() {

@@ -93,14 +93,14 @@ impl Saved {
             // The first commit may be empty. A repository without commits has no tip to follow.
             saved.commit_with(&["--allow-empty"])?;
         }
-        let found = saved.look();
+        let found = saved.files();
         saved.commit(found)?;
         Ok(saved)
     }
 
-    /// Commits saved files and returns whether there were any. A file that still changes waits for the next look.
+    /// Commits saved files and returns whether there were any. A file that still changes waits for the next poll.
     pub(super) fn commit_saved(&mut self) -> Result<bool, UpError> {
-        let found = self.look();
+        let found = self.files();
         let is_settled = std::mem::replace(&mut self.before, found.clone()) == found;
         if !is_settled || found == self.committed {
             return Ok(false);
@@ -130,7 +130,7 @@ impl Saved {
         self.git(&[&message, more].concat()).map(drop)
     }
 
-    fn look(&self) -> Vec<Print> {
+    fn files(&self) -> Vec<Print> {
         let mut prints = Vec::new();
         collect(&self.root.join(FOLDER), FOLDER_DEPTH, &mut prints);
         prints.sort();
@@ -149,7 +149,7 @@ impl Saved {
     }
 }
 
-/// Collects every file below `folder`. A file that cannot be read is gone; the next look finds out more.
+/// Collects every file below `folder`. A file that cannot be read is gone; the next poll finds out more.
 fn collect(folder: &Path, depth: usize, prints: &mut Vec<Print>) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;

@@ -14,23 +14,23 @@ use crate::decide::{
 use crate::limits::{AUDIT_TEXT_CHARS, BLOB_LINK_LIFE, SESSION_LIFE, WORKER_LAST_WORDS};
 use crate::moment::SeededEntropy;
 use crate::plan::{HeldRemoval, Standing};
-use crate::testing::{House, NIGHTLY, complete, source};
+use crate::testing::{NIGHTLY, TestWorld, complete, source};
 use crate::{
     Actor, ProjectId, Projects, Reason, Rights, Scope, SealingKey, SecretValue, TokenHash, TokenId,
 };
 
 /// Decides and applies. Tells what the audit log says.
-fn audited<C: Command>(house: &mut House, command: C) -> (C::Answer, Vec<Value>) {
-    let (world, now) = (house.world.clone(), house.steady());
-    let (changes, answer) = house.changes(command).unwrap();
+fn audited<C: Command>(test: &mut TestWorld, command: C) -> (C::Answer, Vec<Value>) {
+    let (world, now) = (test.world.clone(), test.steady());
+    let (changes, answer) = test.changes(command).unwrap();
     let actions = actions(&world, now, &changes).into_iter();
     let json = actions.map(|action| serde_json::to_value(action).unwrap());
     (answer, json.collect())
 }
 
 /// What the audit log says of it.
-fn of<C: Command>(house: &mut House, command: C) -> Vec<Value> {
-    audited(house, command).1
+fn of<C: Command>(test: &mut TestWorld, command: C) -> Vec<Value> {
+    audited(test, command).1
 }
 
 fn project() -> ProjectId {
@@ -49,8 +49,8 @@ fn create_token() -> CreateToken {
 
 #[test]
 fn tokens_and_sessions_are_named_and_their_secrets_are_not() {
-    let mut house = House::new();
-    let (made, said) = audited(&mut house, create_token());
+    let mut test = TestWorld::new();
+    let (made, said) = audited(&mut test, create_token());
     let id = made.token.id;
     let end = made.token.expires_at;
     assert_eq!(
@@ -65,7 +65,7 @@ fn tokens_and_sessions_are_named_and_their_secrets_are_not() {
         device: "a browser".to_owned(),
         address: "192.0.2.1".parse().unwrap(),
     };
-    let (first, said) = audited(&mut house, sign_in(made.secret.hash()));
+    let (first, said) = audited(&mut test, sign_in(made.secret.hash()));
     let first = first.session.id;
     assert_eq!(said, [json!({"kind": "signed_in", "id": first})]);
     let out = SignOut {
@@ -73,17 +73,17 @@ fn tokens_and_sessions_are_named_and_their_secrets_are_not() {
         session: first,
     };
     assert_eq!(
-        of(&mut house, out),
+        of(&mut test, out),
         [json!({"kind": "signed_out", "id": first})]
     );
-    house.run(sign_in(made.secret.hash())).unwrap();
-    house.pass(SESSION_LIFE);
+    test.run(sign_in(made.secret.hash())).unwrap();
+    test.pass(SESSION_LIFE);
     // A session that has expired is removed by the way.
-    let (second, said) = audited(&mut house, sign_in(made.secret.hash()));
+    let (second, said) = audited(&mut test, sign_in(made.secret.hash()));
     let second = second.session.id;
     assert_eq!(said, [json!({"kind": "signed_in", "id": second})]);
     assert_eq!(
-        of(&mut house, SignOutEverywhere { token: id }),
+        of(&mut test, SignOutEverywhere { token: id }),
         [json!({"kind": "signed_out", "id": second})]
     );
     let regenerate = RegenerateToken {
@@ -93,7 +93,7 @@ fn tokens_and_sessions_are_named_and_their_secrets_are_not() {
         by: Rights::admin(),
     };
     assert_eq!(
-        of(&mut house, regenerate),
+        of(&mut test, regenerate),
         [json!({"kind": "token_regenerated", "id": id, "name": "ci", "expires_at": end})]
     );
     let revoke = RevokeToken {
@@ -101,14 +101,14 @@ fn tokens_and_sessions_are_named_and_their_secrets_are_not() {
         by: Rights::admin(),
     };
     assert_eq!(
-        of(&mut house, revoke),
+        of(&mut test, revoke),
         [json!({"kind": "token_revoked", "id": id, "name": "ci"})]
     );
 }
 
 #[test]
 fn values_are_named_with_their_versions_and_never_shown() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let set = |name: &str, value: &str| SetVar {
         project: project(),
         name: name.to_owned(),
@@ -118,15 +118,15 @@ fn values_are_named_with_their_versions_and_never_shown() {
     };
     let var = |kind: &str, name: &str, version: u64| json!({"kind": kind, "project": "recon", "name": name, "version": version});
     assert_eq!(
-        of(&mut house, set("URL", "hidden")),
+        of(&mut test, set("URL", "hidden")),
         [var("var_set", "URL", 1)]
     );
     assert_eq!(
-        of(&mut house, set("HOST", "hidden")),
+        of(&mut test, set("HOST", "hidden")),
         [var("var_set", "HOST", 2)]
     );
     assert_eq!(
-        of(&mut house, set("URL", "other")),
+        of(&mut test, set("URL", "other")),
         [var("var_set", "URL", 3)]
     );
     let delete = DeleteVar {
@@ -134,7 +134,7 @@ fn values_are_named_with_their_versions_and_never_shown() {
         name: "HOST".to_owned(),
         expects: Precondition::Anything,
     };
-    assert_eq!(of(&mut house, delete), [var("var_deleted", "HOST", 2)]);
+    assert_eq!(of(&mut test, delete), [var("var_deleted", "HOST", 2)]);
     let secret = SetSecret {
         project: project(),
         name: "KEY".to_owned(),
@@ -143,22 +143,22 @@ fn values_are_named_with_their_versions_and_never_shown() {
         actor: Actor::Daemon,
         expects: Precondition::Anything,
     };
-    assert_eq!(of(&mut house, secret), [var("secret_set", "KEY", 1)]);
+    assert_eq!(of(&mut test, secret), [var("secret_set", "KEY", 1)]);
     let delete = DeleteSecret {
         project: project(),
         name: "KEY".to_owned(),
         expects: Precondition::Anything,
     };
-    assert_eq!(of(&mut house, delete), [var("secret_deleted", "KEY", 1)]);
+    assert_eq!(of(&mut test, delete), [var("secret_deleted", "KEY", 1)]);
 }
 
 #[test]
 fn jobs_are_named_with_their_scan_and_so_is_what_follows() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
-    let runner = house.runner("first", &[]);
-    let dispatch = house.dispatch_of(workflow, "probe", json!({})).unwrap();
-    let (job, said) = audited(&mut house, dispatch);
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
+    let runner = test.runner("first", &[]);
+    let dispatch = test.dispatch_of(workflow, "probe", json!({})).unwrap();
+    let (job, said) = audited(&mut test, dispatch);
     let of_job = |kind: &str, more: Value| {
         let mut action =
             json!({"kind": kind, "workflow": "recon/nightly", "scan": "probe", "job": job});
@@ -171,9 +171,9 @@ fn jobs_are_named_with_their_scan_and_so_is_what_follows() {
         job,
         actor: Actor::Daemon,
     };
-    assert_eq!(of(&mut house, cancel), [of_job("job_cancelled", json!({}))]);
+    assert_eq!(of(&mut test, cancel), [of_job("job_cancelled", json!({}))]);
 
-    let (job, token) = house.running();
+    let (job, token) = test.running();
     let store = StoreArtifact {
         job,
         token,
@@ -182,43 +182,43 @@ fn jobs_are_named_with_their_scan_and_so_is_what_follows() {
         sha256: String::new(),
         content_digest: "digest".to_owned(),
     };
-    house.run(store).unwrap();
-    let done = house.run(complete(job, token)).unwrap();
+    test.run(store).unwrap();
+    let done = test.run(complete(job, token)).unwrap();
     let remove = RemoveArtifacts {
         job: done,
         names: vec!["hosts".to_owned()],
         reason: Reason::DeletedByUser,
         actor: Actor::Daemon,
     };
-    let (done, said) = audited(&mut house, remove);
+    let (done, said) = audited(&mut test, remove);
     assert_eq!(
         said,
         [json!({"kind": "artifact_deleted", "job": job, "name": "hosts"})]
     );
-    house.pass(WORKER_LAST_WORDS);
+    test.pass(WORKER_LAST_WORDS);
     let delete = DeleteJob {
         job: done,
         actor: Actor::Daemon,
     };
     let deleted =
         json!({"kind": "job_deleted", "workflow": "recon/nightly", "scan": "probe", "job": job});
-    assert_eq!(of(&mut house, delete), [deleted]);
+    assert_eq!(of(&mut test, delete), [deleted]);
 
-    let (job, _) = house.running();
+    let (job, _) = test.running();
     assert_eq!(
-        of(&mut house, RemoveRunner { runner }),
+        of(&mut test, RemoveRunner { runner }),
         [json!({"kind": "runner_removed", "id": runner, "name": "first"})]
     );
     let ended = json!({
         "kind": "job_ended", "workflow": "recon/nightly", "scan": "probe", "job": job, "reason": "runner_lost",
     });
-    assert_eq!(of(&mut house, EndJob::new(job, Loss::RunnerLost)), [ended]);
+    assert_eq!(of(&mut test, EndJob::new(job, Loss::RunnerLost)), [ended]);
 }
 
 #[test]
 fn suspensions_are_named_with_their_reasons() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
     let suspend = |scan: Option<&str>| Suspend {
         workflow,
         scan: scan.map(str::to_owned),
@@ -232,22 +232,22 @@ fn suspensions_are_named_with_their_reasons() {
         actor: Actor::Daemon,
     };
     assert_eq!(
-        of(&mut house, suspend(None)),
+        of(&mut test, suspend(None)),
         [
             json!({"kind": "workflow_suspended", "workflow": "recon/nightly", "reason": "the disk is broken"})
         ]
     );
-    assert_eq!(of(&mut house, suspend(None)), [] as [Value; 0]);
+    assert_eq!(of(&mut test, suspend(None)), [] as [Value; 0]);
     assert_eq!(
-        of(&mut house, resume(None, None)),
+        of(&mut test, resume(None, None)),
         [json!({"kind": "workflow_resumed", "workflow": "recon/nightly"})]
     );
     assert_eq!(
-        of(&mut house, suspend(Some("probe")))[0]["kind"],
+        of(&mut test, suspend(Some("probe")))[0]["kind"],
         "scan_suspended"
     );
     assert_eq!(
-        of(&mut house, resume(Some("probe"), Some("it is new"))),
+        of(&mut test, resume(Some("probe"), Some("it is new"))),
         [
             json!({"kind": "scan_resumed", "workflow": "recon/nightly", "scan": "probe", "reason": "it is new"})
         ]
@@ -256,7 +256,7 @@ fn suspensions_are_named_with_their_reasons() {
 
 #[test]
 fn blobs_and_links_are_named_with_their_paths() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let store = StoreBlob {
         project: project(),
         path: "a".parse().unwrap(),
@@ -268,7 +268,7 @@ fn blobs_and_links_are_named_with_their_paths() {
         quota: None,
         actor: Actor::Daemon,
     };
-    let (blob, said) = audited(&mut house, store);
+    let (blob, said) = audited(&mut test, store);
     let blob_action =
         |kind: &str, name: &str| json!({"kind": kind, "project": "recon", "name": name});
     assert_eq!(said, [blob_action("blob_stored", "a")]);
@@ -279,7 +279,7 @@ fn blobs_and_links_are_named_with_their_paths() {
         before: None,
         condition: BlobCondition::None,
     };
-    let said = of(&mut house, to_long);
+    let said = of(&mut test, to_long);
     let moved = [
         blob_action("blob_stored", &long[..AUDIT_TEXT_CHARS]),
         blob_action("blob_deleted", "a"),
@@ -294,7 +294,7 @@ fn blobs_and_links_are_named_with_their_paths() {
         life: BLOB_LINK_LIFE,
         token: TokenId::from_uuid(uuid::Uuid::nil()),
     };
-    let (made, said) = audited(&mut house, create());
+    let (made, said) = audited(&mut test, create());
     let link = made.link;
     let created = json!({
         "kind": "blob_link_created", "project": "recon", "name": "a", "id": link.id, "expires_at": link.expires_at,
@@ -303,19 +303,19 @@ fn blobs_and_links_are_named_with_their_paths() {
     let revoke = RevokeBlobLink { link: link.id };
     let revoked =
         json!({"kind": "blob_link_revoked", "project": "recon", "name": "a", "id": link.id});
-    assert_eq!(of(&mut house, revoke), [revoked]);
-    house.run(create()).unwrap();
-    house.pass(BLOB_LINK_LIFE);
+    assert_eq!(of(&mut test, revoke), [revoked]);
+    test.run(create()).unwrap();
+    test.pass(BLOB_LINK_LIFE);
     // The link that has expired is removed by the way.
-    assert_eq!(of(&mut house, create()).len(), 1);
+    assert_eq!(of(&mut test, create()).len(), 1);
 }
 
 #[test]
 fn a_registration_token_is_named_and_expired_ones_are_not() {
-    let mut house = House::new();
-    house.run(CreateRegistration).unwrap();
-    house.pass(TimeDelta::days(1));
-    let (made, said) = audited(&mut house, CreateRegistration);
+    let mut test = TestWorld::new();
+    test.run(CreateRegistration).unwrap();
+    test.pass(TimeDelta::days(1));
+    let (made, said) = audited(&mut test, CreateRegistration);
     let created =
         json!({"kind": "registration_created", "id": made.id, "expires_at": made.expires_at});
     assert_eq!(said, [created]);
@@ -323,7 +323,7 @@ fn a_registration_token_is_named_and_expired_ones_are_not() {
 
 #[test]
 fn the_only_action_of_a_source_is_an_approval_that_names_the_commit() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let removal = HeldRemoval {
         workflows: 2,
         names: Vec::new(),
@@ -344,15 +344,15 @@ fn the_only_action_of_a_source_is_an_approval_that_names_the_commit() {
         standing: Standing::Held(removal),
         default_reference: None,
     };
-    assert_eq!(of(&mut house, held.clone()), Vec::<Value>::new());
+    assert_eq!(of(&mut test, held.clone()), Vec::<Value>::new());
     let approve = ApproveRemoval {
         name: source(),
         commit: "c0ffee".to_owned(),
     };
     let approved = json!({"kind": "source_approved", "name": "recon", "reason": "c0ffee"});
-    assert_eq!(of(&mut house, approve.clone()), [approved]);
-    assert_eq!(of(&mut house, approve), Vec::<Value>::new());
-    assert_eq!(of(&mut house, held), Vec::<Value>::new());
+    assert_eq!(of(&mut test, approve.clone()), [approved]);
+    assert_eq!(of(&mut test, approve), Vec::<Value>::new());
+    assert_eq!(of(&mut test, held), Vec::<Value>::new());
 }
 
 #[test]

@@ -124,12 +124,12 @@ impl Command for Reseal {
         for (name, secret) in &mut resealed.secrets {
             match self.keys.state_of(&secret.sealed.key) {
                 KeyState::Old => {}
-                KeyState::Present | KeyState::Missing => continue,
+                KeyState::Current | KeyState::Missing => continue,
             }
             let place = record.place(name, secret);
             let opened = self.keys.open(&secret.sealed, place);
             let sealed = opened
-                .and_then(|value| Sealed::seal(self.keys.present(), place, &value, moment.entropy));
+                .and_then(|value| Sealed::seal(self.keys.current(), place, &value, moment.entropy));
             match sealed {
                 Ok(sealed) => {
                     secret.sealed = sealed;

@@ -7,16 +7,16 @@ use workflow::Code;
 
 use super::*;
 use crate::decide::{ApproveRemoval, ConfigureSource, RecordTip};
-use crate::testing::{House, NIGHTLY, definition, sha256, source};
+use crate::testing::{NIGHTLY, TestWorld, definition, sha256, source};
 
 /// A world whose source has the workflows at the top of its repository.
-fn new_house() -> House {
-    let mut house = House::new();
-    configure(&mut house, "");
-    house
+fn new_test() -> TestWorld {
+    let mut test = TestWorld::new();
+    configure(&mut test, "");
+    test
 }
 
-fn configure(house: &mut House, folder: &str) {
+fn configure(test: &mut TestWorld, folder: &str) {
     let source = ConfigureSource {
         name: source(),
         url: "/srv/recon.git".to_owned(),
@@ -24,7 +24,7 @@ fn configure(house: &mut House, folder: &str) {
         folder: folder.to_owned(),
         interval_seconds: 60,
     };
-    house.run(source).unwrap();
+    test.run(source).unwrap();
 }
 
 /// A file of a tip: path and what it says; `same` stands for an unchanged text, `bad` for an invalid one.
@@ -62,24 +62,24 @@ fn desired(commit: &str, files: &[File<'_>]) -> DesiredTip {
     }
 }
 
-fn planned(house: &House, tip: DesiredTip) -> TipPlan {
-    let source = house.world.source(&source()).unwrap();
-    plan(source, tip, &house.world, house.now)
+fn planned(test: &TestWorld, tip: DesiredTip) -> TipPlan {
+    let source = test.world.source(&source()).unwrap();
+    plan(source, tip, &test.world, test.now)
 }
 
 /// Applies a plan as the reconciler does.
-fn apply(house: &mut House, tip: DesiredTip) {
+fn apply(test: &mut TestWorld, tip: DesiredTip) {
     let commit = tip.commit.clone();
     let file_count = tip.files.len() as u64;
-    let plan = planned(house, tip);
+    let plan = planned(test, tip);
     for hold in plan.hold {
-        house.run(hold).unwrap();
+        test.run(hold).unwrap();
     }
     for activate in plan.activate {
-        house.run(activate).unwrap();
+        test.run(activate).unwrap();
     }
     for retire in plan.retire {
-        house.run(retire).unwrap();
+        test.run(retire).unwrap();
     }
     let record = RecordTip {
         name: source(),
@@ -96,14 +96,14 @@ fn apply(house: &mut House, tip: DesiredTip) {
         standing: plan.standing,
         default_reference: None,
     };
-    house.run(record).unwrap();
+    test.run(record).unwrap();
 }
 
 /// What is planned for `after` when `before` is what runs.
 fn check(before: &[File<'_>], after: &[File<'_>], verdicts: &[(&str, &str)], stale: &[&str]) {
-    let mut house = new_house();
-    apply(&mut house, desired("a", before));
-    let plan = planned(&house, desired("b", after));
+    let mut test = new_test();
+    apply(&mut test, desired("a", before));
+    let plan = planned(&test, desired("b", after));
     let found: Vec<_> = plan
         .verdicts
         .iter()
@@ -189,62 +189,62 @@ fn each_file_is_planned_on_its_own() {
 
 #[test]
 fn nothing_is_left_to_do_after_a_plan_was_applied() {
-    let mut house = new_house();
+    let mut test = new_test();
     apply(
-        &mut house,
+        &mut test,
         desired("a", &[("gone.yaml", NIGHTLY), ("a.yaml", NIGHTLY)]),
     );
     let tip = [("a.yaml", "bad"), ("b.yaml", NIGHTLY)];
-    apply(&mut house, desired("b", &tip));
+    apply(&mut test, desired("b", &tip));
     let again = planned(
-        &house,
+        &test,
         desired("b", &[("a.yaml", "bad"), ("b.yaml", "same")]),
     );
     assert!(again.activate.is_empty() && again.retire.is_empty() && again.verdicts.is_empty());
     assert_eq!(
         again.stale,
-        house.world.source(&source()).unwrap().stale_files
+        test.world.source(&source()).unwrap().stale_files
     );
 }
 
 #[test]
 fn a_stale_file_remembers_since_when() {
-    let mut house = new_house();
-    let began = house.now;
-    apply(&mut house, desired("a", &[("a.yaml", "bad")]));
-    house.pass(chrono::TimeDelta::hours(1));
+    let mut test = new_test();
+    let began = test.now;
+    apply(&mut test, desired("a", &[("a.yaml", "bad")]));
+    test.pass(chrono::TimeDelta::hours(1));
     apply(
-        &mut house,
+        &mut test,
         desired("b", &[("a.yaml", "worse"), ("b.yaml", "bad")]),
     );
-    let stale = &house.world.source(&source()).unwrap().stale_files;
+    let stale = &test.world.source(&source()).unwrap().stale_files;
     let since: Vec<_> = stale.iter().map(|stale| stale.since).collect();
-    assert_eq!(since, [began, house.now]);
+    assert_eq!(since, [began, test.now]);
     assert_eq!(stale[0].diagnostics.len(), STALE_DIAGNOSTICS);
     assert_eq!(stale[0].excerpt.as_ref().unwrap().lines, ["worse"]);
 }
 
 #[test]
 fn an_unreadable_folder_retires_nothing_and_keeps_stale_files() {
-    let mut house = new_house();
+    let mut test = new_test();
     apply(
-        &mut house,
+        &mut test,
         desired("a", &[("a.yaml", NIGHTLY), ("b.yaml", "bad")]),
     );
     let link = DesiredTip {
         folder: TipFolder::Unreadable("it is a link".to_owned()),
         ..desired("b", &[])
     };
-    apply(&mut house, link);
-    let source = house.world.source(&source()).unwrap();
+    apply(&mut test, link);
+    let source = test.world.source(&source()).unwrap();
     assert_eq!(source.stale_files.len(), 1);
-    assert_eq!(active(&house), ["a"]);
+    assert_eq!(active(&test), ["a"]);
 }
 
 /// The names of the active workflows.
-fn active(house: &House) -> Vec<String> {
+fn active(test: &TestWorld) -> Vec<String> {
     let source = source();
-    let records = house.world.workflow_records(&source);
+    let records = test.world.workflow_records(&source);
     let active = records.filter(|record| is_active(record));
     let mut names: Vec<String> = active.map(|record| record.name.clone()).collect();
     names.sort();
@@ -260,43 +260,43 @@ fn without_folder(commit: &str) -> DesiredTip {
 
 #[test]
 fn a_tip_without_the_folder_has_no_workflows() {
-    let mut house = new_house();
+    let mut test = new_test();
     apply(
-        &mut house,
+        &mut test,
         desired("1", &[("a.yaml", NIGHTLY), ("b.yaml", "bad")]),
     );
-    apply(&mut house, without_folder("2"));
-    assert_eq!(active(&house), [""; 0]);
-    assert_eq!(house.world.source(&source()).unwrap().stale_files, []);
+    apply(&mut test, without_folder("2"));
+    assert_eq!(active(&test), [""; 0]);
+    assert_eq!(test.world.source(&source()).unwrap().stale_files, []);
 }
 
 #[test]
 fn a_tip_that_retires_all_of_several_workflows_changes_nothing_until_it_is_approved() {
     let two = [("a.yaml", NIGHTLY), ("b.yaml", NIGHTLY)];
-    let commit_of = |house: &House, name: &str| {
-        let record = house
+    let commit_of = |test: &TestWorld, name: &str| {
+        let record = test
             .world
             .workflow_record(WorkflowId::derive(&source(), name));
-        house.world.files_of(record.unwrap()).commit
+        test.world.files_of(record.unwrap()).commit
     };
     for gone in [without_folder("2"), desired("2", &[("c.yaml", NIGHTLY)])] {
-        let mut house = new_house();
-        apply(&mut house, desired("1", &two));
-        apply(&mut house, gone.clone());
-        assert_eq!(active(&house), ["a", "b"], "{gone:?}");
+        let mut test = new_test();
+        apply(&mut test, desired("1", &two));
+        apply(&mut test, gone.clone());
+        assert_eq!(active(&test), ["a", "b"], "{gone:?}");
         assert_eq!(
-            commit_of(&house, "a"),
+            commit_of(&test, "a"),
             "1",
             "jobs get the files of what is active"
         );
         // What is read again is held again, and a revert ends it.
-        assert!(planned(&house, gone.clone()).activate.is_empty());
+        assert!(planned(&test, gone.clone()).activate.is_empty());
         let same = [("a.yaml", "same"), ("b.yaml", "same")];
-        apply(&mut house, desired("3", &same));
-        assert_eq!(commit_of(&house, "a"), "3");
+        apply(&mut test, desired("3", &same));
+        assert_eq!(commit_of(&test, "a"), "3");
 
         apply(
-            &mut house,
+            &mut test,
             DesiredTip {
                 commit: "4".to_owned(),
                 ..gone.clone()
@@ -306,11 +306,11 @@ fn a_tip_that_retires_all_of_several_workflows_changes_nothing_until_it_is_appro
             name: source(),
             commit: "4".to_owned(),
         };
-        house.run(approve).unwrap();
+        test.run(approve).unwrap();
         // An approval is for its commit alone.
-        assert!(planned(&house, gone.clone()).retire.is_empty());
+        assert!(planned(&test, gone.clone()).retire.is_empty());
         let plan = planned(
-            &house,
+            &test,
             DesiredTip {
                 commit: "4".to_owned(),
                 ..gone.clone()
@@ -321,24 +321,24 @@ fn a_tip_that_retires_all_of_several_workflows_changes_nothing_until_it_is_appro
             (gone.files.len(), 2)
         );
         for activate in plan.activate {
-            house.run(activate).unwrap();
-            assert_eq!(commit_of(&house, "c"), "4", "before the tip is recorded");
+            test.run(activate).unwrap();
+            assert_eq!(commit_of(&test, "c"), "4", "before the tip is recorded");
         }
     }
     // All but one may go at once.
-    let mut house = new_house();
-    apply(&mut house, desired("1", &two));
-    apply(&mut house, desired("2", &[("a.yaml", "bad")]));
-    assert_eq!(active(&house), ["a"]);
-    apply(&mut house, desired("3", &[]));
-    assert_eq!(active(&house), [""; 0]);
+    let mut test = new_test();
+    apply(&mut test, desired("1", &two));
+    apply(&mut test, desired("2", &[("a.yaml", "bad")]));
+    assert_eq!(active(&test), ["a"]);
+    apply(&mut test, desired("3", &[]));
+    assert_eq!(active(&test), [""; 0]);
 }
 
 #[test]
 fn another_folder_retires_nothing_until_that_is_approved() {
-    let mut house = new_house();
+    let mut test = new_test();
     let two = [("a.yaml", NIGHTLY), ("b.yaml", NIGHTLY)];
-    apply(&mut house, desired("1", &two));
+    apply(&mut test, desired("1", &two));
     let moved = |names: &[&str]| {
         let mut tip = desired("1", &[]);
         for name in names {
@@ -349,10 +349,10 @@ fn another_folder_retires_nothing_until_that_is_approved() {
         }
         tip
     };
-    configure(&mut house, "flows");
-    apply(&mut house, moved(&["a", "c"]));
-    assert_eq!(active(&house), ["a", "b"]);
-    let message = house.world.source(&source()).unwrap().conditions[2]
+    configure(&mut test, "flows");
+    apply(&mut test, moved(&["a", "c"]));
+    assert_eq!(active(&test), ["a", "b"]);
+    let message = test.world.source(&source()).unwrap().conditions[2]
         .reason
         .to_string();
     assert!(
@@ -360,8 +360,8 @@ fn another_folder_retires_nothing_until_that_is_approved() {
         "{message}"
     );
     // Where nothing would go, another folder is only another folder.
-    apply(&mut house, moved(&["a", "b"]));
-    assert_eq!(active(&house), ["a", "b"]);
-    apply(&mut house, moved(&["a"]));
-    assert_eq!(active(&house), ["a"]);
+    apply(&mut test, moved(&["a", "b"]));
+    assert_eq!(active(&test), ["a", "b"]);
+    apply(&mut test, moved(&["a"]));
+    assert_eq!(active(&test), ["a"]);
 }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{BlobSettings, NewBlob, Stored};
 use crate::error::BlobError;
-use crate::testing::{House, source_name};
+use crate::testing::{TestDaemon, source_name};
 
 fn project() -> ProjectId {
     ProjectId::of_source(&source_name())
@@ -21,12 +21,12 @@ fn path(text: &str) -> BlobPath {
     text.parse().unwrap()
 }
 
-async fn house(folder: &TempDir) -> House {
-    house_with(folder, BlobSettings::default()).await
+async fn daemon(folder: &TempDir) -> TestDaemon {
+    daemon_with(folder, BlobSettings::default()).await
 }
 
-async fn house_with(folder: &TempDir, settings: BlobSettings) -> House {
-    let house = House::storing(folder, settings).await;
+async fn daemon_with(folder: &TempDir, settings: BlobSettings) -> TestDaemon {
+    let daemon = TestDaemon::storing(folder, settings).await;
     let configure = ConfigureSource {
         name: source_name(),
         url: "/srv/recon.git".to_owned(),
@@ -34,12 +34,12 @@ async fn house_with(folder: &TempDir, settings: BlobSettings) -> House {
         folder: "workflows".to_owned(),
         interval_seconds: 60,
     };
-    house.handle.state().submit(configure).await.unwrap();
-    house
+    daemon.handle.state().submit(configure).await.unwrap();
+    daemon
 }
 
 async fn store(
-    house: &House,
+    daemon: &TestDaemon,
     at: &str,
     content: &'static str,
     expires_in: Option<TimeDelta>,
@@ -51,12 +51,12 @@ async fn store(
         condition: BlobCondition::None,
         actor: Actor::Daemon,
     };
-    let upload = house.handle.blobs().begin(new, None).await?;
+    let upload = daemon.handle.blobs().begin(new, None).await?;
     let upload = upload.write(Bytes::from(content)).await?;
     upload.finish(None).await
 }
 
-async fn all(house: &House) -> Vec<Blob> {
+async fn all(daemon: &TestDaemon) -> Vec<Blob> {
     let query = BlobQuery {
         project: project(),
         folder: Vec::new(),
@@ -64,9 +64,9 @@ async fn all(house: &House) -> Vec<Blob> {
         is_flat: false,
         after: None,
         limit: 20,
-        now: house.handle.now(),
+        now: daemon.handle.now(),
     };
-    let page = house.handle.state().list_blobs(&query).await.unwrap();
+    let page = daemon.handle.state().list_blobs(&query).await.unwrap();
     let blobs = page.entries.into_iter().map(|entry| match entry {
         BlobEntry::Blob(blob) => blob,
         BlobEntry::Folder(path) => panic!("{path} is in a list of blobs"),
@@ -74,18 +74,18 @@ async fn all(house: &House) -> Vec<Blob> {
     blobs.collect()
 }
 
-fn usage(house: &House) -> BlobUsage {
-    let state = house.handle.state();
+fn usage(daemon: &TestDaemon) -> BlobUsage {
+    let state = daemon.handle.state();
     state.read(|world| world.blob_usage(project()))
 }
 
 #[tokio::test]
 async fn changes_at_the_same_time_are_counted_one_by_one() {
     let folder = TempDir::new().unwrap();
-    let house = house(&folder).await;
-    let handle = &house.handle;
-    store(&house, "a", "1", None).await.unwrap();
-    let stores = (0..10).map(|_| store(&house, "a", "22", None));
+    let daemon = daemon(&folder).await;
+    let handle = &daemon.handle;
+    store(&daemon, "a", "1", None).await.unwrap();
+    let stores = (0..10).map(|_| store(&daemon, "a", "22", None));
     let moves = (0..10).map(|_| {
         handle
             .blobs()
@@ -107,33 +107,33 @@ async fn changes_at_the_same_time_are_counted_one_by_one() {
     };
     assert!(moved.into_iter().all(|moved| refused(moved.err())));
     assert!(deleted.into_iter().all(|deleted| refused(deleted.err())));
-    let there = all(&house).await;
+    let there = all(&daemon).await;
     let bytes = there.iter().map(|blob| blob.size).sum::<u64>();
     let blobs = there.len() as u64;
-    let used = usage(&house);
+    let used = usage(&daemon);
     assert_eq!((used.blobs, used.bytes), (blobs, bytes));
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn a_blob_that_has_run_out_is_removed_and_counted_out() {
     let folder = TempDir::new().unwrap();
-    let house = house(&folder).await;
+    let daemon = daemon(&folder).await;
     let hour = TimeDelta::hours(1);
-    store(&house, "old", "1", Some(hour)).await.unwrap();
-    store(&house, "new", "22", Some(hour * 3)).await.unwrap();
-    store(&house, "kept", "333", None).await.unwrap();
-    house.clock.set_forward(hour * 2);
-    house
+    store(&daemon, "old", "1", Some(hour)).await.unwrap();
+    store(&daemon, "new", "22", Some(hour * 3)).await.unwrap();
+    store(&daemon, "kept", "333", None).await.unwrap();
+    daemon.clock.set_forward(hour * 2);
+    daemon
         .handle
         .blobs()
-        .remove_expired(|| house.handle.clock().ages())
+        .remove_expired(|| daemon.handle.clock().ages())
         .await
         .unwrap();
-    assert_eq!((usage(&house).blobs, usage(&house).bytes), (2, 5));
-    let state = house.handle.state();
+    assert_eq!((usage(&daemon).blobs, usage(&daemon).bytes), (2, 5));
+    let state = daemon.handle.state();
     assert_eq!(state.blob(project(), &path("old")).await.unwrap(), None);
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test]
@@ -143,21 +143,21 @@ async fn former_contents_are_kept_the_newest_so_many() {
         quota: Some(12),
         versions: KeptVersions::new([(vec!["kept".to_owned()], 2)].into()),
     };
-    let house = house_with(&folder, settings).await;
-    let handle = &house.handle;
+    let daemon = daemon_with(&folder, settings).await;
+    let handle = &daemon.handle;
     for content in ["1", "22", "22", "333", "4"] {
-        house.clock.set_forward(TimeDelta::minutes(1));
-        store(&house, "kept/a", content, None).await.unwrap();
-        store(&house, "b", content, None).await.unwrap();
+        daemon.clock.set_forward(TimeDelta::minutes(1));
+        store(&daemon, "kept/a", content, None).await.unwrap();
+        store(&daemon, "b", content, None).await.unwrap();
     }
     let sizes = async || {
-        let blobs = all(&house).await;
+        let blobs = all(&daemon).await;
         let sizes = blobs.iter().filter(|blob| blob.path.name() != "b");
         sizes.map(|blob| blob.size).collect::<Vec<_>>()
     };
     // "22" and "333" before the present one, and a repeat of the same content is no version.
     assert_eq!(sizes().await, [2, 3, 1]);
-    assert_eq!((usage(&house).blobs, usage(&house).bytes), (4, 7));
+    assert_eq!((usage(&daemon).blobs, usage(&daemon).bytes), (4, 7));
     // A write that its condition refuses keeps nothing.
     let moved = handle
         .blobs()
@@ -165,22 +165,22 @@ async fn former_contents_are_kept_the_newest_so_many() {
     moved.await.unwrap_err();
     assert_eq!(sizes().await, [2, 3, 1]);
     // One that replaces by a copy or a move does.
-    house.clock.set_forward(TimeDelta::minutes(1));
-    store(&house, "b", "55", None).await.unwrap();
+    daemon.clock.set_forward(TimeDelta::minutes(1));
+    store(&daemon, "b", "55", None).await.unwrap();
     let moved = handle
         .blobs()
         .rename(project(), path("b"), path("kept/a"), BlobCondition::None);
     moved.await.unwrap();
     assert_eq!(sizes().await, [3, 1, 2]);
     // The quota counts them.
-    store(&house, "kept/a", "666666666", None)
+    store(&daemon, "kept/a", "666666666", None)
         .await
         .unwrap_err();
-    house.clock.set_forward(TimeDelta::minutes(1));
-    store(&house, ".versions/kept/a/0", "1", None)
+    daemon.clock.set_forward(TimeDelta::minutes(1));
+    store(&daemon, ".versions/kept/a/0", "1", None)
         .await
         .unwrap_err();
-    let version = all(&house).await.remove(0);
+    let version = all(&daemon).await.remove(0);
     assert!(
         version.path.to_string().starts_with(".versions/kept/a/"),
         "{}",
@@ -195,5 +195,5 @@ async fn former_contents_are_kept_the_newest_so_many() {
     };
     handle.blobs().copy(version.path, copy).await.unwrap();
     assert_eq!(sizes().await, [1, 2, 3]);
-    house.close().await;
+    daemon.close().await;
 }

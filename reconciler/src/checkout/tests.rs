@@ -13,7 +13,7 @@ use crate::git::testing::{FILE, Fixture};
 use crate::git::{Access, Calls, Location};
 use crate::limits::FILE_STREAMS;
 use crate::source::SourceConfig;
-use crate::testing::{House, PATIENCE, in_time};
+use crate::testing::{PATIENCE, TestDaemon, in_time};
 
 const WITH_FILES: &str = "
 scans:
@@ -35,18 +35,18 @@ fn config(name: &str, location: Location) -> SourceConfig {
 }
 
 /// The worker of a job that gets files of that source.
-async fn worker_of(house: &House, source: &str) -> Worker {
+async fn worker_of(daemon: &TestDaemon, source: &str) -> Worker {
     let name: SourceName = source.parse().unwrap();
-    let synced = in_time("a look", house.handle.sources().sync(&name, true));
+    let synced = in_time("a look", daemon.handle.sources().sync(&name, true));
     synced.await.unwrap();
-    let (runner, _) = house.register(source, 1).await;
+    let (runner, _) = daemon.register(source, 1).await;
     let capabilities = vec![CHECKOUT.to_owned()];
-    let started = house
+    let started = daemon
         .handle
         .runners()
         .starts(runner, "1".to_owned(), capabilities);
     started.await.unwrap();
-    house
+    daemon
         .run(runner, WorkflowId::derive(&name, "files"), "say")
         .await
 }
@@ -59,14 +59,14 @@ async fn a_source_that_is_asked_for_a_commit_holds_up_no_files_of_another() {
         (config(name, fixture.location()), fixture)
     });
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, vec![away.0, near.0]).await;
+    let daemon = TestDaemon::open(&folder, 0, vec![away.0, near.0]).await;
     let (of_away, of_near) = (
-        worker_of(&house, "away").await,
-        worker_of(&house, "near").await,
+        worker_of(&daemon, "away").await,
+        worker_of(&daemon, "near").await,
     );
 
     // One job asks the repository, which does not answer, and others wait for their turn.
-    let source = house
+    let source = daemon
         .handle
         .sources()
         .get(&"away".parse().unwrap())
@@ -77,13 +77,13 @@ async fn a_source_that_is_asked_for_a_commit_holds_up_no_files_of_another() {
     fs::remove_dir_all(state::mirror_folder(&mirrors, source.name())).unwrap();
     let mut waiting = JoinSet::new();
     for _ in 0..FILE_STREAMS {
-        let (handle, worker) = (house.handle.clone(), of_away.clone());
+        let (handle, worker) = (daemon.handle.clone(), of_away.clone());
         waiting.spawn(async move { handle.source_files(&worker).await.map(drop) });
     }
     yield_now().await;
     let files = in_time(
         "files of the other source",
-        house.handle.source_files(&of_near),
+        daemon.handle.source_files(&of_near),
     );
     assert!(files.await.is_ok());
 
@@ -91,7 +91,7 @@ async fn a_source_that_is_asked_for_a_commit_holds_up_no_files_of_another() {
     for ended in in_time("the others", waiting.join_all()).await {
         ended.unwrap();
     }
-    house.close().await;
+    daemon.close().await;
 }
 
 /// A source whose repository takes calls and does not answer, with the call of a fetch of one commit.

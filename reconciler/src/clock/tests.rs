@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::WorkerError;
-use crate::testing::{House, end_of, freeze, look_at_deadlines, pass};
+use crate::testing::{TestDaemon, end_of, freeze, look_at_deadlines, pass};
 
 #[test]
 fn a_jump_is_told_in_the_unit_that_fits() {
@@ -29,57 +29,57 @@ async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() 
     let folder = TempDir::new().unwrap();
     let hour = Duration::from_secs(3_600);
     for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
-        let house = House::open(&folder, 0, Vec::new()).await;
-        let workflow = house.activate("a").await;
-        let (runner, secret) = house.register("r", 2).await;
-        let before = house.run(runner, workflow, "plain").await;
-        house.clock.jump(by);
+        let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+        let workflow = daemon.activate("a").await;
+        let (runner, secret) = daemon.register("r", 2).await;
+        let before = daemon.run(runner, workflow, "plain").await;
+        daemon.clock.jump(by);
         // One that is claimed by the wrong clock, and ends nothing of what its runner does not name yet.
         let (id, token) = {
-            let id = house.dispatch(workflow, "short").await.id;
-            let (offered, token) = house.offer(runner, &[before.job().id]).await;
+            let id = daemon.dispatch(workflow, "short").await.id;
+            let (offered, token) = daemon.offer(runner, &[before.job().id]).await;
             assert_eq!(offered, id);
             (id, token)
         };
-        let during = house.handle.worker(id, token.hash()).await.unwrap();
-        let resolved = house.handle.resolve(&during).await.unwrap();
+        let during = daemon.handle.worker(id, token.hash()).await.unwrap();
+        let resolved = daemon.handle.resolve(&during).await.unwrap();
         let deadline = resolved.job.state.run().unwrap().deadline.unwrap();
-        let expected = house.handle.by_the_clock(deadline);
-        assert_eq!(expected - house.handle.now(), TimeDelta::minutes(30));
-        let is_well = async |house: &House| {
-            look_at_deadlines(house).await;
+        let expected = daemon.handle.by_the_clock(deadline);
+        assert_eq!(expected - daemon.handle.now(), TimeDelta::minutes(30));
+        let is_well = async |daemon: &TestDaemon| {
+            look_at_deadlines(daemon).await;
             assert!(
-                house.handle.runners().session(secret.hash()).is_some(),
+                daemon.handle.runners().session(secret.hash()).is_some(),
                 "{by}"
             );
-            let worker = house.handle.worker(before.job().id, before.token());
+            let worker = daemon.handle.worker(before.job().id, before.token());
             worker.await.unwrap();
         };
-        is_well(&house).await;
-        assert!(!house.job(id).await.state.is_terminal(), "{by}");
+        is_well(&daemon).await;
+        assert!(!daemon.job(id).await.state.is_terminal(), "{by}");
         // After an hour the clock is believed. What is stored is right by it.
         for _ in 0..61 {
-            house.handle.runners().heard(runner.runner());
-            pass(&house, hour / 60).await;
+            daemon.handle.runners().heard(runner.runner());
+            pass(&daemon, hour / 60).await;
         }
-        assert_eq!(end_of(&house, id).await, Reason::TimedOut);
-        house
+        assert_eq!(end_of(&daemon, id).await, Reason::TimedOut);
+        daemon
             .until("the ends to follow the clock", |world| {
-                house.handle.time(world) == house.handle.now()
+                daemon.handle.time(world) == daemon.handle.now()
             })
             .await;
-        is_well(&house).await;
-        house.close().await;
+        is_well(&daemon).await;
+        daemon.close().await;
         let at_restart = by.num_seconds() + 2 * 3_600;
-        let house = House::open(&folder, at_restart, Vec::new()).await;
-        is_well(&house).await;
-        house.handle.remove_runner(runner.runner()).await.unwrap();
-        house.close().await;
+        let daemon = TestDaemon::open(&folder, at_restart, Vec::new()).await;
+        is_well(&daemon).await;
+        daemon.handle.remove_runner(runner.runner()).await.unwrap();
+        daemon.close().await;
     }
 }
 
 /// A token that lives for a day.
-async fn create_token(house: &House) -> Arc<Token> {
+async fn create_token(daemon: &TestDaemon) -> Arc<Token> {
     let create = CreateToken {
         name: "ci".to_owned(),
         scopes: std::iter::once(Scope::JobRead).collect(),
@@ -87,14 +87,14 @@ async fn create_token(house: &House) -> Arc<Token> {
         projects: model::Projects::All,
         granted_by: model::Rights::admin(),
     };
-    house.handle.state().submit(create).await.unwrap().token
+    daemon.handle.state().submit(create).await.unwrap().token
 }
 
 /// The token as it is, and whether it is good.
-fn token(house: &House, id: TokenId) -> (Token, bool) {
-    let (token, now) = house.handle.state().read(|world| {
+fn token(daemon: &TestDaemon, id: TokenId) -> (Token, bool) {
+    let (token, now) = daemon.handle.state().read(|world| {
         let token = world.tokens().find(|token| token.id == id).unwrap();
-        (Token::clone(token), house.handle.time(world))
+        (Token::clone(token), daemon.handle.time(world))
     });
     let is_valid = token.is_valid(now);
     (token, is_valid)
@@ -105,30 +105,30 @@ async fn a_clock_that_was_wrong_at_the_start_moves_no_end_that_was_right() {
     let _frozen = freeze();
     for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
         let folder = TempDir::new().unwrap();
-        let house = House::open(&folder, 0, Vec::new()).await;
-        let before = create_token(&house).await;
-        house.close().await;
+        let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+        let before = create_token(&daemon).await;
+        daemon.close().await;
 
-        let house = House::open(&folder, by.num_seconds(), Vec::new()).await;
-        let during = create_token(&house).await;
-        house.clock.jump(-by);
+        let daemon = TestDaemon::open(&folder, by.num_seconds(), Vec::new()).await;
+        let during = create_token(&daemon).await;
+        daemon.clock.jump(-by);
         for _ in 0..62 {
-            pass(&house, Duration::from_secs(60)).await;
+            pass(&daemon, Duration::from_secs(60)).await;
         }
-        house
+        daemon
             .until("the clock to be followed", |world| {
-                house.handle.time(world) == house.handle.now()
+                daemon.handle.time(world) == daemon.handle.now()
             })
             .await;
-        assert_eq!(token(&house, before.id), (Token::clone(&before), true));
-        house.close().await;
+        assert_eq!(token(&daemon, before.id), (Token::clone(&before), true));
+        daemon.close().await;
 
         // Each lives for a day of the right clock.
         for (hours, is_valid) in [(2, true), (26, false)] {
-            let house = House::open(&folder, hours * 3_600, Vec::new()).await;
-            assert_eq!(token(&house, before.id), (Token::clone(&before), is_valid));
-            assert_eq!(token(&house, during.id).1, is_valid, "{by}, {hours}");
-            house.close().await;
+            let daemon = TestDaemon::open(&folder, hours * 3_600, Vec::new()).await;
+            assert_eq!(token(&daemon, before.id), (Token::clone(&before), is_valid));
+            assert_eq!(token(&daemon, during.id).1, is_valid, "{by}, {hours}");
+            daemon.close().await;
         }
     }
 }
@@ -141,51 +141,51 @@ async fn a_crash_within_the_hour_after_a_jump_ends_nothing() {
         // The clock stays as it was set, or is as wrong as before.
         for stays in [true, false] {
             let folder = TempDir::new().unwrap();
-            let house = House::open(&folder, 0, Vec::new()).await;
-            let workflow = house.activate("a").await;
-            let (runner, secret) = house.register("r", 1).await;
-            let worker = house.run(runner, workflow, "plain").await;
-            let made = create_token(&house).await;
-            house.clock.jump(by);
+            let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+            let workflow = daemon.activate("a").await;
+            let (runner, secret) = daemon.register("r", 1).await;
+            let worker = daemon.run(runner, workflow, "plain").await;
+            let made = create_token(&daemon).await;
+            daemon.clock.jump(by);
             // Any look notices it, and wakes the task that notes it.
-            assert!(house.handle.clock().trouble().is_some());
-            house
+            assert!(daemon.handle.clock().trouble().is_some());
+            daemon
                 .until("the jump to be noted", |world| world.clocks().is_some())
                 .await;
-            house.crash().await;
+            daemon.crash().await;
 
             let minute = 60;
             let start = if stays { by.num_seconds() } else { 0 } + minute;
-            let house = House::open(&folder, start, Vec::new()).await;
-            let is_well = async |house: &House, passed: TimeDelta| {
-                look_at_deadlines(house).await;
+            let daemon = TestDaemon::open(&folder, start, Vec::new()).await;
+            let is_well = async |daemon: &TestDaemon, passed: TimeDelta| {
+                look_at_deadlines(daemon).await;
                 assert!(
-                    house.handle.runners().session(secret.hash()).is_some(),
+                    daemon.handle.runners().session(secret.hash()).is_some(),
                     "{by}"
                 );
-                let found = house.handle.worker(worker.job().id, worker.token());
+                let found = daemon.handle.worker(worker.job().id, worker.token());
                 found.await.unwrap();
-                let (token, is_valid) = token(house, made.id);
-                let left = token.expires_at.unwrap() - house.handle.steady();
+                let (token, is_valid) = token(daemon, made.id);
+                let left = token.expires_at.unwrap() - daemon.handle.steady();
                 assert!(
                     is_valid && left == TimeDelta::days(1) - passed,
                     "{by} {left}"
                 );
             };
             let passed = TimeDelta::seconds(minute);
-            is_well(&house, passed).await;
+            is_well(&daemon, passed).await;
             // It is doubted for an hour more. Nothing is deleted, and the note stays.
-            assert!(house.handle.clock().ages().is_none());
-            assert!(house.handle.state().read(|world| world.clocks().is_some()));
+            assert!(daemon.handle.clock().ages().is_none());
+            assert!(daemon.handle.state().read(|world| world.clocks().is_some()));
             for _ in 0..61 {
-                house.handle.runners().heard(runner.runner());
-                pass(&house, hour / 60).await;
+                daemon.handle.runners().heard(runner.runner());
+                pass(&daemon, hour / 60).await;
             }
-            house
+            daemon
                 .until("the note to go", |world| world.clocks().is_none())
                 .await;
-            is_well(&house, passed + TimeDelta::minutes(61)).await;
-            house.close().await;
+            is_well(&daemon, passed + TimeDelta::minutes(61)).await;
+            daemon.close().await;
         }
     }
 }
@@ -194,56 +194,56 @@ async fn a_crash_within_the_hour_after_a_jump_ends_nothing() {
 async fn a_jump_that_cannot_be_noted_is_noted_later() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
     // A folder in the place of the file that the commit would write.
     let file = folder.path().join("state/clock.json");
     std::fs::create_dir(&file).unwrap();
-    house.clock.jump(TimeDelta::hours(5));
-    assert!(house.handle.clock().ages().is_none());
-    while house.handle.clock().jumps().rests_until.is_none() {
+    daemon.clock.jump(TimeDelta::hours(5));
+    assert!(daemon.handle.clock().ages().is_none());
+    while daemon.handle.clock().jumps().rests_until.is_none() {
         tokio::task::yield_now().await;
     }
     std::fs::remove_dir(&file).unwrap();
-    pass(&house, Duration::from_secs(31)).await;
-    house
+    pass(&daemon, Duration::from_secs(31)).await;
+    daemon
         .until("the jump to be noted", |world| world.clocks().is_some())
         .await;
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_end_that_could_not_be_stored_is_stored_later() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let made = create_token(&house).await;
-    house.handle.state().settled().await.unwrap();
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let made = create_token(&daemon).await;
+    daemon.handle.state().settled().await.unwrap();
     // A folder in the place of the file that the commit would write.
     let file = folder.path().join(format!("state/tokens/{}.json", made.id));
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();
     let by = TimeDelta::days(400);
-    house.clock.jump(by);
-    house.handle.clock().follow_at_once().await;
-    assert_eq!(house.handle.steady(), house.handle.now());
+    daemon.clock.jump(by);
+    daemon.handle.clock().follow_at_once().await;
+    assert_eq!(daemon.handle.steady(), daemon.handle.now());
     std::fs::remove_dir(&file).unwrap();
-    house.close().await;
+    daemon.close().await;
 
-    let house = House::open(&folder, by.num_seconds(), Vec::new()).await;
+    let daemon = TestDaemon::open(&folder, by.num_seconds(), Vec::new()).await;
     let end = made.expires_at.map(|end| end + by);
-    assert_eq!(token(&house, made.id).0.expires_at, end);
-    house.close().await;
+    assert_eq!(token(&daemon, made.id).0.expires_at, end);
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_end_is_compared_with_the_time_of_the_same_moment() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    let worker = house.run(runner, workflow, "plain").await;
-    let (state, clock) = (house.handle.state().clone(), house.clock.clone());
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = daemon.activate("a").await;
+    let (runner, _) = daemon.register("r", 1).await;
+    let worker = daemon.run(runner, workflow, "plain").await;
+    let (state, clock) = (daemon.handle.state().clone(), daemon.clock.clone());
     let runtime = tokio::runtime::Handle::current();
     let following = tokio::task::spawn_blocking(move || {
         for days in [400, -400].repeat(2_000) {
@@ -252,41 +252,41 @@ async fn an_end_is_compared_with_the_time_of_the_same_moment() {
         }
     });
     while !following.is_finished() {
-        let found = house.handle.worker(worker.job().id, worker.token()).await;
+        let found = daemon.handle.worker(worker.job().id, worker.token()).await;
         found.unwrap();
         let is_lost = |job: &Job, now| job.state.run().unwrap().expires_at - now != WORKER_SESSION;
         let runner = runner.runner();
-        let runners = house.handle.runners();
+        let runners = daemon.handle.runners();
         runners
-            .lose(house.handle.state(), runner, is_lost)
+            .lose(daemon.handle.state(), runner, is_lost)
             .await
             .unwrap();
         tokio::task::yield_now().await;
     }
     following.await.unwrap();
-    assert!(!house.job(worker.job().id).await.state.is_terminal());
-    house.close().await;
+    assert!(!daemon.job(worker.job().id).await.state.is_terminal());
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn last_words_have_their_time_however_the_clock_jumps() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = daemon.activate("a").await;
+    let (runner, _) = daemon.register("r", 1).await;
     for by in [TimeDelta::minutes(5), TimeDelta::days(-400)] {
-        let worker = house.run(runner, workflow, "plain").await;
+        let worker = daemon.run(runner, workflow, "plain").await;
         let (id, token) = (worker.job().id, worker.token());
-        house.handle.cancel(id, Actor::Daemon).await.unwrap();
-        house.clock.jump(by);
-        let worker = house.handle.worker(id, token).await.unwrap();
-        let says = || house.handle.append_log(&worker, 0, Vec::new());
-        house.clock.set_forward(TimeDelta::seconds(119));
+        daemon.handle.cancel(id, Actor::Daemon).await.unwrap();
+        daemon.clock.jump(by);
+        let worker = daemon.handle.worker(id, token).await.unwrap();
+        let says = || daemon.handle.append_log(&worker, 0, Vec::new());
+        daemon.clock.set_forward(TimeDelta::seconds(119));
         says().await.unwrap();
-        house.clock.set_forward(TimeDelta::seconds(1));
+        daemon.clock.set_forward(TimeDelta::seconds(1));
         let late = says().await;
         assert!(matches!(late, Err(WorkerError::Over { .. })), "{by}");
     }
-    house.close().await;
+    daemon.close().await;
 }

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::error::RemovalError;
 use crate::expiry::remove_expired_artifacts;
-use crate::testing::{House, activate, source_name, succeeded};
+use crate::testing::{TestDaemon, activate, source_name, succeeded};
 use crate::{Retained, RunnerSession};
 
 /// A scan whose artifacts last a while, and one without.
@@ -52,40 +52,40 @@ fn jobs(count: u64) -> RetentionPolicy {
     }
 }
 
-async fn house(folder: &TempDir, default: RetentionPolicy) -> (House, WorkflowId) {
+async fn daemon(folder: &TempDir, default: RetentionPolicy) -> (TestDaemon, WorkflowId) {
     let retention = RetentionSettings {
         default,
         ..RetentionSettings::default()
     };
-    let house = House::keeping(folder, 0, Vec::new(), retention).await;
-    let state = house.handle.state();
+    let daemon = TestDaemon::keeping(folder, 0, Vec::new(), retention).await;
+    let state = daemon.handle.state();
     state.submit(activate("kept", SCANS)).await.unwrap();
-    (house, WorkflowId::derive(&source_name(), "kept"))
+    (daemon, WorkflowId::derive(&source_name(), "kept"))
 }
 
 /// A job of the scan that succeeded with artifacts of these names.
 async fn success(
-    house: &House,
+    daemon: &TestDaemon,
     runner: RunnerSession,
     workflow: WorkflowId,
     scan: &str,
     artifacts: &[&str],
 ) -> JobId {
-    house.clock.set_forward(TimeDelta::seconds(1));
-    let worker = house.run(runner, workflow, scan).await;
+    daemon.clock.set_forward(TimeDelta::seconds(1));
+    let worker = daemon.run(runner, workflow, scan).await;
     for name in artifacts {
-        let upload = house.handle.state().begin_upload().await.unwrap();
+        let upload = daemon.handle.state().begin_upload().await.unwrap();
         let upload = upload
             .write(Bytes::from_static(b"0123456789"))
             .await
             .unwrap();
         let stored =
-            house
+            daemon
                 .handle
                 .store_artifact(&worker, (*name).to_owned(), upload, "d".to_owned());
         stored.await.unwrap();
     }
-    let complete = house.handle.complete(
+    let complete = daemon.handle.complete(
         &worker,
         vec![succeeded()],
         workflow::Outputs::new(),
@@ -97,24 +97,24 @@ async fn success(
 }
 
 /// Jobs that were cancelled before they began.
-async fn cancelled(house: &House, workflow: WorkflowId, count: usize) -> Vec<JobId> {
+async fn cancelled(daemon: &TestDaemon, workflow: WorkflowId, count: usize) -> Vec<JobId> {
     let mut ids = Vec::new();
     for _ in 0..count {
-        let job = house.dispatch(workflow, "plain").await.id;
-        house.handle.cancel(job, Actor::Daemon).await.unwrap();
+        let job = daemon.dispatch(workflow, "plain").await.id;
+        daemon.handle.cancel(job, Actor::Daemon).await.unwrap();
         ids.push(job);
     }
     ids
 }
 
-fn found(house: &House, workflow: WorkflowId) -> ActiveWorkflow {
-    let found = house.handle.state().read(|world| world.workflow(workflow));
+fn found(daemon: &TestDaemon, workflow: WorkflowId) -> ActiveWorkflow {
+    let found = daemon.handle.state().read(|world| world.workflow(workflow));
     found.unwrap()
 }
 
-async fn pruned(house: &House, workflow: WorkflowId, policy: RetentionPolicy) -> Retained {
-    let workflow = found(house, workflow);
-    let done = house.handle.prune(&workflow, Some(policy), false).await;
+async fn pruned(daemon: &TestDaemon, workflow: WorkflowId, policy: RetentionPolicy) -> Retained {
+    let workflow = found(daemon, workflow);
+    let done = daemon.handle.prune(&workflow, Some(policy), false).await;
     done.unwrap()
 }
 
@@ -127,11 +127,11 @@ fn kept(retained: &Retained, scan: &str) -> (u64, u64, u64) {
 #[tokio::test]
 async fn passes_at_the_same_time_remove_no_more_than_one() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
-    cancelled(&house, workflow, 20).await;
+    let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
+    cancelled(&daemon, workflow, 20).await;
     let (first, second) = tokio::join!(
-        pruned(&house, workflow, jobs(12)),
-        pruned(&house, workflow, jobs(12))
+        pruned(&daemon, workflow, jobs(12)),
+        pruned(&daemon, workflow, jobs(12))
     );
     assert_eq!(kept(&first, "plain"), (8, 12, 0));
     assert_eq!(kept(&second, "plain"), (0, 12, 0));
@@ -140,11 +140,11 @@ async fn passes_at_the_same_time_remove_no_more_than_one() {
 #[tokio::test]
 async fn a_job_that_a_person_deletes_beside_a_pass_goes_in_place_of_another() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
-    let ids = cancelled(&house, workflow, 20).await;
+    let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
+    let ids = cancelled(&daemon, workflow, 20).await;
     let (deleted, retained) = tokio::join!(
-        house.handle.delete_job(ids[19], Actor::Daemon),
-        pruned(&house, workflow, jobs(12))
+        daemon.handle.delete_job(ids[19], Actor::Daemon),
+        pruned(&daemon, workflow, jobs(12))
     );
     deleted.unwrap();
     assert_eq!(kept(&retained, "plain"), (7, 12, 0));
@@ -153,62 +153,62 @@ async fn a_job_that_a_person_deletes_beside_a_pass_goes_in_place_of_another() {
 #[tokio::test]
 async fn a_dry_run_tells_what_a_run_then_does() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
-    let (runner, _) = house.register("one", 1).await;
-    let first = success(&house, runner, workflow, "plain", &[]).await;
+    let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = daemon.register("one", 1).await;
+    let first = success(&daemon, runner, workflow, "plain", &[]).await;
     for _ in 0..4 {
-        success(&house, runner, workflow, "build", &["report"]).await;
+        success(&daemon, runner, workflow, "build", &["report"]).await;
     }
     // Its line stays in the history until that is read, and it must not be reported a second time.
-    let deleted = success(&house, runner, workflow, "build", &[]).await;
+    let deleted = success(&daemon, runner, workflow, "build", &[]).await;
     for _ in 0..2 {
-        success(&house, runner, workflow, "build", &["report"]).await;
+        success(&daemon, runner, workflow, "build", &["report"]).await;
     }
-    house
+    daemon
         .handle
         .delete_job(deleted, Actor::Daemon)
         .await
         .unwrap();
-    let waiting = house.dispatch(workflow, "plain").await.id;
-    let of_workflow = found(&house, workflow);
-    let found = house.handle.prune(&of_workflow, Some(jobs(1)), true).await;
+    let waiting = daemon.dispatch(workflow, "plain").await.id;
+    let of_workflow = found(&daemon, workflow);
+    let found = daemon.handle.prune(&of_workflow, Some(jobs(1)), true).await;
     let found = found.unwrap();
     assert_eq!(kept(&found, "build"), (4, 2, 2));
     assert_eq!(kept(&found, "plain"), (0, 1, 1));
     assert_eq!(found.removed().bytes, 40);
-    assert!(house.handle.state().job(first).await.unwrap().is_some());
+    assert!(daemon.handle.state().job(first).await.unwrap().is_some());
 
-    let done = pruned(&house, workflow, jobs(1)).await;
+    let done = pruned(&daemon, workflow, jobs(1)).await;
     assert_eq!(kept(&done, "build"), kept(&found, "build"));
     assert_eq!(kept(&done, "plain"), kept(&found, "plain"));
     assert_eq!((done.removed(), done.has_more), (found.removed(), false));
-    let again = pruned(&house, workflow, jobs(1)).await;
+    let again = pruned(&daemon, workflow, jobs(1)).await;
     assert_eq!(again.removed().jobs, 0);
-    let by_configuration = house.handle.prune(&of_workflow, None, false).await;
+    let by_configuration = daemon.handle.prune(&of_workflow, None, false).await;
     assert_eq!(by_configuration.unwrap().removed().jobs, 0);
-    assert_eq!(house.job(waiting).await.state.name(), "scheduled");
-    house.close().await;
+    assert_eq!(daemon.job(waiting).await.state.name(), "scheduled");
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn more_jobs_than_one_commit_takes_go_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
-    let ids = cancelled(&house, workflow, 130).await;
-    house.clock.set_forward(TimeDelta::minutes(3));
+    let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
+    let ids = cancelled(&daemon, workflow, 130).await;
+    daemon.clock.set_forward(TimeDelta::minutes(3));
     let kept = |id: JobId| {
-        let state = house.handle.state().clone();
+        let state = daemon.handle.state().clone();
         async move { state.job(id).await.unwrap().is_some() }
     };
-    house
+    daemon
         .handle
         .delete_job(ids[50], Actor::Daemon)
         .await
         .unwrap();
-    let done = pruned(&house, workflow, jobs(4)).await;
+    let done = pruned(&daemon, workflow, jobs(4)).await;
     assert_eq!(done.removed().jobs, 125);
     assert!(!kept(ids[125]).await && kept(ids[126]).await);
-    house.close().await;
+    daemon.close().await;
 }
 
 /// Somebody removed pages of the history and its head. The commit that crosses the hole must not be too large.
@@ -216,7 +216,7 @@ async fn more_jobs_than_one_commit_takes_go_at_once() {
 async fn a_wide_hole_in_a_history_is_crossed_at_once() {
     for wide in [3, 41, 130] {
         let folder = tempfile::tempdir().unwrap();
-        let (first, workflow) = house(&folder, RetentionPolicy::default()).await;
+        let (first, workflow) = daemon(&folder, RetentionPolicy::default()).await;
         cancelled(&first, workflow, 60).await;
         first.close().await;
         let state = folder.path().join("state");
@@ -229,7 +229,7 @@ async fn a_wide_hole_in_a_history_is_crossed_at_once() {
         std::fs::write(page(0), lines[..20].concat()).unwrap();
         std::fs::write(page(wide), lines[20..].concat()).unwrap();
 
-        let again = House::open(&folder, 600, Vec::new()).await;
+        let again = TestDaemon::open(&folder, 600, Vec::new()).await;
         let done = pruned(&again, workflow, jobs(5)).await;
         assert_eq!(kept(&done, "plain"), (55, 5, 0), "{wide} pages");
         let state = again.handle.state();
@@ -242,25 +242,25 @@ async fn a_wide_hole_in_a_history_is_crossed_at_once() {
 #[tokio::test]
 async fn bytes_of_artifacts_that_went_before_make_no_room() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
-    let (runner, _) = house.register("one", 1).await;
+    let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = daemon.register("one", 1).await;
     let mut ids = Vec::new();
     for _ in 0..5 {
-        ids.push(success(&house, runner, workflow, "build", &["report", "note"]).await);
+        ids.push(success(&daemon, runner, workflow, "build", &["report", "note"]).await);
     }
     let name = "report".to_owned();
-    let deleted = house.handle.delete_artifact(ids[0], name, Actor::Daemon);
+    let deleted = daemon.handle.delete_artifact(ids[0], name, Actor::Daemon);
     deleted.await.unwrap();
-    let done = pruned(&house, workflow, bytes(75)).await;
+    let done = pruned(&daemon, workflow, bytes(75)).await;
     assert_eq!((done.removed().jobs, done.removed().bytes), (2, 30));
     assert_eq!(done.scans[0].kept.bytes, 60);
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn a_job_too_large_for_one_commit_makes_no_others_go() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, _) = house(&folder, RetentionPolicy::default()).await;
+    let (daemon, _) = daemon(&folder, RetentionPolicy::default()).await;
     let names: Vec<String> = (0..REMOVAL_OPERATIONS).map(|it| format!("a{it}")).collect();
     let declared = names
         .iter()
@@ -268,62 +268,62 @@ async fn a_job_too_large_for_one_commit_makes_no_others_go() {
     let declared = declared.collect::<Vec<_>>().join(", ");
     let scan = "{on: {dispatch: {}}, steps: [{run: 'true'}]";
     let text = format!("scans: {{build: {scan}, artifacts: [{declared}]}}}}");
-    let state = house.handle.state();
+    let state = daemon.handle.state();
     state.submit(activate("large", &text)).await.unwrap();
     let workflow = WorkflowId::derive(&source_name(), "large");
-    let (runner, _) = house.register("one", 1).await;
+    let (runner, _) = daemon.register("one", 1).await;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    success(&house, runner, workflow, "build", &names).await;
+    success(&daemon, runner, workflow, "build", &names).await;
     for _ in 0..3 {
-        success(&house, runner, workflow, "build", &names[..1]).await;
+        success(&daemon, runner, workflow, "build", &names[..1]).await;
     }
-    let done = pruned(&house, workflow, bytes(40)).await;
+    let done = pruned(&daemon, workflow, bytes(40)).await;
     let large = 10 * names.len() as u64;
     assert_eq!((done.removed().jobs, done.removed().bytes), (1, large));
     assert_eq!((done.scans[0].kept.jobs, done.scans[0].kept.bytes), (3, 30));
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_daemon_keeps_to_its_policy_by_itself() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, jobs(2)).await;
-    let ids = cancelled(&house, workflow, 5).await;
-    house.clock.set_forward(TimeDelta::minutes(3));
+    let (daemon, workflow) = daemon(&folder, jobs(2)).await;
+    let ids = cancelled(&daemon, workflow, 5).await;
+    daemon.clock.set_forward(TimeDelta::minutes(3));
     let retained = |count| {
         move |world: &model::World| {
             let heads = world.heads().map(|head| world.retained(head).jobs());
             heads.sum::<u64>() == count
         }
     };
-    house.until("the oldest go", retained(2)).await;
-    let state = house.handle.state();
+    daemon.until("the oldest go", retained(2)).await;
+    let state = daemon.handle.state();
     assert!(state.job(ids[2]).await.unwrap().is_none());
     assert!(state.job(ids[3]).await.unwrap().is_some());
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn time_alone_makes_jobs_go() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, age(30)).await;
-    cancelled(&house, workflow, 3).await;
+    let (daemon, workflow) = daemon(&folder, age(30)).await;
+    cancelled(&daemon, workflow, 3).await;
     let none = |world: &model::World| world.heads().all(|head| world.retained(head).jobs() == 0);
-    assert!(!house.handle.state().read(none));
-    house.clock.set_forward(TimeDelta::days(31));
-    house.until("all are too old", none).await;
-    house.close().await;
+    assert!(!daemon.handle.state().read(none));
+    daemon.clock.set_forward(TimeDelta::days(31));
+    daemon.until("all are too old", none).await;
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn a_job_is_deleted_once_whoever_asks() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
-    let (runner, _) = house.register("one", 1).await;
+    let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = daemon.register("one", 1).await;
     let names = ["report", "cache"];
-    let job = success(&house, runner, workflow, "build", &names).await;
-    let waiting = house.dispatch(workflow, "plain").await.id;
-    let refused = house.handle.delete_job(waiting, Actor::Daemon).await;
+    let job = success(&daemon, runner, workflow, "build", &names).await;
+    let waiting = daemon.dispatch(workflow, "plain").await.id;
+    let refused = daemon.handle.delete_job(waiting, Actor::Daemon).await;
     assert!(matches!(
         refused,
         Err(RemovalError::Submit(SubmitError::Refused(
@@ -332,7 +332,7 @@ async fn a_job_is_deleted_once_whoever_asks() {
     ));
     let deletions: Vec<_> = (0..8)
         .map(|_| {
-            let handle = house.handle.clone();
+            let handle = daemon.handle.clone();
             tokio::spawn(async move { handle.delete_job(job, Actor::Daemon).await })
         })
         .collect();
@@ -345,29 +345,29 @@ async fn a_job_is_deleted_once_whoever_asks() {
         }
     }
     assert_eq!(deleted, 1);
-    house.handle.state().read(|world| {
+    daemon.handle.state().read(|world| {
         let head = world.heads().find(|head| head.scan.as_str() == "build");
         assert_eq!(world.retained(head.unwrap()), model::Totals::NONE);
     });
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn artifacts_go_hour_by_hour_when_their_time_is_over() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
-    let (runner, _) = house.register("one", 1).await;
+    let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = daemon.register("one", 1).await;
     let names = ["report", "cache", "note"];
-    let first = success(&house, runner, workflow, "build", &names).await;
-    let second = success(&house, runner, workflow, "build", &["cache"]).await;
-    house.handle.state().settled().await.unwrap();
+    let first = success(&daemon, runner, workflow, "build", &names).await;
+    let second = success(&daemon, runner, workflow, "build", &["cache"]).await;
+    daemon.handle.state().settled().await.unwrap();
     // Files that somebody removed by hand stop nothing.
     let id = second.to_string();
     remove_below(&folder.path().join("state/jobs"), &id);
     let removed = async |hours| {
-        house.clock.set_forward(TimeDelta::hours(hours));
-        remove_expired_artifacts(&house.handle).await.unwrap();
-        let job: Arc<model::Job> = house.job(first).await;
+        daemon.clock.set_forward(TimeDelta::hours(hours));
+        remove_expired_artifacts(&daemon.handle).await.unwrap();
+        let job: Arc<model::Job> = daemon.job(first).await;
         let artifacts = &job.state.run().unwrap().artifacts;
         let gone = artifacts.iter().filter(|it| it.removed.is_some());
         let gone = gone.map(|it| it.name.clone()).collect::<Vec<_>>().join(" ");
@@ -379,12 +379,12 @@ async fn artifacts_go_hour_by_hour_when_their_time_is_over() {
     assert_eq!(gone, "cache note");
     let note = &job.state.run().unwrap().artifacts[2];
     assert_eq!(note.removed.as_ref().unwrap().reason, Reason::Expired);
-    let state = house.handle.state();
+    let state = daemon.handle.state();
     let opened = async |name| state.open_artifact(first, name).await.unwrap().is_some();
     state.settled().await.unwrap();
     assert!(opened("report").await && !opened("note").await);
     assert!(!folder.path().join("state/expiries").exists());
-    house.close().await;
+    daemon.close().await;
 }
 
 /// Removes the folder of that name, wherever it is.
@@ -402,59 +402,59 @@ fn remove_below(folder: &std::path::Path, name: &str) {
 #[tokio::test]
 async fn nothing_goes_by_its_age_for_an_hour_after_the_clock_jumped() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
-    let (runner, _) = house.register("one", 1).await;
+    let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = daemon.register("one", 1).await;
     let names = ["cache"];
-    let kept_job = success(&house, runner, workflow, "build", &names).await;
-    cancelled(&house, workflow, 3).await;
+    let kept_job = success(&daemon, runner, workflow, "build", &names).await;
+    cancelled(&daemon, workflow, 3).await;
     let prune = async |expected: u64, waits: bool| {
-        let done = pruned(&house, workflow, age(30)).await;
+        let done = pruned(&daemon, workflow, age(30)).await;
         assert_eq!((done.removed().jobs, done.age_waits), (expected, waits));
-        remove_expired_artifacts(&house.handle).await.unwrap();
-        let job = house.job(kept_job).await;
+        remove_expired_artifacts(&daemon.handle).await.unwrap();
+        let job = daemon.job(kept_job).await;
         job.stored_artifacts().count()
     };
     let year = TimeDelta::days(400);
-    house.clock.jump(year);
+    daemon.clock.jump(year);
     assert_eq!(prune(0, true).await, 1);
-    house.clock.set_forward(TimeDelta::minutes(1));
-    house.clock.jump(-year);
+    daemon.clock.set_forward(TimeDelta::minutes(1));
+    daemon.clock.jump(-year);
     assert_eq!(prune(0, true).await, 1);
-    house.clock.set_forward(TimeDelta::minutes(59));
+    daemon.clock.set_forward(TimeDelta::minutes(59));
     assert_eq!(prune(0, true).await, 1);
-    house.clock.set_forward(TimeDelta::minutes(2));
+    daemon.clock.set_forward(TimeDelta::minutes(2));
     assert_eq!(prune(0, false).await, 1);
-    house.clock.set_forward(TimeDelta::hours(3));
+    daemon.clock.set_forward(TimeDelta::hours(3));
     assert_eq!(prune(0, false).await, 0);
-    house.clock.set_forward(TimeDelta::days(30));
+    daemon.clock.set_forward(TimeDelta::days(30));
     assert_eq!(prune(3, false).await, 0);
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn a_job_that_ended_a_moment_ago_stays_says_so_and_holds_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
-    let (house, workflow) = house(&folder, RetentionPolicy::default()).await;
-    let (runner, _) = house.register("one", 1).await;
-    let young = house.run(runner, workflow, "plain").await.job().id;
-    house.handle.cancel(young, Actor::Daemon).await.unwrap();
+    let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
+    let (runner, _) = daemon.register("one", 1).await;
+    let young = daemon.run(runner, workflow, "plain").await.job().id;
+    daemon.handle.cancel(young, Actor::Daemon).await.unwrap();
     let mut later = Vec::new();
     for _ in 0..4 {
-        later.push(success(&house, runner, workflow, "plain", &[]).await);
+        later.push(success(&daemon, runner, workflow, "plain", &[]).await);
     }
-    let workflow = found(&house, workflow);
+    let workflow = found(&daemon, workflow);
     let prune = async |dry_run| {
-        let done = house.handle.prune(&workflow, Some(jobs(0)), dry_run).await;
+        let done = daemon.handle.prune(&workflow, Some(jobs(0)), dry_run).await;
         let done = done.unwrap();
         let just_ended: u64 = done.scans.iter().map(|it| it.just_ended).sum();
         (kept(&done, "plain"), just_ended)
     };
     assert_eq!(prune(true).await, ((2, 3, 2), 1));
     assert_eq!(prune(false).await, ((2, 3, 2), 1));
-    house.job(young).await;
-    assert!(house.handle.state().job(later[1]).await.unwrap().is_none());
-    house.clock.set_forward(TimeDelta::minutes(2));
+    daemon.job(young).await;
+    assert!(daemon.handle.state().job(later[1]).await.unwrap().is_none());
+    daemon.clock.set_forward(TimeDelta::minutes(2));
     assert_eq!(prune(false).await, ((1, 2, 2), 0));
     assert_eq!(prune(false).await, ((0, 2, 2), 0));
-    house.close().await;
+    daemon.close().await;
 }

@@ -113,7 +113,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::testing::{House, freeze, in_time};
+    use crate::testing::{TestDaemon, freeze, in_time};
 
     fn request(number: u128) -> AuditEntry {
         AuditEntry {
@@ -168,12 +168,12 @@ mod tests {
         );
     }
 
-    async fn written(house: &House) -> Vec<AuditRecord> {
+    async fn written(daemon: &TestDaemon) -> Vec<AuditRecord> {
         let filter = AuditFilter {
             kind: Some(AuditKind::SignInRefused),
             ..AuditFilter::default()
         };
-        let page = house.handle.state().audit(&filter, None, 100).await;
+        let page = daemon.handle.state().audit(&filter, None, 100).await;
         page.unwrap().records
     }
 
@@ -181,32 +181,35 @@ mod tests {
     async fn the_lines_are_written_when_the_minute_is_over_and_at_the_end() {
         let _frozen = freeze();
         let folder = tempfile::tempdir().unwrap();
-        let house = House::open(&folder, 0, Vec::new()).await;
+        let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
         for number in 0..1_000 {
-            let sign_ins = house.handle.sign_ins();
+            let sign_ins = daemon.handle.sign_ins();
             sign_ins.note_refused(address(1), request(number));
         }
-        assert_eq!(written(&house).await, []);
+        assert_eq!(written(&daemon).await, []);
         let waits = tokio::time::Instant::now();
-        while written(&house).await.is_empty() {
+        while written(&daemon).await.is_empty() {
             tokio::time::advance(REFUSED_SIGN_INS / 60).await;
         }
         assert!(waits.elapsed() >= REFUSED_SIGN_INS);
-        let lines = written(&house).await;
+        let lines = written(&daemon).await;
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert_eq!(lines[0].actions[0].count, Some(1_000));
 
-        house.handle.sign_ins().note_refused(address(1), request(1));
-        in_time("the end", house.close()).await;
+        daemon
+            .handle
+            .sign_ins()
+            .note_refused(address(1), request(1));
+        in_time("the end", daemon.close()).await;
         let lines = read_again(&folder).await;
         let counts: Vec<_> = lines.iter().map(|line| line.actions[0].count).collect();
         assert_eq!(counts, [Some(1), Some(1_000)]);
     }
 
     async fn read_again(folder: &TempDir) -> Vec<AuditRecord> {
-        let house = House::open(folder, 0, Vec::new()).await;
-        let lines = written(&house).await;
-        house.close().await;
+        let daemon = TestDaemon::open(folder, 0, Vec::new()).await;
+        let lines = written(&daemon).await;
+        daemon.close().await;
         lines
     }
 }

@@ -9,7 +9,7 @@ use workflow::Code;
 use super::*;
 use crate::git::CommitId;
 use crate::git::testing::{Entry, FILE, Fixture};
-use crate::testing::{House, at, in_time, source_name};
+use crate::testing::{TestDaemon, at, in_time, source_name};
 
 mod interrupted;
 mod outdated;
@@ -50,21 +50,21 @@ impl Scene {
         self.fixture.push(&entries)
     }
 
-    async fn open(&self, seconds: i64) -> House {
-        House::open(&self.folder, seconds, vec![self.config()]).await
+    async fn open(&self, seconds: i64) -> TestDaemon {
+        TestDaemon::open(&self.folder, seconds, vec![self.config()]).await
     }
 
     /// Opens, and waits for a look.
-    async fn look(&self, seconds: i64) -> House {
-        let house = self.open(seconds).await;
-        sync(&house).await;
-        house
+    async fn look(&self, seconds: i64) -> TestDaemon {
+        let daemon = self.open(seconds).await;
+        sync(&daemon).await;
+        daemon
     }
 }
 
-async fn sync(house: &House) {
+async fn sync(daemon: &TestDaemon) {
     let name = source_name();
-    let synced = in_time("a look", house.handle.sources().sync(&name, true));
+    let synced = in_time("a look", daemon.handle.sources().sync(&name, true));
     synced.await.unwrap();
 }
 
@@ -74,8 +74,8 @@ fn text(word: &str) -> String {
 }
 
 /// What runs: each workflow's state, revision number and file.
-fn runs(house: &House) -> BTreeMap<String, (&'static str, u64, String)> {
-    house.handle.state().read(|world| {
+fn runs(daemon: &TestDaemon) -> BTreeMap<String, (&'static str, u64, String)> {
+    daemon.handle.state().read(|world| {
         world
             .workflows()
             .map(|workflow| {
@@ -95,13 +95,13 @@ fn run(status: &'static str, number: u64, file: &str) -> (&'static str, u64, Str
     (status, number, file.to_owned())
 }
 
-fn source(house: &House) -> Arc<Source> {
-    let state = house.handle.state();
+fn source(daemon: &TestDaemon) -> Arc<Source> {
+    let state = daemon.handle.state();
     state.read(|world| world.source(&source_name()).cloned().unwrap())
 }
 
-fn condition(house: &House, kind: ConditionKind) -> Condition {
-    let source = source(house);
+fn condition(daemon: &TestDaemon, kind: ConditionKind) -> Condition {
+    let source = source(daemon);
     let mut conditions = source.conditions.iter();
     conditions
         .find(|condition| condition.kind == kind)
@@ -117,14 +117,14 @@ async fn a_push_activates_and_only_changed_files_make_revisions() {
         ("workflows/deep/b.yml", &text("1")),
         ("README.md", "no workflow"),
     ]);
-    let house = scene.look(0).await;
-    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yaml"));
+    let daemon = scene.look(0).await;
+    assert_eq!(runs(&daemon)["a"], run("active", 1, "workflows/a.yaml"));
     assert_eq!(
-        runs(&house)["deep/b"],
+        runs(&daemon)["deep/b"],
         run("active", 1, "workflows/deep/b.yml")
     );
     assert_eq!(
-        source(&house).tip.clone().unwrap().commit,
+        source(&daemon).tip.clone().unwrap().commit,
         first.to_string()
     );
     for (kind, reason) in [
@@ -132,7 +132,7 @@ async fn a_push_activates_and_only_changed_files_make_revisions() {
         (ConditionKind::Valid, Reason::FilesValid),
         (ConditionKind::Active, Reason::TipActive),
     ] {
-        let condition = condition(&house, kind);
+        let condition = condition(&daemon, kind);
         assert_eq!((condition.status, condition.reason), (Status::True, reason));
     }
 
@@ -141,7 +141,7 @@ async fn a_push_activates_and_only_changed_files_make_revisions() {
         ("workflows/a.yaml", &text("2")),
         ("workflows/deep/b.yml", &text("1")),
     ]);
-    house
+    daemon
         .until("the second tip", |world| {
             let source = world.source(&source_name());
             source
@@ -150,9 +150,9 @@ async fn a_push_activates_and_only_changed_files_make_revisions() {
                 == Some(2)
         })
         .await;
-    assert_eq!(runs(&house)["a"].1, 2);
-    assert_eq!(runs(&house)["deep/b"].1, 1);
-    house.close().await;
+    assert_eq!(runs(&daemon)["a"].1, 2);
+    assert_eq!(runs(&daemon)["deep/b"].1, 1);
+    daemon.close().await;
 }
 
 #[tokio::test]
@@ -160,8 +160,8 @@ async fn a_settings_file_is_a_warning_of_the_source_and_keeps_nothing_from_runni
     let scene = Scene::new();
     let a = text("1");
     scene.push(&[("workflows/a.yaml", &a), ("everscan.yaml", "vars: {}\n")]);
-    let house = scene.look(0).await;
-    let warnings = source(&house).warnings.clone();
+    let daemon = scene.look(0).await;
+    let warnings = source(&daemon).warnings.clone();
     let [warning] = warnings.as_slice() else {
         panic!("{warnings:?}")
     };
@@ -174,14 +174,14 @@ async fn a_settings_file_is_a_warning_of_the_source_and_keeps_nothing_from_runni
         ConditionKind::Valid,
         ConditionKind::Active,
     ] {
-        assert_eq!(condition(&house, kind).status, Status::True);
+        assert_eq!(condition(&daemon, kind).status, Status::True);
     }
     let expected = BTreeMap::from([("a".to_owned(), run("active", 1, "workflows/a.yaml"))]);
-    assert_eq!(runs(&house), expected);
+    assert_eq!(runs(&daemon), expected);
     scene.push(&[("workflows/a.yaml", &a), ("workflows/b.yaml", &a)]);
-    sync(&house).await;
-    assert_eq!(source(&house).warnings, []);
-    house.close().await;
+    sync(&daemon).await;
+    assert_eq!(source(&daemon).warnings, []);
+    daemon.close().await;
 }
 
 #[tokio::test]
@@ -191,16 +191,16 @@ async fn an_invalid_file_keeps_its_last_good_version_and_stops_no_other() {
         ("workflows/a.yaml", &text("1")),
         ("workflows/b.yaml", &text("1")),
     ]);
-    let house = scene.look(0).await;
-    house.clock.set_forward(TimeDelta::seconds(10));
+    let daemon = scene.look(0).await;
+    daemon.clock.set_forward(TimeDelta::seconds(10));
     scene.push(&[
         ("workflows/a.yaml", "scans: 1"),
         ("workflows/b.yaml", &text("2")),
     ]);
-    sync(&house).await;
-    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yaml"));
-    assert_eq!(runs(&house)["b"].1, 2);
-    let stale = source(&house).stale_files.clone();
+    sync(&daemon).await;
+    assert_eq!(runs(&daemon)["a"], run("active", 1, "workflows/a.yaml"));
+    assert_eq!(runs(&daemon)["b"].1, 2);
+    let stale = source(&daemon).stale_files.clone();
     assert_eq!(stale.len(), 1);
     assert_eq!(
         (stale[0].file.as_str(), stale[0].since),
@@ -212,7 +212,7 @@ async fn an_invalid_file_keeps_its_last_good_version_and_stops_no_other() {
         (excerpt.first, &excerpt.lines[..]),
         (1, &["scans: 1".to_owned()][..])
     );
-    let valid = condition(&house, ConditionKind::Valid);
+    let valid = condition(&daemon, ConditionKind::Valid);
     assert_eq!(
         valid.reason,
         Reason::FilesInvalid {
@@ -223,13 +223,13 @@ async fn an_invalid_file_keeps_its_last_good_version_and_stops_no_other() {
     );
 
     // Still invalid, in another way, and after a restart: since when is kept.
-    house.close().await;
+    daemon.close().await;
     scene.push(&[("workflows/a.yaml", ""), ("workflows/b.yaml", &text("2"))]);
-    let house = scene.look(20).await;
-    assert_eq!(source(&house).stale_files[0].since, at(10));
+    let daemon = scene.look(20).await;
+    assert_eq!(source(&daemon).stale_files[0].since, at(10));
     let given = BTreeMap::new();
     let a = WorkflowId::derive(&source_name(), "a");
-    let dispatched = house
+    let dispatched = daemon
         .handle
         .dispatch(a, "probe", &given, Actor::Daemon, None);
     assert_eq!(dispatched.await.unwrap().revision.number, 1);
@@ -238,81 +238,84 @@ async fn an_invalid_file_keeps_its_last_good_version_and_stops_no_other() {
         ("workflows/a.yaml", &text("3")),
         ("workflows/b.yaml", &text("2")),
     ]);
-    sync(&house).await;
-    assert_eq!(source(&house).stale_files, []);
-    assert_eq!(runs(&house)["a"].1, 2);
-    assert_eq!(condition(&house, ConditionKind::Valid).status, Status::True);
-    house.close().await;
+    sync(&daemon).await;
+    assert_eq!(source(&daemon).stale_files, []);
+    assert_eq!(runs(&daemon)["a"].1, 2);
+    assert_eq!(
+        condition(&daemon, ConditionKind::Valid).status,
+        Status::True
+    );
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn a_force_push_is_a_normal_case_and_marked() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    let house = scene.look(0).await;
-    assert!(!source(&house).tip.clone().unwrap().history_rewritten);
+    let daemon = scene.look(0).await;
+    assert!(!source(&daemon).tip.clone().unwrap().history_rewritten);
     let tree = &[("workflows/a.yaml", FILE, text("other").into_bytes())];
     let entries: Vec<Entry<'_>> = tree
         .iter()
         .map(|(path, mode, bytes)| (*path, *mode, &bytes[..]))
         .collect();
     let rewritten = scene.fixture.commit("refs/heads/main", &[], &entries);
-    sync(&house).await;
-    let tip = source(&house).tip.clone().unwrap();
+    sync(&daemon).await;
+    let tip = source(&daemon).tip.clone().unwrap();
     assert_eq!((tip.commit, tip.number), (rewritten.to_string(), 2));
     assert!(tip.history_rewritten);
-    assert_eq!(runs(&house)["a"].1, 2);
+    assert_eq!(runs(&daemon)["a"].1, 2);
     scene.push(&[("workflows/a.yaml", &text("on"))]);
-    sync(&house).await;
-    assert!(!source(&house).tip.clone().unwrap().history_rewritten);
-    house.close().await;
+    sync(&daemon).await;
+    assert!(!source(&daemon).tip.clone().unwrap().history_rewritten);
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn a_default_branch_that_gets_another_name_is_seen_without_a_push() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    let house = scene.look(0).await;
-    let default = |house: &House| source(house).default_reference.clone();
-    assert_eq!(default(&house).as_deref(), Some("refs/heads/main"));
+    let daemon = scene.look(0).await;
+    let default = |daemon: &TestDaemon| source(daemon).default_reference.clone();
+    assert_eq!(default(&daemon).as_deref(), Some("refs/heads/main"));
     scene.fixture.git(&["branch", "--move", "main", "trunk"]);
-    sync(&house).await;
-    assert_eq!(default(&house).as_deref(), Some("refs/heads/trunk"));
-    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yaml"));
-    house.close().await;
+    sync(&daemon).await;
+    assert_eq!(default(&daemon).as_deref(), Some("refs/heads/trunk"));
+    assert_eq!(runs(&daemon)["a"], run("active", 1, "workflows/a.yaml"));
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn an_empty_repository_is_well_and_waits_for_its_first_commit() {
     let scene = Scene::new();
-    let house = scene.look(5).await;
-    let fetched = condition(&house, ConditionKind::Fetched);
+    let daemon = scene.look(5).await;
+    let fetched = condition(&daemon, ConditionKind::Fetched);
     assert_eq!(
         (fetched.status, fetched.reason),
         (Status::True, Reason::EmptyRepository)
     );
     assert_eq!(
-        house.handle.sources().checked_at(&source_name()),
+        daemon.handle.sources().checked_at(&source_name()),
         Some(at(5))
     );
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    sync(&house).await;
-    assert_eq!(runs(&house)["a"].0, "active");
-    house.close().await;
+    sync(&daemon).await;
+    assert_eq!(runs(&daemon)["a"].0, "active");
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn two_files_that_differ_in_extension_only_are_an_error_until_one_goes() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    let house = scene.look(0).await;
+    let daemon = scene.look(0).await;
     scene.push(&[
         ("workflows/a.yaml", &text("1")),
         ("workflows/a.yml", &text("1")),
     ]);
-    sync(&house).await;
-    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yaml"));
-    let source_now = source(&house);
+    sync(&daemon).await;
+    assert_eq!(runs(&daemon)["a"], run("active", 1, "workflows/a.yaml"));
+    let source_now = source(&daemon);
     let stale: Vec<&str> = source_now
         .stale_files
         .iter()
@@ -322,17 +325,17 @@ async fn two_files_that_differ_in_extension_only_are_an_error_until_one_goes() {
 
     // The same text under its other name: no new revision, and the file is named as it is.
     scene.push(&[("workflows/a.yml", &text("1"))]);
-    sync(&house).await;
-    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yml"));
-    assert_eq!(source(&house).stale_files, []);
-    house.close().await;
+    sync(&daemon).await;
+    assert_eq!(runs(&daemon)["a"], run("active", 1, "workflows/a.yml"));
+    assert_eq!(source(&daemon).stale_files, []);
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn many_and_large_files_of_one_push_survive_a_restart() {
     let scene = Scene::new();
     scene.push(&[("workflows/small.yaml", &text("1"))]);
-    let house = scene.look(0).await;
+    let daemon = scene.look(0).await;
     // A text this large is written as an object first, and there is no place for objects.
     let tmp = scene.folder.path().join("state/tmp");
     fs::remove_dir(&tmp).unwrap();
@@ -342,10 +345,10 @@ async fn many_and_large_files_of_one_push_survive_a_restart() {
         ("workflows/small.yaml", &text("2")),
     ]);
 
-    sync(&house).await;
+    sync(&daemon).await;
     let small = BTreeMap::from([("small".to_owned(), run("active", 2, "workflows/small.yaml"))]);
-    assert_eq!(runs(&house), small);
-    let active = condition(&house, ConditionKind::Active);
+    assert_eq!(runs(&daemon), small);
+    let active = condition(&daemon, ConditionKind::Active);
     assert_eq!(active.status, Status::False);
     let Reason::ApplyFailed { file, files: 1, .. } = &active.reason else {
         panic!("{:?}", active.reason);
@@ -353,13 +356,13 @@ async fn many_and_large_files_of_one_push_survive_a_restart() {
     assert_eq!(file, "workflows/large.yaml");
 
     fs::create_dir(&tmp).unwrap();
-    sync(&house).await;
-    assert_eq!(runs(&house).len(), 2);
+    sync(&daemon).await;
+    assert_eq!(runs(&daemon).len(), 2);
     assert_eq!(
-        condition(&house, ConditionKind::Active).status,
+        condition(&daemon, ConditionKind::Active).status,
         Status::True
     );
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test]
@@ -368,20 +371,20 @@ async fn a_source_that_is_dropped_retires_and_comes_back_with_it() {
     scene.push(&[("workflows/a.yaml", &text("1"))]);
     scene.look(0).await.close().await;
 
-    let house = House::open(&scene.folder, 10, Vec::new()).await;
-    assert_eq!(runs(&house)["a"], run("retired", 1, "workflows/a.yaml"));
-    assert!(!source(&house).configured);
-    house.close().await;
+    let daemon = TestDaemon::open(&scene.folder, 10, Vec::new()).await;
+    assert_eq!(runs(&daemon)["a"], run("retired", 1, "workflows/a.yaml"));
+    assert!(!source(&daemon).configured);
+    daemon.close().await;
 
-    let house = scene.look(20).await;
-    assert_eq!(runs(&house)["a"], run("active", 1, "workflows/a.yaml"));
-    assert!(source(&house).configured);
+    let daemon = scene.look(20).await;
+    assert_eq!(runs(&daemon)["a"], run("active", 1, "workflows/a.yaml"));
+    assert!(source(&daemon).configured);
     assert_eq!(
-        source(&house).tip.clone().unwrap().number,
+        source(&daemon).tip.clone().unwrap().number,
         1,
         "it is the same tip"
     );
-    house.close().await;
+    daemon.close().await;
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tokio::time::advance;
 
 use super::*;
 use crate::testing::{
-    House, activate, end_of, freeze, in_time, jump, look_at_deadlines, pass, source_name,
+    TestDaemon, activate, end_of, freeze, in_time, jump, look_at_deadlines, pass, source_name,
 };
 use crate::{Message, SourceError, WorkerError};
 
@@ -17,60 +17,60 @@ use crate::{Message, SourceError, WorkerError};
 async fn a_runner_that_falls_silent_loses_its_job_and_one_that_is_heard_keeps_it() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (silent, _) = house.register("silent", 1).await;
-    let (heard, _) = house.register("heard", 1).await;
-    let lost = house.run(silent, workflow, "plain").await.job().id;
-    let kept = house.run(heard, workflow, "plain").await.job().id;
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = daemon.activate("a").await;
+    let (silent, _) = daemon.register("silent", 1).await;
+    let (heard, _) = daemon.register("heard", 1).await;
+    let lost = daemon.run(silent, workflow, "plain").await.job().id;
+    let kept = daemon.run(heard, workflow, "plain").await.job().id;
 
-    pass(&house, RUNNER_SILENCE.to_std().unwrap() / 2).await;
-    house.handle.runners().heard(heard.runner());
-    pass(&house, RUNNER_SILENCE.to_std().unwrap() / 2).await;
-    assert_eq!(end_of(&house, lost).await, Reason::RunnerLost);
-    look_at_deadlines(&house).await;
-    let kept = house.job(kept).await;
+    pass(&daemon, RUNNER_SILENCE.to_std().unwrap() / 2).await;
+    daemon.handle.runners().heard(heard.runner());
+    pass(&daemon, RUNNER_SILENCE.to_std().unwrap() / 2).await;
+    assert_eq!(end_of(&daemon, lost).await, Reason::RunnerLost);
+    look_at_deadlines(&daemon).await;
+    let kept = daemon.job(kept).await;
     assert!(matches!(kept.state, JobState::Running { .. }));
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn downtime_of_the_daemon_and_a_clock_that_is_set_make_nobody_silent() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    let job = house.run(runner, workflow, "plain").await.job().id;
-    house.close().await;
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = daemon.activate("a").await;
+    let (runner, _) = daemon.register("r", 1).await;
+    let job = daemon.run(runner, workflow, "plain").await.job().id;
+    daemon.close().await;
 
-    let house = House::open(&folder, 3 * 60 * 60, Vec::new()).await;
-    look_at_deadlines(&house).await;
-    house.clock.set_forward(TimeDelta::minutes(30));
-    look_at_deadlines(&house).await;
-    assert!(!house.job(job).await.state.is_terminal());
+    let daemon = TestDaemon::open(&folder, 3 * 60 * 60, Vec::new()).await;
+    look_at_deadlines(&daemon).await;
+    daemon.clock.set_forward(TimeDelta::minutes(30));
+    look_at_deadlines(&daemon).await;
+    assert!(!daemon.job(job).await.state.is_terminal());
 
-    pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
-    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
-    house.close().await;
+    pass(&daemon, RUNNER_SILENCE.to_std().unwrap()).await;
+    assert_eq!(end_of(&daemon, job).await, Reason::RunnerLost);
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_daemon_that_stood_still_loses_no_job_unless_its_runner_stays_silent() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    let job = house.run(runner, workflow, "plain").await.job().id;
-    jump(&house, Duration::from_secs(130)).await;
-    look_at_deadlines(&house).await;
-    pass(&house, RUNNER_SILENCE.to_std().unwrap() - DEADLINE_LOOK).await;
-    look_at_deadlines(&house).await;
-    assert!(!house.job(job).await.state.is_terminal());
-    pass(&house, DEADLINE_LOOK).await;
-    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
-    house.close().await;
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = daemon.activate("a").await;
+    let (runner, _) = daemon.register("r", 1).await;
+    let job = daemon.run(runner, workflow, "plain").await.job().id;
+    jump(&daemon, Duration::from_secs(130)).await;
+    look_at_deadlines(&daemon).await;
+    pass(&daemon, RUNNER_SILENCE.to_std().unwrap() - DEADLINE_LOOK).await;
+    look_at_deadlines(&daemon).await;
+    assert!(!daemon.job(job).await.state.is_terminal());
+    pass(&daemon, DEADLINE_LOOK).await;
+    assert_eq!(end_of(&daemon, job).await, Reason::RunnerLost);
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,31 +78,31 @@ async fn a_job_that_its_runner_does_not_end_at_its_timeout_has_failed_and_its_wo
  {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    let worker = house.run(runner, workflow, "short").await;
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = daemon.activate("a").await;
+    let (runner, _) = daemon.register("r", 1).await;
+    let worker = daemon.run(runner, workflow, "short").await;
     let job = worker.job().id;
 
-    house.clock.set_forward(TimeDelta::minutes(30));
-    pass(&house, TIMEOUT_END.to_std().unwrap() - DEADLINE_LOOK).await;
-    house.handle.runners().heard(runner.runner());
-    look_at_deadlines(&house).await;
-    assert!(!house.job(job).await.state.is_terminal());
-    pass(&house, DEADLINE_LOOK).await;
-    assert_eq!(end_of(&house, job).await, Reason::TimedOut);
+    daemon.clock.set_forward(TimeDelta::minutes(30));
+    pass(&daemon, TIMEOUT_END.to_std().unwrap() - DEADLINE_LOOK).await;
+    daemon.handle.runners().heard(runner.runner());
+    look_at_deadlines(&daemon).await;
+    assert!(!daemon.job(job).await.state.is_terminal());
+    pass(&daemon, DEADLINE_LOOK).await;
+    assert_eq!(end_of(&daemon, job).await, Reason::TimedOut);
     // The next message cancels the job on the runner, and the answer to the runner's completion is the end.
-    let messages = house
+    let messages = daemon
         .handle
         .runners()
         .poll(runner, None, 1, vec![job])
         .await
         .unwrap();
     assert_eq!(messages, [Message::Cancelled(job)]);
-    let over = house.handle.worker(job, worker.token()).await.unwrap();
-    let appended = house.handle.append_log(&over, 0, Vec::new()).await;
+    let over = daemon.handle.worker(job, worker.token()).await.unwrap();
+    let appended = daemon.handle.append_log(&over, 0, Vec::new()).await;
     assert!(appended.is_ok(), "{appended:?}");
-    let completed = house
+    let completed = daemon
         .handle
         .complete(
             &over,
@@ -115,60 +115,60 @@ async fn a_job_that_its_runner_does_not_end_at_its_timeout_has_failed_and_its_wo
         .await;
     assert!(matches!(completed.unwrap().state, JobState::Failed { .. }));
 
-    house.clock.set_forward(TimeDelta::minutes(2));
-    let late = house.handle.append_log(&over, 0, Vec::new()).await;
+    daemon.clock.set_forward(TimeDelta::minutes(2));
+    let late = daemon.handle.append_log(&over, 0, Vec::new()).await;
     assert!(matches!(late, Err(WorkerError::Over { .. })), "{late:?}");
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_whose_end_panics_is_not_tried_again_for_a_minute() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = daemon.activate("a").await;
+    let (runner, _) = daemon.register("r", 1).await;
     // Its end makes a retry.
-    let job = house.run(runner, workflow, "again").await.job().id;
-    house.defect.put(true);
-    pass(&house, RUNNER_SILENCE.to_std().unwrap()).await;
+    let job = daemon.run(runner, workflow, "again").await.job().id;
+    daemon.defect.enable();
+    pass(&daemon, RUNNER_SILENCE.to_std().unwrap()).await;
     let panicked = async {
-        while house.defect.panics() == 0 {
+        while daemon.defect.panics() == 0 {
             tokio::task::yield_now().await;
         }
     };
     in_time("the panic", panicked).await;
     for name in ["b", "c", "d"] {
-        house.activate(name).await;
-        pass(&house, DEADLINE_LOOK / 2).await;
+        daemon.activate(name).await;
+        pass(&daemon, DEADLINE_LOOK / 2).await;
     }
-    assert_eq!(house.defect.panics(), 1);
-    house.defect.put(false);
-    pass(&house, DEADLINE_LOOK).await;
-    assert_eq!(end_of(&house, job).await, Reason::RunnerLost);
-    house.close().await;
+    assert_eq!(daemon.defect.panics(), 1);
+    daemon.defect.disable();
+    pass(&daemon, DEADLINE_LOOK).await;
+    assert_eq!(end_of(&daemon, job).await, Reason::RunnerLost);
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_session_ends_after_four_hours() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    let worker = house.run(runner, workflow, "plain").await;
-    house.clock.set_forward(TimeDelta::hours(4));
-    let refused = house.handle.worker(worker.job().id, worker.token()).await;
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = daemon.activate("a").await;
+    let (runner, _) = daemon.register("r", 1).await;
+    let worker = daemon.run(runner, workflow, "plain").await;
+    daemon.clock.set_forward(TimeDelta::hours(4));
+    let refused = daemon.handle.worker(worker.job().id, worker.token()).await;
     assert!(matches!(refused, Err(WorkerError::Unauthorized { .. })));
     advance(DEADLINE_LOOK).await;
     assert_eq!(
-        end_of(&house, worker.job().id).await,
+        end_of(&daemon, worker.job().id).await,
         Reason::SessionExpired
     );
     let job = worker.job().id;
-    let state = house.job(job).await.state.clone();
+    let state = daemon.job(job).await.state.clone();
     assert!(matches!(state, JobState::Cancelled { .. }), "{state:?}");
-    let messages = house
+    let messages = daemon
         .handle
         .runners()
         .poll(runner, None, 1, vec![job])
@@ -176,22 +176,22 @@ async fn a_worker_session_ends_after_four_hours() {
         .unwrap();
     assert_eq!(messages, [Message::Cancelled(job)]);
     // The runner has put it down, and its one place is free.
-    let next = house.dispatch(workflow, "plain").await.id;
-    assert_eq!(house.offer(runner, &[]).await.0, next);
-    house.close().await;
+    let next = daemon.dispatch(workflow, "plain").await.id;
+    assert_eq!(daemon.offer(runner, &[]).await.0, next);
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn scheduled_jobs_of_what_is_gone_are_cancelled_and_running_ones_finish() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let (runner, _) = house.register("r", 1).await;
-    let running = house.run(runner, workflow, "plain").await.job().id;
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = daemon.activate("a").await;
+    let (runner, _) = daemon.register("r", 1).await;
+    let running = daemon.run(runner, workflow, "plain").await.job().id;
     let (stays, goes) = (
-        house.dispatch(workflow, "special").await.id,
-        house.dispatch(workflow, "short").await.id,
+        daemon.dispatch(workflow, "special").await.id,
+        daemon.dispatch(workflow, "short").await.id,
     );
     let without_short = "
 scans:
@@ -200,46 +200,46 @@ scans:
     runs_on: [gpu]
     steps: [{run: 'true'}]
 ";
-    let state = house.handle.state();
+    let state = daemon.handle.state();
     state.submit(activate("a", without_short)).await.unwrap();
-    assert_eq!(end_of(&house, goes).await, Reason::Retired);
-    assert!(!house.job(stays).await.state.is_terminal());
+    assert_eq!(end_of(&daemon, goes).await, Reason::Retired);
+    assert!(!daemon.job(stays).await.state.is_terminal());
     state.submit(Retire { workflow }).await.unwrap();
-    assert_eq!(end_of(&house, stays).await, Reason::Retired);
-    assert!(!house.job(running).await.state.is_terminal());
-    house.close().await;
+    assert_eq!(end_of(&daemon, stays).await, Reason::Retired);
+    assert!(!daemon.job(running).await.state.is_terminal());
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_ends_twice_ends_once() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let job = house.dispatch(workflow, "plain").await.id;
-    let cancelled = house.handle.cancel(job, Actor::Daemon).await.unwrap();
-    assert!(house.handle.cancel(job, Actor::Daemon).await.is_err());
-    let (state, runners) = (house.handle.state(), house.handle.runners());
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = daemon.activate("a").await;
+    let job = daemon.dispatch(workflow, "plain").await.id;
+    let cancelled = daemon.handle.cancel(job, Actor::Daemon).await.unwrap();
+    assert!(daemon.handle.cancel(job, Actor::Daemon).await.is_err());
+    let (state, runners) = (daemon.handle.state(), daemon.handle.runners());
     runners.end(state, job, Loss::RunnerLost).await.unwrap();
-    assert_eq!(house.job(job).await, cancelled);
-    house.close().await;
+    assert_eq!(daemon.job(job).await, cancelled);
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn workflows_of_a_source_nobody_configures_retire_at_the_start() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = house.activate("a").await;
-    let job = house.dispatch(workflow, "plain").await.id;
-    house.close().await;
-    let house = House::open(&folder, 60, Vec::new()).await;
-    assert_eq!(end_of(&house, job).await, Reason::Retired);
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = daemon.activate("a").await;
+    let job = daemon.dispatch(workflow, "plain").await.id;
+    daemon.close().await;
+    let daemon = TestDaemon::open(&folder, 60, Vec::new()).await;
+    assert_eq!(end_of(&daemon, job).await, Reason::Retired);
     let given = BTreeMap::new();
-    let handle = &house.handle;
+    let handle = &daemon.handle;
     let dispatched = handle.dispatch(workflow, "plain", &given, Actor::Daemon, None);
     assert!(dispatched.await.is_err());
     let unknown = handle.sources().sync(&source_name(), true).await;
     assert!(matches!(unknown, Err(SourceError::NoSuchSource { .. })));
-    house.close().await;
+    daemon.close().await;
 }

@@ -8,16 +8,20 @@ use model::{Clock, Entropy, Timestamp};
 
 use super::at;
 
-/// A defect that a test puts into decisions: while it is there, those that need randomness panic.
+/// A defect in decisions. While it is enabled, decisions that need randomness panic.
 #[derive(Default)]
 pub(crate) struct Defect {
-    is_there: AtomicBool,
+    is_enabled: AtomicBool,
     panics: AtomicUsize,
 }
 
 impl Defect {
-    pub(crate) fn put(&self, is_there: bool) {
-        self.is_there.store(is_there, Ordering::SeqCst);
+    pub(crate) fn enable(&self) {
+        self.is_enabled.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn disable(&self) {
+        self.is_enabled.store(false, Ordering::SeqCst);
     }
 
     /// How many decisions have panicked.
@@ -30,7 +34,7 @@ pub(super) struct Breakable(pub(super) Seeded, pub(super) Arc<Defect>);
 
 impl Entropy for Breakable {
     fn fill(&mut self, bytes: &mut [u8]) {
-        if self.1.is_there.load(Ordering::SeqCst) {
+        if self.1.is_enabled.load(Ordering::SeqCst) {
             self.1.panics.fetch_add(1, Ordering::SeqCst);
             panic!("a test has broken this");
         }

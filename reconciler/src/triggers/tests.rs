@@ -12,7 +12,7 @@ use crate::SourceConfig;
 use crate::clock::ClockTrouble;
 use crate::git::Access;
 use crate::git::testing::{FILE, Fixture};
-use crate::testing::{House, activate, freeze, in_time, source_name};
+use crate::testing::{TestDaemon, activate, freeze, in_time, source_name};
 
 const LOOP: &str = "
 scans:
@@ -24,8 +24,8 @@ scans:
     steps: [{run: x}]
 ";
 
-async fn push(house: &House, text: &str) -> WorkflowId {
-    let state = house.handle.state();
+async fn push(daemon: &TestDaemon, text: &str) -> WorkflowId {
+    let state = daemon.handle.state();
     state.submit(activate("loop", text)).await.unwrap();
     WorkflowId::derive(&source_name(), "loop")
 }
@@ -41,14 +41,14 @@ fn unfinished(world: &World, scan: &ScanKey) -> usize {
     world.jobs_of(scan).count()
 }
 
-async fn cancel_all(house: &House, scan: &ScanKey) {
-    let jobs: Vec<_> = house
+async fn cancel_all(daemon: &TestDaemon, scan: &ScanKey) {
+    let jobs: Vec<_> = daemon
         .handle
         .state()
         .read(|world| world.jobs_of(scan).map(|job| job.id).collect());
     for job in jobs {
         let actor = Actor::Daemon;
-        house
+        daemon
             .handle
             .state()
             .submit(Cancel { job, actor })
@@ -61,14 +61,14 @@ async fn cancel_all(house: &House, scan: &ScanKey) {
 async fn a_slot_makes_a_job_when_its_time_comes() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 10, Vec::new()).await;
-    let hosts = scan(push(&house, LOOP).await, "hosts");
-    house.clock.set_forward(TimeDelta::seconds(30));
+    let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
+    let hosts = scan(push(&daemon, LOOP).await, "hosts");
+    daemon.clock.set_forward(TimeDelta::seconds(30));
     advance(Duration::from_secs(30)).await;
-    house
+    daemon
         .until("the job of a slot", |world| unfinished(world, &hosts) == 1)
         .await;
-    let why = house.handle.why(&hosts, None, 10).await.unwrap();
+    let why = daemon.handle.why(&hosts, None, 10).await.unwrap();
     assert_eq!(why.unfinished[0].trigger, Trigger::Cron);
     let [record] = why.records.as_slice() else {
         panic!("{:?}", why.records);
@@ -80,70 +80,70 @@ async fn a_slot_makes_a_job_when_its_time_comes() {
             job: why.unfinished[0].id
         }
     );
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_trigger_whose_decision_panics_is_not_retried_for_a_minute() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 10, Vec::new()).await;
-    let hosts = scan(push(&house, LOOP).await, "hosts");
-    house.defect.put(true);
-    pass(&house, 60).await;
+    let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
+    let hosts = scan(push(&daemon, LOOP).await, "hosts");
+    daemon.defect.enable();
+    pass(&daemon, 60).await;
     let panicked = async {
-        while house.defect.panics() == 0 {
+        while daemon.defect.panics() == 0 {
             tokio::task::yield_now().await;
         }
     };
     in_time("the panic", panicked).await;
     // What others commit wakes the task.
     for name in ["b", "c", "d", "e"] {
-        pass(&house, 8).await;
-        house.activate(name).await;
+        pass(&daemon, 8).await;
+        daemon.activate(name).await;
     }
-    assert_eq!(house.defect.panics(), 1);
-    house.defect.put(false);
-    pass(&house, 60).await;
-    house
+    assert_eq!(daemon.defect.panics(), 1);
+    daemon.defect.disable();
+    pass(&daemon, 60).await;
+    daemon
         .until("the job of a slot", |world| unfinished(world, &hosts) == 1)
         .await;
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_gives_way_is_counted_with_its_log() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 10, Vec::new()).await;
+    let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
     let text = LOOP.replacen("    steps", "    overlap: replace\n    steps", 1);
-    let hosts = scan(push(&house, &text).await, "hosts");
-    let (runner, _) = house.register("r", 1).await;
-    house.clock.set_forward(TimeDelta::seconds(60));
+    let hosts = scan(push(&daemon, &text).await, "hosts");
+    let (runner, _) = daemon.register("r", 1).await;
+    daemon.clock.set_forward(TimeDelta::seconds(60));
     advance(Duration::from_secs(60)).await;
-    let (older, token) = house.offer(runner, &[]).await;
-    let worker = house.handle.worker(older, token.hash()).await.unwrap();
-    house.handle.resolve(&worker).await.unwrap();
+    let (older, token) = daemon.offer(runner, &[]).await;
+    let worker = daemon.handle.worker(older, token.hash()).await.unwrap();
+    daemon.handle.resolve(&worker).await.unwrap();
     let line = NewLogRecord {
-        at: house.handle.now(),
+        at: daemon.handle.now(),
         step: None,
         stream: Stream::Stdout,
         text: "a line".to_owned(),
     };
-    let logs = house.handle.state().logs();
+    let logs = daemon.handle.state().logs();
     logs.append(older, 0, vec![line]).await.unwrap();
-    house.clock.set_forward(TimeDelta::seconds(60));
+    daemon.clock.set_forward(TimeDelta::seconds(60));
     advance(Duration::from_secs(60)).await;
-    house
+    daemon
         .until("the newer job", |world| world.job(older).is_none())
         .await;
-    let older = house.job(older).await;
+    let older = daemon.job(older).await;
     assert_eq!(older.state.name(), "cancelled");
     let bytes = older.state.run().unwrap().log_bytes;
     assert!(bytes > 0, "its log counts");
     let total = |world: &World| world.head(&hosts).unwrap().totals.bytes;
-    assert_eq!(house.handle.state().read(total), bytes);
-    house.close().await;
+    assert_eq!(daemon.handle.state().read(total), bytes);
+    daemon.close().await;
 }
 
 #[tokio::test]
@@ -158,23 +158,23 @@ async fn slots_that_passed_while_the_daemon_was_down_make_one_job_and_say_so() {
         folder: "workflows".to_owned(),
         interval: Duration::from_secs(3600),
     };
-    let house = House::open(&folder, 10, vec![config.clone()]).await;
-    house
+    let daemon = TestDaemon::open(&folder, 10, vec![config.clone()]).await;
+    daemon
         .handle
         .sources()
         .sync(&source_name(), true)
         .await
         .unwrap();
-    house.close().await;
+    daemon.close().await;
 
-    let house = House::open(&folder, 10 + 3600, vec![config]).await;
+    let daemon = TestDaemon::open(&folder, 10 + 3600, vec![config]).await;
     let hosts = scan(WorkflowId::derive(&source_name(), "loop"), "hosts");
-    house
+    daemon
         .until("the job of the newest slot", |world| {
             unfinished(world, &hosts) == 1
         })
         .await;
-    let why = house.handle.why(&hosts, None, 10).await.unwrap();
+    let why = daemon.handle.why(&hosts, None, 10).await.unwrap();
     let outcomes: Vec<_> = why
         .records
         .iter()
@@ -193,19 +193,19 @@ async fn slots_that_passed_while_the_daemon_was_down_make_one_job_and_say_so() {
     );
     let reason = Reason::SlotsMissed;
     assert_eq!(**not_made, Outcome::NotMade { reason });
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn an_expression_reads_the_history_of_a_scan_from_its_files() {
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = push(&house, LOOP).await;
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = push(&daemon, LOOP).await;
     let (hosts, changes) = (scan(workflow, "hosts"), scan(workflow, "changes"));
-    let (runner, _) = house.register("r", 1).await;
+    let (runner, _) = daemon.register("r", 1).await;
     for round in 0..2 {
-        let worker = house.run(runner, workflow, "hosts").await;
-        house
+        let worker = daemon.run(runner, workflow, "hosts").await;
+        daemon
             .handle
             .complete(
                 &worker,
@@ -217,22 +217,22 @@ async fn an_expression_reads_the_history_of_a_scan_from_its_files() {
             )
             .await
             .unwrap();
-        let made = house
+        let made = daemon
             .handle
             .state()
             .read(|world| unfinished(world, &changes));
         assert_eq!(made, round, "only the second success makes two");
     }
-    let why = house.handle.why(&changes, None, 10).await.unwrap();
+    let why = daemon.handle.why(&changes, None, 10).await.unwrap();
     assert_eq!(why.evaluation.unwrap().holds(), Some(true));
     let outcomes: Vec<_> = why.records.iter().map(|record| &record.outcome).collect();
     let [Outcome::Made { .. }, Outcome::NotMade { reason }] = outcomes.as_slice() else {
         panic!("{outcomes:?}");
     };
     assert_eq!(*reason, Reason::ExpressionFalse);
-    cancel_all(&house, &changes).await;
-    cancel_all(&house, &hosts).await;
-    house.close().await;
+    cancel_all(&daemon, &changes).await;
+    cancel_all(&daemon, &hosts).await;
+    daemon.close().await;
 }
 
 const COSTLY: &str = "
@@ -248,13 +248,13 @@ scans:
 #[tokio::test]
 async fn a_costly_expression_is_evaluated_beside_the_committer_after_a_success_and_at_a_claim() {
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let workflow = push(&house, COSTLY).await;
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let workflow = push(&daemon, COSTLY).await;
     let costly = scan(workflow, "costly");
-    let (runner, _) = house.register("r", 1).await;
-    let worker = house.run(runner, workflow, "source").await;
+    let (runner, _) = daemon.register("r", 1).await;
+    let worker = daemon.run(runner, workflow, "source").await;
     let (steps, outputs) = (vec![crate::testing::succeeded()], workflow::Outputs::new());
-    let source = house.handle.complete(
+    let source = daemon.handle.complete(
         &worker,
         steps,
         outputs,
@@ -263,33 +263,33 @@ async fn a_costly_expression_is_evaluated_beside_the_committer_after_a_success_a
         None,
     );
     let source = source.await.unwrap().id;
-    house
+    daemon
         .until("the job of the expression", |world| {
             unfinished(world, &costly) == 1
         })
         .await;
-    let why = house.handle.why(&costly, None, 10).await.unwrap();
+    let why = daemon.handle.why(&costly, None, 10).await.unwrap();
     let [record] = why.records.as_slice() else {
         panic!("{:?}", why.records);
     };
     assert!(matches!(&record.cause, Cause::Success { job, .. } if *job == source));
-    let (job, token) = house.offer(runner, &[]).await;
-    let worker = house.handle.worker(job, token.hash()).await.unwrap();
-    let resolved = house.handle.resolve(&worker).await.unwrap();
+    let (job, token) = daemon.offer(runner, &[]).await;
+    let worker = daemon.handle.worker(job, token.hash()).await.unwrap();
+    let resolved = daemon.handle.resolve(&worker).await.unwrap();
     assert_eq!(
         (resolved.job.id, resolved.job.state.name()),
         (job, "running")
     );
-    cancel_all(&house, &costly).await;
-    house.close().await;
+    cancel_all(&daemon, &costly).await;
+    daemon.close().await;
 }
 
 const YEAR: TimeDelta = TimeDelta::days(400);
 
 /// Both clocks go on, and the task looks.
-async fn pass(house: &House, seconds: u64) {
+async fn pass(daemon: &TestDaemon, seconds: u64) {
     let time = Duration::from_secs(seconds);
-    house.clock.set_forward(TimeDelta::from_std(time).unwrap());
+    daemon.clock.set_forward(TimeDelta::from_std(time).unwrap());
     advance(time).await;
 }
 
@@ -297,19 +297,19 @@ async fn pass(house: &House, seconds: u64) {
 async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_reported() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 10, Vec::new()).await;
-    let hosts = scan(push(&house, LOOP).await, "hosts");
+    let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
+    let hosts = scan(push(&daemon, LOOP).await, "hosts");
     let one = |world: &World| unfinished(world, &hosts) == 1;
-    house.clock.jump(YEAR);
-    pass(&house, 62).await;
-    house.until("the job of the wrong time", one).await;
-    cancel_all(&house, &hosts).await;
-    house.clock.jump(-YEAR);
-    pass(&house, 30).await;
-    let now = house.handle.now();
+    daemon.clock.jump(YEAR);
+    pass(&daemon, 62).await;
+    daemon.until("the job of the wrong time", one).await;
+    cancel_all(&daemon, &hosts).await;
+    daemon.clock.jump(-YEAR);
+    pass(&daemon, 30).await;
+    let now = daemon.handle.now();
     let is_back = |world: &World| world.followed_until(&hosts).is_some_and(|it| it <= now);
-    house.until("the schedule to be here again", is_back).await;
-    let why = house.handle.why(&hosts, None, 1).await.unwrap();
+    daemon.until("the schedule to be here again", is_back).await;
+    let why = daemon.handle.why(&hosts, None, 1).await.unwrap();
     assert!(matches!(
         why.records[0].outcome,
         Outcome::NotMade {
@@ -317,7 +317,7 @@ async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_reported() {
         }
     ));
     let is_told = || {
-        let trouble = house.handle.clock().trouble();
+        let trouble = daemon.handle.clock().trouble();
         matches!(trouble, Some(ClockTrouble::Jumped { schedules: 1, .. }))
     };
     // Once the task has its answer, which is after the schedule was seen here.
@@ -327,31 +327,31 @@ async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_reported() {
         }
     })
     .await;
-    pass(&house, 60).await;
-    house.until("the job of the next slot", one).await;
+    pass(&daemon, 60).await;
+    daemon.until("the job of the next slot", one).await;
     // The clock is trusted again once it has been right for an hour.
-    house.clock.set_forward(TimeDelta::hours(1));
-    assert_eq!(house.handle.clock().trouble(), None);
-    house.close().await;
+    daemon.clock.set_forward(TimeDelta::hours(1));
+    assert_eq!(daemon.handle.clock().trouble(), None);
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_schedule_that_cannot_be_moved_back_is_retried_after_a_pause() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 10, Vec::new()).await;
-    let hosts = scan(push(&house, LOOP).await, "hosts");
-    house.clock.jump(YEAR);
-    pass(&house, 62).await;
-    house
+    let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
+    let hosts = scan(push(&daemon, LOOP).await, "hosts");
+    daemon.clock.jump(YEAR);
+    pass(&daemon, 62).await;
+    daemon
         .until("the job", |world| unfinished(world, &hosts) == 1)
         .await;
-    cancel_all(&house, &hosts).await;
-    let handle = &house.handle;
+    cancel_all(&daemon, &hosts).await;
+    let handle = &daemon.handle;
     // The task looks at that and goes to sleep.
     handle.state().settled().await.unwrap();
     tokio::task::yield_now().await;
-    house.clock.jump(-YEAR);
+    daemon.clock.jump(-YEAR);
     // A folder in the place of a file that the commit would write.
     let in_the_way = format!(
         "state/workflows/{}/scans/hosts/repeats.json",
@@ -371,35 +371,35 @@ async fn a_schedule_that_cannot_be_moved_back_is_retried_after_a_pause() {
     resting.clear();
     check_cursors(handle, &mut None, &mut resting).await;
     assert!(!is_ahead());
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_schedule_that_is_some_hours_ahead_waits_and_is_reported() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 10, Vec::new()).await;
-    let hosts = scan(push(&house, LOOP).await, "hosts");
+    let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
+    let hosts = scan(push(&daemon, LOOP).await, "hosts");
     let hours = TimeDelta::hours(5);
-    house.clock.jump(hours);
-    pass(&house, 62).await;
-    house
+    daemon.clock.jump(hours);
+    pass(&daemon, 62).await;
+    daemon
         .until("the job", |world| unfinished(world, &hosts) == 1)
         .await;
-    house.clock.jump(-hours);
-    let why = house.handle.why(&hosts, None, 1).await.unwrap();
+    daemon.clock.jump(-hours);
+    let why = daemon.handle.why(&hosts, None, 1).await.unwrap();
     let until = why.ahead.unwrap();
-    assert!(until - house.handle.now() > TimeDelta::hours(4));
-    house.clock.set_forward(TimeDelta::hours(1));
+    assert!(until - daemon.handle.now() > TimeDelta::hours(4));
+    daemon.clock.set_forward(TimeDelta::hours(1));
     let expected = ClockTrouble::Ahead {
         schedules: 1,
         until,
     };
-    house.clock.set_forward(TimeDelta::minutes(1));
+    daemon.clock.set_forward(TimeDelta::minutes(1));
     // Both jumps were seen when they were looked for, and are an hour old now.
-    while house.handle.clock().trouble() != Some(expected) {
-        house.clock.set_forward(TimeDelta::minutes(1));
-        assert!(house.handle.now() < until, "never reported");
+    while daemon.handle.clock().trouble() != Some(expected) {
+        daemon.clock.set_forward(TimeDelta::minutes(1));
+        assert!(daemon.handle.now() < until, "never reported");
     }
-    house.close().await;
+    daemon.close().await;
 }

@@ -168,11 +168,11 @@ impl Collection<'_> {
                 depth: 0,
             });
         }
-        let (mut looked_at, mut is_missing) = (0, true);
+        let (mut entries, mut is_missing) = (0, true);
         while let Some(folder) = pending.pop() {
             for child in self.children(&folder)? {
-                looked_at += 1;
-                if looked_at > limits::PATTERN_ENTRIES {
+                entries += 1;
+                if entries > limits::PATTERN_ENTRIES {
                     return Err(ArtifactError::TooWide {
                         path: declared.to_owned(),
                         limit: limits::PATTERN_ENTRIES,

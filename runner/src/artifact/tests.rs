@@ -48,7 +48,7 @@ fn pack_paths(folder: &Path, paths: &[&str]) -> Result<(Vec<u8>, String), Artifa
 }
 
 /// What was left out, as the log has it.
-fn told(packed: &Packed) -> Vec<String> {
+fn left_out(packed: &Packed) -> Vec<String> {
     let files = packed.left_out.files.iter();
     files
         .map(|file| format!("{} {}", file.name, file.reason))
@@ -214,7 +214,7 @@ fn odd_files_are_left_out_and_the_rest_is_packed() {
         files.retain(|name| !name.ends_with('/'));
         assert_eq!(files, ["d/a", "d/sub/b"], "{path}");
         assert_eq!(
-            told(&packed),
+            left_out(&packed),
             [
                 "d/broken is a link to nothing",
                 "d/caf\u{fffd} is not a UTF-8 name",
@@ -236,7 +236,7 @@ fn a_link_to_a_folder_that_it_lies_in_is_left_out() {
     let (_, packed) = pack_while(folder.path(), &["d"], false, || {}).unwrap();
     let links = ["d/here", "d/sub/up"];
     assert_eq!(
-        told(&packed),
+        left_out(&packed),
         links.map(|link| format!("{link} is a link to a folder that it lies in"))
     );
 }
@@ -282,7 +282,7 @@ fn a_folder_that_becomes_a_link_while_it_is_packed_leads_nowhere() {
     let (bytes, packed) = pack_while(folder.path(), &["d"], false, change).unwrap();
     assert_eq!(names(&bytes), ["d/", "d/a", "d/sub/"]);
     let link = "d/sub/b cannot be read: Too many levels of symbolic links (os error 40)";
-    assert_eq!(told(&packed), [link]);
+    assert_eq!(left_out(&packed), [link]);
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn what_changes_while_it_is_packed_is_cut_or_left_out() {
     file.read_to_string(&mut grown).unwrap();
     assert_eq!(grown, "12345");
     assert_eq!(
-        told(&packed),
+        left_out(&packed),
         [
             "d/gone cannot be read: No such file or directory (os error 2)",
             "d/grows grew while it was packed; its first 5 bytes are there",
@@ -362,15 +362,18 @@ fn no_more_than_some_names_are_told() {
 fn packing_says_how_far_it_is() {
     let folder = tree(&[("a", "12"), ("b/c", "345")]);
     let file = tempfile::tempfile().unwrap();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let paths = ["a".to_owned(), "b".to_owned()];
     pack(folder.path(), &paths, false, file, |bytes, of| {
-        told.push((bytes, of));
+        reported.push((bytes, of));
         true
     })
     .unwrap();
-    assert!(told.iter().all(|(_, of)| *of == 5), "{told:?}");
-    assert!(told.is_sorted() && told.contains(&(2, 5)), "{told:?}");
+    assert!(reported.iter().all(|(_, of)| *of == 5), "{reported:?}");
+    assert!(
+        reported.is_sorted() && reported.contains(&(2, 5)),
+        "{reported:?}"
+    );
 }
 
 #[test]

@@ -155,12 +155,8 @@ fn nothing_hostile_is_written_anywhere_else() {
         let folder = TempDir::new().unwrap();
         let error = written(&folder, &entries).unwrap_err().to_string();
         assert!(error.contains(problem), "{entries:?}: {error}");
-        let beside = std::fs::read_dir(folder.path()).unwrap();
-        assert_eq!(
-            beside.count(),
-            1,
-            "{entries:?}: only the folder of the files"
-        );
+        let left = std::fs::read_dir(folder.path()).unwrap();
+        assert_eq!(left.count(), 1, "{entries:?}: only the folder of the files");
         let there = std::fs::read_dir(outside.path()).unwrap();
         assert_eq!(there.count(), 0, "{entries:?}");
     }

@@ -40,13 +40,13 @@ impl Worker<'_> {
                 if failure != JobFailure::TimedOut {
                     return Err(failure);
                 }
-                self.say(Stop::DeadlinePassed.explanation());
+                self.report(Stop::DeadlinePassed.explanation());
                 self.store_late_artifacts(&stored, folder, evaluation).await;
                 // What a step did before says more.
                 return if ok { Err(failure) } else { Ok(()) };
             }
             let message = format!("artifact {}: {message}", artifact.name);
-            self.say(&message);
+            self.report(&message);
             if ok {
                 return Err(JobFailure::ArtifactFailed(message));
             }
@@ -72,13 +72,13 @@ impl Worker<'_> {
             }),
         };
         let artifacts = self.assignment.artifacts.iter();
-        let is_wanted = |artifact: &&ScanArtifact| {
+        let is_due = |artifact: &&ScanArtifact| {
             artifact.upload_on.includes(false) && !stored.contains(artifact.name.as_str())
         };
-        for artifact in artifacts.filter(is_wanted) {
+        for artifact in artifacts.filter(is_due) {
             let storing = self.store_artifact(artifact, false, uploads, folder, evaluation);
             if let Err(message) = storing.await {
-                self.say(&format!("artifact {}: {message}", artifact.name));
+                self.report(&format!("artifact {}: {message}", artifact.name));
             }
         }
         self.link.stop.cleaned_up();
@@ -113,16 +113,16 @@ impl Worker<'_> {
         folder: &Path,
         evaluation: &Evaluation,
     ) -> Result<(), String> {
-        let wanted = evaluation
-            .is_wanted(artifact.condition.as_deref(), ok)
+        let should_upload = evaluation
+            .should_upload(artifact.condition.as_deref(), ok)
             .await
             .map_err(|error| format!("cannot evaluate if: {}", error_chain(&error)))?;
-        if !wanted {
+        if !should_upload {
             return Ok(());
         }
         let packed = self.pack(artifact, uploads, folder).await?;
         if !packed.left_out.files.is_empty() {
-            self.say(&describe_left_out(&artifact.name, &packed.left_out));
+            self.report(&describe_left_out(&artifact.name, &packed.left_out));
         }
         let mut backoff = limits::backoff();
         loop {

@@ -39,8 +39,8 @@ async fn an_artifact_that_takes_long_is_reported() {
     harness.daemon.go_away("one.zip");
     harness.daemon.offer(job.clone());
     let reported = harness.daemon.wait_for("the upload", |state| {
-        let mut told = state.timelines.iter();
-        told.find_map(|(_, timeline)| {
+        let mut timelines = state.timelines.iter();
+        timelines.find_map(|(_, timeline)| {
             let artifact = timeline.artifact.clone()?;
             (artifact.phase == ArtifactPhase::Uploading).then_some(artifact)
         })
@@ -215,8 +215,8 @@ async fn after_a_failure_what_cannot_be_uploaded_is_a_line_in_the_log() {
     assert_eq!(ends(&end), [FAILED]);
     assert_eq!(end.failure, None);
     assert_eq!(uploaded(&harness, &job), ["there"]);
-    let told = harness.lines(&job, Stream::Runner);
-    assert_eq!(told, ["artifact missing: path \"b\" does not exist"]);
+    let lines = harness.lines(&job, Stream::Runner);
+    assert_eq!(lines, ["artifact missing: path \"b\" does not exist"]);
 }
 
 #[tokio::test]

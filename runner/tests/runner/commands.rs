@@ -236,7 +236,7 @@ async fn a_drain_logs_what_it_waits_for_and_how_to_force_the_end() {
     let script = format!("until [ -e {} ]; do sleep 0.01; done", go.display());
     daemon.offer(job(&[&script]));
     let id = rustix::process::Pid::from_child(&process);
-    let told = tokio::task::spawn_blocking({
+    let printed = tokio::task::spawn_blocking({
         let daemon = daemon.clone();
         move || {
             until("job started");
@@ -251,7 +251,7 @@ async fn a_drain_logs_what_it_waits_for_and_how_to_force_the_end() {
             [draining, away]
         }
     });
-    for line in told.await.unwrap() {
+    for line in printed.await.unwrap() {
         assert!(line.contains("a second signal cancels them"), "{line}");
     }
 }

@@ -77,7 +77,7 @@ fn id_in(harness: &Harness, file: &str) -> String {
     id.trim().to_owned()
 }
 
-const SAYS_BYE: &str = "trap 'echo bye > ../bye; exit' TERM";
+const WRITES_BYE: &str = "trap 'echo bye > ../bye; exit' TERM";
 
 /// A script that starts another one in its own session. That one writes its process id to a file beside the job's folder,
 /// since the output of a process whose step is over is not read.
@@ -96,7 +96,7 @@ async fn a_process_that_left_the_group_gets_sigterm_at_the_end_of_the_job() {
         ..OPTIONS
     };
     let harness = Harness::start_with(patient, 1).await;
-    let listens = escape(SAYS_BYE, "listens");
+    let listens = escape(WRITES_BYE, "listens");
     let job = job(&[&listens, "kill -0 $(cat ../listens)"]);
     let end = harness.run(&job).await;
     assert_eq!(ends(&end), [SUCCEEDED, SUCCEEDED]);
@@ -119,7 +119,7 @@ async fn a_process_that_left_the_group_and_ignores_sigterm_is_killed() {
 #[tokio::test]
 async fn a_stopped_job_has_one_grace_period_for_groups_and_for_processes_that_left_them() {
     let harness = Harness::start().await;
-    let listens = escape(SAYS_BYE, "listens");
+    let listens = escape(WRITES_BYE, "listens");
     let job = job(&[&format!(
         "{listens}trap '' TERM; echo up; while :; do sleep 1; done"
     )]);
@@ -179,7 +179,7 @@ fn leave(scripts: &[&str]) -> Vec<String> {
     let scripts = scripts.iter().enumerate();
     scripts
         .map(|(n, script)| {
-            let script = script.replace("SAY", &format!("echo $$ > ../left-{n}"));
+            let script = script.replace("WRITE_PID", &format!("echo $$ > ../left-{n}"));
             format!("{script}\nuntil [ -s ../left-{n} ]; do sleep 0.02; done")
         })
         .collect()
@@ -190,13 +190,13 @@ async fn nothing_outlives_its_job_whatever_it_does() {
     let harness = Harness::start().await;
     let scripts = leave(&[
         // Another parent, another environment, another session.
-        "(env -i $(command -v setsid) $(command -v sh) -c 'SAY; exec /bin/sleep 600' &)",
+        "(env -i $(command -v setsid) $(command -v sh) -c 'WRITE_PID; exec /bin/sleep 600' &)",
         // No open file.
-        "setsid sh -c 'SAY; exec <&- >&- 2>&-; while :; do sleep 600; done' &",
-        "setsid sh -c 'trap \"\" TERM; SAY; exec sleep 600' &",
-        "setsid sh -c 'SAY; kill -STOP $$' &",
+        "setsid sh -c 'WRITE_PID; exec <&- >&- 2>&-; while :; do sleep 600; done' &",
+        "setsid sh -c 'trap \"\" TERM; WRITE_PID; exec sleep 600' &",
+        "setsid sh -c 'WRITE_PID; kill -STOP $$' &",
         // It forks while it is ended, into groups of its own and others.
-        "setsid sh -c 'trap \"\" TERM; SAY; while :; do (sleep 600 &); (setsid sleep 600 &); sleep 0.01; done' &",
+        "setsid sh -c 'trap \"\" TERM; WRITE_PID; while :; do (sleep 600 &); (setsid sleep 600 &); sleep 0.01; done' &",
     ]);
     let scripts: Vec<_> = scripts.iter().map(String::as_str).collect();
     let job = job(&scripts);
@@ -206,11 +206,11 @@ async fn nothing_outlives_its_job_whatever_it_does() {
         assert!(!runs(&id_in(&harness, &format!("left-{n}"))), "{n}");
     }
     assert_eq!(of_job(&job), 0);
-    let told = harness.lines(&job, wire::Stream::Runner);
+    let lines = harness.lines(&job, wire::Stream::Runner);
     assert!(
-        told[0].starts_with("ended ")
-            && told[0].ends_with(" processes that the steps left running"),
-        "{told:?}"
+        lines[0].starts_with("ended ")
+            && lines[0].ends_with(" processes that the steps left running"),
+        "{lines:?}"
     );
 }
 
@@ -219,8 +219,9 @@ const WAS_KILLED: &str = "the process that watches the steps was killed";
 #[tokio::test]
 async fn a_step_that_kills_its_supervisor_has_failed_and_leaves_nothing() {
     let harness = Harness::start().await;
-    let leaves =
-        &leave(&["(env -i $(command -v setsid) $(command -v sh) -c 'SAY; exec /bin/sleep 600' &)"]);
+    let leaves = &leave(&[
+        "(env -i $(command -v setsid) $(command -v sh) -c 'WRITE_PID; exec /bin/sleep 600' &)",
+    ]);
     let mut job = job(&[&format!("{}\nkill -KILL $PPID; exec sleep 600", leaves[0])]);
     job.steps.push(step_if("!ok", "echo on"));
     let end = harness.run(&job).await;
@@ -257,7 +258,7 @@ async fn a_supervisor_that_a_step_stops_again_and_again_does_not_keep_it_from_a_
         ..OPTIONS
     };
     let harness = Harness::start_with(hasty, 1).await;
-    let leaves = &leave(&["setsid sh -c 'SAY; exec sleep 600' &"]);
+    let leaves = &leave(&["setsid sh -c 'WRITE_PID; exec sleep 600' &"]);
     let job = job(&[&format!(
         "{}\necho up; while :; do kill -STOP $PPID; done",
         leaves[0]
@@ -325,8 +326,8 @@ async fn a_job_of_1000_processes_ends_soon() {
     assert_eq!(ends(&end), [SUCCEEDED]);
     assert!(start.elapsed() < PROMPT);
     assert_eq!(of_job(&job), 0);
-    let told = harness.lines(&job, wire::Stream::Runner);
-    assert_eq!(told, ["ended 1000 processes that the steps left running"]);
+    let lines = harness.lines(&job, wire::Stream::Runner);
+    assert_eq!(lines, ["ended 1000 processes that the steps left running"]);
 }
 
 /// A runner in a process of its own.
@@ -375,7 +376,7 @@ impl Drop for RunnerProcess {
 async fn what_a_killed_runner_has_started_ends_without_it() {
     let mut runner = RunnerProcess::start().await;
     let leaves = &leave(&[
-        "setsid sh -c 'trap \"echo bye > ../bye; exit\" TERM; SAY; while :; do sleep 0.05; done' > /dev/null 2>&1 &",
+        "setsid sh -c 'trap \"echo bye > ../bye; exit\" TERM; WRITE_PID; while :; do sleep 0.05; done' > /dev/null 2>&1 &",
     ]);
     let job = job(&[&format!("{}\necho $$ $PPID; exec sleep 600", leaves[0])]);
     runner.daemon.offer(job.clone());

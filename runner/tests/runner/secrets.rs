@@ -19,7 +19,7 @@ fn with_secret(scripts: &[&str]) -> Assignment {
 }
 
 /// Everything that was reported to the daemon about a job, as text.
-fn told(harness: &Harness, job: &Assignment) -> String {
+fn completion_text(harness: &Harness, job: &Assignment) -> String {
     let state = harness.daemon.state();
     format!(
         "{:?} {:?} {:?}",
@@ -128,7 +128,7 @@ async fn errors_hide_secrets_too() {
         matches!(end.failure, Some(JobFailure::ArtifactFailed(_))),
         "{end:?}"
     );
-    let reported = told(&harness, &broken);
+    let reported = completion_text(&harness, &broken);
     assert!(
         !reported.contains("horse") && reported.contains("***"),
         "{reported}"
@@ -138,7 +138,7 @@ async fn errors_hide_secrets_too() {
     odd.artifacts = vec![artifact("out", &["out"])];
     let end = harness.run(&odd).await;
     assert_eq!(end.left_out["out"].files[0].name, "out/***");
-    let reported = told(&harness, &odd);
+    let reported = completion_text(&harness, &odd);
     assert!(!reported.contains("horse"), "{reported}");
 }
 
@@ -156,12 +156,12 @@ async fn a_missing_value_is_named_with_a_hint() {
     ]);
     let end = harness.run(&job).await;
     assert_eq!(ends(&end), [FAILED, FAILED]);
-    let said = harness.lines(&job, Stream::Runner).join("\n");
+    let lines = harness.lines(&job, Stream::Runner).join("\n");
     for sentence in [
         "vars.URL is not set in project main",
         "secrets.KEY cannot be opened",
     ] {
-        assert!(said.contains(sentence), "{said}");
+        assert!(lines.contains(sentence), "{lines}");
     }
     assert!(
         end.steps[0]

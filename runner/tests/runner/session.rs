@@ -208,10 +208,10 @@ async fn a_runner_that_cannot_set_up_jobs_claims_none_until_it_can() {
     let one = job(&["true"]);
     harness.daemon.offer(one.clone());
     harness.logged("cannot set up jobs").await;
-    let capacity = |wanted: u32| {
+    let capacity = |expected: u32| {
         move |state: &crate::fake_daemon::State| {
             let newest = state.polls.last()?;
-            (newest.capacity == wanted && newest.holding.is_empty()).then_some(())
+            (newest.capacity == expected && newest.holding.is_empty()).then_some(())
         }
     };
     harness.daemon.wait_for("no capacity", capacity(0)).await;

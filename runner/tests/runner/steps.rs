@@ -275,10 +275,10 @@ async fn a_script_that_cannot_start_fails_its_step_with_a_reason() {
     no_shell.steps[0].shell = Some(vec!["no-such-shell".to_owned(), "-x".to_owned()]);
     let end = harness.run(&no_shell).await;
     assert_eq!(ends(&end), [FAILED]);
-    let said = harness.lines(&no_shell, Stream::Runner).concat();
+    let lines = harness.lines(&no_shell, Stream::Runner).concat();
     assert!(
-        said.contains("\"no-such-shell\" is not installed"),
-        "{said}"
+        lines.contains("\"no-such-shell\" is not installed"),
+        "{lines}"
     );
 
     let mut too_large = job(&["true"]);

@@ -83,9 +83,9 @@ async fn an_upload_that_hangs_is_given_up_and_the_job_is_completed() {
     let job = hanging(&["echo a > a; sleep 100"]);
     harness.daemon.go_away("failure");
     has_timed_out(&harness.run(&job).await);
-    let told = harness.lines(&job, Stream::Runner);
+    let lines = harness.lines(&job, Stream::Runner);
     let missing = |name| format!("artifact {name}: {PASSED}");
-    assert_eq!(told, [PASSED, &missing("failure"), &missing("always")]);
+    assert_eq!(lines, [PASSED, &missing("failure"), &missing("always")]);
     assert!(uploaded(&harness).is_empty());
 }
 

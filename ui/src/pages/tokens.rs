@@ -99,7 +99,7 @@ fn create(visit: &Visit, page: &Tokens<'_>) -> Markup {
             div.body.fields {
                 (page.refused.summary(&["name", "scopes", "projects", "expires_in_seconds"]))
                 (form::post(visit, "token", links::TOKENS, &html! {
-                    (Field::new("name", "Name").required().hint("The audit log shows it with everything that is done with the token.")
+                    (Field::new("name", "Name").required().hint("The audit log shows it with each action of the token.")
                         .input("text", "", page.refused))
                     fieldset aria-invalid=[wrong.map(|_| "true")] aria-describedby=[wrong.map(|_| "scopes-error")] {
                         legend { "Scopes" }

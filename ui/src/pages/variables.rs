@@ -168,7 +168,7 @@ fn secrets(visit: &Visit, page: &Variables<'_>) -> Markup {
 
 fn key(secret: &Secret) -> Markup {
     match secret.key_state {
-        KeyState::Present => condition("succeeded", "current key"),
+        KeyState::Current => condition("succeeded", "current key"),
         KeyState::Old => condition("scheduled", "old key"),
         KeyState::Missing => condition("failed", "key is missing"),
         KeyState::Other => condition("skipped", "unknown"),

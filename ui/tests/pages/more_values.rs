@@ -139,7 +139,7 @@ pub(crate) fn vars(texts: Texts) -> Vec<Var> {
 
 pub(crate) fn secrets(texts: Texts) -> Vec<Secret> {
     let states = [
-        ("TOKEN", KeyState::Present),
+        ("TOKEN", KeyState::Current),
         ("PASSWORD", KeyState::Old),
         ("API_KEY", KeyState::Missing),
     ];

@@ -64,7 +64,7 @@ impl Copy {
                 .map(drop)
         };
         let count = each(&blobs, &from, &to, self.recursive, copy).await?;
-        session.say(&format!("{} copied", counted(count)));
+        session.report(&format!("{} copied", counted(count)));
         Ok(Exit::Succeeded)
     }
 }
@@ -86,7 +86,7 @@ impl Move {
                 .map(drop)
         };
         let count = each(&blobs, &from, &to, true, rename).await?;
-        session.say(&format!("{} moved", counted(count)));
+        session.report(&format!("{} moved", counted(count)));
         Ok(Exit::Succeeded)
     }
 }
@@ -187,7 +187,7 @@ impl Remove {
         }
         let are = if self.dry_run { "would be" } else { "" };
         let message = format!("{} {are} removed", counted(found.len()));
-        session.say(&message.replace("  ", " "));
+        session.report(&message.replace("  ", " "));
         Ok(Exit::Succeeded)
     }
 }

@@ -45,7 +45,7 @@ impl Link {
         let url = blobs.client.url_of(&made.url_path);
         session.show(&made, |_| format!("{url}\n"))?;
         let message = format!("{} until {}", made.link.id, time(&made.link.expires_at));
-        session.say(&message);
+        session.report(&message);
         Ok(Exit::Succeeded)
     }
 }
@@ -91,7 +91,7 @@ pub(crate) struct Revoke {
 impl Revoke {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         session.client()?.revoke_blob_link(self.id).await?;
-        session.say(&format!("link {} is revoked", self.id));
+        session.report(&format!("link {} is revoked", self.id));
         Ok(Exit::Succeeded)
     }
 }

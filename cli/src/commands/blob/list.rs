@@ -35,7 +35,7 @@ impl List {
         }
         session.show(&list, table)?;
         if list.items.is_empty() && list.folders.is_empty() {
-            session.say("there are no blobs");
+            session.report("there are no blobs");
         }
         Ok(Exit::Succeeded)
     }

@@ -74,7 +74,7 @@ impl Sync {
             ..
         } = pass;
         let would = if dry_run { "would be " } else { "" };
-        session.say(&format!(
+        session.report(&format!(
             "{sent} {would}sent, {same} the same already, {removed} {would}removed"
         ));
         Ok(Exit::Succeeded)
@@ -99,7 +99,7 @@ impl Pass<'_, '_> {
                 continue;
             }
             self.sent += 1;
-            self.tell("send", &place.to_string())?;
+            self.report("send", &place.to_string())?;
             if !self.dry_run {
                 upload(&self.blobs, file, &place, &Options::default()).await?;
             }
@@ -107,7 +107,7 @@ impl Pass<'_, '_> {
         let delete = self.delete;
         for blob in there.into_values().filter(|_| delete) {
             self.removed += 1;
-            self.tell("remove", &blob.path)?;
+            self.report("remove", &blob.path)?;
             if !self.dry_run {
                 let path = super::path(&blob.path)?;
                 let (client, project) = (&self.blobs.client, self.blobs.project());
@@ -139,7 +139,7 @@ impl Pass<'_, '_> {
                 continue;
             }
             self.sent += 1;
-            self.tell("send", &blob.path)?;
+            self.report("send", &blob.path)?;
             if !self.dry_run {
                 let parent = file.parent().unwrap_or(to);
                 std::fs::create_dir_all(parent).map_err(Error::writing(parent))?;
@@ -150,7 +150,7 @@ impl Pass<'_, '_> {
         let delete = self.delete;
         for file in files.into_values().filter(|_| delete) {
             self.removed += 1;
-            self.tell("remove", &file.display().to_string())?;
+            self.report("remove", &file.display().to_string())?;
             if !self.dry_run {
                 std::fs::remove_file(&file).map_err(Error::writing(&file))?;
             }
@@ -175,7 +175,7 @@ impl Pass<'_, '_> {
     }
 
     /// In a dry run, each change is a line of data.
-    fn tell(&mut self, what: &str, path: &str) -> Result<(), Error> {
+    fn report(&mut self, what: &str, path: &str) -> Result<(), Error> {
         if !self.dry_run {
             return Ok(());
         }

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::limits::HASHED_PIECE;
 use crate::reading::is_stdin;
-use crate::receiving::{new_file_beside, receive};
+use crate::receiving::{receive, temporary_file_for};
 use crate::session::Session;
 use crate::table::bytes;
 use crate::terminal::Terminal;
@@ -61,7 +61,7 @@ impl Upload {
         let blob = upload(&blobs, &self.src, &to, &options).await?;
         session.show(&blob, |_| String::new())?;
         let message = format!("{} ({})", blob.path, bytes(blob.size));
-        session.say(&message);
+        session.report(&message);
         Ok(Exit::Succeeded)
     }
 }
@@ -156,7 +156,7 @@ impl Download {
         };
         let size = download(&blobs, &from, &to, session).await?;
         let message = format!("{} ({})", to.display(), bytes(size));
-        session.say(&message);
+        session.report(&message);
         Ok(Exit::Succeeded)
     }
 }
@@ -182,7 +182,7 @@ pub(super) async fn download(
     let failed = Error::writing(to);
     let fetched = blobs.client.download_blob(blobs.project(), from.names());
     let mut fetched = fetched.await?;
-    let mut file = new_file_beside(to)?;
+    let mut file = temporary_file_for(to)?;
     let write = |_: &mut Terminal, piece: &[u8]| file.write_all(piece).map_err(failed);
     let size = receive(session, &mut fetched, &from.to_string(), write).await?;
     file.persist(to).map_err(|error| failed(error.error))?;

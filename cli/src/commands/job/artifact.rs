@@ -57,7 +57,7 @@ impl Command {
             Self::Delete { job, artifact } => {
                 let (client, id) = session.client_and_job(&job).await?;
                 client.delete_artifact(id, &artifact).await?;
-                session.say(&format!("artifact {artifact} is deleted"));
+                session.report(&format!("artifact {artifact} is deleted"));
                 Ok(Exit::Succeeded)
             }
             Self::Diff(command) => command.run(session).await,
@@ -71,7 +71,7 @@ impl Command {
                     show::artifacts(&page.items).unwrap_or_default()
                 })?;
                 if page.items.is_empty() {
-                    session.say("the job has no artifacts");
+                    session.report("the job has no artifacts");
                 }
                 Ok(Exit::Succeeded)
             }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::follow;
 use crate::limits::MATCHES;
-use crate::log_lines::{Grep, LogLines, say_matched};
+use crate::log_lines::{Grep, LogLines, report_matched};
 use crate::selected_job::SelectedJob;
 use crate::session::Session;
 use crate::wait::{self, Waited};
@@ -79,7 +79,7 @@ impl Logs {
         let mut lines = lines.matching(Grep::new(&text));
         let exit = print(session, &client, job, query, &mut lines).await?;
         if !query.follow {
-            lines.say_matched(session);
+            lines.report_matched(session);
         }
         Ok(exit)
     }
@@ -118,7 +118,7 @@ async fn search(
         }
         cursor = page.next_cursor;
         if cursor.is_none() {
-            say_matched(session, page.total, page.records);
+            report_matched(session, page.total, page.records);
             return Ok(());
         }
     }

@@ -31,7 +31,7 @@ impl Ledger {
         let page = page.await?;
         session.show_page(&page, text)?;
         if page.items.is_empty() {
-            session.say("no evaluation of a schedule or expression is on record");
+            session.report("no evaluation of a schedule or expression is on record");
         }
         Ok(Exit::Succeeded)
     }

@@ -26,7 +26,7 @@ impl Next {
         let page = page.await?;
         session.show(&page, table)?;
         if page.items.is_empty() {
-            session.say("no schedule has a next slot; suspended schedules have none");
+            session.report("no schedule has a next slot; suspended schedules have none");
         }
         Ok(Exit::Succeeded)
     }

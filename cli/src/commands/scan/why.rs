@@ -41,7 +41,7 @@ impl WhyScan {
             .why(&self.workflow, &self.scan, at.as_deref(), self.limit)
             .await?;
         session.show(&why, text)?;
-        session.say_missing(&why.damaged);
+        session.warn_missing(&why.damaged);
         Ok(Exit::Succeeded)
     }
 }
@@ -103,7 +103,7 @@ fn text(why: &Why) -> String {
         .add_some("clock", ahead)
         .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
         .add_some("is now", now.map(|now| result(&now.clause)))
-        .add_some("next look", why.expr.as_ref().map(next_look))
+        .add_some("evaluated", why.expr.as_ref().map(next_evaluation))
         .add_some(
             "not over",
             (!unfinished.is_empty()).then(|| unfinished.join(", ")),
@@ -147,7 +147,7 @@ fn text(why: &Why) -> String {
 }
 
 /// When the expression is evaluated again.
-fn next_look(watching: &Watching) -> String {
+fn next_evaluation(watching: &Watching) -> String {
     let successes = match watching.after_successes.as_slice() {
         [] => "any other scan".to_owned(),
         scans => scans.join(" or "),

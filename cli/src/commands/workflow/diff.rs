@@ -89,7 +89,7 @@ impl Diff {
                 let client = session.client()?;
                 let diff = client.revision_diff(&workflow, from.as_deref(), &to);
                 let diff = diff.await?;
-                session.say(&heading(&diff));
+                session.report(&heading(&diff));
                 session.show(&diff, |diff| {
                     let slots = diff.next_slots.iter().map(next_slots);
                     cleaned(diff.lines.iter().cloned().chain(slots))
@@ -98,7 +98,7 @@ impl Diff {
             }
         };
         if is_same {
-            session.say("no difference");
+            session.report("no difference");
         }
         Ok(Exit::Succeeded)
     }

@@ -38,7 +38,7 @@ impl Prune {
         let client = session.client()?;
         let pruned = client.prune(&self.workflow, &request).await?;
         session.show(&pruned, table)?;
-        session.say(&summary(&pruned));
+        session.report(&summary(&pruned));
         Ok(Exit::Succeeded)
     }
 }

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use crate::blob::{Blob, BlobCondition, LinkUse};
 use crate::decide::{CreateBlobLink, MoveBlob, Refusal, RemoveBlob, StoreBlob};
-use crate::testing::House;
+use crate::testing::TestWorld;
 use crate::{Actor, ProjectId, TokenId};
 
 fn project() -> ProjectId {
@@ -25,18 +25,18 @@ fn store(path: &str, size: u64, before: Option<&Blob>) -> StoreBlob {
     }
 }
 
-fn used(house: &House) -> (u64, u64) {
-    let usage = house.world.blob_usage(project());
+fn used(test: &TestWorld) -> (u64, u64) {
+    let usage = test.world.blob_usage(project());
     (usage.blobs, usage.bytes)
 }
 
 #[test]
 fn each_change_updates_the_usage_of_the_project() {
-    let mut house = House::new();
-    let first = house.run(store("a", 4, None)).unwrap();
-    let second = house.run(store("b", 6, None)).unwrap();
-    assert_eq!(used(&house), (2, 10));
-    let more = house.run(store("c", 1, None)).unwrap_err();
+    let mut test = TestWorld::new();
+    let first = test.run(store("a", 4, None)).unwrap();
+    let second = test.run(store("b", 6, None)).unwrap();
+    assert_eq!(used(&test), (2, 10));
+    let more = test.run(store("c", 1, None)).unwrap_err();
     assert!(matches!(
         more,
         Refusal::QuotaExceeded {
@@ -45,43 +45,43 @@ fn each_change_updates_the_usage_of_the_project() {
             wanted: 1
         }
     ));
-    let less = house.run(store("a", 2, Some(&first))).unwrap();
+    let less = test.run(store("a", 2, Some(&first))).unwrap();
     let command = MoveBlob {
         blob: less,
         to: "b".parse().unwrap(),
         before: Some(second),
         condition: BlobCondition::None,
     };
-    let moved = house.run(command).unwrap();
+    let moved = test.run(command).unwrap();
     assert_eq!(
-        (moved.path.to_string(), used(&house)),
+        (moved.path.to_string(), used(&test)),
         ("b".to_owned(), (1, 2))
     );
     let remove = RemoveBlob {
         blob: moved,
         condition: BlobCondition::None,
     };
-    house.run(remove).unwrap();
-    assert_eq!(used(&house), (0, 0));
+    test.run(remove).unwrap();
+    assert_eq!(used(&test), (0, 0));
 }
 
 #[test]
 fn above_a_quota_that_was_lowered_a_project_may_only_shrink() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let free = StoreBlob {
         quota: None,
         ..store("a", 40, None)
     };
-    let large = house.run(free).unwrap();
-    assert!(house.run(store("b", 1, None)).is_err());
-    house.run(store("a", 30, Some(&large))).unwrap();
-    assert_eq!(used(&house), (1, 30));
+    let large = test.run(free).unwrap();
+    assert!(test.run(store("b", 1, None)).is_err());
+    test.run(store("a", 30, Some(&large))).unwrap();
+    assert_eq!(used(&test), (1, 30));
 }
 
 #[test]
 fn a_change_may_have_a_condition_on_the_current_blob() {
-    let mut house = House::new();
-    let first = house.run(store("a", 1, None)).unwrap();
+    let mut test = TestWorld::new();
+    let first = test.run(store("a", 1, None)).unwrap();
     let sha256 = |text: &str| BlobCondition::Sha256(vec!["x".to_owned(), text.to_owned()]);
     let found = Some(&first);
     for (condition, with, without) in [
@@ -98,7 +98,7 @@ fn a_change_may_have_a_condition_on_the_current_blob() {
         condition: sha256("y"),
         ..store("a", 2, found)
     };
-    let refused = house.run(stale).unwrap_err();
+    let refused = test.run(stale).unwrap_err();
     assert!(matches!(
         refused,
         Refusal::BlobChanged {
@@ -110,28 +110,28 @@ fn a_change_may_have_a_condition_on_the_current_blob() {
 
 #[test]
 fn an_expired_blob_counts_as_absent_and_is_listed_until_it_is_removed() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let hour = TimeDelta::hours(1);
     let short = StoreBlob {
         expires_in: Some(hour),
         ..store("a", 1, None)
     };
-    let blob = house.run(short).unwrap();
-    assert_eq!(blob.expires_at, Some(house.now + hour));
-    house.now += hour;
-    assert_eq!(house.world.expired_blobs(house.now, 10).len(), 1);
+    let blob = test.run(short).unwrap();
+    assert_eq!(blob.expires_at, Some(test.now + hour));
+    test.now += hour;
+    assert_eq!(test.world.expired_blobs(test.now, 10).len(), 1);
     let again = StoreBlob {
         condition: BlobCondition::Absent,
         ..store("a", 1, Some(&blob))
     };
-    house.run(again).unwrap();
-    assert!(house.world.expired_blobs(house.now, 10).is_empty());
-    assert_eq!(used(&house), (1, 1));
+    test.run(again).unwrap();
+    assert!(test.world.expired_blobs(test.now, 10).is_empty());
+    assert_eq!(used(&test), (1, 1));
 }
 
 #[test]
 fn a_link_has_an_end_within_a_week_and_old_ones_go() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let create = |life| CreateBlobLink {
         project: project(),
         path: "a".parse().unwrap(),
@@ -140,7 +140,7 @@ fn a_link_has_an_end_within_a_week_and_old_ones_go() {
         token: TokenId::from_uuid(uuid::Uuid::nil()),
     };
     for life in [TimeDelta::zero(), TimeDelta::days(8)] {
-        let refused = house.run(create(life)).unwrap_err();
+        let refused = test.run(create(life)).unwrap_err();
         assert!(matches!(
             refused,
             Refusal::InvalidField {
@@ -149,11 +149,11 @@ fn a_link_has_an_end_within_a_week_and_old_ones_go() {
             }
         ));
     }
-    let first = house.run(create(TimeDelta::hours(1))).unwrap();
-    let found = house.world.blob_link_of(&first.secret.hash());
+    let first = test.run(create(TimeDelta::hours(1))).unwrap();
+    let found = test.world.blob_link_of(&first.secret.hash());
     assert_eq!(found, Some(&first.link));
-    house.now += TimeDelta::hours(1);
-    house.run(create(TimeDelta::days(7))).unwrap();
-    assert_eq!(house.world.blob_link(first.link.id), None);
-    assert_eq!(house.world.blob_links().count(), 1);
+    test.now += TimeDelta::hours(1);
+    test.run(create(TimeDelta::days(7))).unwrap();
+    assert_eq!(test.world.blob_link(first.link.id), None);
+    assert_eq!(test.world.blob_links().count(), 1);
 }

@@ -5,47 +5,47 @@ use serde_json::json;
 
 use crate::decide::{Claim, EndJob, Evaluate, Loss, Refusal, RemoveRunner, Retire};
 use crate::limits::WORKER_SESSION;
-use crate::testing::{House, NIGHTLY, key};
+use crate::testing::{NIGHTLY, TestWorld, key};
 use crate::{JobId, JobState, RunnerId, TokenHash};
 
-fn waiting() -> (House, JobId, RunnerId) {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
-    let runner = house.runner("first", &[]);
-    let job = house.dispatch(workflow, "probe", json!({})).unwrap();
-    (house, job, runner)
+fn waiting() -> (TestWorld, JobId, RunnerId) {
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
+    let runner = test.runner("first", &[]);
+    let job = test.dispatch(workflow, "probe", json!({})).unwrap();
+    (test, job, runner)
 }
 
 #[test]
 fn a_claim_starts_the_job_and_marks_the_head() {
-    let (mut house, job, runner) = waiting();
-    let token = house.claim(job, runner).unwrap();
-    let record = house.world.job(job).unwrap();
+    let (mut test, job, runner) = waiting();
+    let token = test.claim(job, runner).unwrap();
+    let record = test.world.job(job).unwrap();
     let JobState::Running { run } = &record.state else {
         panic!("{:?}", record.state);
     };
-    assert_eq!((run.token, run.claimed), (token, house.order));
-    assert_eq!(run.expires_at, house.now + WORKER_SESSION);
+    assert_eq!((run.token, run.claimed), (token, test.order));
+    assert_eq!(run.expires_at, test.now + WORKER_SESSION);
     assert_eq!(run.deadline, None);
-    let head = house.world.head(&key(record.workflow.id, "probe")).unwrap();
+    let head = test.world.head(&key(record.workflow.id, "probe")).unwrap();
     assert_eq!(
         (head.latest_job, head.latest_claim),
-        (job, Some(house.order))
+        (job, Some(test.order))
     );
-    assert_eq!(house.world.running_on(runner).count(), 1);
-    assert_eq!(house.world.waiting_workflows().len(), 0);
+    assert_eq!(test.world.running_on(runner).count(), 1);
+    assert_eq!(test.world.waiting_workflows().len(), 0);
 }
 
 #[test]
 fn the_timeout_of_a_scan_counts_from_the_claim() {
-    let (mut house, job, runner) = waiting();
-    let workflow = house.world.job(job).unwrap().workflow.id;
-    let strict = house
+    let (mut test, job, runner) = waiting();
+    let workflow = test.world.job(job).unwrap().workflow.id;
+    let strict = test
         .dispatch(workflow, "strict", json!({"target": "x"}))
         .unwrap();
-    house.pass(TimeDelta::minutes(5));
-    house.claim(strict, runner).unwrap();
-    let deadline = house
+    test.pass(TimeDelta::minutes(5));
+    test.claim(strict, runner).unwrap();
+    let deadline = test
         .world
         .job(strict)
         .unwrap()
@@ -53,64 +53,64 @@ fn the_timeout_of_a_scan_counts_from_the_claim() {
         .run()
         .unwrap()
         .deadline;
-    assert_eq!(deadline, Some(house.now + TimeDelta::minutes(30)));
+    assert_eq!(deadline, Some(test.now + TimeDelta::minutes(30)));
 }
 
 #[test]
 fn a_repeat_gets_the_same_answer_and_another_worker_none() {
-    let (mut house, job, runner) = waiting();
-    let token = house.claim(job, runner).unwrap();
-    house.pass(TimeDelta::minutes(1));
+    let (mut test, job, runner) = waiting();
+    let token = test.claim(job, runner).unwrap();
+    test.pass(TimeDelta::minutes(1));
     let claim = Claim {
         job,
         runner,
         token,
         evaluate: Evaluate::CHEAP,
     };
-    let (changes, repeat) = house.changes(claim.clone()).unwrap();
+    let (changes, repeat) = test.changes(claim.clone()).unwrap();
     assert!(changes.is_empty());
-    assert_eq!(repeat.job(), house.world.job(job));
+    assert_eq!(repeat.job(), test.world.job(job));
 
     let other = Claim {
         token: TokenHash::of("another"),
         ..claim
     };
-    assert_eq!(house.run(other).map(drop), Err(Refusal::NotYourJob { job }));
+    assert_eq!(test.run(other).map(drop), Err(Refusal::NotYourJob { job }));
 }
 
 #[test]
 fn a_removed_job_cannot_be_claimed() {
-    let (mut house, job, runner) = waiting();
+    let (mut test, job, runner) = waiting();
     let unknown = JobId::FIRST;
     assert_eq!(
-        house.claim(unknown, runner),
+        test.claim(unknown, runner),
         Err(Refusal::JobOver { job: unknown })
     );
-    house.run(RemoveRunner { runner }).unwrap();
-    assert_eq!(house.claim(job, runner), Err(Refusal::NoSuchRunner));
+    test.run(RemoveRunner { runner }).unwrap();
+    assert_eq!(test.claim(job, runner), Err(Refusal::NoSuchRunner));
 }
 
 #[test]
 fn a_job_whose_scan_is_gone_is_not_claimed_while_it_waits_to_be_cancelled() {
-    let (mut house, job, runner) = waiting();
-    let workflow = house.world.job(job).unwrap().workflow.id;
+    let (mut test, job, runner) = waiting();
+    let workflow = test.world.job(job).unwrap().workflow.id;
     let without = NIGHTLY.replace("probe:", "other:");
-    house.push("nightly", &without);
-    assert_eq!(house.claim(job, runner), Err(Refusal::JobOver { job }));
+    test.push("nightly", &without);
+    assert_eq!(test.claim(job, runner), Err(Refusal::JobOver { job }));
 
-    house.push("nightly", NIGHTLY);
-    house.run(Retire { workflow }).unwrap();
-    assert_eq!(house.claim(job, runner), Err(Refusal::JobOver { job }));
+    test.push("nightly", NIGHTLY);
+    test.run(Retire { workflow }).unwrap();
+    assert_eq!(test.claim(job, runner), Err(Refusal::JobOver { job }));
 
     let end = EndJob::new(job, Loss::Retired);
-    assert_eq!(house.run(end).unwrap().state.name(), "cancelled");
+    assert_eq!(test.run(end).unwrap().state.name(), "cancelled");
 }
 
 #[test]
 fn a_waiting_job_runs_the_revision_it_was_made_with() {
-    let (mut house, job, runner) = waiting();
-    let made_with = house.world.job(job).unwrap().revision.clone();
-    house.push("nightly", &format!("{NIGHTLY}# changed\n"));
+    let (mut test, job, runner) = waiting();
+    let made_with = test.world.job(job).unwrap().revision.clone();
+    test.push("nightly", &format!("{NIGHTLY}# changed\n"));
     let token = TokenHash::of("t");
     let claim = Claim {
         job,
@@ -118,7 +118,7 @@ fn a_waiting_job_runs_the_revision_it_was_made_with() {
         token,
         evaluate: Evaluate::CHEAP,
     };
-    let claimed = house.run(claim).unwrap();
+    let claimed = test.run(claim).unwrap();
     assert_eq!(claimed.job().unwrap().revision, made_with);
-    assert!(house.world.revision(made_with.id).is_some());
+    assert!(test.world.revision(made_with.id).is_some());
 }

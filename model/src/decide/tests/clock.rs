@@ -13,14 +13,14 @@ use crate::decide::{
 use crate::limits::{
     CLOCK_NOTE, CLOCKS, IDEMPOTENCY, REGISTRATION, RUNNER_SESSION, WORKER_SESSION,
 };
-use crate::testing::{House, NIGHTLY};
+use crate::testing::{NIGHTLY, TestWorld};
 use crate::{Change, IdempotencyKey, Scope, Timestamp, WorkflowId};
 
 const LIFE: TimeDelta = TimeDelta::days(1);
 
 /// Each end, in a fixed order.
-fn ends(house: &House) -> Vec<Timestamp> {
-    let world = &house.world;
+fn ends(test: &TestWorld) -> Vec<Timestamp> {
+    let world = &test.world;
     let tokens = world.tokens().filter_map(|token| token.expires_at);
     let sessions = world.runners().map(|runner| runner.session.expires_at);
     let registrations = world.registrations().map(|it| it.expires_at);
@@ -34,9 +34,9 @@ fn ends(house: &House) -> Vec<Timestamp> {
 }
 
 /// What is left of each end.
-fn left(house: &House) -> Vec<TimeDelta> {
-    let now = house.world.time(house.steady());
-    ends(house).into_iter().map(|end| end - now).collect()
+fn left(test: &TestWorld) -> Vec<TimeDelta> {
+    let now = test.world.time(test.steady());
+    ends(test).into_iter().map(|end| end - now).collect()
 }
 
 fn create_token() -> CreateToken {
@@ -50,52 +50,52 @@ fn create_token() -> CreateToken {
 }
 
 /// A token, a runner, a registration and a running job with a deadline.
-fn begin(house: &mut House) -> WorkflowId {
-    house.run(create_token()).unwrap();
-    let workflow = house.push("nightly", NIGHTLY);
-    let runner = house.runner("r", &["linux", "gpu"]);
-    house.run(CreateRegistration).unwrap();
-    let job = house
+fn begin(test: &mut TestWorld) -> WorkflowId {
+    test.run(create_token()).unwrap();
+    let workflow = test.push("nightly", NIGHTLY);
+    let runner = test.runner("r", &["linux", "gpu"]);
+    test.run(CreateRegistration).unwrap();
+    let job = test
         .dispatch(workflow, "strict", json!({"target": "x"}))
         .unwrap();
-    house.claim(job, runner).unwrap();
+    test.claim(job, runner).unwrap();
     workflow
 }
 
 /// Dispatches a job under a key that is always the same.
-fn dispatch(house: &mut House, workflow: WorkflowId) {
-    let mut dispatch = house.dispatch_of(workflow, "probe", json!({})).unwrap();
+fn dispatch(test: &mut TestWorld, workflow: WorkflowId) {
+    let mut dispatch = test.dispatch_of(workflow, "probe", json!({})).unwrap();
     dispatch.idempotency = Some(IdempotencyKey {
         key: "k".to_owned(),
         request: "r".to_owned(),
     });
-    house.run(dispatch).unwrap();
+    test.run(dispatch).unwrap();
 }
 
 #[test]
 fn an_end_that_was_loaded_stays_until_a_new_one_is_set() {
     for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
-        let mut house = House::new();
-        let workflow = begin(&mut house);
-        dispatch(&mut house, workflow);
-        house.world.finish_loading(house.now, HashMap::new());
-        let loaded = ends(&house);
-        let requested = house.world.idempotency("k").unwrap().expires_at;
-        house.jump(by);
-        house.run(FollowClock).unwrap();
-        assert_eq!(ends(&house), loaded, "{by}");
-        let request = house.world.idempotency("k").unwrap();
+        let mut test = TestWorld::new();
+        let workflow = begin(&mut test);
+        dispatch(&mut test, workflow);
+        test.world.finish_loading(test.now, HashMap::new());
+        let loaded = ends(&test);
+        let requested = test.world.idempotency("k").unwrap().expires_at;
+        test.jump(by);
+        test.run(FollowClock).unwrap();
+        assert_eq!(ends(&test), loaded, "{by}");
+        let request = test.world.idempotency("k").unwrap();
         assert_eq!(request.expires_at, requested);
-        let over = house.world.idempotency_over(requested);
+        let over = test.world.idempotency_over(requested);
         assert_eq!(over.count(), 1, "it is found by its age");
-        assert_eq!(house.world.holders(), []);
+        assert_eq!(test.world.holders(), []);
 
-        let token = house.run(create_token()).unwrap().token.id;
-        let runner = house.world.runners().next().unwrap().id;
-        house.run(EndSessions { runner }).unwrap();
-        house.pass(TimeDelta::days(800) + IDEMPOTENCY);
-        dispatch(&mut house, workflow);
-        let mut set = house.world.holders();
+        let token = test.run(create_token()).unwrap().token.id;
+        let runner = test.world.runners().next().unwrap().id;
+        test.run(EndSessions { runner }).unwrap();
+        test.pass(TimeDelta::days(800) + IDEMPOTENCY);
+        dispatch(&mut test, workflow);
+        let mut set = test.world.holders();
         set.sort_by_key(|holder| format!("{holder:?}"));
         let request = Holder::Idempotency("k".to_owned());
         let mut expected = vec![request, Holder::Runner(runner), Holder::Token(token)];
@@ -118,36 +118,36 @@ fn no_span_changes_however_the_clock_jumps() {
     ];
     for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
         // Begun before the jump, during it, and after it was followed.
-        let mut before = House::new();
+        let mut before = TestWorld::new();
         begin(&mut before);
         before.jump(by);
         assert_eq!(left(&before), spans, "{by}");
-        let mut during = House::new();
+        let mut during = TestWorld::new();
         during.jump(by);
         begin(&mut during);
         assert_eq!(left(&during), spans, "{by}");
-        for house in [&mut before, &mut during] {
-            house.run(FollowClock).unwrap();
-            house.run(FollowClock).unwrap();
-            assert_eq!(left(house), spans, "{by}");
-            assert_eq!(house.world.time(house.steady()), house.now);
-            house.pass(TimeDelta::minutes(1));
+        for test in [&mut before, &mut during] {
+            test.run(FollowClock).unwrap();
+            test.run(FollowClock).unwrap();
+            assert_eq!(left(test), spans, "{by}");
+            assert_eq!(test.world.time(test.steady()), test.now);
+            test.pass(TimeDelta::minutes(1));
             let minute_later = spans.map(|span| span - TimeDelta::minutes(1));
-            assert_eq!(left(house), minute_later, "{by}");
+            assert_eq!(left(test), minute_later, "{by}");
         }
     }
 }
 
 #[test]
 fn every_end_that_followed_the_clock_is_stored() {
-    let mut house = House::new();
-    begin(&mut house);
+    let mut test = TestWorld::new();
+    begin(&mut test);
     let by = TimeDelta::days(-3);
-    house.jump(by);
-    house.run(FollowClock).unwrap();
+    test.jump(by);
+    test.run(FollowClock).unwrap();
     let mut stored: Vec<Timestamp> = Vec::new();
-    for holder in house.world.holders() {
-        let (changes, ()) = house.changes(StoreExpiry { holder }).unwrap();
+    for holder in test.world.holders() {
+        let (changes, ()) = test.changes(StoreExpiry { holder }).unwrap();
         stored.extend(changes.into_iter().map(|change| match change {
             Change::Token(token) => token.expires_at.unwrap(),
             Change::Runner(runner) => runner.session.expires_at,
@@ -157,81 +157,81 @@ fn every_end_that_followed_the_clock_is_stored() {
         }));
     }
     let spans = [LIFE, RUNNER_SESSION, REGISTRATION, WORKER_SESSION];
-    assert_eq!(stored, spans.map(|span| house.now + span));
+    assert_eq!(stored, spans.map(|span| test.now + span));
 }
 
 #[test]
 fn a_jump_is_noted_with_both_readings_until_every_end_has_followed_it() {
-    let mut house = House::new();
-    begin(&mut house);
-    let (five, start) = (TimeDelta::hours(5), house.steady());
-    let is_noted = |house: &House| {
-        let time = house.world.time(house.steady());
-        house.world.is_noted(house.now, time)
+    let mut test = TestWorld::new();
+    begin(&mut test);
+    let (five, start) = (TimeDelta::hours(5), test.steady());
+    let is_noted = |test: &TestWorld| {
+        let time = test.world.time(test.steady());
+        test.world.is_noted(test.now, time)
     };
-    assert!(is_noted(&house), "there is nothing to note");
-    house.jump(five);
-    assert!(!is_noted(&house));
-    house.run(NoteClocks).unwrap();
-    assert!(is_noted(&house));
-    let noted = house.world.clocks().unwrap();
+    assert!(is_noted(&test), "there is nothing to note");
+    test.jump(five);
+    assert!(!is_noted(&test));
+    test.run(NoteClocks).unwrap();
+    assert!(is_noted(&test));
+    let noted = test.world.clocks().unwrap();
     assert_eq!(noted.wall, start + five);
     assert_eq!(noted.readings.values().collect::<Vec<_>>(), [&start]);
     // It is undone, and done again. In the end the note is old.
-    house.jump(-five);
-    assert!(!is_noted(&house));
-    house.jump(five);
-    assert!(is_noted(&house));
-    house.pass(CLOCK_NOTE);
-    assert!(!is_noted(&house));
+    test.jump(-five);
+    assert!(!is_noted(&test));
+    test.jump(five);
+    assert!(is_noted(&test));
+    test.pass(CLOCK_NOTE);
+    assert!(!is_noted(&test));
 
-    house.run(FollowClock).unwrap();
-    let noted = house.world.clocks().unwrap();
-    assert_eq!(noted.wall, house.now);
+    test.run(FollowClock).unwrap();
+    let noted = test.world.clocks().unwrap();
+    assert_eq!(noted.wall, test.now);
     let readings: Vec<_> = noted.readings.values().collect();
-    assert_eq!(readings, [&(house.now - five), &house.now]);
-    assert!(house.world.has_earlier_clocks());
-    for holder in house.world.holders() {
-        house.run(StoreExpiry { holder }).unwrap();
+    assert_eq!(readings, [&(test.now - five), &test.now]);
+    assert!(test.world.has_earlier_clocks());
+    for holder in test.world.holders() {
+        test.run(StoreExpiry { holder }).unwrap();
     }
-    house.run(ForgetClocks).unwrap();
-    assert_eq!(house.world.clocks(), None);
-    assert!(!house.world.has_earlier_clocks());
-    assert!(house.run(ForgetClocks).is_ok(), "it is gone already");
+    test.run(ForgetClocks).unwrap();
+    assert_eq!(test.world.clocks(), None);
+    assert!(!test.world.has_earlier_clocks());
+    assert!(test.run(ForgetClocks).is_ok(), "it is gone already");
 }
 
 #[test]
 fn a_jump_that_is_followed_again_and_again_keeps_a_short_note() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     for _ in 0..100 {
-        house.jump(TimeDelta::hours(2));
-        house.run(FollowClock).unwrap();
+        test.jump(TimeDelta::hours(2));
+        test.run(FollowClock).unwrap();
     }
-    let readings = house.world.clocks().unwrap().readings.clone();
+    let readings = test.world.clocks().unwrap().readings.clone();
     assert_eq!(readings.len(), CLOCKS);
     let last: Vec<_> = readings.values().rev().take(2).copied().collect();
-    assert_eq!(last, [house.now, house.now - TimeDelta::hours(2)]);
+    assert_eq!(last, [test.now, test.now - TimeDelta::hours(2)]);
 }
 
 #[test]
 fn each_record_names_the_clock_that_has_set_its_ends() {
-    let mut house = House::new();
-    let token = house.run(create_token()).unwrap().token.id;
+    let mut test = TestWorld::new();
+    let token = test.run(create_token()).unwrap().token.id;
     let loaded = HashMap::from([(Holder::Token(token), 7)]);
-    house.world.finish_loading(house.now, loaded);
+    test.world.finish_loading(test.now, loaded);
     // A note of its use sets no end.
-    let day = house.now.date_naive();
-    let (used, ()) = house.changes(NoteUse { token, day }).unwrap();
-    assert_eq!(house.world.clock_of(&used[0]), Some(7));
-    let (made, _) = house.changes(create_token()).unwrap();
-    assert_eq!(house.world.clock_of(&made[0]), Some(8));
-    house.jump(TimeDelta::hours(2));
-    house.run(FollowClock).unwrap();
-    assert_eq!(house.world.clock_of(&used[0]), Some(7));
-    assert_eq!(house.world.clock_of(&made[0]), Some(9));
-    let activated = house
+    let day = test.now.date_naive();
+    let (used, ()) = test.changes(NoteUse { token, day }).unwrap();
+    assert_eq!(test.world.clock_of(&used[0]), Some(7));
+    let (made, _) = test.changes(create_token()).unwrap();
+    assert_eq!(test.world.clock_of(&made[0]), Some(8));
+    test.jump(TimeDelta::hours(2));
+    test.run(FollowClock).unwrap();
+    assert_eq!(test.world.clock_of(&used[0]), Some(7));
+    assert_eq!(test.world.clock_of(&made[0]), Some(9));
+    let activated = test
         .decided
         .iter()
         .find(|it| matches!(it, Change::Source(_)));
-    assert_eq!(house.world.clock_of(activated.unwrap()), None);
+    assert_eq!(test.world.clock_of(activated.unwrap()), None);
 }

@@ -6,21 +6,21 @@ use crate::decide::{Cancel, Complete, Failure, Refusal, StoreArtifact};
 use crate::job::StepOutcome as Outcome;
 use crate::job::StepStatus as Status;
 use crate::limits::{LEFT_OUT_CHARS, LEFT_OUT_FILES, MESSAGE_CHARS};
-use crate::testing::{House, complete, ended, key, step, succeeded};
+use crate::testing::{TestWorld, complete, ended, key, step, succeeded};
 use crate::{
     Actor, Change, EndState, HistoryLine, LeftOut, LeftOutFile, StateKind, Step, TokenHash,
 };
 
 /// Completes a running job of two steps; answers the state and the reason's code, or the refusal's text.
 fn outcome(steps: Vec<Step>, failure: Option<Failure>) -> String {
-    let mut house = House::new();
-    let (job, token) = house.running();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
     let command = Complete {
         steps,
         failure,
         ..complete(job, token)
     };
-    match house.changes(command) {
+    match test.changes(command) {
         Ok((changes, answer)) => {
             let (state, reason) = ended(&changes).unwrap();
             assert_eq!(answer.state.name(), state);
@@ -95,10 +95,10 @@ fn the_verdict_follows_from_the_steps_and_the_failure() {
 
 #[test]
 fn an_end_comes_with_the_head_and_a_line_of_history() {
-    let mut house = House::new();
-    let (job, token) = house.running();
-    let workflow = house.world.job(job).unwrap().workflow.id;
-    let (changes, _) = house.changes(complete(job, token)).unwrap();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
+    let workflow = test.world.job(job).unwrap().workflow.id;
+    let (changes, _) = test.changes(complete(job, token)).unwrap();
     let [
         Change::Job(record),
         Change::History(entry),
@@ -112,42 +112,42 @@ fn an_end_comes_with_the_head_and_a_line_of_history() {
     assert_eq!((entry.page, entry.at), (0, 0));
     assert_eq!(head.history.bytes, entry.text.len() as u64);
     assert_eq!(head.totals.succeeded, 1);
-    assert_eq!(head.successes[0].order, house.order);
-    assert_eq!(house.world.head(&key(workflow, "probe")), Some(head));
-    assert!(house.world.job(job).is_none());
-    assert_eq!(house.world.jobs().count(), 0);
+    assert_eq!(head.successes[0].order, test.order);
+    assert_eq!(test.world.head(&key(workflow, "probe")), Some(head));
+    assert!(test.world.job(job).is_none());
+    assert_eq!(test.world.jobs().count(), 0);
 }
 
 #[test]
 fn only_the_worker_completes_and_only_once() {
-    let mut house = House::new();
-    let (job, token) = house.running();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
     let stranger = complete(job, TokenHash::of("stranger"));
     assert_eq!(
-        house.run(stranger).map(drop),
+        test.run(stranger).map(drop),
         Err(Refusal::NotYourJob { job })
     );
-    house.run(complete(job, token)).unwrap();
+    test.run(complete(job, token)).unwrap();
     let over = Err(Refusal::JobOver { job });
-    assert_eq!(house.run(complete(job, token)).map(drop), over);
+    assert_eq!(test.run(complete(job, token)).map(drop), over);
 
-    let (job, token) = house.running();
+    let (job, token) = test.running();
     let actor = Actor::Daemon;
-    house.run(Cancel { job, actor }).unwrap();
+    test.run(Cancel { job, actor }).unwrap();
     let over = Err(Refusal::JobOver { job });
-    assert_eq!(house.run(complete(job, token)).map(drop), over);
+    assert_eq!(test.run(complete(job, token)).map(drop), over);
 }
 
 #[test]
 fn messages_of_a_worker_are_cut() {
-    let mut house = House::new();
-    let (job, token) = house.running();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
     let command = Complete {
         steps: succeeded(2),
         failure: Some(Failure::Artifact("ä".repeat(MESSAGE_CHARS + 1))),
         ..complete(job, token)
     };
-    let (changes, _) = house.changes(command).unwrap();
+    let (changes, _) = test.changes(command).unwrap();
     let (_, reason) = ended(&changes).unwrap();
     let message = serde_json::to_value(reason).unwrap()["message"].clone();
     assert_eq!(message.as_str().unwrap(), "ä".repeat(MESSAGE_CHARS));
@@ -155,19 +155,18 @@ fn messages_of_a_worker_are_cut() {
 
 #[test]
 fn left_out_files_are_in_the_record_of_their_artifact_and_bounded() {
-    let mut house = House::new();
-    let (job, token) = house.running();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
     for name in ["hosts", "ports"] {
-        house
-            .run(StoreArtifact {
-                job,
-                token,
-                name: name.to_owned(),
-                size: 1,
-                sha256: "ab".to_owned(),
-                content_digest: "cd".to_owned(),
-            })
-            .unwrap();
+        test.run(StoreArtifact {
+            job,
+            token,
+            name: name.to_owned(),
+            size: 1,
+            sha256: "ab".to_owned(),
+            content_digest: "cd".to_owned(),
+        })
+        .unwrap();
     }
     let files = |count: usize| LeftOut {
         files: vec![
@@ -187,7 +186,7 @@ fn left_out_files_are_in_the_record_of_their_artifact_and_bounded() {
         ]),
         ..complete(job, token)
     };
-    let answer = house.run(command).unwrap();
+    let answer = test.run(command).unwrap();
     assert_eq!(answer.state.kind(), StateKind::Ended(EndState::Succeeded));
     let artifacts = &answer.state.run().unwrap().artifacts;
     let kept = artifacts.iter().map(|artifact| {
@@ -204,14 +203,14 @@ fn left_out_files_are_in_the_record_of_their_artifact_and_bounded() {
 
 #[test]
 fn outputs_are_in_the_record_and_in_the_line_of_the_history() {
-    let mut house = House::new();
-    let (job, token) = house.running();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
     let outputs = workflow::read_outputs("hosts=3\nnote=").unwrap();
     let command = Complete {
         outputs: outputs.clone(),
         ..complete(job, token)
     };
-    let (changes, answer) = house.changes(command).unwrap();
+    let (changes, answer) = test.changes(command).unwrap();
     assert_eq!(answer.state.run().unwrap().outputs, outputs);
     let line = changes.iter().find_map(|change| match change {
         Change::History(entry) => Some(&entry.line),
@@ -231,13 +230,13 @@ fn outputs_beyond_their_bounds_are_refused() {
         long.into_iter().collect(),
         lines.into_iter().collect(),
     ] {
-        let mut house = House::new();
-        let (job, token) = house.running();
+        let mut test = TestWorld::new();
+        let (job, token) = test.running();
         let command = Complete {
             outputs,
             ..complete(job, token)
         };
-        let refused = house.run(command);
+        let refused = test.run(command);
         assert!(matches!(refused, Err(Refusal::BadReport { .. })));
     }
 }

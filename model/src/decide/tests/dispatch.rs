@@ -10,13 +10,13 @@ use crate::limits::{
     IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS,
     UNFINISHED_JOBS_PER_PROJECT, UNFINISHED_JOBS_PER_TOKEN,
 };
-use crate::testing::{House, NIGHTLY, key, source};
+use crate::testing::{NIGHTLY, TestWorld, key, source};
 use crate::{
     Actor, Change, IdempotencyKey, Inputs, Job, JobId, JobState, ProjectId, TokenId, Trigger,
     WorkflowId,
 };
 
-fn with_key(house: &House, workflow: WorkflowId, key: &str, body: &str) -> Dispatch {
+fn with_key(test: &TestWorld, workflow: WorkflowId, key: &str, body: &str) -> Dispatch {
     let token = TokenId::from_uuid(uuid::Uuid::nil());
     Dispatch {
         idempotency: Some(IdempotencyKey::new(
@@ -25,18 +25,18 @@ fn with_key(house: &House, workflow: WorkflowId, key: &str, body: &str) -> Dispa
             key,
             body.as_bytes(),
         )),
-        ..house.dispatch_of(workflow, "probe", json!({})).unwrap()
+        ..test.dispatch_of(workflow, "probe", json!({})).unwrap()
     }
 }
 
 #[test]
 fn a_job_waits_with_its_inputs_complete() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
-    let id = house
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
+    let id = test
         .dispatch(workflow, "probe", json!({"target": "x"}))
         .unwrap();
-    let job = house.world.job(id).unwrap();
+    let job = test.world.job(id).unwrap();
     assert_eq!(
         (job.trigger, &job.state),
         (Trigger::Dispatch, &JobState::Scheduled)
@@ -45,15 +45,15 @@ fn a_job_waits_with_its_inputs_complete() {
         panic!("small inputs stand in the record");
     };
     assert_eq!(json!(inputs), json!({"target": "x", "deep": false}));
-    assert_eq!(id.moment(), house.now);
-    assert!(house.world.head(&key(workflow, "probe")).is_none());
+    assert_eq!(id.moment(), test.now);
+    assert!(test.world.head(&key(workflow, "probe")).is_none());
 }
 
 #[test]
 fn all_invalid_inputs_are_reported() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
-    let refusal = house.dispatch(workflow, "strict", json!({"tarket": 1}));
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
+    let refusal = test.dispatch(workflow, "strict", json!({"tarket": 1}));
     let Err(Refusal::InvalidInputs { scan, errors }) = refusal else {
         panic!("{refusal:?}");
     };
@@ -63,36 +63,36 @@ fn all_invalid_inputs_are_reported() {
 
 #[test]
 fn a_dispatch_of_an_unknown_or_removed_scan_is_refused() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
     let other = WorkflowId::from_uuid(uuid::Uuid::nil());
     let given = Default::default();
-    let check = |house: &House, workflow, scan| {
-        check_dispatch(&house.world, workflow, scan, &given).map(|checked| checked.scan)
+    let check = |test: &TestWorld, workflow, scan| {
+        check_dispatch(&test.world, workflow, scan, &given).map(|checked| checked.scan)
     };
     assert!(matches!(
-        check(&house, other, "probe"),
+        check(&test, other, "probe"),
         Err(Refusal::NoSuchWorkflow { .. })
     ));
     assert_eq!(
-        check(&house, workflow, "prob"),
+        check(&test, workflow, "prob"),
         Err(Refusal::NoSuchScan {
             workflow: "nightly".to_owned(),
             scan: "prob".to_owned(),
             known: vec!["probe".to_owned(), "strict".to_owned()],
         })
     );
-    let late = house.dispatch_of(workflow, "probe", json!({})).unwrap();
-    house.run(Retire { workflow }).unwrap();
+    let late = test.dispatch_of(workflow, "probe", json!({})).unwrap();
+    test.run(Retire { workflow }).unwrap();
     let retired = Refusal::Retired {
         workflow: "nightly".to_owned(),
     };
-    assert_eq!(check(&house, workflow, "probe"), Err(retired.clone()));
-    assert_eq!(house.run(late), Err(retired));
+    assert_eq!(check(&test, workflow, "probe"), Err(retired.clone()));
+    assert_eq!(test.run(late), Err(retired));
 
-    house.run(DropSource { name: source() }).unwrap();
+    test.run(DropSource { name: source() }).unwrap();
     assert_eq!(
-        check(&house, workflow, "probe"),
+        check(&test, workflow, "probe"),
         Err(Refusal::SourceDropped {
             workflow: "nightly".to_owned(),
             source_name: "recon".to_owned(),
@@ -102,114 +102,113 @@ fn a_dispatch_of_an_unknown_or_removed_scan_is_refused() {
 
 #[test]
 fn inputs_checked_against_an_older_revision_are_not_taken() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
-    let late = house.dispatch_of(workflow, "probe", json!({})).unwrap();
-    house.push("nightly", &format!("{NIGHTLY}# changed\n"));
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
+    let late = test.dispatch_of(workflow, "probe", json!({})).unwrap();
+    test.push("nightly", &format!("{NIGHTLY}# changed\n"));
     assert!(matches!(
-        house.run(late),
+        test.run(late),
         Err(Refusal::RevisionChanged { .. })
     ));
 }
 
 #[test]
 fn a_repeat_gets_the_job_of_the_first_also_when_much_has_changed() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
-    let first = with_key(&house, workflow, "k", "{}");
-    let job = house.run(first.clone()).unwrap();
-    let (changes, repeat) = house.changes(first.clone()).unwrap();
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
+    let first = with_key(&test, workflow, "k", "{}");
+    let job = test.run(first.clone()).unwrap();
+    let (changes, repeat) = test.changes(first.clone()).unwrap();
     assert_eq!((changes.len(), repeat), (0, job));
 
-    house.run(Retire { workflow }).unwrap();
-    house.pass(IDEMPOTENCY - TimeDelta::seconds(1));
-    assert_eq!(house.run(first), Ok(job));
+    test.run(Retire { workflow }).unwrap();
+    test.pass(IDEMPOTENCY - TimeDelta::seconds(1));
+    assert_eq!(test.run(first), Ok(job));
 }
 
 #[test]
 fn a_key_stands_for_one_request_only() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
-    let first = with_key(&house, workflow, "k", "{}");
-    house.run(first).unwrap();
-    let other = with_key(&house, workflow, "k", "{\"deep\":true}");
-    assert_eq!(house.run(other), Err(Refusal::IdempotencyMismatch));
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
+    let first = with_key(&test, workflow, "k", "{}");
+    test.run(first).unwrap();
+    let other = with_key(&test, workflow, "k", "{\"deep\":true}");
+    assert_eq!(test.run(other), Err(Refusal::IdempotencyMismatch));
 }
 
 #[test]
 fn a_key_is_free_again_after_a_day_and_its_new_use_is_kept_as_long() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
-    let command = with_key(&house, workflow, "k", "{}");
-    let first = house.run(command.clone()).unwrap();
-    house.pass(IDEMPOTENCY);
-    let second = house.run(command.clone()).unwrap();
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
+    let command = with_key(&test, workflow, "k", "{}");
+    let first = test.run(command.clone()).unwrap();
+    test.pass(IDEMPOTENCY);
+    let second = test.run(command.clone()).unwrap();
     assert_ne!(first, second);
 
     // A third request sweeps what has run out, and must not sweep the second use of the key.
-    house.pass(TimeDelta::hours(1));
-    let third = with_key(&house, workflow, "other", "{}");
-    house.run(third).unwrap();
-    assert_eq!(house.run(command), Ok(second));
+    test.pass(TimeDelta::hours(1));
+    let third = with_key(&test, workflow, "other", "{}");
+    test.run(third).unwrap();
+    assert_eq!(test.run(command), Ok(second));
 }
 
 #[test]
 fn expired_requests_do_not_pile_up() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
     for number in 0..10 {
-        let command = with_key(&house, workflow, &format!("old {number}"), "{}");
-        house.run(command).unwrap();
+        let command = with_key(&test, workflow, &format!("old {number}"), "{}");
+        test.run(command).unwrap();
     }
-    house.pass(IDEMPOTENCY);
-    let left = |house: &House| house.world.idempotency_over(house.now).count();
+    test.pass(IDEMPOTENCY);
+    let left = |test: &TestWorld| test.world.idempotency_over(test.now).count();
     for round in 1..=5 {
-        let command = with_key(&house, workflow, &format!("new {round}"), "{}");
-        house.run(command).unwrap();
-        assert_eq!(left(&house), 10 - round * IDEMPOTENCY_SWEEP);
+        let command = with_key(&test, workflow, &format!("new {round}"), "{}");
+        test.run(command).unwrap();
+        assert_eq!(left(&test), 10 - round * IDEMPOTENCY_SWEEP);
     }
 }
 
 #[test]
 fn ids_rise_while_the_clock_steps_back() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
     let mut latest = JobId::FIRST;
     for _ in 0..50 {
-        let job = house.dispatch(workflow, "probe", json!({})).unwrap();
+        let job = test.dispatch(workflow, "probe", json!({})).unwrap();
         assert!(job > latest);
         latest = job;
-        house.pass(TimeDelta::seconds(-7));
+        test.pass(TimeDelta::seconds(-7));
     }
 }
 
 #[test]
 fn a_scan_a_token_a_project_and_all_together_have_a_bounded_number_of_jobs() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
-    let first = house.dispatch(workflow, "probe", json!({})).unwrap();
-    let record = Job::clone(house.world.job(first).unwrap());
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
+    let first = test.dispatch(workflow, "probe", json!({})).unwrap();
+    let record = Job::clone(test.world.job(first).unwrap());
     // The bounds are of the world, however its jobs came about.
-    let fill = |house: &mut House, like: &Job, until: usize| {
-        while house.world.unfinished_jobs() < until {
-            let id = JobId::next(house.world.latest_job(), house.now, &mut house.entropy);
+    let fill = |test: &mut TestWorld, like: &Job, until: usize| {
+        while test.world.unfinished_jobs() < until {
+            let id = JobId::next(test.world.latest_job(), test.now, &mut test.entropy);
             let job = Job { id, ..like.clone() };
-            house.world.apply(&Change::Job(Arc::new(job)));
+            test.world.apply(&Change::Job(Arc::new(job)));
         }
     };
-    fill(&mut house, &record, SCHEDULED_JOBS_PER_SCAN - 1);
-    let last = house.dispatch(workflow, "probe", json!({})).unwrap();
-    let refusal = house.dispatch(workflow, "probe", json!({}));
+    fill(&mut test, &record, SCHEDULED_JOBS_PER_SCAN - 1);
+    let last = test.dispatch(workflow, "probe", json!({})).unwrap();
+    let refusal = test.dispatch(workflow, "probe", json!({}));
     let Err(Refusal::TooManyJobs { jobs, .. }) = refusal else {
         panic!("{refusal:?}");
     };
     assert_eq!(jobs, SCHEDULED_JOBS_PER_SCAN);
-    house
-        .dispatch(workflow, "strict", json!({"target": "x"}))
+    test.dispatch(workflow, "strict", json!({"target": "x"}))
         .unwrap();
     let actor = Actor::Daemon;
-    house.run(Cancel { job: last, actor }).unwrap();
-    house.dispatch(workflow, "probe", json!({})).unwrap();
+    test.run(Cancel { job: last, actor }).unwrap();
+    test.dispatch(workflow, "probe", json!({})).unwrap();
 
     let mut elsewhere = record.clone();
     elsewhere.workflow.id = WorkflowId::from_uuid(uuid::Uuid::nil());
@@ -217,44 +216,44 @@ fn a_scan_a_token_a_project_and_all_together_have_a_bounded_number_of_jobs() {
         id: TokenId::from_uuid(uuid::Uuid::from_u128(number)),
         name: "t".to_owned(),
     };
-    let dispatch = |house: &mut House, number| {
-        let command = house.dispatch_of(workflow, "strict", json!({"target": "x"}));
+    let dispatch = |test: &mut TestWorld, number| {
+        let command = test.dispatch_of(workflow, "strict", json!({"target": "x"}));
         let actor = token(number);
-        match house.run(Dispatch { actor, ..command? }) {
+        match test.run(Dispatch { actor, ..command? }) {
             Err(Refusal::TooManyJobs { jobs, state, .. }) => Ok(Some((jobs, state))),
             dispatched => dispatched.map(|_| None),
         }
     };
-    let there = house.world.unfinished_jobs();
+    let there = test.world.unfinished_jobs();
     elsewhere.actor = token(1);
-    fill(&mut house, &elsewhere, there + UNFINISHED_JOBS_PER_TOKEN);
+    fill(&mut test, &elsewhere, there + UNFINISHED_JOBS_PER_TOKEN);
     let of_token = "dispatched with this token and unfinished";
     assert_eq!(
-        dispatch(&mut house, 1),
+        dispatch(&mut test, 1),
         Ok(Some((UNFINISHED_JOBS_PER_TOKEN, of_token)))
     );
-    assert_eq!(dispatch(&mut house, 2), Ok(None));
+    assert_eq!(dispatch(&mut test, 2), Ok(None));
 
     elsewhere.actor = Actor::Daemon;
-    fill(&mut house, &elsewhere, UNFINISHED_JOBS_PER_PROJECT);
+    fill(&mut test, &elsewhere, UNFINISHED_JOBS_PER_PROJECT);
     let of_project = "unfinished in this project";
     assert_eq!(
-        dispatch(&mut house, 2),
+        dispatch(&mut test, 2),
         Ok(Some((UNFINISHED_JOBS_PER_PROJECT, of_project)))
     );
 
     // Some of these jobs move to another project, which is as good as their end for this one.
     elsewhere.project = ProjectId::from_uuid(uuid::Uuid::nil());
-    let some: Vec<JobId> = house.world.jobs().take(9).map(|job| job.id).collect();
+    let some: Vec<JobId> = test.world.jobs().take(9).map(|job| job.id).collect();
     for id in some {
         let job = Job {
             id,
             ..elsewhere.clone()
         };
-        house.world.apply(&Change::Job(Arc::new(job)));
+        test.world.apply(&Change::Job(Arc::new(job)));
     }
-    assert_eq!(dispatch(&mut house, 2), Ok(None));
-    fill(&mut house, &elsewhere, UNFINISHED_JOBS);
+    assert_eq!(dispatch(&mut test, 2), Ok(None));
+    fill(&mut test, &elsewhere, UNFINISHED_JOBS);
     let of_all = "unfinished in all scans together";
-    assert_eq!(dispatch(&mut house, 2), Ok(Some((UNFINISHED_JOBS, of_all))));
+    assert_eq!(dispatch(&mut test, 2), Ok(Some((UNFINISHED_JOBS, of_all))));
 }

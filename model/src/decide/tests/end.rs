@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::decide::{Cancel, DropSource, EndJob, Loss, Refusal, Retire};
-use crate::testing::{House, NIGHTLY, ended, key, source};
+use crate::testing::{NIGHTLY, TestWorld, ended, key, source};
 use crate::{Actor, JobId, Reason, TokenId};
 
 const LOSSES: [Loss; 5] = [
@@ -15,12 +15,12 @@ const LOSSES: [Loss; 5] = [
 ];
 
 /// What a loss makes of a job: state and reason, `-` for nothing, or `refused`.
-fn outcome(house: &mut House, job: JobId, loss: Loss) -> String {
-    match house.changes(EndJob::new(job, loss)) {
+fn outcome(test: &mut TestWorld, job: JobId, loss: Loss) -> String {
+    match test.changes(EndJob::new(job, loss)) {
         Ok((changes, answer)) => match ended(&changes) {
             Some((state, reason)) => format!("{state}: {}", reason.code()),
             None => {
-                assert_eq!(Some(&answer), house.world.job(job));
+                assert_eq!(Some(&answer), test.world.job(job));
                 "-".to_owned()
             }
         },
@@ -31,9 +31,9 @@ fn outcome(house: &mut House, job: JobId, loss: Loss) -> String {
     }
 }
 
-fn scheduled(house: &mut House) -> JobId {
-    let workflow = house.push("nightly", NIGHTLY);
-    house.dispatch(workflow, "probe", json!({})).unwrap()
+fn scheduled(test: &mut TestWorld) -> JobId {
+    let workflow = test.push("nightly", NIGHTLY);
+    test.dispatch(workflow, "probe", json!({})).unwrap()
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn a_loss_ends_a_running_job() {
         "-",
     ];
     for (loss, expected) in LOSSES.into_iter().zip(expected) {
-        let mut house = House::new();
-        let (job, _) = house.running();
-        assert_eq!(outcome(&mut house, job, loss), expected, "{loss:?}");
+        let mut test = TestWorld::new();
+        let (job, _) = test.running();
+        assert_eq!(outcome(&mut test, job, loss), expected, "{loss:?}");
     }
 }
 
@@ -58,59 +58,59 @@ fn a_waiting_job_cannot_be_lost_or_time_out() {
         .into_iter()
         .zip(["refused", "refused", "refused", "refused", "-"])
     {
-        let mut house = House::new();
-        let job = scheduled(&mut house);
-        assert_eq!(outcome(&mut house, job, loss), expected, "{loss:?}");
-        assert!(house.world.job(job).is_some());
+        let mut test = TestWorld::new();
+        let job = scheduled(&mut test);
+        assert_eq!(outcome(&mut test, job, loss), expected, "{loss:?}");
+        assert!(test.world.job(job).is_some());
     }
 }
 
 #[test]
 fn retiring_ends_only_waiting_jobs_that_are_still_unwanted() {
-    let mut house = House::new();
-    let (running, _) = house.running();
-    let waiting = scheduled(&mut house);
-    let workflow = house.world.job(waiting).unwrap().workflow.id;
+    let mut test = TestWorld::new();
+    let (running, _) = test.running();
+    let waiting = scheduled(&mut test);
+    let workflow = test.world.job(waiting).unwrap().workflow.id;
 
-    house.run(Retire { workflow }).unwrap();
-    assert_eq!(outcome(&mut house, running, Loss::Retired), "-");
-    house.push("nightly", NIGHTLY);
-    assert_eq!(outcome(&mut house, waiting, Loss::Retired), "-");
-    house.run(Retire { workflow }).unwrap();
+    test.run(Retire { workflow }).unwrap();
+    assert_eq!(outcome(&mut test, running, Loss::Retired), "-");
+    test.push("nightly", NIGHTLY);
+    assert_eq!(outcome(&mut test, waiting, Loss::Retired), "-");
+    test.run(Retire { workflow }).unwrap();
     assert_eq!(
-        outcome(&mut house, waiting, Loss::Retired),
+        outcome(&mut test, waiting, Loss::Retired),
         "cancelled: retired"
     );
 }
 
 #[test]
 fn a_job_of_a_dropped_source_ends_with_that_reason() {
-    let mut house = House::new();
-    let waiting = scheduled(&mut house);
-    let workflow = house.world.job(waiting).unwrap().workflow.id;
-    house.run(DropSource { name: source() }).unwrap();
-    house.run(Retire { workflow }).unwrap();
+    let mut test = TestWorld::new();
+    let waiting = scheduled(&mut test);
+    let workflow = test.world.job(waiting).unwrap().workflow.id;
+    test.run(DropSource { name: source() }).unwrap();
+    test.run(Retire { workflow }).unwrap();
     assert_eq!(
-        outcome(&mut house, waiting, Loss::Retired),
+        outcome(&mut test, waiting, Loss::Retired),
         "cancelled: source_dropped"
     );
 }
 
 #[test]
 fn a_person_cancels_only_waiting_and_running_jobs() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let actor = Actor::Token {
         id: TokenId::from_uuid(uuid::Uuid::nil()),
         name: "ops".to_owned(),
     };
-    let waiting = scheduled(&mut house);
-    let (running, _) = house.running();
+    let waiting = scheduled(&mut test);
+    let (running, _) = test.running();
     for job in [waiting, running] {
         let cancel = Cancel {
             job,
             actor: actor.clone(),
         };
-        let ended = house.run(cancel.clone()).unwrap();
+        let ended = test.run(cancel.clone()).unwrap();
         let end = ended.state.end().unwrap();
         assert_eq!(
             (&end.reason, &end.actor),
@@ -118,8 +118,8 @@ fn a_person_cancels_only_waiting_and_running_jobs() {
         );
         assert_eq!(ended.state.run().is_some(), job == running);
 
-        assert_eq!(house.run(cancel), Err(Refusal::JobOver { job }));
+        assert_eq!(test.run(cancel), Err(Refusal::JobOver { job }));
     }
-    let workflow = key(house.push("nightly", NIGHTLY), "probe");
-    assert_eq!(house.world.head(&workflow).unwrap().totals.cancelled, 2);
+    let workflow = key(test.push("nightly", NIGHTLY), "probe");
+    assert_eq!(test.world.head(&workflow).unwrap().totals.cancelled, 2);
 }

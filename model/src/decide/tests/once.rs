@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use crate::decide::{CreateRegistration, CreateToken, Once, Refusal, RegenerateToken};
 use crate::limits::IDEMPOTENCY;
-use crate::testing::House;
+use crate::testing::TestWorld;
 use crate::{IdempotencyKey, Made, Projects, Rights, Scopes, TokenId};
 
 fn once<C>(command: C, key: &str, body: &str) -> Once<C> {
@@ -27,31 +27,31 @@ fn create() -> CreateToken {
 
 #[test]
 fn a_repeat_is_refused_with_what_the_first_request_made() {
-    let mut house = House::new();
-    let token = house.run(once(create(), "k", "{}")).unwrap().token;
+    let mut test = TestWorld::new();
+    let token = test.run(once(create(), "k", "{}")).unwrap().token;
     let made = Made::Token(token.id);
-    let repeat = house.run(once(create(), "k", "{}")).map(drop);
+    let repeat = test.run(once(create(), "k", "{}")).map(drop);
     assert_eq!(repeat, Err(Refusal::AlreadyDone { made }));
-    let other = house.run(once(create(), "k", "{ }")).map(drop);
+    let other = test.run(once(create(), "k", "{ }")).map(drop);
     assert_eq!(other, Err(Refusal::IdempotencyMismatch));
-    assert_eq!(house.world.tokens().len(), 1);
+    assert_eq!(test.world.tokens().len(), 1);
 
-    let registration = house.run(once(CreateRegistration, "r", "")).unwrap();
+    let registration = test.run(once(CreateRegistration, "r", "")).unwrap();
     let made = Made::Registration(registration.id);
-    let repeat = house.run(once(CreateRegistration, "r", "")).map(drop);
+    let repeat = test.run(once(CreateRegistration, "r", "")).map(drop);
     assert_eq!(repeat, Err(Refusal::AlreadyDone { made }));
 
-    house.pass(IDEMPOTENCY - TimeDelta::seconds(1));
-    house.run(once(create(), "k", "{}")).unwrap_err();
-    house.pass(TimeDelta::seconds(1));
-    house.run(once(create(), "k", "{}")).unwrap();
-    assert_eq!(house.world.tokens().len(), 2);
+    test.pass(IDEMPOTENCY - TimeDelta::seconds(1));
+    test.run(once(create(), "k", "{}")).unwrap_err();
+    test.pass(TimeDelta::seconds(1));
+    test.run(once(create(), "k", "{}")).unwrap();
+    assert_eq!(test.world.tokens().len(), 2);
 }
 
 #[test]
 fn a_repeated_regeneration_does_not_end_the_overlap_of_the_first() {
-    let mut house = House::new();
-    let before = house.run(create()).unwrap().token;
+    let mut test = TestWorld::new();
+    let before = test.run(create()).unwrap().token;
     let regenerate = once(
         RegenerateToken {
             token: before.id,
@@ -62,21 +62,21 @@ fn a_repeated_regeneration_does_not_end_the_overlap_of_the_first() {
         "k",
         "{}",
     );
-    let after = house.run(regenerate.clone()).unwrap().token;
+    let after = test.run(regenerate.clone()).unwrap().token;
     let made = Made::Token(before.id);
-    let repeat = house.run(regenerate).map(drop);
+    let repeat = test.run(regenerate).map(drop);
     assert_eq!(repeat, Err(Refusal::AlreadyDone { made }));
-    let now = house.world.token(before.id).unwrap();
-    assert!(now.accepts(&before.hash, house.now) && now.accepts(&after.hash, house.now));
+    let now = test.world.token(before.id).unwrap();
+    assert!(now.accepts(&before.hash, test.now) && now.accepts(&after.hash, test.now));
 }
 
 #[test]
 fn a_request_that_was_refused_leaves_its_key_free() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let unnamed = CreateToken {
         name: String::new(),
         ..create()
     };
-    house.run(once(unnamed, "k", "{}")).unwrap_err();
-    house.run(once(create(), "k", "{ }")).unwrap();
+    test.run(once(unnamed, "k", "{}")).unwrap_err();
+    test.run(once(create(), "k", "{ }")).unwrap();
 }

@@ -14,7 +14,7 @@ use crate::decide::{
     RemoveRunner, ReportSteps, Retire, StoreArtifact, check_rerun,
 };
 use crate::job::{StepOutcome as Outcome, StepStatus as Status};
-use crate::testing::{House, NIGHTLY, activate, complete, snapshot, source, step, succeeded};
+use crate::testing::{NIGHTLY, TestWorld, activate, complete, snapshot, source, step, succeeded};
 use crate::{
     Abilities, Actor, Change, EndState, IdempotencyKey, Job, JobId, Order, RunnerId, ScanHead,
     ScanKey, TailEnd, Timestamp, TokenHash, TokenId, Totals, WorkflowId, World,
@@ -75,20 +75,20 @@ struct Past {
     history: TailEnd,
 }
 
-/// The house, and what has happened in it.
+/// The world, and what has happened in it.
 struct Story {
-    house: House,
+    test: TestWorld,
     jobs: BTreeMap<JobId, Job>,
     past: BTreeMap<ScanKey, Past>,
 }
 
 impl Story {
     fn new() -> Self {
-        let mut house = House::new();
-        house.push("0", &text(0));
-        house.runner("0", &[]);
+        let mut test = TestWorld::new();
+        test.push("0", &text(0));
+        test.runner("0", &[]);
         Self {
-            house,
+            test,
             jobs: BTreeMap::new(),
             past: BTreeMap::new(),
         }
@@ -101,7 +101,7 @@ impl Story {
     }
 
     fn runner(&self, choice: u8) -> RunnerId {
-        let world = &self.house.world;
+        let world = &self.test.world;
         let count = world.runners().count().max(1);
         let nth = world.runners().nth(usize::from(choice) % count);
         nth.map_or(RunnerId::from_uuid(uuid::Uuid::nil()), |runner| runner.id)
@@ -120,8 +120,8 @@ impl Story {
             Action::Rerun { job } => self.rerun(job),
             Action::Register { name } => {
                 let name = name.to_string();
-                if self.house.world.runners().all(|runner| runner.name != name) {
-                    self.house.runner(&name, &[]);
+                if self.test.world.runners().all(|runner| runner.name != name) {
+                    self.test.runner(&name, &[]);
                 }
             }
             Action::RemoveRunner { runner } => {
@@ -142,9 +142,9 @@ impl Story {
                     evaluate: Evaluate::CHEAP,
                 };
                 if self.step(command.clone()).is_ok() {
-                    let (changes, repeat) = self.house.changes(command).unwrap();
+                    let (changes, repeat) = self.test.changes(command).unwrap();
                     assert!(changes.is_empty(), "a repeated claim changes nothing");
-                    assert_eq!(repeat.job(), self.house.world.job(job));
+                    assert_eq!(repeat.job(), self.test.world.job(job));
                 }
             }
             Action::Report { job, steps } => {
@@ -187,7 +187,7 @@ impl Story {
                 // Any outcome is valid here; `step` checks the resulting changes.
                 self.step(EndJob::new(job, loss)).ok();
             }
-            Action::Pass { seconds } => self.house.pass(TimeDelta::seconds(seconds)),
+            Action::Pass { seconds } => self.test.pass(TimeDelta::seconds(seconds)),
         }
     }
 
@@ -198,7 +198,7 @@ impl Story {
             let request = workflow.to_string();
             IdempotencyKey::new(token, "/dispatch", &key.to_string(), request.as_bytes())
         });
-        let Ok(checked) = self.house.dispatch_of(workflow, "probe", json!({})) else {
+        let Ok(checked) = self.test.dispatch_of(workflow, "probe", json!({})) else {
             return;
         };
         let command = Dispatch {
@@ -221,9 +221,9 @@ impl Story {
         while let Some(retry) = last.retried_by {
             last = &self.jobs[&retry];
         }
-        let may = check_rerun(&self.house.world, &job, last);
+        let may = check_rerun(&self.test.world, &job, last);
         assert!(may.is_err() || last.state.is_terminal());
-        let revision = self.house.decided.iter().find_map(|change| match change {
+        let revision = self.test.decided.iter().find_map(|change| match change {
             Change::Revision(revision, _) if revision.record.reference.id == job.revision.id => {
                 Some(revision.clone())
             }
@@ -263,7 +263,7 @@ impl Story {
         C::Answer: PartialEq + Debug,
     {
         if let Ok(answer) = self.step(command.clone()) {
-            let (changes, repeat) = self.house.changes(command).unwrap();
+            let (changes, repeat) = self.test.changes(command).unwrap();
             assert!(changes.is_empty(), "a repeat changes nothing");
             assert_eq!(repeat, answer);
         }
@@ -272,14 +272,14 @@ impl Story {
     /// A command whose repeat is refused.
     fn once<C: Command + Clone>(&mut self, command: C) {
         if self.step(command.clone()).is_ok() {
-            assert!(self.house.run(command).is_err(), "it happens once");
+            assert!(self.test.run(command).is_err(), "it happens once");
         }
     }
 
     /// Decides, applies, and compares the world with what has happened.
     fn step<C: Command>(&mut self, command: C) -> Result<C::Answer, Refusal> {
-        let before = snapshot(&self.house.world);
-        let decided = self.house.changes(command);
+        let before = snapshot(&self.test.world);
+        let decided = self.test.changes(command);
         match decided {
             Ok((changes, answer)) => {
                 for change in &changes {
@@ -289,7 +289,7 @@ impl Story {
                 Ok(answer)
             }
             Err(refusal) => {
-                assert_eq!(before, snapshot(&self.house.world), "{refusal}");
+                assert_eq!(before, snapshot(&self.test.world), "{refusal}");
                 Err(refusal)
             }
         }
@@ -311,7 +311,7 @@ impl Story {
     }
 
     fn note_job(&mut self, job: &Job) {
-        let order = self.house.order;
+        let order = self.test.order;
         let before = self.jobs.insert(job.id, job.clone());
         let past = self.past.entry(job.scan_key());
         let past = past.or_default();
@@ -373,7 +373,7 @@ impl Story {
 
     fn compare(&self) {
         self.look_at_chains();
-        let world = &self.house.world;
+        let world = &self.test.world;
         let unfinished = self.jobs.values().filter(|job| !job.state.is_terminal());
         assert!(world.jobs().map(|job| &**job).eq(unfinished.clone()));
         let waiting: BTreeSet<JobId> = unfinished
@@ -419,19 +419,19 @@ impl Story {
             assert!(known.eq(newest), "the two newest successes, newest first");
             assert!(world.latest_order() >= past.claim.unwrap_or_default());
         }
-        assert!(world.latest_order() <= self.house.order);
+        assert!(world.latest_order() <= self.test.order);
     }
 
     /// The same changes make the same world, also when each is applied twice.
     fn replay(&self) {
         let mut once = World::default();
         let mut twice = World::default();
-        for change in &self.house.decided {
+        for change in &self.test.decided {
             once.apply(change);
             twice.apply(change);
             twice.apply(change);
         }
-        let expected = snapshot(&self.house.world);
+        let expected = snapshot(&self.test.world);
         assert_eq!(snapshot(&once), expected);
         assert_eq!(snapshot(&twice), expected);
     }

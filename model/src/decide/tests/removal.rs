@@ -14,12 +14,12 @@ use crate::limits::WORKER_LAST_WORDS;
 use crate::retention::{
     Backlog, Candidate, FinishedJob, Next, Position, Retention, RetentionPolicy, Stock, next,
 };
-use crate::testing::{House, complete, key, snapshot, step};
+use crate::testing::{TestWorld, complete, key, snapshot, step};
 use crate::{Actor, Change, EndState, Job, JobId, Reason, ScanKey, Totals, WorkflowId, World};
 
-/// A house with a record of what is on disk.
+/// A world with a record of what is on disk.
 struct Archive {
-    house: House,
+    test: TestWorld,
     jobs: BTreeMap<JobId, Arc<Job>>,
     lines: Vec<(FinishedJob, Position)>,
     pages: BTreeSet<u64>,
@@ -28,7 +28,7 @@ struct Archive {
 impl Archive {
     fn new() -> Self {
         Self {
-            house: House::new(),
+            test: TestWorld::new(),
             jobs: BTreeMap::new(),
             lines: Vec::new(),
             pages: BTreeSet::new(),
@@ -43,7 +43,7 @@ impl Archive {
     }
 
     fn run<C: crate::decide::Command>(&mut self, command: C) -> Result<C::Answer, Refusal> {
-        let (changes, answer) = self.house.changes(command)?;
+        let (changes, answer) = self.test.changes(command)?;
         for change in &changes {
             match change {
                 Change::Job(job) if job.state.is_terminal() => {
@@ -70,7 +70,7 @@ impl Archive {
 
     /// A job that ends in that way, with an artifact of that size.
     fn end(&mut self, state: EndState, size: u64) -> JobId {
-        let (job, token) = self.house.running();
+        let (job, token) = self.test.running();
         if size > 0 {
             let artifact = StoreArtifact {
                 job,
@@ -104,12 +104,12 @@ impl Archive {
     }
 
     fn retention(&self) -> Retention {
-        let retention = self.house.world.retention_or_new(&self.scan());
+        let retention = self.test.world.retention_or_new(&self.scan());
         Retention::clone(&retention)
     }
 
     fn protected(&self) -> Vec<JobId> {
-        let head = self.house.world.head(&self.scan()).into_iter();
+        let head = self.test.world.head(&self.scan()).into_iter();
         let successes = head.flat_map(|head| &head.successes);
         successes.map(|success| success.job).collect()
     }
@@ -138,13 +138,13 @@ impl Archive {
         let (before, mut stock) = (self.kept().jobs, self.kept());
         let mut backlogs = [self.backlog()];
         let (mut prune, mut waits) = (self.nothing(), false);
-        while let Next::Job(_) = next(&policy, self.house.now, stock, &backlogs) {
+        while let Next::Job(_) = next(&policy, self.test.now, stock, &backlogs) {
             let Candidate { job, end } = backlogs[0].pop_front().unwrap();
             let record = self.jobs.get(&job.id).cloned();
             if let Some(record) = record.filter(|_| !self.protected().contains(&job.id)) {
                 let (jobs, bytes) = (1, record.bytes());
                 stock.subtract(Stock { jobs, bytes });
-                if record.may_log_until(self.house.now).is_some() {
+                if record.may_log_until(self.test.now).is_some() {
                     waits |= end.is_some();
                     continue;
                 }
@@ -177,7 +177,7 @@ impl Archive {
     }
 
     fn check(&self) {
-        let world = &self.house.world;
+        let world = &self.test.world;
         let Some(head) = world.head(&self.scan()) else {
             return;
         };
@@ -218,10 +218,10 @@ fn counters_and_digests_outlive_the_jobs() {
     }
     archive.end(EndState::Succeeded, 10);
     assert_eq!(archive.prune(jobs(3)), 0, "they may talk");
-    archive.house.pass(WORKER_LAST_WORDS);
+    archive.test.pass(WORKER_LAST_WORDS);
     assert_eq!(archive.prune(jobs(3)), 3);
     archive.check();
-    let head = archive.house.world.head(&archive.scan()).unwrap();
+    let head = archive.test.world.head(&archive.scan()).unwrap();
     assert_eq!((head.totals.cancelled, head.totals.succeeded), (4, 2));
     let retention = archive.retention();
     assert_eq!(retention.removed.cancelled, 3);
@@ -240,8 +240,8 @@ fn a_person_may_delete_any_job_that_is_over_and_silent() {
     };
     let job = archive.jobs[&newest].clone();
     archive.run(delete(&job)).unwrap();
-    let head = archive.house.world.head(&archive.scan()).unwrap().clone();
-    assert_eq!(archive.house.world.retained(&head), Totals::default());
+    let head = archive.test.world.head(&archive.scan()).unwrap().clone();
+    assert_eq!(archive.test.world.retained(&head), Totals::default());
     assert_eq!(head.successes[0].digests["ports"], "0");
     assert_eq!(archive.retention().deletions[0].job, newest);
 
@@ -249,19 +249,19 @@ fn a_person_may_delete_any_job_that_is_over_and_silent() {
     let job = archive.jobs[&cancelled].clone();
     let refused = archive.run(delete(&job)).unwrap_err();
     assert!(matches!(refused, Refusal::JobNotSilent { .. }), "{refused}");
-    archive.house.pass(WORKER_LAST_WORDS);
+    archive.test.pass(WORKER_LAST_WORDS);
     archive.run(delete(&job)).unwrap();
 
-    let (running, _) = archive.house.running();
-    let running = archive.house.world.job(running).unwrap().clone();
+    let (running, _) = archive.test.running();
+    let running = archive.test.world.job(running).unwrap().clone();
     let refused = archive.run(delete(&running)).unwrap_err();
     assert!(matches!(refused, Refusal::JobNotOver { .. }), "{refused}");
 
     // The pass finds the lines of jobs that are gone, and counts none of them twice.
     archive.end(EndState::Failed, 0);
-    archive.house.pass(WORKER_LAST_WORDS);
+    archive.test.pass(WORKER_LAST_WORDS);
     archive.prune(jobs(0));
-    assert_eq!(archive.house.world.retained(&head), Totals::default());
+    assert_eq!(archive.test.world.retained(&head), Totals::default());
 }
 
 /// A pass has taken a job for one that stays, and a person deletes it before the pass commits anything.
@@ -299,7 +299,7 @@ fn a_removed_artifact_keeps_its_entry_in_the_record() {
         reason: Reason::Expired,
         actor: Actor::Daemon,
     };
-    let (changes, job) = archive.house.changes(remove).unwrap();
+    let (changes, job) = archive.test.changes(remove).unwrap();
     let artifact = &job.state.run().unwrap().artifacts[0];
     assert_eq!(artifact.removed.as_ref().unwrap().reason, Reason::Expired);
     assert_eq!((artifact.size, artifact.content_digest.as_str()), (10, "0"));
@@ -319,7 +319,7 @@ fn a_removed_artifact_keeps_its_entry_in_the_record() {
         reason: Reason::DeletedByUser,
         actor: Actor::Daemon,
     };
-    let (changes, job) = archive.house.changes(again).unwrap();
+    let (changes, job) = archive.test.changes(again).unwrap();
     assert!(changes.is_empty(), "the first reason stays");
     archive
         .run(DeleteJob {
@@ -327,8 +327,8 @@ fn a_removed_artifact_keeps_its_entry_in_the_record() {
             actor: Actor::Daemon,
         })
         .unwrap();
-    let head = archive.house.world.head(&archive.scan()).unwrap();
-    assert_eq!(archive.house.world.retained(head), Totals::default());
+    let head = archive.test.world.head(&archive.scan()).unwrap();
+    assert_eq!(archive.test.world.retained(head), Totals::default());
 }
 
 /// Something that may happen.
@@ -384,12 +384,12 @@ fn whatever_the_policy_the_newest_successes_and_unfinished_jobs_stay() {
                             archive.run(DeleteJob { job, actor }).ok();
                         }
                     }
-                    Action::Begin => drop(unfinished.insert(archive.house.running().0)),
-                    Action::Pass { minutes } => archive.house.pass(TimeDelta::minutes(minutes)),
+                    Action::Begin => drop(unfinished.insert(archive.test.running().0)),
+                    Action::Pass { minutes } => archive.test.pass(TimeDelta::minutes(minutes)),
                     Action::Prune(policy) => {
                         removed.set(removed.get() + archive.prune(policy));
                         let silent = archive.jobs.values().all(|job| {
-                            job.state.end().unwrap().at + WORKER_LAST_WORDS <= archive.house.now
+                            job.state.end().unwrap().at + WORKER_LAST_WORDS <= archive.test.now
                         });
                         if silent && let Some(limit) = policy.jobs {
                             let protected = archive.protected().len() as u64;
@@ -398,15 +398,15 @@ fn whatever_the_policy_the_newest_successes_and_unfinished_jobs_stay() {
                     }
                 }
                 archive.check();
-                let world = &archive.house.world;
+                let world = &archive.test.world;
                 assert!(unfinished.iter().all(|job| world.job(*job).is_some()));
             }
             let mut replayed = World::default();
-            for change in &archive.house.decided {
+            for change in &archive.test.decided {
                 replayed.apply(change);
                 replayed.apply(change);
             }
-            assert_eq!(snapshot(&replayed), snapshot(&archive.house.world));
+            assert_eq!(snapshot(&replayed), snapshot(&archive.test.world));
             Ok(())
         })
         .unwrap();

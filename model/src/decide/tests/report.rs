@@ -6,7 +6,7 @@ use crate::decide::{Complete, Refusal, ReportSteps, StoreArtifact};
 use crate::job::StepOutcome as Outcome;
 use crate::job::StepStatus as Status;
 use crate::limits::{CONTENT_DIGEST_BYTES, MESSAGE_CHARS, STEP_ERRORS_BYTES};
-use crate::testing::{House, complete, step, succeeded};
+use crate::testing::{TestWorld, complete, step, succeeded};
 use crate::{ArtifactId, Change, JobId, JobState, Step, TokenHash, World};
 
 fn report(job: JobId, token: TokenHash, steps: Vec<Step>) -> ReportSteps {
@@ -24,30 +24,30 @@ fn artifact(job: JobId, token: TokenHash, name: &str, content: &str) -> StoreArt
     }
 }
 
-fn steps_of(house: &House, job: JobId) -> Vec<Step> {
-    let record = house.world.job(job).unwrap();
+fn steps_of(test: &TestWorld, job: JobId) -> Vec<Step> {
+    let record = test.world.job(job).unwrap();
     record.state.run().unwrap().steps.clone()
 }
 
 #[test]
 fn a_report_carries_the_whole_state_and_a_repeat_changes_nothing() {
-    let mut house = House::new();
-    let (job, token) = house.running();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
     let steps = vec![
         step(0, Status::Succeeded, Some(Outcome::Succeeded)),
         step(1, Status::Running, None),
     ];
-    house.run(report(job, token, steps.clone())).unwrap();
-    assert_eq!(steps_of(&house, job), steps);
-    let (changes, ()) = house.changes(report(job, token, steps)).unwrap();
+    test.run(report(job, token, steps.clone())).unwrap();
+    assert_eq!(steps_of(&test, job), steps);
+    let (changes, ()) = test.changes(report(job, token, steps)).unwrap();
     assert!(changes.is_empty());
 }
 
 #[test]
 fn a_report_that_was_overtaken_changes_nothing() {
-    let mut house = House::new();
-    let (job, token) = house.running();
-    house.run(report(job, token, succeeded(2))).unwrap();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
+    test.run(report(job, token, succeeded(2))).unwrap();
     for late in [
         vec![],
         succeeded(1),
@@ -57,51 +57,51 @@ fn a_report_that_was_overtaken_changes_nothing() {
             step(1, Status::Running, None),
         ],
     ] {
-        house.run(report(job, token, late)).unwrap();
-        assert_eq!(steps_of(&house, job), succeeded(2));
+        test.run(report(job, token, late)).unwrap();
+        assert_eq!(steps_of(&test, job), succeeded(2));
     }
 }
 
 #[test]
 fn a_report_that_cannot_be_is_refused() {
-    let mut house = House::new();
-    let (job, token) = house.running();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
     let stranger = TokenHash::of("stranger");
-    let refusal = house.run(report(job, stranger, vec![]));
+    let refusal = test.run(report(job, stranger, vec![]));
     assert_eq!(refusal, Err(Refusal::NotYourJob { job }));
     let skipping = vec![step(1, Status::Running, None)];
     for steps in [skipping, succeeded(3)] {
-        let refusal = house.run(report(job, token, steps));
+        let refusal = test.run(report(job, token, steps));
         assert!(matches!(refusal, Err(Refusal::BadReport { .. })));
     }
-    house.run(complete(job, token)).unwrap();
-    let refusal = house.run(report(job, token, succeeded(2)));
+    test.run(complete(job, token)).unwrap();
+    let refusal = test.run(report(job, token, succeeded(2)));
     assert_eq!(refusal, Err(Refusal::JobOver { job }));
 }
 
 #[test]
 fn a_job_completes_while_its_revision_cannot_be_read() {
-    let mut house = House::new();
-    let (job, token) = house.running();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
     // What a load without the text of the revision makes of the records.
     let mut world = World::default();
-    let records = house.decided.iter();
+    let records = test.decided.iter();
     records
         .filter(|change| !matches!(change, Change::Revision(..)))
         .for_each(|change| world.apply(change));
-    house.world = world;
+    test.world = world;
     let nothing = Complete {
         steps: Vec::new(),
         ..complete(job, token)
     };
-    let refusal = house.run(nothing);
+    let refusal = test.run(nothing);
     assert!(matches!(refusal, Err(Refusal::BadReport { .. })));
-    let refusal = house.run(artifact(job, token, "../hosts", "zip"));
+    let refusal = test.run(artifact(job, token, "../hosts", "zip"));
     assert!(matches!(refusal, Err(Refusal::UndeclaredArtifact { .. })));
-    house.run(report(job, token, succeeded(1))).unwrap();
-    let stored = house.run(artifact(job, token, "hosts", "zip")).unwrap();
+    test.run(report(job, token, succeeded(1))).unwrap();
+    let stored = test.run(artifact(job, token, "hosts", "zip")).unwrap();
     assert_eq!(stored.expires_at, None);
-    let ended = house.run(complete(job, token)).unwrap();
+    let ended = test.run(complete(job, token)).unwrap();
     assert!(matches!(ended.state, JobState::Succeeded { .. }));
 }
 
@@ -109,21 +109,21 @@ fn a_job_completes_while_its_revision_cannot_be_read() {
 fn error_texts_are_cut_each_and_together() {
     let scan = "scans: {probe: {on: {dispatch: {}}, steps: [";
     let text = format!("{scan}{}]}}}}", "{run: x},".repeat(100));
-    let mut house = House::new();
-    let workflow = house.push("wide", &text);
-    let runner = house.runner("first", &[]);
-    let job = house
+    let mut test = TestWorld::new();
+    let workflow = test.push("wide", &text);
+    let runner = test.runner("first", &[]);
+    let job = test
         .dispatch(workflow, "probe", serde_json::json!({}))
         .unwrap();
-    let token = house.claim(job, runner).unwrap();
+    let token = test.claim(job, runner).unwrap();
     let failed = |index| Step {
         error: Some("ä".repeat(2 * MESSAGE_CHARS)),
         ..step(index, Status::Failed, Some(Outcome::Succeeded))
     };
     let steps = (0..100).map(failed).collect();
-    house.run(report(job, token, steps)).unwrap();
+    test.run(report(job, token, steps)).unwrap();
 
-    let steps = steps_of(&house, job);
+    let steps = steps_of(&test, job);
     let error = |at: usize| steps[at].error.as_deref().unwrap();
     assert_eq!(error(0), "ä".repeat(MESSAGE_CHARS));
     assert_eq!(error(99), "");
@@ -133,36 +133,36 @@ fn error_texts_are_cut_each_and_together() {
 
 #[test]
 fn an_artifact_is_recorded_once() {
-    let mut house = House::new();
-    let (job, token) = house.running();
-    let stored = house.run(artifact(job, token, "ports", "zip")).unwrap();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
+    let stored = test.run(artifact(job, token, "ports", "zip")).unwrap();
     assert_eq!(stored.id, ArtifactId::derive(job, "ports"));
-    assert_eq!(stored.expires_at, Some(house.now + TimeDelta::days(2)));
+    assert_eq!(stored.expires_at, Some(test.now + TimeDelta::days(2)));
 
-    house.pass(TimeDelta::seconds(9));
-    let (changes, repeat) = house.changes(artifact(job, token, "ports", "zip")).unwrap();
+    test.pass(TimeDelta::seconds(9));
+    let (changes, repeat) = test.changes(artifact(job, token, "ports", "zip")).unwrap();
     assert!(changes.is_empty());
     assert_eq!(repeat, stored);
 
-    let other = house.run(artifact(job, token, "ports", "other zip"));
+    let other = test.run(artifact(job, token, "ports", "other zip"));
     assert!(matches!(other, Err(Refusal::ArtifactMismatch { .. })));
-    let unknown = house.run(artifact(job, token, "secrets", "zip"));
+    let unknown = test.run(artifact(job, token, "secrets", "zip"));
     assert!(matches!(unknown, Err(Refusal::UndeclaredArtifact { .. })));
-    let stranger = house.run(artifact(job, TokenHash::of("stranger"), "hosts", "zip"));
+    let stranger = test.run(artifact(job, TokenHash::of("stranger"), "hosts", "zip"));
     assert_eq!(stranger, Err(Refusal::NotYourJob { job }));
 }
 
 #[test]
 fn a_content_digest_is_a_short_visible_word() {
-    let mut house = House::new();
-    let (job, token) = house.running();
+    let mut test = TestWorld::new();
+    let (job, token) = test.running();
     let long = "x".repeat(CONTENT_DIGEST_BYTES + 1);
     for bad in ["", "a b", "ä", "a\n", long.as_str()] {
         let command = StoreArtifact {
             content_digest: bad.to_owned(),
             ..artifact(job, token, "hosts", "zip")
         };
-        let refusal = house.run(command);
+        let refusal = test.run(command);
         assert!(matches!(refusal, Err(Refusal::BadReport { .. })), "{bad:?}");
     }
 }

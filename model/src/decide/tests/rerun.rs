@@ -5,15 +5,15 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::decide::{Again, Cancel, Dispatch, Refusal, Retire, check_rerun};
-use crate::testing::{House, NIGHTLY, complete};
+use crate::testing::{NIGHTLY, TestWorld, complete};
 use crate::{Actor, Change, Job, JobId, JobState, Reason, Revision, Trigger};
 
 /// A job of the scan `probe` that is over, and its revision.
-fn over(house: &mut House) -> (Arc<Job>, Arc<Revision>) {
-    let (id, token) = house.running();
-    let running = house.world.job(id).unwrap();
-    let revision = house.world.revision(running.revision.id).unwrap().clone();
-    let job = house.run(complete(id, token)).unwrap();
+fn over(test: &mut TestWorld) -> (Arc<Job>, Arc<Revision>) {
+    let (id, token) = test.running();
+    let running = test.world.job(id).unwrap();
+    let revision = test.world.revision(running.revision.id).unwrap().clone();
+    let job = test.run(complete(id, token)).unwrap();
     (job, revision)
 }
 
@@ -36,14 +36,14 @@ fn again(job: &Job, revision: &Arc<Revision>) -> Dispatch {
 
 #[test]
 fn a_job_runs_again_with_its_inputs_and_its_revision_which_stays_as_long_as_it_is_needed() {
-    let mut house = House::new();
-    let (first, revision) = over(&mut house);
-    house.push("nightly", &format!("{NIGHTLY}# changed\n"));
+    let mut test = TestWorld::new();
+    let (first, revision) = over(&mut test);
+    test.push("nightly", &format!("{NIGHTLY}# changed\n"));
     let old = revision.record.reference.id;
-    assert!(house.world.revision(old).is_none(), "nothing needs it");
+    assert!(test.world.revision(old).is_none(), "nothing needs it");
 
-    let id = house.run(again(&first, &revision)).unwrap();
-    let job = house.world.job(id).unwrap().clone();
+    let id = test.run(again(&first, &revision)).unwrap();
+    let job = test.world.job(id).unwrap().clone();
     assert_eq!(job.rerun_of, Some(first.id));
     assert_eq!(job.reason, Reason::Rerun { of: first.id });
     assert_eq!(job.trigger, Trigger::Dispatch);
@@ -51,79 +51,79 @@ fn a_job_runs_again_with_its_inputs_and_its_revision_which_stays_as_long_as_it_i
         (&job.inputs, &job.revision),
         (&first.inputs, &first.revision)
     );
-    let runner = house.world.runners().next().unwrap().id;
-    let token = house.claim(id, runner).unwrap();
-    let claimed = house.world.job(id).unwrap();
+    let runner = test.world.runners().next().unwrap().id;
+    let token = test.claim(id, runner).unwrap();
+    let claimed = test.world.job(id).unwrap();
     assert_eq!(claimed.revision, first.revision);
-    assert!(house.world.revision(old).is_some());
-    house.run(complete(id, token)).unwrap();
-    assert!(house.world.revision(old).is_none());
+    assert!(test.world.revision(old).is_some());
+    test.run(complete(id, token)).unwrap();
+    assert!(test.world.revision(old).is_none());
 }
 
 #[test]
 fn a_rerun_of_the_active_revision_is_a_dispatch_of_it() {
-    let mut house = House::new();
-    let (first, _) = over(&mut house);
-    house.push("nightly", &format!("{NIGHTLY}# changed\n"));
-    let command = |house: &House| Dispatch {
+    let mut test = TestWorld::new();
+    let (first, _) = over(&mut test);
+    test.push("nightly", &format!("{NIGHTLY}# changed\n"));
+    let command = |test: &TestWorld| Dispatch {
         again: Some(Again {
             job: first.id,
             revision: None,
             source: None,
         }),
-        ..house
+        ..test
             .dispatch_of(first.workflow.id, "probe", json!({}))
             .unwrap()
     };
-    let late = command(&house);
-    let id = house.run(command(&house)).unwrap();
-    let job = house.world.job(id).unwrap();
+    let late = command(&test);
+    let id = test.run(command(&test)).unwrap();
+    let job = test.world.job(id).unwrap();
     assert_eq!((job.revision.number, job.rerun_of), (2, Some(first.id)));
-    house.push("nightly", &format!("{NIGHTLY}# changed again\n"));
+    test.push("nightly", &format!("{NIGHTLY}# changed again\n"));
     assert!(matches!(
-        house.run(late),
+        test.run(late),
         Err(Refusal::RevisionChanged { .. })
     ));
 }
 
 #[test]
 fn an_unfinished_or_removed_job_cannot_be_run_again() {
-    let mut house = House::new();
-    let (id, token) = house.running();
-    let running = house.world.job(id).unwrap().clone();
-    let refused = check_rerun(&house.world, &running, &running).unwrap_err();
+    let mut test = TestWorld::new();
+    let (id, token) = test.running();
+    let running = test.world.job(id).unwrap().clone();
+    let refused = check_rerun(&test.world, &running, &running).unwrap_err();
     assert_eq!(
         refused.to_string(),
         format!("job {id} is running; only finished jobs can be run again")
     );
-    let ended = house.run(complete(id, token)).unwrap();
-    assert_eq!(check_rerun(&house.world, &running, &ended), Ok(()));
-    let revision = house.world.revision(running.revision.id).unwrap().clone();
+    let ended = test.run(complete(id, token)).unwrap();
+    assert_eq!(check_rerun(&test.world, &running, &ended), Ok(()));
+    let revision = test.world.revision(running.revision.id).unwrap().clone();
     let command = again(&running, &revision);
 
     let without = "scans: {strict: {on: {dispatch: {}}, steps: [{run: one}]}}";
-    let workflow = house.push("nightly", without);
-    let refused = check_rerun(&house.world, &running, &ended).unwrap_err();
+    let workflow = test.push("nightly", without);
+    let refused = check_rerun(&test.world, &running, &ended).unwrap_err();
     assert!(matches!(refused, Refusal::ScanRetired { .. }), "{refused}");
-    assert_eq!(house.run(command.clone()), Err(refused));
+    assert_eq!(test.run(command.clone()), Err(refused));
 
-    house.push("nightly", NIGHTLY);
-    house.run(Retire { workflow }).unwrap();
-    let refused = check_rerun(&house.world, &running, &ended).unwrap_err();
+    test.push("nightly", NIGHTLY);
+    test.run(Retire { workflow }).unwrap();
+    let refused = check_rerun(&test.world, &running, &ended).unwrap_err();
     assert!(matches!(refused, Refusal::Retired { .. }), "{refused}");
-    assert_eq!(house.run(command), Err(refused));
+    assert_eq!(test.run(command), Err(refused));
 }
 
 #[test]
 fn a_cancelled_job_that_never_ran_can_be_run_again() {
-    let mut house = House::new();
-    let workflow = house.push("nightly", NIGHTLY);
-    let id = house.dispatch(workflow, "probe", json!({})).unwrap();
-    let job = house.world.job(id).unwrap().clone();
-    let revision = house.world.revision(job.revision.id).unwrap().clone();
+    let mut test = TestWorld::new();
+    let workflow = test.push("nightly", NIGHTLY);
+    let id = test.dispatch(workflow, "probe", json!({})).unwrap();
+    let job = test.world.job(id).unwrap().clone();
+    let revision = test.world.revision(job.revision.id).unwrap().clone();
     let actor = Actor::Daemon;
-    house.run(Cancel { job: id, actor }).unwrap();
-    let (changes, next) = house.changes(again(&job, &revision)).unwrap();
+    test.run(Cancel { job: id, actor }).unwrap();
+    let (changes, next) = test.changes(again(&job, &revision)).unwrap();
     assert!(next > JobId::FIRST.max(id));
     assert!(
         matches!(changes.as_slice(), [Change::Job(job)] if job.state == JobState::Scheduled),

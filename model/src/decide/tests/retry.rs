@@ -9,7 +9,7 @@ use crate::decide::{Cancel, Complete, EndJob, Failure, Fire, LargeInputs, Loss, 
 use crate::job::{StepOutcome, StepStatus};
 use crate::ledger::LedgerRecord;
 use crate::limits::{RUNNER_SILENCE, WORKER_SESSION};
-use crate::testing::{House, complete_all, key, step};
+use crate::testing::{TestWorld, complete_all, key, step};
 use crate::{
     Abilities, Actor, Change, Inputs, Job, JobId, JobState, Reason, RetryOf, RunnerId, Turns,
     WorkflowId, next_job,
@@ -41,44 +41,44 @@ scans:
 ";
 
 struct Scene {
-    house: House,
+    test: TestWorld,
     workflow: WorkflowId,
     runner: RunnerId,
 }
 
 impl Scene {
     fn new() -> Self {
-        let mut house = House::new();
-        house.now = "2026-11-21T10:30:00Z".parse().unwrap();
-        let workflow = house.push("retrying", TEXT);
-        let runner = house.runner("first", &[]);
+        let mut test = TestWorld::new();
+        test.now = "2026-11-21T10:30:00Z".parse().unwrap();
+        let workflow = test.push("retrying", TEXT);
+        let runner = test.runner("first", &[]);
         Self {
-            house,
+            test,
             workflow,
             runner,
         }
     }
 
     fn dispatch(&mut self, scan: &str) -> JobId {
-        self.house.dispatch(self.workflow, scan, json!({})).unwrap()
+        self.test.dispatch(self.workflow, scan, json!({})).unwrap()
     }
 
     /// The job that the next slot of a schedule makes.
     fn fire(&mut self, scan: &str) -> Option<JobId> {
-        self.house.pass(TimeDelta::hours(1));
+        self.test.pass(TimeDelta::hours(1));
         let scan = key(self.workflow, scan);
-        self.house.run(Fire { scan }).unwrap()
+        self.test.run(Fire { scan }).unwrap()
     }
 
     fn succeed(&mut self, job: JobId) {
-        let token = self.house.claim(job, self.runner).unwrap();
-        self.house.run(complete_all(job, token)).unwrap();
+        let token = self.test.claim(job, self.runner).unwrap();
+        self.test.run(complete_all(job, token)).unwrap();
     }
 
     /// Claims a job and fails its step.
     fn fail(&mut self, job: JobId) -> Arc<Job> {
-        let token = self.house.claim(job, self.runner).unwrap();
-        self.house.run(failed(complete_all(job, token))).unwrap()
+        let token = self.test.claim(job, self.runner).unwrap();
+        self.test.run(failed(complete_all(job, token))).unwrap()
     }
 
     /// The retry of a job that fails.
@@ -88,30 +88,30 @@ impl Scene {
     }
 
     fn lose(&mut self, job: JobId, loss: Loss) -> Arc<Job> {
-        self.house.claim(job, self.runner).unwrap();
-        self.house.run(EndJob::new(job, loss)).unwrap()
+        self.test.claim(job, self.runner).unwrap();
+        self.test.run(EndJob::new(job, loss)).unwrap()
     }
 
     fn cancel(&mut self, job: JobId) -> Arc<Job> {
         let actor = Actor::Daemon;
-        self.house.run(Cancel { job, actor }).unwrap()
+        self.test.run(Cancel { job, actor }).unwrap()
     }
 
     fn job(&self, job: JobId) -> &Job {
-        self.house.world.job(job).unwrap()
+        self.test.world.job(job).unwrap()
     }
 
     fn unfinished(&self, scan: &str) -> Vec<JobId> {
         let scan = key(self.workflow, scan);
-        let jobs = self.house.world.jobs_of(&scan);
+        let jobs = self.test.world.jobs_of(&scan);
         jobs.map(|job| job.id).collect()
     }
 
     /// The job that a runner would be offered now.
     fn offered(&self) -> Option<JobId> {
-        let time = self.house.world.time(self.house.steady());
+        let time = self.test.world.time(self.test.steady());
         let next = next_job(
-            &self.house.world,
+            &self.test.world,
             &Abilities::default(),
             &Turns::default(),
             time,
@@ -122,7 +122,7 @@ impl Scene {
 
     fn ledger(&self, scan: &str) -> Vec<LedgerRecord> {
         let scan = key(self.workflow, scan);
-        let records = self.house.decided.iter().filter_map(|change| match change {
+        let records = self.test.decided.iter().filter_map(|change| match change {
             Change::Ledger(entry) if entry.scan == scan => {
                 Some(serde_json::from_str(&entry.text).unwrap())
             }
@@ -152,10 +152,10 @@ fn suspend(workflow: WorkflowId) -> Suspend {
 fn a_failed_job_gets_a_job_after_its_pause_in_the_commit_that_ends_it() {
     let mut scene = Scene::new();
     let given = json!({"target": "a"});
-    let first = scene.house.dispatch(scene.workflow, "poke", given).unwrap();
-    let token = scene.house.claim(first, scene.runner).unwrap();
+    let first = scene.test.dispatch(scene.workflow, "poke", given).unwrap();
+    let token = scene.test.claim(first, scene.runner).unwrap();
     let command = failed(complete_all(first, token));
-    let (changes, ended) = scene.house.changes(command).unwrap();
+    let (changes, ended) = scene.test.changes(command).unwrap();
     let made: Vec<&Job> = changes
         .iter()
         .filter_map(|change| match change {
@@ -179,7 +179,7 @@ fn a_failed_job_gets_a_job_after_its_pause_in_the_commit_that_ends_it() {
         attempts: 3,
     };
     assert_eq!(retry.retry_of, Some(expected));
-    let due = scene.house.now + TimeDelta::seconds(30);
+    let due = scene.test.now + TimeDelta::seconds(30);
     assert_eq!(retry.not_before, Some(due));
     assert_eq!(retry.state, JobState::Scheduled);
     assert_eq!(retry.reason, Reason::Retry { of: first });
@@ -188,7 +188,7 @@ fn a_failed_job_gets_a_job_after_its_pause_in_the_commit_that_ends_it() {
         (retry.trigger, &retry.inputs),
         (ended.trigger, &ended.inputs)
     );
-    let head = scene.house.world.head(&retry.scan_key()).unwrap();
+    let head = scene.test.world.head(&retry.scan_key()).unwrap();
     assert_eq!(head.latest_job, retry.id);
 }
 
@@ -203,12 +203,12 @@ fn failures_and_losses_are_retried_and_other_ends_are_not() {
         Failure::TimedOut,
     ] {
         let job = scene.dispatch("poke");
-        let token = scene.house.claim(job, scene.runner).unwrap();
+        let token = scene.test.claim(job, scene.runner).unwrap();
         let command = Complete {
             failure: Some(failure),
             ..complete_all(job, token)
         };
-        let ended = scene.house.run(command).unwrap();
+        let ended = scene.test.run(command).unwrap();
         let retry = ended.retried_by.unwrap();
         assert_eq!(scene.cancel(retry).retried_by, None);
     }
@@ -222,7 +222,7 @@ fn failures_and_losses_are_retried_and_other_ends_are_not() {
         assert_eq!(scene.lose(job, loss).retried_by, None, "{loss:?}");
     }
     let job = scene.dispatch("poke");
-    scene.house.claim(job, scene.runner).unwrap();
+    scene.test.claim(job, scene.runner).unwrap();
     assert_eq!(scene.cancel(job).retried_by, None);
     assert!(scene.unfinished("poke").is_empty());
 }
@@ -230,13 +230,13 @@ fn failures_and_losses_are_retried_and_other_ends_are_not() {
 /// The job of a scan, which its runner stops so long after the claim.
 fn stopped_after(scene: &mut Scene, scan: &str, after: TimeDelta) -> Arc<Job> {
     let job = scene.dispatch(scan);
-    let token = scene.house.claim(job, scene.runner).unwrap();
-    scene.house.pass(after);
+    let token = scene.test.claim(job, scene.runner).unwrap();
+    scene.test.pass(after);
     let command = Complete {
         failure: Some(Failure::RunnerStopped("an end has come".to_owned())),
         ..complete_all(job, token)
     };
-    scene.house.run(command).unwrap()
+    scene.test.run(command).unwrap()
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn a_job_that_an_older_runner_stops_at_the_deadline_has_timed_out_and_is_retried
     let ended = stopped_after(&mut scene, "poke", TimeDelta::hours(1));
     assert_eq!(*ended.reason(), Reason::TimedOut);
     let retry = scene.job(ended.retried_by.unwrap()).clone();
-    let pause = retry.not_before.unwrap() - scene.house.now;
+    let pause = retry.not_before.unwrap() - scene.test.now;
     assert_eq!(pause, TimeDelta::seconds(30), "its runner has ended it");
 }
 
@@ -265,14 +265,14 @@ fn a_retry_waits_for_a_runner_that_has_not_ended_its_job() {
     let mut scene = Scene::new();
     // The session ends at the same moment, and has nothing to say.
     let text = TEXT.replace("timeout: 1h", "timeout: 4h");
-    scene.house.push("retrying", &text);
+    scene.test.push("retrying", &text);
     let job = scene.dispatch("poke");
-    scene.house.claim(job, scene.runner).unwrap();
-    scene.house.pass(WORKER_SESSION);
-    let ended = scene.house.run(EndJob::new(job, Loss::TimedOut)).unwrap();
+    scene.test.claim(job, scene.runner).unwrap();
+    scene.test.pass(WORKER_SESSION);
+    let ended = scene.test.run(EndJob::new(job, Loss::TimedOut)).unwrap();
     assert_eq!(ended.state.name(), "failed");
     let retry = scene.job(ended.retried_by.unwrap());
-    let pause = retry.not_before.unwrap() - scene.house.now;
+    let pause = retry.not_before.unwrap() - scene.test.now;
     assert_eq!(pause, RUNNER_SILENCE);
 }
 
@@ -281,16 +281,16 @@ fn a_dispatched_retry_keeps_its_revision_and_others_take_the_newest() {
     let mut scene = Scene::new();
     let scheduled = scene.fire("poke").unwrap();
     let dispatched = scene.dispatch("poke");
-    let tokens = [scheduled, dispatched].map(|job| scene.house.claim(job, scene.runner).unwrap());
+    let tokens = [scheduled, dispatched].map(|job| scene.test.claim(job, scene.runner).unwrap());
     let old = scene.job(dispatched).revision.clone();
     let without = TEXT.replace("    retry: {attempts: 2, backoff: 30s}\n", "");
-    scene.house.push("retrying", &without);
+    scene.test.push("retrying", &without);
     let retries = [(scheduled, tokens[0]), (dispatched, tokens[1])].map(|(job, token)| {
-        let ended = scene.house.run(failed(complete_all(job, token))).unwrap();
+        let ended = scene.test.run(failed(complete_all(job, token))).unwrap();
         ended.retried_by.unwrap()
     });
-    assert!(scene.house.world.revision(old.id).is_some());
-    scene.house.pass(TimeDelta::seconds(30));
+    assert!(scene.test.world.revision(old.id).is_some());
+    scene.test.pass(TimeDelta::seconds(30));
     for (retry, number, goes_on) in [(retries[0], 2, false), (retries[1], 1, true)] {
         let ended = scene.fail(retry);
         assert_eq!(ended.revision.number, number);
@@ -304,20 +304,20 @@ fn large_inputs_need_a_copy() {
     {
         let mut scene = Scene::new();
         let mut command = scene
-            .house
+            .test
             .dispatch_of(scene.workflow, "poke", json!({}))
             .unwrap();
         command.inputs = Inputs::Object {
             sha256: "0".repeat(64),
             bytes: 70_000,
         };
-        let job = scene.house.run(command).unwrap();
-        let token = scene.house.claim(job, scene.runner).unwrap();
+        let job = scene.test.run(command).unwrap();
+        let token = scene.test.claim(job, scene.runner).unwrap();
         let command = Complete {
             large_inputs,
             ..failed(complete_all(job, token))
         };
-        let ended = scene.house.run(command).unwrap();
+        let ended = scene.test.run(command).unwrap();
         assert_eq!(ended.retried_by.is_some(), is_retried);
     }
 }

@@ -6,7 +6,7 @@ use workflow::{Code, Diagnostic, LinesOfFile};
 use crate::decide::{ApproveRemoval, ConfigureSource, DropSource, RecordPoll, RecordTip, Refusal};
 use crate::limits::{STALE_FILES_BYTES, TIP_VERDICTS_BYTES};
 use crate::plan::{HeldRemoval, Standing};
-use crate::testing::{House, NIGHTLY, source};
+use crate::testing::{NIGHTLY, TestWorld, source};
 use crate::{
     Change, ConditionKind, FileOutcome, FileVerdict, Reason, Removal, Source, StaleFile, Status,
     WorkflowId,
@@ -38,13 +38,13 @@ fn poll(status: Status, reason: Reason) -> RecordPoll {
     }
 }
 
-fn stale(house: &House, file: &str, messages: usize) -> StaleFile {
+fn stale(test: &TestWorld, file: &str, messages: usize) -> StaleFile {
     let diagnostic = Diagnostic::of_file(file, Code::Syntax, "no YAML".repeat(20), None);
     StaleFile {
         file: file.to_owned(),
         workflow: WorkflowId::derive(&source(), file),
         commit: "c0ffee".to_owned(),
-        since: house.now,
+        since: test.now,
         diagnostics: vec![diagnostic; messages],
         excerpt: Some(LinesOfFile {
             first: 1,
@@ -53,12 +53,12 @@ fn stale(house: &House, file: &str, messages: usize) -> StaleFile {
     }
 }
 
-fn record(house: &House) -> &Source {
-    house.world.source(&source()).unwrap()
+fn record(test: &TestWorld) -> &Source {
+    test.world.source(&source()).unwrap()
 }
 
-fn conditions(house: &House) -> Vec<(&'static str, &'static str, &'static str)> {
-    let conditions = record(house).conditions.iter();
+fn conditions(test: &TestWorld) -> Vec<(&'static str, &'static str, &'static str)> {
+    let conditions = record(test).conditions.iter();
     conditions
         .map(|it| (it.kind.name(), it.status.name(), it.reason.code()))
         .collect()
@@ -66,11 +66,8 @@ fn conditions(house: &House) -> Vec<(&'static str, &'static str, &'static str)> 
 
 #[test]
 fn a_source_follows_the_configuration() {
-    let mut house = House::new();
-    assert_eq!(
-        conditions(&house),
-        [("Fetched", "unknown", "never_fetched")]
-    );
+    let mut test = TestWorld::new();
+    assert_eq!(conditions(&test), [("Fetched", "unknown", "never_fetched")]);
     let configure = ConfigureSource {
         name: source(),
         url: "/srv/elsewhere.git".to_owned(),
@@ -78,26 +75,26 @@ fn a_source_follows_the_configuration() {
         folder: "flows".to_owned(),
         interval_seconds: 5,
     };
-    house.run(tip("a")).unwrap();
-    house.run(configure.clone()).unwrap();
-    assert_eq!(record(&house).url, "/srv/elsewhere.git");
-    assert!(record(&house).tip.is_some());
-    let (changes, ()) = house.changes(configure).unwrap();
+    test.run(tip("a")).unwrap();
+    test.run(configure.clone()).unwrap();
+    assert_eq!(record(&test).url, "/srv/elsewhere.git");
+    assert!(record(&test).tip.is_some());
+    let (changes, ()) = test.changes(configure).unwrap();
     assert!(changes.is_empty());
 
-    house.run(DropSource { name: source() }).unwrap();
-    assert!(!record(&house).configured);
+    test.run(DropSource { name: source() }).unwrap();
+    assert!(!record(&test).configured);
     let name = "other".parse().unwrap();
-    let refusal = house.run(DropSource { name });
+    let refusal = test.run(DropSource { name });
     assert!(matches!(refusal, Err(Refusal::NoSuchSource { .. })));
 }
 
 #[test]
 fn the_conditions_follow_the_tip() {
-    let mut house = House::new();
-    house.run(tip("a")).unwrap();
+    let mut test = TestWorld::new();
+    test.run(tip("a")).unwrap();
     assert_eq!(
-        conditions(&house),
+        conditions(&test),
         [
             ("Fetched", "true", "fetched"),
             ("Valid", "true", "files_valid"),
@@ -105,12 +102,12 @@ fn the_conditions_follow_the_tip() {
         ]
     );
     let invalid = RecordTip {
-        stale_files: vec![stale(&house, "x.yaml", 1)],
+        stale_files: vec![stale(&test, "x.yaml", 1)],
         ..tip("b")
     };
-    house.run(invalid).unwrap();
+    test.run(invalid).unwrap();
     assert_eq!(
-        conditions(&house),
+        conditions(&test),
         [
             ("Fetched", "true", "fetched"),
             ("Valid", "false", "files_invalid"),
@@ -137,9 +134,9 @@ fn the_conditions_follow_the_tip() {
         (link, "unknown", "false", "folder_unreadable"),
         (held("f"), "unknown", "false", "removal_held"),
     ] {
-        house.run(tip).unwrap();
+        test.run(tip).unwrap();
         assert_eq!(
-            conditions(&house),
+            conditions(&test),
             [
                 ("Fetched", "true", "fetched"),
                 ("Valid", valid, reason),
@@ -147,7 +144,7 @@ fn the_conditions_follow_the_tip() {
             ]
         );
     }
-    assert_eq!(record(&house).applied_commit.as_deref(), Some("d"));
+    assert_eq!(record(&test).applied_commit.as_deref(), Some("d"));
 }
 
 /// A tip that waits for an approval.
@@ -166,39 +163,39 @@ fn held(commit: &str) -> RecordTip {
 
 #[test]
 fn an_approval_is_for_one_commit_and_one_configuration() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let approve = |commit: &str| ApproveRemoval {
         name: source(),
         commit: commit.to_owned(),
     };
-    let refused = |house: &mut House, commit: &str| {
-        let refusal = house.run(approve(commit));
+    let refused = |test: &mut TestWorld, commit: &str| {
+        let refusal = test.run(approve(commit));
         assert!(matches!(refusal, Err(Refusal::NotTheTip { .. })));
     };
-    refused(&mut house, "a");
-    house.run(tip("a")).unwrap();
-    let (changes, ()) = house.changes(approve("a")).unwrap();
+    refused(&mut test, "a");
+    test.run(tip("a")).unwrap();
+    let (changes, ()) = test.changes(approve("a")).unwrap();
     assert!(changes.is_empty(), "nothing is held");
-    house.run(held("b")).unwrap();
-    let message = record(&house).conditions[2].reason.to_string();
+    test.run(held("b")).unwrap();
+    let message = record(&test).conditions[2].reason.to_string();
     assert_eq!(
         message,
         "all 12 workflows would retire (a, b and 10 more); the tip is held and what was active stays active, until \
          `everscan source approve recon`"
     );
-    refused(&mut house, "a");
-    house.run(approve("b")).unwrap();
-    assert_eq!(record(&house).removal, Some(Removal::Approved));
-    let (changes, ()) = house.changes(approve("b")).unwrap();
+    refused(&mut test, "a");
+    test.run(approve("b")).unwrap();
+    assert_eq!(record(&test).removal, Some(Removal::Approved));
+    let (changes, ()) = test.changes(approve("b")).unwrap();
     assert!(changes.is_empty());
 
     // It was planned before the approval and is recorded after it.
-    house.run(held("b")).unwrap();
-    assert_eq!(record(&house).removal, Some(Removal::Approved));
+    test.run(held("b")).unwrap();
+    assert_eq!(record(&test).removal, Some(Removal::Approved));
     // A later commit, and another configuration, need an approval of their own.
-    house.run(held("c")).unwrap();
-    assert_eq!(record(&house).removal, Some(Removal::Held));
-    house.run(approve("c")).unwrap();
+    test.run(held("c")).unwrap();
+    assert_eq!(record(&test).removal, Some(Removal::Held));
+    test.run(approve("c")).unwrap();
     let configure = ConfigureSource {
         name: source(),
         url: "/srv/recon.git".to_owned(),
@@ -206,30 +203,30 @@ fn an_approval_is_for_one_commit_and_one_configuration() {
         folder: "flows".to_owned(),
         interval_seconds: 60,
     };
-    house.run(configure).unwrap();
-    assert_eq!(record(&house).removal, Some(Removal::Held));
-    house.run(tip("d")).unwrap();
-    assert_eq!(record(&house).removal, None);
-    assert_eq!(record(&house).applied_commit, None);
+    test.run(configure).unwrap();
+    assert_eq!(record(&test).removal, Some(Removal::Held));
+    test.run(tip("d")).unwrap();
+    assert_eq!(record(&test).removal, None);
+    assert_eq!(record(&test).applied_commit, None);
 }
 
 #[test]
 fn a_poll_without_news_changes_nothing() {
-    let mut house = House::new();
-    house.run(poll(Status::True, Reason::Fetched)).unwrap();
-    let since = house.now;
-    house.pass(TimeDelta::minutes(1));
-    let (changes, ()) = house.changes(poll(Status::True, Reason::Fetched)).unwrap();
+    let mut test = TestWorld::new();
+    test.run(poll(Status::True, Reason::Fetched)).unwrap();
+    let since = test.now;
+    test.pass(TimeDelta::minutes(1));
+    let (changes, ()) = test.changes(poll(Status::True, Reason::Fetched)).unwrap();
     assert!(changes.is_empty());
 
     let failed = |message: &str| Reason::FetchFailed {
         message: message.to_owned(),
     };
-    house.run(poll(Status::False, failed("one"))).unwrap();
-    let broke = house.now;
-    house.pass(TimeDelta::minutes(1));
-    house.run(poll(Status::False, failed("two"))).unwrap();
-    let fetched = record(&house).conditions[0].clone();
+    test.run(poll(Status::False, failed("one"))).unwrap();
+    let broke = test.now;
+    test.pass(TimeDelta::minutes(1));
+    test.run(poll(Status::False, failed("two"))).unwrap();
+    let fetched = record(&test).conditions[0].clone();
     assert_eq!(fetched.kind, ConditionKind::Fetched);
     assert_eq!(fetched.reason, failed("two"));
     assert!(since < broke && fetched.changed_at == broke);
@@ -237,9 +234,9 @@ fn a_poll_without_news_changes_nothing() {
 
 #[test]
 fn every_new_tip_is_a_numbered_record() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     for (number, commit) in [(1, "a"), (2, "b"), (3, "a")] {
-        let (changes, ()) = house.changes(tip(commit)).unwrap();
+        let (changes, ()) = test.changes(tip(commit)).unwrap();
         let [Change::Source(source), Change::Tip(record)] = changes.as_slice() else {
             panic!("{changes:?}");
         };
@@ -248,16 +245,16 @@ fn every_new_tip_is_a_numbered_record() {
             (number, commit)
         );
         assert_eq!(source.tip.as_ref(), Some(&record.tip));
-        let (changes, ()) = house.changes(tip(commit)).unwrap();
+        let (changes, ()) = test.changes(tip(commit)).unwrap();
         assert!(changes.is_empty());
     }
 }
 
 #[test]
 fn records_stay_small_however_much_is_wrong() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let name = |number: usize| format!("workflows/{number}/{}.yaml", "x".repeat(150));
-    let stale_files = (0..4_000).map(|at| stale(&house, &name(at), 100)).collect();
+    let stale_files = (0..4_000).map(|at| stale(&test, &name(at), 100)).collect();
     let verdict = |at| FileVerdict {
         file: name(at),
         verdict: FileOutcome::Invalid,
@@ -269,7 +266,7 @@ fn records_stay_small_however_much_is_wrong() {
         file_count: 4_000,
         ..tip("a")
     };
-    let (changes, ()) = house.changes(command).unwrap();
+    let (changes, ()) = test.changes(command).unwrap();
     let [Change::Source(source), Change::Tip(tip)] = changes.as_slice() else {
         panic!("two changes");
     };
@@ -287,22 +284,22 @@ fn records_stay_small_however_much_is_wrong() {
 
 #[test]
 fn invalid_files_with_and_without_a_valid_version_are_counted() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     for (number, good) in [(2, None), (1, Some("a.yaml")), (0, Some("b.yaml"))] {
         if let Some(name) = good {
-            house.push(name, NIGHTLY);
+            test.push(name, NIGHTLY);
         }
         let command = RecordTip {
-            stale_files: vec![stale(&house, "a.yaml", 1), stale(&house, "b.yaml", 1)],
+            stale_files: vec![stale(&test, "a.yaml", 1), stale(&test, "b.yaml", 1)],
             ..tip("a")
         };
-        house.run(command).unwrap();
+        test.run(command).unwrap();
         let reason = Reason::FilesInvalid {
             invalid: 2,
             files: 2,
             without_good: number,
         };
-        let conditions = &record(&house).conditions;
+        let conditions = &record(&test).conditions;
         assert!(
             conditions.iter().any(|it| it.reason == reason),
             "{conditions:?}"
@@ -312,15 +309,15 @@ fn invalid_files_with_and_without_a_valid_version_are_counted() {
 
 #[test]
 fn a_few_stale_files_keep_all_their_diagnostics() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let command = RecordTip {
-        stale_files: vec![stale(&house, "a.yaml", 100), stale(&house, "b.yaml", 3)],
+        stale_files: vec![stale(&test, "a.yaml", 100), stale(&test, "b.yaml", 3)],
         ..tip("a")
     };
-    house.run(command).unwrap();
-    let kept = record(&house).stale_files.iter();
+    test.run(command).unwrap();
+    let kept = record(&test).stale_files.iter();
     let counts: Vec<usize> = kept.map(|stale| stale.diagnostics.len()).collect();
     assert_eq!(counts, [100, 3]);
-    let mut kept = record(&house).stale_files.iter();
+    let mut kept = record(&test).stale_files.iter();
     assert!(kept.all(|stale| stale.excerpt.is_some()));
 }

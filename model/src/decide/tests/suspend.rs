@@ -8,7 +8,7 @@ use crate::decide::{
 };
 use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::limits::SUSPENSION_REASON_CHARS;
-use crate::testing::{House, activate, complete_all, ended, key};
+use crate::testing::{TestWorld, activate, complete_all, ended, key};
 use crate::{
     Abilities, Actor, Change, JobId, Reason, RunnerId, SuspendedPart, Timestamp, WorkflowId, World,
     waiting,
@@ -34,26 +34,26 @@ fn catching_up(policy: &str) -> String {
 }
 
 struct Scene {
-    house: House,
+    test: TestWorld,
     workflow: WorkflowId,
     runner: RunnerId,
 }
 
 impl Scene {
     fn new(text: &str) -> Self {
-        let mut house = House::new();
-        house.now = at("2026-11-21T10:30:00Z");
-        let workflow = house.push("loop", text);
-        let runner = house.runner("first", &[]);
+        let mut test = TestWorld::new();
+        test.now = at("2026-11-21T10:30:00Z");
+        let workflow = test.push("loop", text);
+        let runner = test.runner("first", &[]);
         Self {
-            house,
+            test,
             workflow,
             runner,
         }
     }
 
     fn suspend(&mut self, scan: Option<&str>) -> Vec<Change> {
-        self.house.changes(suspend(self.workflow, scan)).unwrap().0
+        self.test.changes(suspend(self.workflow, scan)).unwrap().0
     }
 
     fn resume(&mut self, scan: Option<&str>) -> Vec<Change> {
@@ -63,50 +63,50 @@ impl Scene {
             reason: Some("done".to_owned()),
             actor: actor(),
         };
-        self.house.changes(resume).unwrap().0
+        self.test.changes(resume).unwrap().0
     }
 
     fn dispatch(&mut self) -> Result<JobId, Refusal> {
-        self.house.dispatch(self.workflow, "hosts", json!({}))
+        self.test.dispatch(self.workflow, "hosts", json!({}))
     }
 
     fn succeed(&mut self, job: JobId) {
-        let token = self.house.claim(job, self.runner).unwrap();
-        self.house.run(complete_all(job, token)).unwrap();
+        let token = self.test.claim(job, self.runner).unwrap();
+        self.test.run(complete_all(job, token)).unwrap();
     }
 
     /// What the task of triggers and that of deadlines do, once.
     fn pull(&mut self) -> bool {
-        let now = self.house.now;
+        let now = self.test.now;
         let (due, unseen, withdrawn) = {
-            let world = &self.house.world;
+            let world = &self.test.world;
             let withdrawn: Vec<JobId> = world.withdrawn().collect();
             (world.due(now), world.unseen(), withdrawn)
         };
         let has_any = !(due.is_empty() && unseen.is_empty() && withdrawn.is_empty());
         for scan in due {
-            self.house.run(Fire { scan }).unwrap();
+            self.test.run(Fire { scan }).unwrap();
         }
         for scan in unseen {
             let evaluate = Evaluate::HERE;
-            self.house.run(Consider { scan, evaluate }).unwrap();
+            self.test.run(Consider { scan, evaluate }).unwrap();
         }
         for job in withdrawn {
             let loss = Loss::Suspended;
-            self.house.run(EndJob::new(job, loss)).unwrap();
+            self.test.run(EndJob::new(job, loss)).unwrap();
         }
         has_any
     }
 
     fn jobs(&self, scan: &str) -> Vec<JobId> {
         let scan = key(self.workflow, scan);
-        let jobs = self.house.world.jobs_of(&scan);
+        let jobs = self.test.world.jobs_of(&scan);
         jobs.map(|job| job.id).collect()
     }
 
     fn ledger(&self, scan: &str) -> Vec<LedgerRecord> {
         let scan = key(self.workflow, scan);
-        let decided = self.house.decided.iter();
+        let decided = self.test.decided.iter();
         decided
             .filter_map(|change| match change {
                 Change::Ledger(entry) if entry.scan == scan => {
@@ -119,13 +119,13 @@ impl Scene {
 
     /// Why a waiting job waits.
     fn why(&self, job: JobId) -> String {
-        let job = self.house.world.job(job).unwrap();
-        let reason = waiting(&self.house.world, job, self.house.now, |_| true, |_| None).unwrap();
+        let job = self.test.world.job(job).unwrap();
+        let reason = waiting(&self.test.world, job, self.test.now, |_| true, |_| None).unwrap();
         reason.to_string()
     }
 
     fn pass(&mut self, minutes: i64) {
-        self.house.pass(TimeDelta::minutes(minutes));
+        self.test.pass(TimeDelta::minutes(minutes));
     }
 }
 
@@ -150,7 +150,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn made(scene: &Scene, scan: &str) -> Vec<Reason> {
-    let world = &scene.house.world;
+    let world = &scene.test.world;
     let jobs = scene.jobs(scan).into_iter();
     jobs.map(|id| world.job(id).unwrap().reason.clone())
         .collect()
@@ -175,10 +175,10 @@ fn a_refused_dispatch_names_since_when_by_whom_and_why_the_scan_is_suspended() {
         assert!(scene.dispatch().is_ok());
     }
     // Inputs that were checked before do not help.
-    let late = scene.house.dispatch_of(scene.workflow, "hosts", json!({}));
+    let late = scene.test.dispatch_of(scene.workflow, "hosts", json!({}));
     scene.suspend(Some("hosts"));
     assert!(matches!(
-        scene.house.run(late.unwrap()),
+        scene.test.run(late.unwrap()),
         Err(Refusal::Suspended {
             part: SuspendedPart::Scan,
             ..
@@ -197,7 +197,7 @@ fn suspending_again_keeps_the_first_and_resuming_again_changes_nothing() {
     scene.pass(10);
     assert!(scene.suspend(None).is_empty());
     let latest = |scene: &Scene| {
-        let world = &scene.house.world;
+        let world = &scene.test.world;
         crate::Suspension::clone(world.latest_suspension(scene.workflow, None).unwrap())
     };
     assert_eq!(latest(&scene).since, at("2026-11-21T10:30:00Z"));
@@ -212,7 +212,7 @@ fn suspending_again_keeps_the_first_and_resuming_again_changes_nothing() {
 
     let refused = |command: Suspend| {
         let mut scene = Scene::new(LOOP);
-        scene.house.run(command).unwrap_err()
+        scene.test.run(command).unwrap_err()
     };
     let workflow = scene.workflow;
     let other = WorkflowId::from_uuid(uuid::Uuid::nil());
@@ -243,13 +243,13 @@ fn a_dispatched_job_waits_and_nobody_can_claim_it_until_the_resumption() {
     let job = scene.dispatch().unwrap();
     scene.suspend(None);
     let offered = |world: &World| world.offerable(&Abilities::default()).count();
-    assert_eq!(offered(&scene.house.world), 0);
+    assert_eq!(offered(&scene.test.world), 0);
     assert_eq!(
         scene.why(job),
         "workflow suspended since 2026-11-21T10:30:00Z by token ada: too loud"
     );
     assert!(matches!(
-        scene.house.claim(job, scene.runner),
+        scene.test.claim(job, scene.runner),
         Err(Refusal::JobHeld { .. })
     ));
     scene.pull();
@@ -257,10 +257,10 @@ fn a_dispatched_job_waits_and_nobody_can_claim_it_until_the_resumption() {
     // It can be cancelled by hand.
     let other = scene.jobs("hosts")[0];
     scene.resume(None);
-    assert_eq!(offered(&scene.house.world), 1);
+    assert_eq!(offered(&scene.test.world), 1);
     scene.suspend(None);
     let actor = actor();
-    scene.house.run(Cancel { job: other, actor }).unwrap();
+    scene.test.run(Cancel { job: other, actor }).unwrap();
     assert!(scene.jobs("hosts").is_empty());
 }
 
@@ -274,11 +274,11 @@ fn jobs_of_schedule_and_expression_are_cancelled_and_running_ones_go_on() {
     scene.pull();
     let [due] = scene.jobs("hosts").try_into().unwrap();
     let running = scene.dispatch().unwrap();
-    let token = scene.house.claim(running, scene.runner).unwrap();
+    let token = scene.test.claim(running, scene.runner).unwrap();
     scene.suspend(None);
     for job in [report, due] {
         let loss = Loss::Suspended;
-        let (changes, _) = scene.house.changes(EndJob::new(job, loss)).unwrap();
+        let (changes, _) = scene.test.changes(EndJob::new(job, loss)).unwrap();
         let (state, reason) = ended(&changes).unwrap();
         assert_eq!((state, reason.code()), ("cancelled", "suspended"));
     }
@@ -286,13 +286,13 @@ fn jobs_of_schedule_and_expression_are_cancelled_and_running_ones_go_on() {
     let job = running;
     assert!(
         scene
-            .house
+            .test
             .changes(EndJob::new(job, loss))
             .unwrap()
             .0
             .is_empty()
     );
-    scene.house.run(complete_all(running, token)).unwrap();
+    scene.test.run(complete_all(running, token)).unwrap();
     assert!(
         scene.jobs("report").is_empty(),
         "the success starts nothing"
@@ -315,7 +315,7 @@ fn a_resumption_before_the_jobs_are_withdrawn_leaves_them() {
     scene.suspend(None);
     scene.resume(None);
     let loss = Loss::Suspended;
-    let (changes, _) = scene.house.changes(EndJob::new(due, loss)).unwrap();
+    let (changes, _) = scene.test.changes(EndJob::new(due, loss)).unwrap();
     assert!(changes.is_empty());
     assert!(!scene.pull());
     assert_eq!(scene.jobs("hosts"), [due]);
@@ -358,20 +358,20 @@ fn a_new_revision_and_a_workflow_that_comes_back_stay_suspended() {
     let mut scene = Scene::new(LOOP);
     scene.suspend(Some("hosts"));
     scene.suspend(None);
-    scene.house.push("loop", &format!("{LOOP}# changed\n"));
+    scene.test.push("loop", &format!("{LOOP}# changed\n"));
     assert!(scene.dispatch().is_err());
     let workflow = scene.workflow;
-    scene.house.run(Retire { workflow }).unwrap();
+    scene.test.run(Retire { workflow }).unwrap();
     assert!(matches!(scene.dispatch(), Err(Refusal::Retired { .. })));
     scene.pass(60);
     assert!(!scene.pull(), "a retired schedule is not looked at");
     let back: Activate = activate("loop", LOOP);
-    scene.house.run(back).unwrap();
+    scene.test.run(back).unwrap();
     assert!(matches!(scene.dispatch(), Err(Refusal::Suspended { .. })));
     scene.resume(None);
     assert!(matches!(scene.dispatch(), Err(Refusal::Suspended { .. })));
     // A scan that is gone can be resumed.
-    scene.house.push("loop", &LOOP.replace("hosts", "other"));
+    scene.test.push("loop", &LOOP.replace("hosts", "other"));
     assert_eq!(scene.resume(Some("hosts")).len(), 1);
 }
 
@@ -382,7 +382,7 @@ fn a_schedule_that_is_changed_while_it_is_suspended_does_not_catch_up_with_the_o
     scene.pass(40);
     scene.pull();
     scene
-        .house
+        .test
         .push("loop", &LOOP.replace("'0 * * * *'", "'30 * * * *'"));
     scene.resume(None);
     while scene.pull() {}

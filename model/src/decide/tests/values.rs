@@ -7,7 +7,7 @@ use crate::decide::{
 };
 use crate::limits::{PROJECT_VALUES, SECRETS_BYTES, VALUE_BYTES, VARS_BYTES};
 use crate::moment::SeededEntropy;
-use crate::testing::{House, complete, source, succeeded};
+use crate::testing::{TestWorld, complete, source, succeeded};
 use crate::{
     Actor, Change, Job, JobState, KeyState, NamedValues, ProjectId, SealingKey, SealingKeys,
     SecretValue,
@@ -78,34 +78,34 @@ fn field<A>(answer: Result<A, Refusal>) -> &'static str {
 
 #[test]
 fn a_var_is_set_kept_and_deleted_and_no_version_comes_twice() {
-    let mut house = House::new();
-    let first = house.run(set_var("URL", "a")).unwrap();
+    let mut test = TestWorld::new();
+    let first = test.run(set_var("URL", "a")).unwrap();
     assert_eq!((first.value.as_str(), first.edit.version), ("a", 1));
-    assert_eq!((first.edit.at, &first.edit.by), (house.now, &Actor::Daemon));
+    assert_eq!((first.edit.at, &first.edit.by), (test.now, &Actor::Daemon));
 
-    let (changes, same) = house.changes(set_var("URL", "a")).unwrap();
+    let (changes, same) = test.changes(set_var("URL", "a")).unwrap();
     assert!(changes.is_empty(), "the value it has changes nothing");
     assert_eq!(same, first);
-    assert_eq!(house.run(set_var("URL", "b")).unwrap().edit.version, 2);
+    assert_eq!(test.run(set_var("URL", "b")).unwrap().edit.version, 2);
 
-    house.run(delete_var("URL")).unwrap();
+    test.run(delete_var("URL")).unwrap();
     assert_eq!(
-        house.run(delete_var("URL")),
+        test.run(delete_var("URL")),
         Err(Refusal::NoSuchVar {
             project: "recon".to_owned(),
             name: "URL".to_owned()
         })
     );
-    assert_eq!(house.run(set_var("URL", "a")).unwrap().edit.version, 3);
+    assert_eq!(test.run(set_var("URL", "a")).unwrap().edit.version, 3);
 }
 
 #[test]
 fn a_secret_is_sealed_for_its_version_and_opens_only_with_its_key() {
-    let mut house = House::new();
-    house.run(set_secret("KEY", "hunter2")).unwrap();
-    let again = house.run(set_secret("KEY", "hunter2")).unwrap();
+    let mut test = TestWorld::new();
+    test.run(set_secret("KEY", "hunter2")).unwrap();
+    let again = test.run(set_secret("KEY", "hunter2")).unwrap();
     assert_eq!(again.edit.version, 2, "every setting is a new version");
-    let record = house.world.secrets(project()).unwrap();
+    let record = test.world.secrets(project()).unwrap();
     assert_eq!(
         record.open("KEY", &key().into()).unwrap().unwrap().reveal(),
         "hunter2"
@@ -118,20 +118,16 @@ fn a_secret_is_sealed_for_its_version_and_opens_only_with_its_key() {
             .contains("hunter2")
     );
 
-    house.run(delete_secret("KEY")).unwrap();
+    test.run(delete_secret("KEY")).unwrap();
     assert_eq!(
-        house.run(delete_secret("KEY")),
+        test.run(delete_secret("KEY")),
         Err(Refusal::NoSuchSecret {
             project: "recon".to_owned(),
             name: "KEY".to_owned()
         })
     );
     assert_eq!(
-        house
-            .run(set_secret("KEY", "hunter2"))
-            .unwrap()
-            .edit
-            .version,
+        test.run(set_secret("KEY", "hunter2")).unwrap().edit.version,
         3
     );
 }
@@ -146,28 +142,28 @@ fn an_edit_for_another_version_is_refused() {
         })
     };
     let version = |number| Precondition::OneOf([number].into());
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     let set = |value: &str, expects| SetVar {
         expects,
         ..set_var("URL", value)
     };
     for expects in [Precondition::Present, version(1)] {
-        let refusal = house.run(set("a", expects)).map(drop);
+        let refusal = test.run(set("a", expects)).map(drop);
         assert_eq!(refusal, refused("var", None));
     }
-    house.run(set("a", Precondition::Absent)).unwrap();
-    let again = house.run(set("a", Precondition::Absent)).map(drop);
+    test.run(set("a", Precondition::Absent)).unwrap();
+    let again = test.run(set("a", Precondition::Absent)).map(drop);
     assert_eq!(again, refused("var", Some(1)), "also with the same value");
-    house.run(set("b", version(1))).unwrap();
-    let late = house.run(set("c", version(1))).map(drop);
+    test.run(set("b", version(1))).unwrap();
+    let late = test.run(set("c", version(1))).map(drop);
     assert_eq!(late, refused("var", Some(2)));
     let delete = |expects| DeleteVar {
         expects,
         ..delete_var("URL")
     };
-    assert_eq!(house.run(delete(version(1))), refused("var", Some(2)));
-    house.run(delete(version(2))).unwrap();
-    let gone = house.run(delete(version(2)));
+    assert_eq!(test.run(delete(version(1))), refused("var", Some(2)));
+    test.run(delete(version(2))).unwrap();
+    let gone = test.run(delete(version(2)));
     assert!(matches!(gone, Err(Refusal::NoSuchVar { .. })), "{gone:?}");
 
     let set = |expects| SetSecret {
@@ -178,91 +174,90 @@ fn an_edit_for_another_version_is_refused() {
         expects,
         ..delete_secret("URL")
     };
-    house.run(set(Precondition::Absent)).unwrap();
-    house.run(set(version(1))).unwrap();
-    let late = house.run(set(version(1))).map(drop);
+    test.run(set(Precondition::Absent)).unwrap();
+    test.run(set(version(1))).unwrap();
+    let late = test.run(set(version(1))).map(drop);
     assert_eq!(late, refused("secret", Some(2)));
-    assert_eq!(house.run(delete(version(1))), refused("secret", Some(2)));
-    house.run(delete(Precondition::Present)).unwrap();
+    assert_eq!(test.run(delete(version(1))), refused("secret", Some(2)));
+    test.run(delete(Precondition::Present)).unwrap();
 }
 
 #[test]
 fn names_and_values_have_bounds() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     for name in ["", "1a", "a-b", "in", &"a".repeat(65)] {
-        assert_eq!(field(house.run(set_var(name, "x"))), "name", "{name}");
+        assert_eq!(field(test.run(set_var(name, "x"))), "name", "{name}");
         assert_eq!(
-            field(house.run(set_secret(name, "long enough"))),
+            field(test.run(set_secret(name, "long enough"))),
             "name",
             "{name}"
         );
     }
     let long = "x".repeat(VALUE_BYTES + 1);
-    assert_eq!(field(house.run(set_var("A", &long))), "value");
-    assert_eq!(field(house.run(set_secret("A", &long))), "value");
+    assert_eq!(field(test.run(set_var("A", &long))), "value");
+    assert_eq!(field(test.run(set_secret("A", &long))), "value");
     for short in ["", "ab", " a \n", "\n\n\n"] {
         assert_eq!(
-            field(house.run(set_secret("A", short))),
+            field(test.run(set_secret("A", short))),
             "value",
             "{short:?}"
         );
     }
-    house.run(set_secret("A", "äöü")).unwrap();
+    test.run(set_secret("A", "äöü")).unwrap();
     let elsewhere = SetVar {
         project: ProjectId::of_source(&"other".parse().unwrap()),
         ..set_var("A", "x")
     };
     assert!(matches!(
-        house.run(elsewhere),
+        test.run(elsewhere),
         Err(Refusal::NoSuchProject { .. })
     ));
 }
 
 #[test]
 fn the_values_of_a_project_are_bounded() {
-    let mut house = House::new();
+    let mut test = TestWorld::new();
     // A control character takes six bytes of JSON.
-    house
-        .run(set_var("A", &"\u{1}".repeat(VARS_BYTES / 6 - 10)))
+    test.run(set_var("A", &"\u{1}".repeat(VARS_BYTES / 6 - 10)))
         .unwrap();
-    assert_eq!(field(house.run(set_var("B", &"x".repeat(100)))), "value");
-    house.run(set_var("A", "x")).unwrap();
+    assert_eq!(field(test.run(set_var("B", &"x".repeat(100)))), "value");
+    test.run(set_var("A", "x")).unwrap();
     for number in 1..PROJECT_VALUES {
-        house.run(set_var(&format!("V{number}"), "x")).unwrap();
+        test.run(set_var(&format!("V{number}"), "x")).unwrap();
     }
-    assert_eq!(field(house.run(set_var("ONE_MORE", "x"))), "name");
+    assert_eq!(field(test.run(set_var("ONE_MORE", "x"))), "name");
 
     let part = "x".repeat(VALUE_BYTES);
     let parts = SECRETS_BYTES / VALUE_BYTES as u64;
     for number in 0..parts {
-        house.run(set_secret(&format!("S{number}"), &part)).unwrap();
+        test.run(set_secret(&format!("S{number}"), &part)).unwrap();
     }
-    assert_eq!(field(house.run(set_secret("ONE_MORE", "xyz"))), "value");
+    assert_eq!(field(test.run(set_secret("ONE_MORE", "xyz"))), "value");
 }
 
-fn claimed(house: &mut House) -> Job {
-    let workflow = house.push("use", NAMES_VALUES);
-    let runner = house.runner("first", &[]);
-    let job = house.dispatch(workflow, "use", json!({})).unwrap();
-    house.claim(job, runner).unwrap();
-    Job::clone(house.world.job(job).unwrap())
+fn claimed(test: &mut TestWorld) -> Job {
+    let workflow = test.push("use", NAMES_VALUES);
+    let runner = test.runner("first", &[]);
+    let job = test.dispatch(workflow, "use", json!({})).unwrap();
+    test.claim(job, runner).unwrap();
+    Job::clone(test.world.job(job).unwrap())
 }
 
-fn named(house: &House, job: &Job, key: Option<&SealingKey>) -> NamedValues {
+fn named(test: &TestWorld, job: &Job, key: Option<&SealingKey>) -> NamedValues {
     let keys = key.map(|key| SealingKeys::from(key.clone()));
-    let revision = house.world.revision(job.revision.id).unwrap();
+    let revision = test.world.revision(job.revision.id).unwrap();
     let scan = revision.definition.scan("use").unwrap();
-    NamedValues::of(&house.world, job, scan, keys.as_ref())
+    NamedValues::of(&test.world, job, scan, keys.as_ref())
 }
 
 #[test]
 fn a_claim_freezes_what_the_scan_names_and_no_secret_value() {
-    let mut house = House::new();
-    house.run(set_var("URL", "https://localhost")).unwrap();
-    house.run(set_var("OTHER", "x")).unwrap();
-    house.run(set_secret("OTHER", "unnamed")).unwrap();
-    house.run(set_secret("KEY", "hunter2")).unwrap();
-    let job = claimed(&mut house);
+    let mut test = TestWorld::new();
+    test.run(set_var("URL", "https://localhost")).unwrap();
+    test.run(set_var("OTHER", "x")).unwrap();
+    test.run(set_secret("OTHER", "unnamed")).unwrap();
+    test.run(set_secret("KEY", "hunter2")).unwrap();
+    let job = claimed(&mut test);
     let JobState::Running { run } = &job.state else {
         panic!("{:?}", job.state);
     };
@@ -270,9 +265,9 @@ fn a_claim_freezes_what_the_scan_names_and_no_secret_value() {
     assert_eq!(json!(run.secrets), json!({"KEY": 2}));
     assert!(!format!("{} {job:?}", json!(job)).contains("hunter2"));
 
-    house.run(set_var("URL", "changed")).unwrap();
-    house.run(set_secret("KEY", "changed")).unwrap();
-    let found = named(&house, &job, Some(&key()));
+    test.run(set_var("URL", "changed")).unwrap();
+    test.run(set_secret("KEY", "changed")).unwrap();
+    let found = named(&test, &job, Some(&key()));
     assert_eq!(found.secrets.keys().collect::<Vec<_>>(), ["KEY"]);
     assert_eq!(
         found.secrets["KEY"].reveal(),
@@ -290,15 +285,15 @@ fn a_claim_freezes_what_the_scan_names_and_no_secret_value() {
 
 #[test]
 fn a_secret_that_cannot_be_opened_is_missing_with_the_reason() {
-    let mut house = House::new();
-    house.run(set_secret("KEY", "hunter2")).unwrap();
-    let job = claimed(&mut house);
+    let mut test = TestWorld::new();
+    test.run(set_secret("KEY", "hunter2")).unwrap();
+    let job = claimed(&mut test);
     let other = SealingKey::random(&mut SeededEntropy::new(10));
     for (key, wanted) in [
         (None, "--secret-key-file"),
         (Some(&other), "sealed with the key"),
     ] {
-        let found = named(&house, &job, key);
+        let found = named(&test, &job, key);
         assert!(found.secrets.is_empty());
         assert!(
             found.missing["secrets.KEY"].contains(wanted),
@@ -306,8 +301,8 @@ fn a_secret_that_cannot_be_opened_is_missing_with_the_reason() {
             found.missing
         );
     }
-    house.run(delete_secret("KEY")).unwrap();
-    let found = named(&house, &job, Some(&key()));
+    test.run(delete_secret("KEY")).unwrap();
+    let found = named(&test, &job, Some(&key()));
     assert!(
         found.missing["secrets.KEY"].contains("was deleted"),
         "{:?}",
@@ -317,9 +312,9 @@ fn a_secret_that_cannot_be_opened_is_missing_with_the_reason() {
 
 #[test]
 fn changes_carry_the_whole_record() {
-    let mut house = House::new();
-    house.run(set_var("A", "x")).unwrap();
-    let (changes, _) = house.changes(set_var("B", "y")).unwrap();
+    let mut test = TestWorld::new();
+    test.run(set_var("A", "x")).unwrap();
+    let (changes, _) = test.changes(set_var("B", "y")).unwrap();
     let [Change::Vars(record)] = changes.as_slice() else {
         panic!("{changes:?}");
     };
@@ -337,35 +332,35 @@ scans:
     on: {expr: 'scans.first.is_available() && vars.MODE == \"on\"'}
     steps: [{run: one}]
 ";
-    let mut house = House::new();
-    let workflow = house.push("follow", FOLLOW);
-    let runner = house.runner("first", &[]);
+    let mut test = TestWorld::new();
+    let workflow = test.push("follow", FOLLOW);
+    let runner = test.runner("first", &[]);
     for (mode, follows) in [("off", false), ("on", true)] {
-        house.run(set_var("MODE", mode)).unwrap();
-        let job = house.dispatch(workflow, "first", json!({})).unwrap();
-        let token = house.claim(job, runner).unwrap();
+        test.run(set_var("MODE", mode)).unwrap();
+        let job = test.dispatch(workflow, "first", json!({})).unwrap();
+        let token = test.claim(job, runner).unwrap();
         let end = Complete {
             steps: succeeded(1),
             ..complete(job, token)
         };
-        house.run(end).unwrap();
-        let waits = house.world.jobs().any(|job| job.scan.as_str() == "then");
+        test.run(end).unwrap();
+        let waits = test.world.jobs().any(|job| job.scan.as_str() == "then");
         assert_eq!(waits, follows, "{mode}");
     }
 }
 
 #[test]
 fn secrets_of_an_old_key_are_sealed_with_the_current_key() {
-    let mut house = House::new();
-    house.run(set_secret("A", "hunter2")).unwrap();
-    house.run(set_secret("B", "hunter3")).unwrap();
+    let mut test = TestWorld::new();
+    test.run(set_secret("A", "hunter2")).unwrap();
+    test.run(set_secret("B", "hunter3")).unwrap();
     let lost = SealingKey::random(&mut SeededEntropy::new(11));
     let elsewhere = SetSecret {
         key: lost.clone(),
         ..set_secret("LOST", "hunter4")
     };
-    house.run(elsewhere).unwrap();
-    let before = house.world.secrets(project()).unwrap().clone();
+    test.run(elsewhere).unwrap();
+    let before = test.world.secrets(project()).unwrap().clone();
     let present = SealingKey::random(&mut SeededEntropy::new(10));
     let keys = SealingKeys::new(present.clone(), vec![key()]);
     assert_eq!(keys.state_of(&key().id()), KeyState::Old);
@@ -378,9 +373,9 @@ fn secrets_of_an_old_key_are_sealed_with_the_current_key() {
         project: project(),
         keys,
     };
-    let answer = house.run(seal.clone()).unwrap();
+    let answer = test.run(seal.clone()).unwrap();
     assert_eq!((answer.secrets, answer.damaged.as_slice()), (2, &[][..]));
-    let after = house.world.secrets(project()).unwrap().clone();
+    let after = test.world.secrets(project()).unwrap().clone();
     assert_eq!(after.latest_version, before.latest_version);
     let alone = SealingKeys::from(present.clone());
     for (name, value) in [("A", "hunter2"), ("B", "hunter3")] {
@@ -391,29 +386,29 @@ fn secrets_of_an_old_key_are_sealed_with_the_current_key() {
     assert_eq!(after.sealed_with(&present.id()), 2);
     assert_eq!(alone.state_of(&lost.id()), KeyState::Missing);
 
-    let (changes, again) = house.changes(seal).unwrap();
+    let (changes, again) = test.changes(seal).unwrap();
     assert!(changes.is_empty() && again.secrets == 0, "nothing is left");
 }
 
 #[test]
 fn a_damaged_secret_is_named_and_stays_unchanged() {
-    let mut house = House::new();
-    house.run(set_secret("A", "hunter2")).unwrap();
+    let mut test = TestWorld::new();
+    test.run(set_secret("A", "hunter2")).unwrap();
     // A value that was copied from another place does not open.
-    let mut record = crate::ProjectSecrets::clone(house.world.secrets(project()).unwrap());
+    let mut record = crate::ProjectSecrets::clone(test.world.secrets(project()).unwrap());
     let copied = record.secrets["A"].clone();
     record.secrets.insert("COPY".to_owned(), copied.clone());
-    house.world.apply(&Change::Secrets(record.into()));
+    test.world.apply(&Change::Secrets(record.into()));
     let present = SealingKey::random(&mut SeededEntropy::new(10));
     let seal = Reseal {
         project: project(),
         keys: SealingKeys::new(present, vec![key()]),
     };
-    let answer = house.run(seal).unwrap();
+    let answer = test.run(seal).unwrap();
     assert_eq!(
         (answer.secrets, answer.damaged),
         (1, vec!["COPY".to_owned()])
     );
-    let after = house.world.secrets(project()).unwrap();
+    let after = test.world.secrets(project()).unwrap();
     assert_eq!(after.secrets["COPY"], copied);
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::decide::{Cancel, Consider, Considered, Evaluate, Fire, Retire, Rewind};
 use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::limits::FOLLOWERS;
-use crate::testing::{House, complete_all, key};
+use crate::testing::{TestWorld, complete_all, key};
 use crate::{Actor, Change, JobId, JobState, Reason, RunnerId, Timestamp, Trigger, WorkflowId};
 
 mod clock;
@@ -35,50 +35,50 @@ scans:
 ";
 
 struct Scene {
-    house: House,
+    test: TestWorld,
     workflow: WorkflowId,
     runner: RunnerId,
 }
 
 impl Scene {
     fn new(text: &str) -> Self {
-        let mut house = House::new();
-        house.now = at("2026-11-21T10:30:00Z");
-        let workflow = house.push("loop", text);
-        let runner = house.runner("first", &[]);
+        let mut test = TestWorld::new();
+        test.now = at("2026-11-21T10:30:00Z");
+        let workflow = test.push("loop", text);
+        let runner = test.runner("first", &[]);
         Self {
-            house,
+            test,
             workflow,
             runner,
         }
     }
 
     fn dispatch(&mut self, scan: &str) -> JobId {
-        self.house.dispatch(self.workflow, scan, json!({})).unwrap()
+        self.test.dispatch(self.workflow, scan, json!({})).unwrap()
     }
 
     /// Claims and completes a job.
     fn succeed(&mut self, job: JobId) {
-        let token = self.house.claim(job, self.runner).unwrap();
-        self.house.run(complete_all(job, token)).unwrap();
+        let token = self.test.claim(job, self.runner).unwrap();
+        self.test.run(complete_all(job, token)).unwrap();
     }
 
     /// The unfinished jobs of a scan.
     fn jobs(&self, scan: &str) -> Vec<JobId> {
         let scan = key(self.workflow, scan);
-        let jobs = self.house.world.jobs_of(&scan);
+        let jobs = self.test.world.jobs_of(&scan);
         jobs.map(|job| job.id).collect()
     }
 
     fn fire(&mut self, scan: &str) -> Option<JobId> {
         let scan = key(self.workflow, scan);
-        self.house.run(Fire { scan }).unwrap()
+        self.test.run(Fire { scan }).unwrap()
     }
 
     fn consider(&mut self, scan: &str) -> Option<JobId> {
         let scan = key(self.workflow, scan);
         let evaluate = Evaluate::HERE;
-        match self.house.run(Consider { scan, evaluate }).unwrap() {
+        match self.test.run(Consider { scan, evaluate }).unwrap() {
             Considered::Settled(made) => made,
             Considered::Unevaluated => panic!("it is evaluated whatever it costs"),
         }
@@ -86,7 +86,7 @@ impl Scene {
 
     fn ledger(&self, scan: &str) -> Vec<LedgerRecord> {
         let scan = key(self.workflow, scan);
-        self.house
+        self.test
             .decided
             .iter()
             .filter_map(|change| match change {
@@ -99,7 +99,7 @@ impl Scene {
     }
 
     fn pass(&mut self, minutes: i64) {
-        self.house.pass(TimeDelta::minutes(minutes));
+        self.test.pass(TimeDelta::minutes(minutes));
     }
 }
 
@@ -111,8 +111,8 @@ fn at(text: &str) -> Timestamp {
 fn a_success_starts_what_waits_for_it_in_its_own_commit_and_says_why() {
     let mut scene = Scene::new(LOOP);
     let job = scene.dispatch("hosts");
-    let token = scene.house.claim(job, scene.runner).unwrap();
-    let (changes, _) = scene.house.changes(complete_all(job, token)).unwrap();
+    let token = scene.test.claim(job, scene.runner).unwrap();
+    let (changes, _) = scene.test.changes(complete_all(job, token)).unwrap();
     let made: Vec<_> = changes
         .iter()
         .filter_map(|change| match change {
@@ -145,7 +145,7 @@ fn a_success_starts_what_waits_for_it_in_its_own_commit_and_says_why() {
         .collect();
     assert_eq!(parts.len(), 2);
     assert_eq!(evaluation.scans["hosts"].successes, [job]);
-    assert!(scene.house.world.unseen().is_empty());
+    assert!(scene.test.world.unseen().is_empty());
 }
 
 #[test]
@@ -158,10 +158,10 @@ fn a_chain_runs_to_its_end_and_no_scan_wakes_itself() {
     scene.succeed(changes);
     let [report] = scene.jobs("report").try_into().unwrap();
     scene.succeed(report);
-    assert_eq!(scene.house.world.jobs().count(), 0);
+    assert_eq!(scene.test.world.jobs().count(), 0);
     let bystander = scene.dispatch("bystander");
     scene.succeed(bystander);
-    assert_eq!(scene.house.world.jobs().count(), 0, "nobody waits for it");
+    assert_eq!(scene.test.world.jobs().count(), 0, "nobody waits for it");
 }
 
 #[test]
@@ -174,12 +174,12 @@ fn an_activation_starts_nothing_though_its_expression_is_true() {
     let more = format!(
         "{LOOP}  late:\n    on: {{expr: 'scans.hosts.is_available()'}}\n    steps: [{{run: x}}]\n"
     );
-    scene.house.push("loop", &more);
-    assert!(scene.house.world.unseen().is_empty());
+    scene.test.push("loop", &more);
+    assert!(scene.test.world.unseen().is_empty());
     assert_eq!(scene.consider("late"), None);
     let bystander = scene.dispatch("bystander");
     scene.succeed(bystander);
-    scene.house.push(
+    scene.test.push(
         "loop",
         &LOOP.replace(
             "scans.changes.is_available()",
@@ -187,17 +187,17 @@ fn an_activation_starts_nothing_though_its_expression_is_true() {
         ),
     );
     assert!(
-        scene.house.world.unseen().is_empty(),
+        scene.test.world.unseen().is_empty(),
         "an edited expression begins now"
     );
     scene
-        .house
+        .test
         .run(Retire {
             workflow: scene.workflow,
         })
         .unwrap();
-    scene.house.push("loop", LOOP);
-    assert!(scene.house.world.unseen().is_empty());
+    scene.test.push("loop", LOOP);
+    assert!(scene.test.world.unseen().is_empty());
 }
 
 #[test]
@@ -206,17 +206,17 @@ fn a_success_that_comes_while_the_scan_is_active_is_looked_at_when_its_job_ends(
     let first = scene.dispatch("hosts");
     scene.succeed(first);
     let [running] = scene.jobs("changes").try_into().unwrap();
-    let token = scene.house.claim(running, scene.runner).unwrap();
+    let token = scene.test.claim(running, scene.runner).unwrap();
     for _ in 0..2 {
         let again = scene.dispatch("hosts");
         scene.succeed(again);
     }
     assert_eq!(scene.jobs("changes"), [running]);
     assert!(
-        scene.house.world.unseen().is_empty(),
+        scene.test.world.unseen().is_empty(),
         "held up by its own job"
     );
-    scene.house.run(complete_all(running, token)).unwrap();
+    scene.test.run(complete_all(running, token)).unwrap();
     // Two successes with the same artifacts, evaluated together: nothing differs.
     assert!(scene.jobs("changes").is_empty());
     let last = scene.ledger("changes").pop().unwrap();
@@ -243,17 +243,17 @@ fn a_job_whose_expression_is_false_at_the_claim_is_skipped() {
         token,
         evaluate: Evaluate::CHEAP,
     };
-    let outcome = scene.house.run(claim).unwrap();
+    let outcome = scene.test.run(claim).unwrap();
     assert_eq!(outcome.job().unwrap().state.name(), "skipped");
     let last = scene.ledger("changes").pop().unwrap();
     assert_eq!(last.cause, Cause::Claim { job: waiting });
     let head = scene
-        .house
+        .test
         .world
         .head(&key(scene.workflow, "changes"))
         .unwrap();
     assert_eq!((head.totals.skipped, head.latest_claim), (1, None));
-    assert!(scene.house.world.unseen().is_empty());
+    assert!(scene.test.world.unseen().is_empty());
 }
 
 #[test]
@@ -262,9 +262,9 @@ fn a_waiting_job_of_an_expression_takes_the_newest_revision_at_its_claim() {
     let hosts = scene.dispatch("hosts");
     scene.succeed(hosts);
     let [waiting] = scene.jobs("changes").try_into().unwrap();
-    scene.house.push("loop", &format!("{LOOP}# changed\n"));
-    scene.house.claim(waiting, scene.runner).unwrap();
-    let job = scene.house.world.job(waiting).unwrap();
+    scene.test.push("loop", &format!("{LOOP}# changed\n"));
+    scene.test.claim(waiting, scene.runner).unwrap();
+    let job = scene.test.world.job(waiting).unwrap();
     assert_eq!(job.revision.number, 2);
     let scans = &job.state.run().unwrap().context.scans;
     assert!(
@@ -284,13 +284,13 @@ fn more_followers_than_a_commit_holds_follow_by_themselves() {
     let mut scene = Scene::new(&text);
     let source = scene.dispatch("source");
     scene.succeed(source);
-    assert_eq!(scene.house.world.jobs().count(), FOLLOWERS);
-    let unseen = scene.house.world.unseen();
+    assert_eq!(scene.test.world.jobs().count(), FOLLOWERS);
+    let unseen = scene.test.world.unseen();
     assert_eq!(unseen.len(), 7);
     for scan in unseen {
         assert!(scene.consider(scan.scan.as_str()).is_some());
     }
-    assert_eq!(scene.house.world.jobs().count(), count);
+    assert_eq!(scene.test.world.jobs().count(), count);
 }
 
 #[test]
@@ -310,7 +310,7 @@ scans:
             job,
             actor: Actor::Daemon,
         };
-        scene.house.run(cancel).unwrap();
+        scene.test.run(cancel).unwrap();
     }
     let newest = scene.dispatch("a");
     scene.succeed(newest);
@@ -325,9 +325,9 @@ scans:
     let job = scene.dispatch("b");
     scene.succeed(job);
     let [watch] = scene.jobs("watch").try_into().unwrap();
-    scene.house.claim(watch, scene.runner).unwrap();
+    scene.test.claim(watch, scene.runner).unwrap();
     let run = scene
-        .house
+        .test
         .world
         .job(watch)
         .unwrap()

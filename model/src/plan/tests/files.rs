@@ -25,13 +25,13 @@ fn workflow(name: &str) -> WorkflowId {
     WorkflowId::derive(&source(), name)
 }
 
-fn commit(house: &House, name: &str) -> String {
-    let record = house.world.workflow_record(workflow(name)).unwrap();
-    house.world.files_of(record).commit
+fn commit(test: &TestWorld, name: &str) -> String {
+    let record = test.world.workflow_record(workflow(name)).unwrap();
+    test.world.files_of(record).commit
 }
 
-fn fixed(house: &House, job: JobId) -> Option<Box<JobSource>> {
-    house.world.job(job).unwrap().source.clone()
+fn fixed(test: &TestWorld, job: JobId) -> Option<Box<JobSource>> {
+    test.world.job(job).unwrap().source.clone()
 }
 
 fn at(commit: &str) -> Option<Box<JobSource>> {
@@ -43,55 +43,55 @@ fn at(commit: &str) -> Option<Box<JobSource>> {
 
 #[test]
 fn a_workflow_follows_the_tip_while_its_file_is_the_active_revision() {
-    let mut house = new_house();
+    let mut test = new_test();
     let valid = [("a.yaml", WITH_FILES), ("b.yaml", NIGHTLY)];
-    apply(&mut house, desired("1", &valid));
-    assert_eq!(commit(&house, "a"), "1");
+    apply(&mut test, desired("1", &valid));
+    assert_eq!(commit(&test, "a"), "1");
 
     // A push that changes neither file writes no record of a workflow.
-    let before = house.decided.len();
+    let before = test.decided.len();
     apply(
-        &mut house,
+        &mut test,
         desired("2", &[("a.yaml", "same"), ("b.yaml", "same")]),
     );
-    let written = house.decided[before..].iter();
+    let written = test.decided[before..].iter();
     assert!(
         !written
             .clone()
             .any(|change| matches!(change, crate::Change::Workflow(_)))
     );
     assert_eq!(
-        (commit(&house, "a"), commit(&house, "b")),
+        (commit(&test, "a"), commit(&test, "b")),
         ("2".into(), "2".into())
     );
 
     // While its file is invalid, a workflow stays where it was. The other one goes on.
     for tip in ["3", "4"] {
         apply(
-            &mut house,
+            &mut test,
             desired(tip, &[("a.yaml", "bad"), ("b.yaml", "same")]),
         );
         assert_eq!(
-            (commit(&house, "a"), commit(&house, "b")),
+            (commit(&test, "a"), commit(&test, "b")),
             ("2".into(), tip.into())
         );
     }
     // The same text again, and a new one.
     apply(
-        &mut house,
+        &mut test,
         desired("5", &[("a.yaml", "same"), ("b.yaml", "bad")]),
     );
     assert_eq!(
-        (commit(&house, "a"), commit(&house, "b")),
+        (commit(&test, "a"), commit(&test, "b")),
         ("5".into(), "4".into())
     );
     let other = format!("{NIGHTLY}# other\n");
     apply(
-        &mut house,
+        &mut test,
         desired("6", &[("a.yaml", "same"), ("b.yaml", &other)]),
     );
     assert_eq!(
-        (commit(&house, "a"), commit(&house, "b")),
+        (commit(&test, "a"), commit(&test, "b")),
         ("6".into(), "6".into())
     );
 
@@ -101,59 +101,59 @@ fn a_workflow_follows_the_tip_while_its_file_is_the_active_revision() {
             folder: TipFolder::Unreadable("it is a link".to_owned()),
             ..desired(tip, &[])
         };
-        apply(&mut house, missing);
-        assert_eq!(commit(&house, "a"), "6");
+        apply(&mut test, missing);
+        assert_eq!(commit(&test, "a"), "6");
     }
     apply(
-        &mut house,
+        &mut test,
         desired("9", &[("a.yaml", "same"), ("b.yaml", "same")]),
     );
-    assert_eq!(commit(&house, "a"), "9");
+    assert_eq!(commit(&test, "a"), "9");
 }
 
 #[test]
 fn while_a_tip_is_applied_activated_workflows_get_its_files() {
-    let mut house = new_house();
+    let mut test = new_test();
     apply(
-        &mut house,
+        &mut test,
         desired("1", &[("a.yaml", WITH_FILES), ("b.yaml", NIGHTLY)]),
     );
     let changed = format!("{WITH_FILES}# changed\n");
     let tip = [("a.yaml", changed.as_str()), ("b.yaml", "bad")];
-    let plan = planned(&house, desired("2", &tip));
+    let plan = planned(&test, desired("2", &tip));
     for activate in plan.activate {
-        house.run(activate).unwrap();
+        test.run(activate).unwrap();
     }
     for hold in plan.hold {
-        house.run(hold).unwrap();
+        test.run(hold).unwrap();
     }
     assert_eq!(
-        (commit(&house, "a"), commit(&house, "b")),
+        (commit(&test, "a"), commit(&test, "b")),
         ("2".into(), "1".into())
     );
 
     // The rest of the tip was never stored, and another one takes its place.
     apply(
-        &mut house,
+        &mut test,
         desired("3", &[("a.yaml", "same"), ("b.yaml", "same")]),
     );
     assert_eq!(
-        (commit(&house, "a"), commit(&house, "b")),
+        (commit(&test, "a"), commit(&test, "b")),
         ("3".into(), "3".into())
     );
 }
 
 #[test]
 fn a_record_without_the_member_that_is_invalid_at_the_tip_gets_the_files_of_its_revision() {
-    let mut house = new_house();
-    apply(&mut house, desired("1", &[("a.yaml", WITH_FILES)]));
-    apply(&mut house, desired("2", &[("a.yaml", "bad")]));
-    let record = house.world.workflow_record(workflow("a")).unwrap();
+    let mut test = new_test();
+    apply(&mut test, desired("1", &[("a.yaml", WITH_FILES)]));
+    apply(&mut test, desired("2", &[("a.yaml", "bad")]));
+    let record = test.world.workflow_record(workflow("a")).unwrap();
     let old = WorkflowRecord {
         held: None,
         ..WorkflowRecord::clone(record)
     };
-    assert_eq!(house.world.files_of(&old).commit, "1");
+    assert_eq!(test.world.files_of(&old).commit, "1");
     let old = serde_json::to_value(&old).unwrap();
     assert!(old.get("held").is_none());
     serde_json::from_value::<WorkflowRecord>(old).unwrap();
@@ -161,25 +161,25 @@ fn a_record_without_the_member_that_is_invalid_at_the_tip_gets_the_files_of_its_
 
 #[test]
 fn a_dispatched_job_keeps_the_commit_of_its_dispatch_and_a_rerun_has_the_same() {
-    let mut house = new_house();
-    let runner = house.runner("first", &[]);
-    apply(&mut house, desired("1", &[("a.yaml", WITH_FILES)]));
-    let without = house.dispatch(workflow("a"), "without", json!({})).unwrap();
-    assert_eq!(fixed(&house, without), None);
-    let job = house.dispatch(workflow("a"), "asked", json!({})).unwrap();
-    assert_eq!(fixed(&house, job), at("1"));
-    apply(&mut house, desired("2", &[("a.yaml", "same")]));
+    let mut test = new_test();
+    let runner = test.runner("first", &[]);
+    apply(&mut test, desired("1", &[("a.yaml", WITH_FILES)]));
+    let without = test.dispatch(workflow("a"), "without", json!({})).unwrap();
+    assert_eq!(fixed(&test, without), None);
+    let job = test.dispatch(workflow("a"), "asked", json!({})).unwrap();
+    assert_eq!(fixed(&test, job), at("1"));
+    apply(&mut test, desired("2", &[("a.yaml", "same")]));
     assert_eq!(
-        house.world.commits_in_use(&source()),
+        test.world.commits_in_use(&source()),
         ["1", "2"].map(str::to_owned).into()
     );
-    let token = house.claim(job, runner).unwrap();
-    assert_eq!(fixed(&house, job), at("1"));
-    let over = house.world.job(job).unwrap().clone();
-    let revision = house.world.revision(over.revision.id).unwrap().clone();
-    house.run(crate::testing::complete(job, token)).unwrap();
+    let token = test.claim(job, runner).unwrap();
+    assert_eq!(fixed(&test, job), at("1"));
+    let over = test.world.job(job).unwrap().clone();
+    let revision = test.world.revision(over.revision.id).unwrap().clone();
+    test.run(crate::testing::complete(job, token)).unwrap();
     assert_eq!(
-        house.world.commits_in_use(&source()),
+        test.world.commits_in_use(&source()),
         ["2".to_owned()].into()
     );
 
@@ -196,35 +196,35 @@ fn a_dispatched_job_keeps_the_commit_of_its_dispatch_and_a_rerun_has_the_same() 
             source,
         }),
     };
-    let same = house
+    let same = test
         .run(again(Some(revision), over.source.clone()))
         .unwrap();
-    assert_eq!(fixed(&house, same), at("1"));
-    let current = house.run(again(None, None)).unwrap();
-    assert_eq!(fixed(&house, current), at("2"));
+    assert_eq!(fixed(&test, same), at("1"));
+    let current = test.run(again(None, None)).unwrap();
+    assert_eq!(fixed(&test, current), at("2"));
 }
 
 #[test]
 fn a_job_of_a_schedule_gets_the_commit_of_its_claim() {
-    let mut house = new_house();
-    let runner = house.runner("first", &[]);
-    apply(&mut house, desired("1", &[("a.yaml", WITH_FILES)]));
-    house.pass(chrono::TimeDelta::minutes(11));
+    let mut test = new_test();
+    let runner = test.runner("first", &[]);
+    apply(&mut test, desired("1", &[("a.yaml", WITH_FILES)]));
+    test.pass(chrono::TimeDelta::minutes(11));
     let scan = ScanKey {
         workflow: workflow("a"),
         scan: "timed".parse().unwrap(),
     };
-    house.run(Fire { scan }).unwrap();
-    let job = house.world.jobs().next().unwrap().clone();
+    test.run(Fire { scan }).unwrap();
+    let job = test.world.jobs().next().unwrap().clone();
     assert_eq!((job.trigger, &job.source), (Trigger::Cron, &None));
-    apply(&mut house, desired("2", &[("a.yaml", "same")]));
+    apply(&mut test, desired("2", &[("a.yaml", "same")]));
     let claim = Claim {
         job: job.id,
         runner,
         token: TokenHash::of("x"),
         evaluate: Evaluate::CHEAP,
     };
-    let ClaimOutcome::Claimed(claimed) = house.run(claim).unwrap() else {
+    let ClaimOutcome::Claimed(claimed) = test.run(claim).unwrap() else {
         panic!("it is wanted")
     };
     assert_eq!(claimed.job.source, at("2"));
@@ -232,40 +232,39 @@ fn a_job_of_a_schedule_gets_the_commit_of_its_claim() {
 
 #[test]
 fn a_runner_that_does_not_know_checkout_is_not_offered_its_jobs() {
-    let mut house = new_house();
-    let runner = house.runner("first", &[]);
-    apply(&mut house, desired("1", &[("a.yaml", WITH_FILES)]));
-    let job = house.dispatch(workflow("a"), "asked", json!({})).unwrap();
-    let offered = |house: &House| {
-        let runner = house.world.runner(runner).unwrap();
+    let mut test = new_test();
+    let runner = test.runner("first", &[]);
+    apply(&mut test, desired("1", &[("a.yaml", WITH_FILES)]));
+    let job = test.dispatch(workflow("a"), "asked", json!({})).unwrap();
+    let offered = |test: &TestWorld| {
+        let runner = test.world.runner(runner).unwrap();
         let abilities = crate::Abilities::of(runner);
         crate::next_job(
-            &house.world,
+            &test.world,
             &abilities,
             &crate::Turns::default(),
-            house.now,
+            test.now,
             |_| false,
         )
     };
-    let why = |house: &House| {
-        let job = house.world.job(job).unwrap();
-        waiting(&house.world, job, house.now, |_| true, |_: RunnerId| None)
+    let why = |test: &TestWorld| {
+        let job = test.world.job(job).unwrap();
+        waiting(&test.world, job, test.now, |_| true, |_: RunnerId| None)
             .unwrap()
             .to_string()
     };
-    assert_eq!(offered(&house), None);
+    assert_eq!(offered(&test), None);
     let outdated = "no connected runner with its labels knows `checkout`; update the runner";
-    assert_eq!(why(&house), outdated);
+    assert_eq!(why(&test), outdated);
     // One that knows it and takes only what names its labels is no help.
-    let exclusive = house.exclusive_runner("second", &["gpu"]);
-    house
-        .run(NoteProgram {
-            runner: exclusive,
-            version: "9.9".to_owned(),
-            capabilities: vec!["checkout".to_owned()],
-        })
-        .unwrap();
-    assert_eq!(why(&house), outdated);
+    let exclusive = test.exclusive_runner("second", &["gpu"]);
+    test.run(NoteProgram {
+        runner: exclusive,
+        version: "9.9".to_owned(),
+        capabilities: vec!["checkout".to_owned()],
+    })
+    .unwrap();
+    assert_eq!(why(&test), outdated);
     let program = NoteProgram {
         runner,
         version: "9.9".to_owned(),
@@ -273,15 +272,15 @@ fn a_runner_that_does_not_know_checkout_is_not_offered_its_jobs() {
             .map(str::to_owned)
             .into(),
     };
-    house.run(program.clone()).unwrap();
-    let known = house.world.runner(runner).unwrap();
+    test.run(program.clone()).unwrap();
+    let known = test.world.runner(runner).unwrap();
     assert_eq!(known.capabilities, ["checkout", "later"]);
     assert_eq!(known.version, "9.9");
-    assert_eq!(offered(&house), Some((workflow("a"), job)));
+    assert_eq!(offered(&test), Some((workflow("a"), job)));
     assert_eq!(
-        why(&house),
+        why(&test),
         "no runner with room for it has asked for work yet"
     );
-    let (changes, ()) = house.changes(program).unwrap();
+    let (changes, ()) = test.changes(program).unwrap();
     assert!(changes.is_empty());
 }

@@ -2,14 +2,14 @@ use tempfile::TempDir;
 use tokio::time::advance;
 
 use super::*;
-use crate::testing::{House, freeze, in_time};
+use crate::testing::{TestDaemon, freeze, in_time};
 
 #[tokio::test(start_paused = true)]
 async fn one_task_records_the_use_of_a_token_however_many_requests_use_it() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, Vec::new()).await;
-    let token = house.handle.state().read(|world| {
+    let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
+    let token = daemon.handle.state().read(|world| {
         let mut tokens = world.tokens();
         tokens.next().unwrap().clone()
     });
@@ -20,11 +20,11 @@ async fn one_task_records_the_use_of_a_token_however_many_requests_use_it() {
     };
     let before = tasks();
     for _ in 0..100 {
-        house.handle.sign_ins().note_use(&token);
+        daemon.handle.sign_ins().note_use(&token);
     }
     assert_eq!(tasks(), before + 1);
     let noted = async {
-        let state = house.handle.state();
+        let state = daemon.handle.state();
         let is_noted = |world: &model::World| world.token(token.id).unwrap().last_used.is_some();
         while !state.read(is_noted) {
             tokio::task::yield_now().await;
@@ -39,12 +39,12 @@ async fn one_task_records_the_use_of_a_token_however_many_requests_use_it() {
     };
     for tasks_more in [1, 0] {
         let before = tasks();
-        house.handle.sign_ins().note_use(&gone);
+        daemon.handle.sign_ins().note_use(&gone);
         assert_eq!(tasks(), before + tasks_more);
     }
     advance(NOTE_REST).await;
     let before = tasks();
-    house.handle.sign_ins().note_use(&gone);
+    daemon.handle.sign_ins().note_use(&gone);
     assert_eq!(tasks(), before + 1);
-    house.close().await;
+    daemon.close().await;
 }

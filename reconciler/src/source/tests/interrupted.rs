@@ -51,10 +51,10 @@ async fn a_look_that_stopped_anywhere_is_finished_by_the_next() {
             ("workflows/e.yaml", &text("1")),
         ])
     };
-    let outcome = |house: &House| {
-        let source = source(house);
+    let outcome = |daemon: &TestDaemon| {
+        let source = source(daemon);
         (
-            runs(house),
+            runs(daemon),
             source.tip.clone(),
             source.stale_files.clone(),
             source.conditions.clone(),
@@ -64,11 +64,11 @@ async fn a_look_that_stopped_anywhere_is_finished_by_the_next() {
     let scene = prepared();
     scene.look(0).await.close().await;
     change(&scene);
-    let house = scene.look(60).await;
-    let expected = outcome(&house);
+    let daemon = scene.look(60).await;
+    let expected = outcome(&daemon);
     assert_eq!(expected.0["b"].1, 2);
     assert_eq!(expected.0["c"].0, "retired");
-    house.close().await;
+    daemon.close().await;
 
     for stop_after in 1.. {
         let scene = prepared();
@@ -78,13 +78,13 @@ async fn a_look_that_stopped_anywhere_is_finished_by_the_next() {
         let came_to_its_end = look_until(&scene, &state, &mut None, stop_after).await;
         drop(state);
         closed(closing).await;
-        let house = scene.look(60).await;
+        let daemon = scene.look(60).await;
         assert_eq!(
-            outcome(&house),
+            outcome(&daemon),
             expected,
             "stopped after {stop_after} changes"
         );
-        house.close().await;
+        daemon.close().await;
         if came_to_its_end {
             assert!(
                 (4..=7).contains(&stop_after),

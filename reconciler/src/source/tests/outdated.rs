@@ -22,32 +22,32 @@ fn last_good(state: &State) -> Option<RevisionRef> {
 async fn the_daemon_starts_without_it_tells_why_and_loses_nothing() {
     let scene = Scene::new();
     scene.push(&[("workflows/b.yaml", &text("1"))]);
-    let house = scene.look(0).await;
+    let daemon = scene.look(0).await;
     let accepted = Activate {
         text: REFUSED.into(),
         sha256: workflow::sha256(REFUSED.as_bytes()),
         ..activate("a", &text("1"))
     };
-    house.handle.state().submit(accepted).await.unwrap();
+    daemon.handle.state().submit(accepted).await.unwrap();
     let a = WorkflowId::derive(&source_name(), "a");
-    let job = house.dispatch(a, "probe").await;
-    house.close().await;
+    let job = daemon.dispatch(a, "probe").await;
+    daemon.close().await;
 
     scene.push(&[
         ("workflows/a.yaml", REFUSED),
         ("workflows/b.yaml", &text("1")),
     ]);
-    let house = scene.look(10).await;
+    let daemon = scene.look(10).await;
     let others = BTreeMap::from([("b".to_owned(), run("active", 1, "workflows/b.yaml"))]);
-    assert_eq!(runs(&house), others);
-    let state = house.handle.state();
+    assert_eq!(runs(&daemon), others);
+    let state = daemon.handle.state();
     let record = state.read(|world| world.workflow_record(a).cloned().unwrap());
     assert_eq!(record.status, WorkflowStatus::Active);
     assert_eq!(last_good(state), Some(record.revision.clone()));
     let waiting = state.read(|world| world.job(job.id).cloned().unwrap());
     assert!(matches!(waiting.state, JobState::Scheduled));
     let given = BTreeMap::new();
-    let dispatched = house
+    let dispatched = daemon
         .handle
         .dispatch(a, "probe", &given, Actor::Daemon, None);
     assert!(dispatched.await.is_err());
@@ -56,9 +56,9 @@ async fn the_daemon_starts_without_it_tells_why_and_loses_nothing() {
         ("workflows/a.yaml", &text("2")),
         ("workflows/b.yaml", &text("1")),
     ]);
-    sync(&house).await;
-    assert_eq!(runs(&house)["a"], run("active", 2, "workflows/a.yaml"));
-    assert_eq!(source(&house).stale_files, []);
-    house.dispatch(a, "probe").await;
-    house.close().await;
+    sync(&daemon).await;
+    assert_eq!(runs(&daemon)["a"], run("active", 2, "workflows/a.yaml"));
+    assert_eq!(source(&daemon).stale_files, []);
+    daemon.dispatch(a, "probe").await;
+    daemon.close().await;
 }

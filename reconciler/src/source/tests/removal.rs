@@ -13,39 +13,39 @@ async fn a_removed_file_retires_its_workflow_and_adding_it_again_goes_on_countin
         ("workflows/b.yaml", text("1")),
     );
     scene.push(&[(a.0, &a.1), (b.0, &b.1)]);
-    let house = scene.look(0).await;
+    let daemon = scene.look(0).await;
     scene.push(&[(b.0, &b.1)]);
-    sync(&house).await;
-    assert_eq!(runs(&house)["a"].0, "retired");
-    assert_eq!(runs(&house)["b"].0, "active");
+    sync(&daemon).await;
+    assert_eq!(runs(&daemon)["a"].0, "retired");
+    assert_eq!(runs(&daemon)["b"].0, "active");
 
     scene.push(&[(a.0, &a.1), (b.0, &b.1)]);
-    sync(&house).await;
+    sync(&daemon).await;
     assert_eq!(
-        runs(&house)["a"],
+        runs(&daemon)["a"],
         run("active", 1, a.0),
         "the same text is the same revision"
     );
     scene.push(&[(b.0, &b.1)]);
-    sync(&house).await;
+    sync(&daemon).await;
     scene.push(&[(a.0, &text("2")), (b.0, &b.1)]);
-    sync(&house).await;
-    assert_eq!(runs(&house)["a"], run("active", 2, a.0));
-    house.close().await;
+    sync(&daemon).await;
+    assert_eq!(runs(&daemon)["a"], run("active", 2, a.0));
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn the_last_workflow_file_takes_its_folder_along_and_retires() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    let house = scene.look(0).await;
+    let daemon = scene.look(0).await;
     scene.push(&[("readme", "no workflow")]);
-    sync(&house).await;
-    assert_eq!(runs(&house)["a"].0, "retired");
-    let active = condition(&house, ConditionKind::Active);
+    sync(&daemon).await;
+    assert_eq!(runs(&daemon)["a"].0, "retired");
+    let active = condition(&daemon, ConditionKind::Active);
     let folder = "workflows".to_owned();
     assert_eq!(active.reason, Reason::FolderMissing { folder });
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test]
@@ -57,37 +57,37 @@ async fn all_of_several_workflows_go_when_that_is_approved() {
         ("workflows/c.yaml", text("1")),
     );
     scene.push(&[(a.0, &a.1), (b.0, &b.1)]);
-    let house = scene.look(0).await;
+    let daemon = scene.look(0).await;
     let approve = async |commit: CommitId| {
         let approve = ApproveRemoval {
             name: source_name(),
             commit: commit.to_string(),
         };
-        house.handle.state().submit(approve).await
+        daemon.handle.state().submit(approve).await
     };
     let states = || -> Vec<(String, &'static str)> {
-        let runs = runs(&house).into_iter();
+        let runs = runs(&daemon).into_iter();
         runs.map(|(name, (state, ..))| (name, state)).collect()
     };
     let both = [("a".to_owned(), "active"), ("b".to_owned(), "active")];
 
     let gone = scene.push(&[(c.0, &c.1)]);
-    sync(&house).await;
+    sync(&daemon).await;
     assert_eq!(states(), both);
-    let active = condition(&house, ConditionKind::Active);
+    let active = condition(&daemon, ConditionKind::Active);
     assert_eq!(
         (active.status, active.reason.code()),
         (Status::False, "removal_held")
     );
     // A later tip needs an approval of its own.
     let later = scene.push(&[(c.0, &c.1), ("readme", "")]);
-    sync(&house).await;
+    sync(&daemon).await;
     let refused = approve(gone).await;
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(states(), both);
     // The next look applies what was approved.
     approve(later).await.unwrap();
-    sync(&house).await;
+    sync(&daemon).await;
     assert_eq!(
         states(),
         [
@@ -96,61 +96,61 @@ async fn all_of_several_workflows_go_when_that_is_approved() {
             ("c".to_owned(), "active")
         ]
     );
-    let source = source(&house);
+    let source = source(&daemon);
     assert_eq!((source.removal, &source.applied_commit), (None, &None));
     assert_eq!(
-        condition(&house, ConditionKind::Active).status,
+        condition(&daemon, ConditionKind::Active).status,
         Status::True
     );
-    house.close().await;
+    daemon.close().await;
 }
 
 #[tokio::test]
 async fn a_folder_that_is_a_link_and_a_lost_repository_remove_nothing() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    let house = scene.look(0).await;
+    let daemon = scene.look(0).await;
     scene.fixture.push(&[
         ("moved/a.yaml", FILE, text("1").as_bytes()),
         ("workflows", LINK, b"moved"),
     ]);
-    sync(&house).await;
-    assert_eq!(runs(&house)["a"].0, "active");
-    let active = condition(&house, ConditionKind::Active);
+    sync(&daemon).await;
+    assert_eq!(runs(&daemon)["a"].0, "active");
+    let active = condition(&daemon, ConditionKind::Active);
     assert_eq!(
         active.reason.to_string(),
         "there is no folder `workflows` at the tip: `workflows` is a symbolic link to `moved`, and links are not \
          followed (name the folder itself as `path`); what was active stays active"
     );
 
-    house.clock.set_forward(TimeDelta::seconds(100));
+    daemon.clock.set_forward(TimeDelta::seconds(100));
     let path = scene.fixture.path();
     let away = path.with_extension("away");
     fs::rename(&path, &away).unwrap();
-    sync(&house).await;
-    let fetched = condition(&house, ConditionKind::Fetched);
+    sync(&daemon).await;
+    let fetched = condition(&daemon, ConditionKind::Fetched);
     assert!(matches!(fetched.reason, Reason::FetchFailed { .. }));
     assert_eq!(
         (fetched.status, fetched.changed_at),
         (Status::False, at(100))
     );
-    let checked = house.handle.sources().checked_at(&source_name());
-    house.clock.set_forward(TimeDelta::seconds(100));
-    sync(&house).await;
-    let fetched = condition(&house, ConditionKind::Fetched);
+    let checked = daemon.handle.sources().checked_at(&source_name());
+    daemon.clock.set_forward(TimeDelta::seconds(100));
+    sync(&daemon).await;
+    let fetched = condition(&daemon, ConditionKind::Fetched);
     assert_eq!(fetched.changed_at, at(100), "since when is kept");
-    assert_eq!(house.handle.sources().checked_at(&source_name()), checked);
-    assert_eq!(runs(&house)["a"].0, "active");
+    assert_eq!(daemon.handle.sources().checked_at(&source_name()), checked);
+    assert_eq!(runs(&daemon)["a"].0, "active");
 
     fs::rename(&away, &path).unwrap();
-    sync(&house).await;
+    sync(&daemon).await;
     assert_eq!(
-        condition(&house, ConditionKind::Fetched).status,
+        condition(&daemon, ConditionKind::Fetched).status,
         Status::True
     );
     assert_eq!(
-        house.handle.sources().checked_at(&source_name()),
+        daemon.handle.sources().checked_at(&source_name()),
         Some(at(200))
     );
-    house.close().await;
+    daemon.close().await;
 }

@@ -15,11 +15,11 @@ async fn a_stop_leaves_no_fetch_behind_that_waits_for_a_host_that_hangs() {
         ..Scene::new().config()
     };
     let folder = TempDir::new().unwrap();
-    let house = House::open(&folder, 0, vec![config]).await;
+    let daemon = TestDaemon::open(&folder, 0, vec![config]).await;
     let accepted = tokio::task::spawn_blocking(move || listener.accept().unwrap().0);
     let mut connection = in_time("the call of git", accepted).await.unwrap();
 
-    in_time("the stop", house.close()).await;
+    in_time("the stop", daemon.close()).await;
     // Nobody holds the other end any more, and nothing but the request was sent.
     let rest = tokio::task::spawn_blocking(move || connection.read_to_end(&mut Vec::new()));
     assert!(in_time("the end of git", rest).await.is_ok());

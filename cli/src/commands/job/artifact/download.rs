@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use super::unpack::{make_folder, most_bytes, unpack};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::receiving::{new_file_beside, receive};
+use crate::receiving::{receive, temporary_file_for};
 use crate::selected_job::SelectedJob;
 use crate::session::Session;
 use crate::table::bytes;
@@ -81,7 +81,7 @@ impl Download {
                     source: error.error,
                 })?;
                 let message = format!("{} ({})", path.display(), bytes(size));
-                session.say(&message);
+                session.report(&message);
             }
             Destination::Folder(folder) => {
                 make_folder(&folder).map_err(Error::writing(&folder))?;
@@ -91,7 +91,7 @@ impl Download {
                 let files = unpack(file.as_file(), artifact, &folder, limit)?;
                 let s = if files == 1 { "" } else { "s" };
                 let message = format!("{} ({files} file{s})", folder.display());
-                session.say(&message);
+                session.report(&message);
             }
         }
         Ok(Exit::Succeeded)
@@ -105,7 +105,7 @@ async fn arrive(
     artifact: &str,
     path: &Path,
 ) -> Result<(NamedTempFile, u64), Error> {
-    let mut file = new_file_beside(path)?;
+    let mut file = temporary_file_for(path)?;
     let write =
         |_: &mut Terminal, piece: &[u8]| file.write_all(piece).map_err(Error::writing(path));
     let size = receive(session, transfer, artifact, write).await?;

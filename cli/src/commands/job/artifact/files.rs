@@ -102,7 +102,7 @@ impl Diff {
             unchanged,
             ..
         } = &diff;
-        session.say(&format!(
+        session.report(&format!(
             "{added} added, {removed} removed, {changed} changed, {unchanged} unchanged"
         ));
         Ok(Exit::Succeeded)

@@ -95,7 +95,7 @@ pub(super) fn print_new(
                 return Err(not_compared(&newer.name, format!("{name} is not text")));
             }
             (Content::Other, None) => {
-                terminal.say(&format!("{name} is not text; it is left out"));
+                terminal.report(&format!("{name} is not text; it is left out"));
             }
             (Content::Text | Content::Missing, _) => {}
         }

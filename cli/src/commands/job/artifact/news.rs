@@ -46,7 +46,7 @@ impl News {
         let newest = history.newest_success_ids.first();
         let Some((newest, found)) = newest.zip(history.newest_successes.first()) else {
             let text = format!("scan {scan} has not succeeded yet: no news");
-            session.say(&text);
+            session.report(&text);
             return Ok(Exit::Succeeded);
         };
         let processed = news.processed.as_ref();
@@ -67,7 +67,7 @@ impl News {
                     hint: "`artifacts` of that scan does not name it either, and what was processed did not have it",
                 });
             }
-            session.say(&text);
+            session.report(&text);
             return Ok(Exit::Succeeded);
         }
         if !history.has_news(Some(artifact)) {
@@ -101,7 +101,7 @@ async fn fetch_processed(
     match lines::fetch(session, client, job, artifact).await {
         Ok(fetched) => Ok(Some(fetched)),
         Err(Error::Client(error)) if matches!(error.status(), Some(404 | 410)) => {
-            session.say(&format!(
+            session.report(&format!(
                 "warning: what was processed is gone, so every line counts as news: {error}"
             ));
             Ok(None)

@@ -8,7 +8,7 @@ fn the_chain_ends_with_its_last_attempt_or_a_success() {
     let mut scene = Scene::new();
     let first = scene.dispatch("poke");
     let second = scene.retry(first);
-    let now = scene.house.now;
+    let now = scene.test.now;
     let third = scene.retry(second);
     let retry = scene.job(third).retry_of.unwrap();
     assert_eq!((retry.attempt, retry.attempts), (3, 3));
@@ -30,30 +30,30 @@ fn a_scan_that_is_gone_or_suspended_gets_no_retry() {
     let mut scene = Scene::new();
     let jobs: Vec<_> = (0..3).map(|_| scene.dispatch("poke")).collect();
     scene
-        .house
+        .test
         .run(suspend(scene.workflow))
         .unwrap_or_else(|refusal| panic!("{refusal}"));
-    assert!(scene.house.claim(jobs[0], scene.runner).is_err(), "held");
+    assert!(scene.test.claim(jobs[0], scene.runner).is_err(), "held");
     let resume = Resume {
         workflow: scene.workflow,
         scan: None,
         reason: None,
         actor: Actor::Daemon,
     };
-    scene.house.run(resume).unwrap();
+    scene.test.run(resume).unwrap();
 
-    let token = scene.house.claim(jobs[0], scene.runner).unwrap();
-    let other = scene.house.claim(jobs[1], scene.runner).unwrap();
-    scene.house.run(suspend(scene.workflow)).unwrap();
-    let ended = scene.house.run(failed(complete_all(jobs[0], token)));
+    let token = scene.test.claim(jobs[0], scene.runner).unwrap();
+    let other = scene.test.claim(jobs[1], scene.runner).unwrap();
+    scene.test.run(suspend(scene.workflow)).unwrap();
+    let ended = scene.test.run(failed(complete_all(jobs[0], token)));
     assert_eq!(ended.unwrap().retried_by, None, "suspended");
     scene
-        .house
+        .test
         .run(Retire {
             workflow: scene.workflow,
         })
         .unwrap();
-    let ended = scene.house.run(failed(complete_all(jobs[1], other)));
+    let ended = scene.test.run(failed(complete_all(jobs[1], other)));
     assert_eq!(ended.unwrap().retried_by, None, "retired");
 }
 
@@ -67,19 +67,16 @@ fn a_suspension_ends_a_pending_retry_whatever_made_its_chain() {
             scene.fire("poke").unwrap()
         };
         let retry = scene.retry(first);
-        scene.house.run(suspend(scene.workflow)).unwrap();
-        assert_eq!(scene.house.world.withdrawn().collect::<Vec<_>>(), [retry]);
-        scene.house.pass(TimeDelta::minutes(1));
+        scene.test.run(suspend(scene.workflow)).unwrap();
+        assert_eq!(scene.test.world.withdrawn().collect::<Vec<_>>(), [retry]);
+        scene.test.pass(TimeDelta::minutes(1));
         assert_eq!(scene.offered(), None);
-        let ended = scene
-            .house
-            .run(EndJob::new(retry, Loss::Suspended))
-            .unwrap();
+        let ended = scene.test.run(EndJob::new(retry, Loss::Suspended)).unwrap();
         assert_eq!(ended.state.name(), "cancelled");
         assert_eq!(ended.reason().code(), "suspended");
         assert_eq!(ended.retried_by, None);
         // The slot had its job, so the resumption has nothing to catch up with.
-        let head = scene.house.world.head(&ended.scan_key()).unwrap();
+        let head = scene.test.world.head(&ended.scan_key()).unwrap();
         assert_eq!((head.passed_slots, head.passed_successes), (None, None));
     }
 }
@@ -91,11 +88,11 @@ fn a_newer_slot_replaces_a_retry_and_ends_its_chain_unless_it_was_dispatched() {
         let first = scene.fire("newest").unwrap();
         let retry = scene.retry(first);
         if is_running {
-            scene.house.claim(retry, scene.runner).unwrap();
+            scene.test.claim(retry, scene.runner).unwrap();
         }
         let newer = scene.fire("newest").unwrap();
         assert_eq!(scene.unfinished("newest"), [newer]);
-        let ended = scene.house.decided.iter().find_map(|change| match change {
+        let ended = scene.test.decided.iter().find_map(|change| match change {
             Change::Job(job) if job.id == retry && job.state.is_terminal() => Some(job),
             _ => None,
         });

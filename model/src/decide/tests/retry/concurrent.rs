@@ -38,28 +38,28 @@ fn a_retry_is_not_checked_against_its_expression_again_and_its_success_is_an_exe
     let retry = scene.retry(first);
     assert_eq!(scene.job(retry).trigger, Trigger::Expr);
     // The scan has executed since the success, so its expression is false now.
-    scene.house.pass(TimeDelta::seconds(10));
+    scene.test.pass(TimeDelta::seconds(10));
     let claim = Claim {
         job: retry,
         runner: scene.runner,
         token: TokenHash::of(&retry.to_string()),
         evaluate: Evaluate::CHEAP,
     };
-    let outcome = scene.house.run(claim).unwrap();
+    let outcome = scene.test.run(claim).unwrap();
     assert!(matches!(outcome, ClaimOutcome::Claimed(_)));
     let claimed = scene
-        .house
+        .test
         .world
         .head(&key(scene.workflow, "after"))
         .unwrap();
-    assert_eq!(claimed.latest_claim, Some(scene.house.order));
+    assert_eq!(claimed.latest_claim, Some(scene.test.order));
 
     // A success that comes meanwhile is looked at when the chain has ended.
     let source = scene.dispatch("source");
     scene.succeed(source);
     assert_eq!(scene.unfinished("after"), [retry]);
     let token = TokenHash::of(&retry.to_string());
-    let ended = scene.house.run(failed(complete_all(retry, token))).unwrap();
+    let ended = scene.test.run(failed(complete_all(retry, token))).unwrap();
     assert_eq!(ended.retried_by, None, "the last attempt");
     let next = scene.unfinished("after");
     assert_eq!(next.len(), 1, "in the commit of that end");
@@ -74,10 +74,10 @@ fn the_end_of_a_job_starts_no_other_job_while_its_retry_waits() {
     let [first] = scene.unfinished("after")[..] else {
         panic!("the success starts it")
     };
-    let token = scene.house.claim(first, scene.runner).unwrap();
+    let token = scene.test.claim(first, scene.runner).unwrap();
     let source = scene.dispatch("source");
     scene.succeed(source);
-    let ended = scene.house.run(failed(complete_all(first, token))).unwrap();
+    let ended = scene.test.run(failed(complete_all(first, token))).unwrap();
     let retry = ended.retried_by.unwrap();
     assert_eq!(scene.unfinished("after"), [retry]);
     let scan = key(scene.workflow, "after");
@@ -85,7 +85,7 @@ fn the_end_of_a_job_starts_no_other_job_while_its_retry_waits() {
         scan,
         evaluate: Evaluate::HERE,
     };
-    let considered = scene.house.run(consider).unwrap();
+    let considered = scene.test.run(consider).unwrap();
     assert_eq!(considered, Considered::Settled(None));
 }
 
@@ -95,7 +95,7 @@ fn a_job_is_not_run_again_while_its_chain_is_unfinished() {
     let id = scene.dispatch("poke");
     let first = scene.fail(id);
     let retry = first.retried_by.unwrap();
-    let refused = check_rerun(&scene.house.world, &first, scene.job(retry)).unwrap_err();
+    let refused = check_rerun(&scene.test.world, &first, scene.job(retry)).unwrap_err();
     assert_eq!(
         refused.to_string(),
         format!(
@@ -103,5 +103,5 @@ fn a_job_is_not_run_again_while_its_chain_is_unfinished() {
         )
     );
     let over = scene.cancel(retry);
-    assert_eq!(check_rerun(&scene.house.world, &first, &over), Ok(()));
+    assert_eq!(check_rerun(&scene.test.world, &first, &over), Ok(()));
 }

@@ -12,35 +12,32 @@ fn no_runner_is_offered_a_retry_before_its_time() {
     let first = scene.dispatch("poke");
     let retry = scene.retry(first);
     let due = scene.job(retry).not_before.unwrap();
-    let world = |scene: &Scene| World::clone(&scene.house.world);
+    let world = |scene: &Scene| World::clone(&scene.test.world);
     assert_eq!(scene.offered(), None);
-    assert_eq!(world(&scene).next_delayed(scene.house.now), Some(due));
-    let why = scene
-        .job(retry)
-        .waits_for_its_time(scene.house.now)
-        .unwrap();
+    assert_eq!(world(&scene).next_delayed(scene.test.now), Some(due));
+    let why = scene.job(retry).waits_for_its_time(scene.test.now).unwrap();
     assert_eq!(
         why.to_string(),
         "retry at 2026-11-21T10:30:30Z (attempt 2 of 3)"
     );
 
-    scene.house.pass(TimeDelta::milliseconds(29_999));
+    scene.test.pass(TimeDelta::milliseconds(29_999));
     assert_eq!(scene.offered(), None);
-    scene.house.pass(TimeDelta::milliseconds(1));
+    scene.test.pass(TimeDelta::milliseconds(1));
     assert_eq!(scene.offered(), Some(retry));
-    assert_eq!(world(&scene).next_delayed(scene.house.now), None);
-    assert_eq!(scene.job(retry).waits_for_its_time(scene.house.now), None);
+    assert_eq!(world(&scene).next_delayed(scene.test.now), None);
+    assert_eq!(scene.job(retry).waits_for_its_time(scene.test.now), None);
     let why = waiting(
-        &scene.house.world,
+        &scene.test.world,
         scene.job(retry),
-        scene.house.now,
+        scene.test.now,
         |_| true,
         |_| None,
     );
     assert!(matches!(why, Some(Reason::NotFetched { .. })), "{why:?}");
     let younger = scene.dispatch("source");
-    let (world, job) = (&scene.house.world, scene.job(younger));
-    let why = waiting(world, job, scene.house.now, |_| true, |_| None).unwrap();
+    let (world, job) = (&scene.test.world, scene.job(younger));
+    let why = waiting(world, job, scene.test.now, |_| true, |_| None).unwrap();
     assert_eq!(
         why.to_string(),
         "no runner with room for it has asked for work yet; 1 older job of `poke` waits for the same runners"
@@ -49,7 +46,7 @@ fn no_runner_is_offered_a_retry_before_its_time() {
 
     // A new revision files it again, under the same time.
     let text = TEXT.replace("overlap", "runs_on: [gpu]\n    overlap");
-    scene.house.push("retrying", &text);
+    scene.test.push("retrying", &text);
     assert_eq!(scene.offered(), Some(retry));
     let stored = serde_json::to_string(scene.job(retry)).unwrap();
     assert_eq!(
@@ -66,25 +63,25 @@ fn a_jump_of_the_clock_changes_no_pause() {
     let first = scene.dispatch("poke");
     let retry = scene.retry(first);
     let left = |scene: &Scene| {
-        let time = scene.house.world.time(scene.house.steady());
+        let time = scene.test.world.time(scene.test.steady());
         scene.job(retry).not_before.unwrap() - time
     };
     assert_eq!(left(&scene), TimeDelta::seconds(30));
     for by in [TimeDelta::hours(2), TimeDelta::days(-400)] {
-        scene.house.jump(by);
+        scene.test.jump(by);
         assert_eq!(left(&scene), TimeDelta::seconds(30));
-        scene.house.run(FollowClock).unwrap();
+        scene.test.run(FollowClock).unwrap();
         assert_eq!(left(&scene), TimeDelta::seconds(30));
         let at = scene.job(retry).not_before.unwrap();
-        assert_eq!(at - scene.house.now, TimeDelta::seconds(30), "by the clock");
-        assert_eq!(scene.house.world.next_delayed(Timestamp::MIN_UTC), Some(at));
+        assert_eq!(at - scene.test.now, TimeDelta::seconds(30), "by the clock");
+        assert_eq!(scene.test.world.next_delayed(Timestamp::MIN_UTC), Some(at));
     }
     let holder = Holder::Job(retry);
-    assert!(scene.house.world.holders().contains(&holder));
-    let (changes, ()) = scene.house.changes(StoreExpiry { holder }).unwrap();
+    assert!(scene.test.world.holders().contains(&holder));
+    let (changes, ()) = scene.test.changes(StoreExpiry { holder }).unwrap();
     assert!(matches!(&changes[..], [Change::Job(job)] if job.id == retry));
     assert_eq!(scene.offered(), None);
-    scene.house.pass(TimeDelta::seconds(30));
+    scene.test.pass(TimeDelta::seconds(30));
     assert_eq!(scene.offered(), Some(retry));
 }
 
@@ -93,15 +90,15 @@ fn a_loaded_time_does_not_move_but_the_ends_of_its_run_do() {
     let mut scene = Scene::new();
     let first = scene.dispatch("poke");
     let retry = scene.retry(first);
-    let now = scene.house.now;
-    scene.house.world.finish_loading(now, HashMap::new());
+    let now = scene.test.now;
+    scene.test.world.finish_loading(now, HashMap::new());
     let before = scene.job(retry).retry_of;
-    scene.house.jump(TimeDelta::hours(2));
-    scene.house.run(FollowClock).unwrap();
+    scene.test.jump(TimeDelta::hours(2));
+    scene.test.run(FollowClock).unwrap();
     assert_eq!(scene.job(retry).retry_of, before);
     assert_eq!(scene.offered(), Some(retry));
-    scene.house.claim(retry, scene.runner).unwrap();
-    let holders = scene.house.world.holders();
+    scene.test.claim(retry, scene.runner).unwrap();
+    let holders = scene.test.world.holders();
     assert!(holders.contains(&Holder::Job(retry)));
 }
 
@@ -109,20 +106,20 @@ fn a_loaded_time_does_not_move_but_the_ends_of_its_run_do() {
 fn the_retry_of_a_removed_runners_job_waits_until_that_runner_has_stopped() {
     let mut scene = Scene::new();
     let job = scene.dispatch("poke");
-    scene.house.claim(job, scene.runner).unwrap();
+    scene.test.claim(job, scene.runner).unwrap();
     let runner = scene.runner;
-    scene.house.run(RemoveRunner { runner }).unwrap();
-    let ended = scene.house.run(EndJob::new(job, Loss::RunnerLost)).unwrap();
+    scene.test.run(RemoveRunner { runner }).unwrap();
+    let ended = scene.test.run(EndJob::new(job, Loss::RunnerLost)).unwrap();
     let retry = ended.retried_by.unwrap();
-    let due = scene.house.now + RUNNER_SILENCE;
+    let due = scene.test.now + RUNNER_SILENCE;
     assert_eq!(scene.job(retry).not_before, Some(due), "and not 30 s");
 
     // A runner that is still registered has ended the job, or was silent for as long already.
     scene.cancel(retry);
-    scene.runner = scene.house.runner("another", &[]);
+    scene.runner = scene.test.runner("another", &[]);
     let job = scene.dispatch("poke");
     let ended = scene.lose(job, Loss::RunnerLost);
     let retry = ended.retried_by.unwrap();
-    let due = scene.house.now + TimeDelta::seconds(30);
+    let due = scene.test.now + TimeDelta::seconds(30);
     assert_eq!(scene.job(retry).not_before, Some(due));
 }

@@ -43,7 +43,7 @@ const PARTS: [Option<&str>; 3] = [None, Some("hosts"), Some("report")];
 
 /// Any unfinished job, claimed or not.
 fn some_job(scene: &Scene, is_claimed: bool) -> Option<JobId> {
-    let mut jobs = scene.house.world.jobs();
+    let mut jobs = scene.test.world.jobs();
     jobs.find(|job| job.state.run().is_some() == is_claimed)
         .map(|job| job.id)
 }
@@ -54,7 +54,7 @@ fn complete(scene: &mut Scene, is_good: bool) {
         let command = complete_all(job, token);
         let bad = || vec![step(0, StepStatus::Failed, Some(StepOutcome::Failed))];
         let steps = if is_good { command.steps } else { bad() };
-        scene.house.run(Complete { steps, ..command }).unwrap();
+        scene.test.run(Complete { steps, ..command }).unwrap();
     }
 }
 
@@ -72,14 +72,10 @@ fn each_job_has_its_record(scene: &Scene) {
     });
     let different: BTreeSet<_> = slots.clone().collect();
     assert_eq!(different.len(), slots.count(), "a slot made two jobs");
-    let jobs = scene
-        .house
-        .decided
-        .iter()
-        .filter_map(|change| match change {
-            Change::Job(job) => Some(job),
-            _ => None,
-        });
+    let jobs = scene.test.decided.iter().filter_map(|change| match change {
+        Change::Job(job) => Some(job),
+        _ => None,
+    });
     let is_recorded = |job: &&Arc<Job>| job.retry_of.is_none() && job.trigger != Trigger::Dispatch;
     let recorded: BTreeSet<_> = jobs.filter(is_recorded).map(|job| job.id).collect();
     let made: Vec<_> = made.map(|(job, _)| job).collect();
@@ -88,7 +84,7 @@ fn each_job_has_its_record(scene: &Scene) {
 }
 
 fn act(scene: &mut Scene, action: &Action) {
-    let before = scene.house.decided.len();
+    let before = scene.test.decided.len();
     match action {
         Action::Suspend(part) => drop(scene.suspend(PARTS[usize::from(*part)])),
         Action::Resume(part) => drop(scene.resume(PARTS[usize::from(*part)])),
@@ -98,11 +94,11 @@ fn act(scene: &mut Scene, action: &Action) {
         Action::Claim => {
             if let Some(job) = some_job(scene, false) {
                 let held = {
-                    let world = &scene.house.world;
+                    let world = &scene.test.world;
                     let job = world.job(job).unwrap();
                     world.suspension(&job.scan_key()).is_some()
                 };
-                let claimed = scene.house.claim(job, scene.runner);
+                let claimed = scene.test.claim(job, scene.runner);
                 assert_eq!(
                     matches!(claimed, Err(Refusal::JobHeld { .. })),
                     held,
@@ -113,8 +109,8 @@ fn act(scene: &mut Scene, action: &Action) {
         Action::Complete => complete(scene, true),
         Action::Fail => complete(scene, false),
     }
-    let world = &scene.house.world;
-    for change in &scene.house.decided[before..] {
+    let world = &scene.test.world;
+    for change in &scene.test.decided[before..] {
         if let Change::Job(job) = change
             && job.state.run().is_none()
             && job.state.end().is_none()
@@ -136,7 +132,7 @@ fn come_to_rest(scene: &mut Scene) {
         let has_pulled = scene.pull();
         let waiting = some_job(scene, false);
         if let Some(job) = waiting {
-            scene.house.claim(job, scene.runner).unwrap();
+            scene.test.claim(job, scene.runner).unwrap();
         }
         let has_run = some_job(scene, true).is_some();
         complete(scene, true);
@@ -166,12 +162,12 @@ fn whatever_is_suspended_no_slot_and_no_success_is_lost() {
             }
             come_to_rest(&mut scene);
             each_job_has_its_record(&scene);
-            let chains = scene.house.decided.iter().filter_map(|change| match change {
+            let chains = scene.test.decided.iter().filter_map(|change| match change {
                 Change::Job(job) => Some(job.attempt()),
                 _ => None,
             });
             longest.set(longest.get().max(chains.max().unwrap_or_default()));
-            let world = &scene.house.world;
+            let world = &scene.test.world;
             let hosts = world.head(&key(scene.workflow, "hosts"));
             let report = world.head(&key(scene.workflow, "report"));
             if let Some(hosts) = hosts {
@@ -198,7 +194,7 @@ fn whatever_is_suspended_no_slot_and_no_success_is_lost() {
             caught_up.set(caught_up.get() + records.iter().filter(resumed).count());
             passed.set(passed.get() + records.iter().filter(suspended).count());
             let mut twice = World::default();
-            for change in &scene.house.decided {
+            for change in &scene.test.decided {
                 twice.apply(change);
                 twice.apply(change);
             }

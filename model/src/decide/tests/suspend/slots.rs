@@ -51,7 +51,7 @@ fn a_resumption_applies_the_policy_for_missed_slots() {
         scene.resume(None);
         while scene.pull() {}
         assert_eq!(scene.jobs("hosts").len(), slots, "{policy}");
-        let head = scene.house.world.head(&key(scene.workflow, "hosts"));
+        let head = scene.test.world.head(&key(scene.workflow, "hosts"));
         assert_eq!(head.unwrap().passed_slots, None);
         // The next slot is an ordinary one.
         for job in scene.jobs("hosts") {
@@ -70,7 +70,7 @@ fn without_catching_up_not_even_the_slot_of_a_moment_ago_makes_a_job() {
     scene.suspend(None);
     scene.pass(30);
     scene.pull();
-    scene.house.pass(TimeDelta::seconds(14));
+    scene.test.pass(TimeDelta::seconds(14));
     scene.resume(None);
     while scene.pull() {}
     assert!(scene.jobs("hosts").is_empty());
@@ -84,11 +84,11 @@ fn a_slot_that_is_ahead_again_when_the_clock_was_set_back_is_caught_up_with_at_i
         scene.pass(60);
         scene.pull();
     }
-    scene.house.jump(TimeDelta::minutes(-160));
+    scene.test.jump(TimeDelta::minutes(-160));
     scene.resume(None);
     // A check that comes too early forgets nothing.
     let scan = key(scene.workflow, "hosts");
-    assert_eq!(scene.house.run(Fire { scan }).unwrap(), None);
+    assert_eq!(scene.test.run(Fire { scan }).unwrap(), None);
     for hour in [11, 12, 13] {
         scene.pass(60);
         assert!(scene.pull() && !scene.pull(), "once at {hour}");

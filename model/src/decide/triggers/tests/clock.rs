@@ -7,25 +7,25 @@ const YEAR: TimeDelta = TimeDelta::days(400);
 impl Scene {
     fn rewind(&mut self, scan: &str) -> Option<Timestamp> {
         let scan = key(self.workflow, scan);
-        self.house.run(Rewind { scan }).unwrap()
+        self.test.run(Rewind { scan }).unwrap()
     }
 
     fn next_slot(&self, scan: &str) -> Option<Timestamp> {
-        self.house.world.next_slot_of(&key(self.workflow, scan))
+        self.test.world.next_slot_of(&key(self.workflow, scan))
     }
 }
 
 #[test]
 fn a_schedule_far_ahead_of_the_clock_is_reset_to_now_and_recorded() {
     let mut scene = Scene::new(LOOP);
-    scene.house.jump(YEAR);
+    scene.test.jump(YEAR);
     let wrong = scene.fire("hosts").unwrap();
     scene.succeed(wrong);
-    scene.house.jump(-YEAR);
+    scene.test.jump(-YEAR);
     let cursor = at("2027-12-26T10:00:00Z");
     let hosts = key(scene.workflow, "hosts");
     let beyond = |scene: &Scene| {
-        let found = scene.house.world.followed_beyond(scene.house.now);
+        let found = scene.test.world.followed_beyond(scene.test.now);
         found
             .map(|(at, scan)| (at, scan.clone()))
             .collect::<Vec<_>>()
@@ -46,22 +46,22 @@ fn a_schedule_far_ahead_of_the_clock_is_reset_to_now_and_recorded() {
 #[test]
 fn a_schedule_that_was_activated_by_a_wrong_clock_is_reset_to_now() {
     let mut scene = Scene::new("scans: {bystander: {on: {dispatch: {}}, steps: [{run: x}]}}");
-    scene.house.jump(YEAR);
-    scene.house.push("loop", LOOP);
-    scene.house.jump(-YEAR);
+    scene.test.jump(YEAR);
+    scene.test.push("loop", LOOP);
+    scene.test.jump(-YEAR);
     assert!(scene.rewind("hosts").is_some());
     assert_eq!(scene.next_slot("hosts"), Some(at("2026-11-21T11:00:00Z")));
-    assert!(scene.house.world.due(scene.house.now).is_empty());
+    assert!(scene.test.world.due(scene.test.now).is_empty());
 }
 
 #[test]
 fn a_step_of_an_hour_or_a_day_makes_no_slot_come_twice() {
     for hours in [1, 24] {
         let mut scene = Scene::new(LOOP);
-        scene.house.jump(TimeDelta::hours(hours));
+        scene.test.jump(TimeDelta::hours(hours));
         let job = scene.fire("hosts").unwrap();
         scene.succeed(job);
-        scene.house.jump(TimeDelta::hours(-hours));
+        scene.test.jump(TimeDelta::hours(-hours));
         assert_eq!(scene.rewind("hosts"), None);
         for _ in 0..hours {
             assert_eq!(scene.fire("hosts"), None, "{hours}");

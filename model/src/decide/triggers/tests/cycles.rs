@@ -24,14 +24,14 @@ impl Scene {
     /// The only unfinished job of a scan.
     fn job(&self, scan: &str) -> Job {
         let [job] = self.jobs(scan).try_into().unwrap();
-        Job::clone(self.house.world.job(job).unwrap())
+        Job::clone(self.test.world.job(job).unwrap())
     }
 
     /// Waits for the only unfinished job of a scan and lets it succeed.
     fn next(&mut self, scan: &str) -> JobId {
         let job = self.job(scan);
         if let Some(at) = job.not_before {
-            self.house.now = self.house.now.max(at);
+            self.test.now = self.test.now.max(at);
         }
         self.succeed(job.id);
         job.id
@@ -43,10 +43,10 @@ impl Scene {
 
     /// Runs every job as soon as it may begin, until the time is over; tells how many.
     fn run_for(&mut self, time: TimeDelta) -> usize {
-        let end = self.house.now + time;
+        let end = self.test.now + time;
         let mut count = 0;
         loop {
-            let jobs = self.house.world.jobs();
+            let jobs = self.test.world.jobs();
             let due = jobs.map(|job| (job.not_before.unwrap_or(job.created_at), job.id));
             let Some((due, job)) = due.min() else {
                 return count;
@@ -54,17 +54,17 @@ impl Scene {
             if due > end {
                 return count;
             }
-            self.house.now = self.house.now.max(due);
+            self.test.now = self.test.now.max(due);
             count += 1;
             let token = TokenHash::of(&job.to_string());
             let runner = self.runner;
-            self.house.claim(job, runner).unwrap();
-            if self.house.world.job(job).is_some() {
-                self.house.run(complete_all(job, token)).unwrap();
+            self.test.claim(job, runner).unwrap();
+            if self.test.world.job(job).is_some() {
+                self.test.run(complete_all(job, token)).unwrap();
             }
-            while let Some(scan) = self.house.world.unseen().first().cloned() {
+            while let Some(scan) = self.test.world.unseen().first().cloned() {
                 let evaluate = Evaluate::HERE;
-                self.house.run(Consider { scan, evaluate }).unwrap();
+                self.test.run(Consider { scan, evaluate }).unwrap();
             }
         }
     }
@@ -74,19 +74,19 @@ impl Scene {
 fn jobs_wait_from_the_second_lap_on() {
     for pause in [0, 1_000] {
         let mut scene = Scene::new(PAIR);
-        scene.house.cycle_pause = TimeDelta::milliseconds(pause);
+        scene.test.cycle_pause = TimeDelta::milliseconds(pause);
         scene.dispatch("a");
         scene.next("a");
         assert_eq!(scene.job("b").not_before, None, "the first lap");
         scene.next("b");
-        let due = scene.house.now + TimeDelta::milliseconds(pause.max(100));
+        let due = scene.test.now + TimeDelta::milliseconds(pause.max(100));
         assert_eq!(scene.job("a").not_before, Some(due));
         assert_eq!(
             scene.job("c").not_before,
             None,
             "it follows the group and is not in it"
         );
-        let why = scene.job("a").waits_for_its_time(scene.house.now);
+        let why = scene.job("a").waits_for_its_time(scene.test.now);
         assert_eq!(why, Some(Reason::CyclePause { at: due }));
         scene.next("a");
         assert!(scene.job("b").not_before.is_some());
@@ -117,20 +117,20 @@ fn hops_count_the_jobs_of_the_group_since_what_began_the_chain() {
         job,
         actor: Actor::Daemon,
     };
-    scene.house.run(cancel(waiting)).unwrap();
+    scene.test.run(cancel(waiting)).unwrap();
     scene.pass(40);
     scene.fire("a").unwrap();
     assert_eq!(scene.hops("a"), 0);
     scene.next("a");
     assert_eq!(scene.hops("b"), 1);
     let waiting = scene.job("b").id;
-    scene.house.run(cancel(waiting)).unwrap();
+    scene.test.run(cancel(waiting)).unwrap();
     scene.dispatch("b");
     scene.next("b");
     assert_eq!(scene.hops("a"), 1);
     // A cause from outside begins a new one, too.
     let waiting = scene.job("a").id;
-    scene.house.run(cancel(waiting)).unwrap();
+    scene.test.run(cancel(waiting)).unwrap();
     scene.dispatch("outside");
     let outside = scene.next("outside");
     assert_eq!((scene.hops("a"), scene.job("a").causes), (0, vec![outside]));
@@ -151,11 +151,11 @@ fn of_several_causes_the_largest_counts_and_the_newest_are_named() {
     text.push_str("  b: {on: {expr: scans.a.is_available()}, steps: [{run: x}]}\n");
     let mut scene = Scene::new(&text);
     let first = scene.dispatch("a");
-    let token = scene.house.claim(first, scene.runner).unwrap();
-    scene.house.run(complete_all(first, token)).unwrap();
+    let token = scene.test.claim(first, scene.runner).unwrap();
+    scene.test.run(complete_all(first, token)).unwrap();
     let b = scene.job("b").id;
     let busy = scene.dispatch("a");
-    let token = scene.house.claim(busy, scene.runner).unwrap();
+    let token = scene.test.claim(busy, scene.runner).unwrap();
     scene.succeed(b);
     let mut causes = vec![b];
     for name in &sources {
@@ -165,7 +165,7 @@ fn of_several_causes_the_largest_counts_and_the_newest_are_named() {
     }
     causes.reverse();
     causes.truncate(CAUSES);
-    scene.house.run(complete_all(busy, token)).unwrap();
+    scene.test.run(complete_all(busy, token)).unwrap();
     let made = scene.job("a");
     assert_eq!(made.causes, causes);
     assert_eq!(made.hops.count, 2, "that of `b`, though it is not named");
@@ -178,13 +178,13 @@ fn a_retry_keeps_its_place_and_its_causes() {
     scene.next("a");
     let cause = scene.next("b");
     let job = scene.job("a");
-    scene.house.now = job.not_before.unwrap();
-    let token = scene.house.claim(job.id, scene.runner).unwrap();
+    scene.test.now = job.not_before.unwrap();
+    let token = scene.test.claim(job.id, scene.runner).unwrap();
     let failed = Complete {
         steps: vec![step(0, StepStatus::Failed, Some(StepOutcome::Failed))],
         ..complete_all(job.id, token)
     };
-    scene.house.run(failed).unwrap();
+    scene.test.run(failed).unwrap();
     let retry = scene.job("a");
     assert_eq!(retry.retry_of.unwrap().job, job.id);
     assert_eq!((retry.hops, &retry.causes), (job.hops, &vec![cause]));
@@ -206,7 +206,7 @@ fn cycles_that_ask_for_no_result_do_not_run_away() {
         );
         for (pause, most) in [(1_000, 65 * 2), (0, 605 * 2)] {
             let mut scene = Scene::new(&text);
-            scene.house.cycle_pause = TimeDelta::milliseconds(pause);
+            scene.test.cycle_pause = TimeDelta::milliseconds(pause);
             let x = SetVar {
                 project: ProjectId::of_source(&source()),
                 name: "X".to_owned(),
@@ -214,7 +214,7 @@ fn cycles_that_ask_for_no_result_do_not_run_away() {
                 actor: Actor::Daemon,
                 expects: Precondition::Anything,
             };
-            scene.house.run(x).unwrap();
+            scene.test.run(x).unwrap();
             scene.dispatch("a");
             let count = scene.run_for(TimeDelta::minutes(1));
             assert!(count <= most, "{b} {c}: {count} jobs in a minute");
@@ -226,9 +226,9 @@ fn cycles_that_ask_for_no_result_do_not_run_away() {
 #[test]
 fn a_group_that_runs_in_a_circle_is_reported() {
     let mut scene = Scene::new(PAIR);
-    scene.house.cycle_pause = TimeDelta::seconds(1);
+    scene.test.cycle_pause = TimeDelta::seconds(1);
     let circles =
-        |scene: &Scene| -> Vec<Circle> { scene.house.world.seen_by(&Rights::admin()).circles() };
+        |scene: &Scene| -> Vec<Circle> { scene.test.world.seen_by(&Rights::admin()).circles() };
     scene.dispatch("a");
     // The first lap takes no time, the others two seconds each.
     scene.run_for(TimeDelta::seconds(2 * 99 + 1));
@@ -244,12 +244,12 @@ fn a_group_that_runs_in_a_circle_is_reported() {
         ["a", "b"]
     );
     assert!(circle.laps > 100);
-    assert!(scene.house.world.job(circle.job).is_some());
+    assert!(scene.test.world.job(circle.job).is_some());
     // It ends with the loop.
     for scan in ["a", "b"] {
         for job in scene.jobs(scan) {
             let actor = Actor::Daemon;
-            scene.house.run(Cancel { job, actor }).unwrap();
+            scene.test.run(Cancel { job, actor }).unwrap();
         }
     }
     assert_eq!(circles(&scene), []);

@@ -33,18 +33,18 @@ impl Scene {
     }
 
     fn fail(&mut self, job: JobId) {
-        let token = self.house.claim(job, self.runner).unwrap();
+        let token = self.test.claim(job, self.runner).unwrap();
         let steps = vec![step(0, StepStatus::Failed, Some(StepOutcome::Failed))];
         let failed = Complete {
             steps,
             ..complete_all(job, token)
         };
-        self.house.run(failed).unwrap();
+        self.test.run(failed).unwrap();
     }
 
     fn cancel(&mut self, job: JobId) {
         let actor = Actor::Daemon;
-        self.house.run(Cancel { job, actor }).unwrap();
+        self.test.run(Cancel { job, actor }).unwrap();
     }
 
     /// Why the expression of a scan was looked at, and whether that made a job.
@@ -118,11 +118,8 @@ fn a_lost_job_has_failed_and_a_cancelled_one_has_not() {
     scene.cancel(cancelled);
     assert!(scene.checks("alarm").is_empty());
     let lost = scene.backup();
-    scene.house.claim(lost, scene.runner).unwrap();
-    scene
-        .house
-        .run(EndJob::new(lost, Loss::RunnerLost))
-        .unwrap();
+    scene.test.claim(lost, scene.runner).unwrap();
+    scene.test.run(EndJob::new(lost, Loss::RunnerLost)).unwrap();
     assert_eq!(scene.checks("alarm"), [(failure("backup", lost), true)]);
 }
 
@@ -140,9 +137,9 @@ fn a_success_after_the_failure_and_before_the_claim_skips_the_job() {
         token: crate::TokenHash::of("t"),
         evaluate: Evaluate::CHEAP,
     };
-    let outcome = scene.house.run(claim).unwrap();
+    let outcome = scene.test.run(claim).unwrap();
     assert_eq!(outcome.job().unwrap().state.name(), "skipped");
-    assert!(scene.house.world.unseen().is_empty());
+    assert!(scene.test.world.unseen().is_empty());
 }
 
 #[test]
@@ -151,11 +148,11 @@ fn a_failure_while_the_scan_is_busy_is_evaluated_when_its_job_ends() {
     let first = scene.backup();
     scene.fail(first);
     let [alarm] = scene.jobs("alarm").try_into().unwrap();
-    let token = scene.house.claim(alarm, scene.runner).unwrap();
+    let token = scene.test.claim(alarm, scene.runner).unwrap();
     let second = scene.backup();
     scene.fail(second);
     assert_eq!(scene.jobs("alarm"), [alarm]);
-    scene.house.run(complete_all(alarm, token)).unwrap();
+    scene.test.run(complete_all(alarm, token)).unwrap();
     assert_eq!(
         scene.checks("alarm").last(),
         Some(&(failure("backup", second), true))
@@ -166,15 +163,15 @@ fn a_failure_while_the_scan_is_busy_is_evaluated_when_its_job_ends() {
 fn a_failure_waits_for_room_on_the_disk() {
     let mut scene = Scene::new(TEXT);
     let failed = scene.backup();
-    scene.house.may_make_jobs = false;
+    scene.test.may_make_jobs = false;
     scene.fail(failed);
     assert!(scene.checks("alarm").is_empty());
-    scene.house.may_make_jobs = true;
-    let unseen = scene.house.world.unseen();
+    scene.test.may_make_jobs = true;
+    let unseen = scene.test.world.unseen();
     assert_eq!(unseen, [key(scene.workflow, "alarm")]);
     assert!(scene.consider("alarm").is_some());
     assert_eq!(scene.checks("alarm"), [(failure("backup", failed), true)]);
-    assert!(scene.house.world.unseen().is_empty());
+    assert!(scene.test.world.unseen().is_empty());
 }
 
 #[test]
@@ -187,7 +184,7 @@ fn a_failure_while_the_scan_is_suspended_is_evaluated_again_at_the_resumption() 
         reason: "too loud".to_owned(),
         actor: Actor::Daemon,
     };
-    scene.house.run(suspend).unwrap();
+    scene.test.run(suspend).unwrap();
     let failed = scene.backup();
     scene.fail(failed);
     assert_eq!(scene.checks("alarm"), [(failure("backup", failed), false)]);
@@ -197,7 +194,7 @@ fn a_failure_while_the_scan_is_suspended_is_evaluated_again_at_the_resumption() 
         reason: None,
         actor: Actor::Daemon,
     };
-    scene.house.run(resume).unwrap();
+    scene.test.run(resume).unwrap();
     assert!(scene.consider("alarm").is_some());
 }
 
@@ -207,10 +204,10 @@ fn the_place_of_a_failure_is_known_after_a_restart() {
     let mut scene = Scene::new(TEXT);
     let failed = scene.backup();
     scene.fail(failed);
-    let head = scene.house.world.head(&key(scene.workflow, "backup"));
+    let head = scene.test.world.head(&key(scene.workflow, "backup"));
     let mut world = crate::World::default();
     world.apply(&Change::Head(head.unwrap().clone()));
-    assert_eq!(world.latest_order(), scene.house.order);
+    assert_eq!(world.latest_order(), scene.test.order);
 }
 
 #[test]

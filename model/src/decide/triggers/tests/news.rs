@@ -33,7 +33,7 @@ scans:
 
 impl Scene {
     fn claim(&mut self, job: JobId) -> TokenHash {
-        self.house.claim(job, self.runner).unwrap()
+        self.test.claim(job, self.runner).unwrap()
     }
 
     /// A success of `hosts` with this list.
@@ -48,8 +48,8 @@ impl Scene {
             sha256: sha256(content),
             content_digest: content.to_owned(),
         };
-        self.house.run(artifact).unwrap();
-        self.house.run(complete_all(job, token)).unwrap();
+        self.test.run(artifact).unwrap();
+        self.test.run(complete_all(job, token)).unwrap();
         job
     }
 
@@ -58,7 +58,7 @@ impl Scene {
             failure,
             ..complete_all(job, token)
         };
-        self.house.run(report).unwrap();
+        self.test.run(report).unwrap();
     }
 
     /// The only unfinished job of the reader.
@@ -69,14 +69,14 @@ impl Scene {
 
     /// The job whose results the reader has processed, and its list.
     fn processed(&self) -> Option<(JobId, String)> {
-        let head = self.house.world.head(&key(self.workflow, "reader"))?;
+        let head = self.test.world.head(&key(self.workflow, "reader"))?;
         let processed = head.processed.get("hosts")?;
         Some((processed.success, processed.digests["list"].clone()))
     }
 
     fn is_unseen(&self) -> bool {
         let reader = key(self.workflow, "reader");
-        self.house.world.unseen().contains(&reader)
+        self.test.world.unseen().contains(&reader)
     }
 }
 
@@ -123,7 +123,7 @@ fn what_comes_while_the_reader_works_is_worked_on_after_it() {
 
     let reader = scene.reader();
     let token = scene.claim(reader);
-    let job = scene.house.world.job(reader).unwrap();
+    let job = scene.test.world.job(reader).unwrap();
     let context = &job.state.run().unwrap().context.scans["hosts"];
     assert_eq!(context.newest_success_ids[0], newest.to_string());
     let processed = context.processed().unwrap();
@@ -160,21 +160,21 @@ fn it_is_stored_in_the_commit_of_the_success_and_kept_by_a_revision_that_does_no
     let one = scene.list("one");
     let reader = scene.dispatch("reader");
     let token = scene.claim(reader);
-    let (changes, _) = scene.house.changes(complete_all(reader, token)).unwrap();
+    let (changes, _) = scene.test.changes(complete_all(reader, token)).unwrap();
     let stored = changes.iter().find_map(|change| match change {
         Change::Digests(digests) => Some(&digests.processed),
         _ => None,
     });
     let stored: Vec<_> = stored.unwrap().values().collect();
     assert_eq!(stored[0].success, one);
-    let claimed = scene.house.world.head(&key(scene.workflow, "reader"));
+    let claimed = scene.test.world.head(&key(scene.workflow, "reader"));
     assert_eq!(Some(stored[0].claimed), claimed.unwrap().latest_claim);
 
     let silent = "env: {BEFORE: x}";
     let start = TWICE.find("env:").unwrap();
     let end = start + TWICE[start..].find('\n').unwrap();
     let text = TWICE.replace(&TWICE[start..end], silent);
-    scene.house.push("loop", &text);
+    scene.test.push("loop", &text);
     scene.list("two");
     let reader = scene.dispatch("reader");
     scene.succeed(reader);
@@ -192,7 +192,7 @@ fn a_new_or_changed_scan_is_evaluated_once() {
 
     // The steps are mended.
     let text = WATCH.replace("run: work", "run: mended");
-    let (changes, ()) = scene.house.changes(activate("loop", &text)).unwrap();
+    let (changes, ()) = scene.test.changes(activate("loop", &text)).unwrap();
     let made = |change: &Change| matches!(change, Change::Job(_) | Change::Head(_));
     assert!(!changes.iter().any(made), "not in the activation's commit");
     assert!(scene.is_unseen());
@@ -205,24 +205,24 @@ fn a_new_or_changed_scan_is_evaluated_once() {
 
     // Another scan changes, or the commit alone.
     let other = text.replace("{run: x}", "{run: y}");
-    scene.house.push("loop", &other);
+    scene.test.push("loop", &other);
     let commit = Activate {
         commit: "d00d".to_owned(),
         ..activate("loop", &other)
     };
-    scene.house.run(commit).unwrap();
+    scene.test.run(commit).unwrap();
     assert!(!scene.is_unseen());
 
     // There is no news.
-    scene.house.push("loop", &other.replace("mended", "better"));
+    scene.test.push("loop", &other.replace("mended", "better"));
     assert!(scene.is_unseen());
     assert_eq!(scene.consider("reader"), None);
     assert!(!scene.is_unseen());
 
     let workflow = scene.workflow;
-    scene.house.run(Retire { workflow }).unwrap();
+    scene.test.run(Retire { workflow }).unwrap();
     assert!(!scene.is_unseen());
-    scene.house.push("loop", &other);
+    scene.test.push("loop", &other);
     assert!(scene.is_unseen(), "it came back");
 }
 
@@ -232,7 +232,7 @@ fn the_evaluation_of_an_activation_waits_for_a_job_and_for_a_resumption() {
     let reader = scene.dispatch("reader");
     let token = scene.claim(reader);
     scene.list("one");
-    scene.house.push("loop", &WATCH.replace("work", "mended"));
+    scene.test.push("loop", &WATCH.replace("work", "mended"));
     assert!(!scene.is_unseen(), "a job is in the way");
     let suspend = Suspend {
         workflow: scene.workflow,
@@ -240,7 +240,7 @@ fn the_evaluation_of_an_activation_waits_for_a_job_and_for_a_resumption() {
         reason: "later".to_owned(),
         actor: Actor::Daemon,
     };
-    scene.house.run(suspend).unwrap();
+    scene.test.run(suspend).unwrap();
     assert!(scene.is_unseen());
     assert_eq!(scene.consider("reader"), None);
     scene.end(reader, token, None);
@@ -256,7 +256,7 @@ fn the_evaluation_of_an_activation_waits_for_a_job_and_for_a_resumption() {
         reason: None,
         actor: Actor::Daemon,
     };
-    scene.house.run(resume).unwrap();
+    scene.test.run(resume).unwrap();
     assert!(scene.is_unseen());
     let made = scene.consider("reader").unwrap();
     scene.succeed(made);
@@ -271,7 +271,7 @@ fn a_resumption_evaluates_an_activation_that_was_passed_over() {
     let token = scene.claim(reader);
     scene.end(reader, token, failed());
     let changed = WATCH.replace("has_news('list')", "has_news()");
-    scene.house.push("loop", &changed);
+    scene.test.push("loop", &changed);
     let part = Some("reader".to_owned());
     let workflow = scene.workflow;
     let suspend = Suspend {
@@ -280,7 +280,7 @@ fn a_resumption_evaluates_an_activation_that_was_passed_over() {
         reason: "later".to_owned(),
         actor: Actor::Daemon,
     };
-    scene.house.run(suspend).unwrap();
+    scene.test.run(suspend).unwrap();
     assert_eq!(scene.consider("reader"), None);
     let resume = Resume {
         workflow,
@@ -288,7 +288,7 @@ fn a_resumption_evaluates_an_activation_that_was_passed_over() {
         reason: None,
         actor: Actor::Daemon,
     };
-    scene.house.run(resume).unwrap();
+    scene.test.run(resume).unwrap();
     assert!(scene.consider("reader").is_some());
     assert!(!scene.is_unseen());
 }
@@ -299,7 +299,7 @@ fn scans_that_no_revision_names_any_more_are_forgotten_from_the_oldest_on() {
     scene.list("one");
     let reader = scene.reader();
     scene.claim(reader);
-    let run = scene.house.world.job(reader).unwrap().state.run().cloned();
+    let run = scene.test.world.job(reader).unwrap().state.run().cloned();
     let mut run = run.unwrap();
     let mut head = ScanHead::new(scene.workflow, key(scene.workflow, "reader").scan);
     let hosts = run.context.scans.remove("hosts").unwrap();

@@ -28,7 +28,7 @@ scans:
 impl Scene {
     /// What the task `triggers` does outside the committer.
     fn evaluated(&self, scan: &str) -> Arc<Evaluated> {
-        let world = &self.house.world;
+        let world = &self.test.world;
         let trigger = ExplainedTrigger::of(world, &key(self.workflow, scan)).unwrap();
         let prepared = trigger.prepare(world, &BTreeMap::new()).unwrap();
         assert!(prepared.cost() > EVALUATIONS_COST);
@@ -38,13 +38,13 @@ impl Scene {
     /// Answers what was considered, and how many changes it makes.
     fn consider_by(&mut self, scan: &str, evaluate: Evaluate<Evaluated>) -> (Considered, usize) {
         let scan = key(self.workflow, scan);
-        let (changes, considered) = self.house.changes(Consider { scan, evaluate }).unwrap();
+        let (changes, considered) = self.test.changes(Consider { scan, evaluate }).unwrap();
         (considered, changes.len())
     }
 
     fn claim_by(&mut self, job: JobId, evaluate: Evaluate<EvaluatedClaim>) -> ClaimOutcome {
         let claim = self.claim_of(job, evaluate);
-        self.house.run(claim).unwrap()
+        self.test.run(claim).unwrap()
     }
 
     fn claim_of(&self, job: JobId, evaluate: Evaluate<EvaluatedClaim>) -> Claim {
@@ -58,7 +58,7 @@ impl Scene {
 
     fn evaluated_claim(&self, job: JobId) -> Evaluate<EvaluatedClaim> {
         let claim = self.claim_of(job, Evaluate::CHEAP);
-        let prepared = claim.prepare(&self.house.world, &BTreeMap::new()).unwrap();
+        let prepared = claim.prepare(&self.test.world, &BTreeMap::new()).unwrap();
         assert!(prepared.cost() > EVALUATIONS_COST);
         Evaluate::Done(Arc::new(prepared.evaluate(&Sandbox::shared())))
     }
@@ -80,7 +80,7 @@ fn a_success_evaluates_what_costs_little_and_leaves_the_rest_unseen() {
     );
     assert!(scene.jobs("costly").is_empty() && scene.ledger("costly").is_empty());
     let costly = key(scene.workflow, "costly");
-    assert_eq!(scene.house.world.unseen(), [costly]);
+    assert_eq!(scene.test.world.unseen(), [costly]);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn the_expressions_of_one_decision_share_its_budget() {
         text += &format!("  f{number}: {{on: {{expr: \"{expr}\"}}, steps: [{{run: x}}]}}\n");
     }
     let mut scene = Scene::new(&text);
-    let world: &World = &scene.house.world;
+    let world: &World = &scene.test.world;
     let trigger = ExplainedTrigger::of(world, &key(scene.workflow, "f0")).unwrap();
     let read = trigger
         .histories(world)
@@ -103,8 +103,8 @@ fn the_expressions_of_one_decision_share_its_budget() {
     assert!((2..followers).contains(&fit), "{fit}");
     let source = scene.dispatch("source");
     scene.succeed(source);
-    assert_eq!(scene.house.world.jobs().count(), fit);
-    assert_eq!(scene.house.world.unseen().len(), followers - fit);
+    assert_eq!(scene.test.world.jobs().count(), fit);
+    assert_eq!(scene.test.world.unseen().len(), followers - fit);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn an_evaluation_counts_only_if_what_it_read_is_unchanged() {
     let done = scene.evaluated("costly");
     // It reads neither the bystander nor what is running of its own workflow.
     let bystander = scene.dispatch("bystander");
-    scene.house.claim(bystander, scene.runner).unwrap();
+    scene.test.claim(bystander, scene.runner).unwrap();
     let again = scene.dispatch("source");
     let stale = scene.consider_by("costly", Evaluate::Done(done));
     assert!(is_unevaluated(stale), "there is another job of the source");
@@ -148,12 +148,12 @@ fn an_evaluation_outside_the_committer_gives_the_same_result() {
             Evaluate::HERE
         };
         let bystander = scene.dispatch("bystander");
-        scene.house.claim(bystander, scene.runner).unwrap();
+        scene.test.claim(bystander, scene.runner).unwrap();
         let (Considered::Settled(Some(made)), _) = scene.consider_by("costly", evaluate) else {
             panic!("what it read is unchanged");
         };
         assert_eq!(scene.jobs("costly"), [made]);
-        (scene.ledger("costly"), scene.house.world.job(made).cloned())
+        (scene.ledger("costly"), scene.test.world.job(made).cloned())
     };
     assert_eq!(ledger(true), ledger(false));
 }
@@ -169,7 +169,7 @@ fn a_claim_evaluates_a_costly_expression_elsewhere() {
     };
     let histories = scene
         .claim_of(job, Evaluate::CHEAP)
-        .histories(&scene.house.world);
+        .histories(&scene.test.world);
     assert_eq!(
         histories.into_iter().collect::<Vec<_>>(),
         [key(scene.workflow, "source")]
@@ -180,7 +180,7 @@ fn a_claim_evaluates_a_costly_expression_elsewhere() {
         panic!("there is another job of the source");
     };
     assert_eq!(
-        scene.house.world.job(job).unwrap().state,
+        scene.test.world.job(job).unwrap().state,
         JobState::Scheduled
     );
     let done = scene.evaluated_claim(job);

@@ -52,21 +52,21 @@ impl Scene {
     /// Lets everything run that waits, oldest first.
     fn run_all(&mut self) {
         loop {
-            let next = self.house.world.jobs().next().map(|job| job.id);
+            let next = self.test.world.jobs().next().map(|job| job.id);
             let Some(next) = next else { break };
             self.succeed(next);
         }
     }
 
     fn rename(&mut self) {
-        self.house.push("loop", &renamed(true));
+        self.test.push("loop", &renamed(true));
     }
 
     /// The context of a new job of `probe`, and the job.
     fn probe(&mut self) -> workflow::Context {
         let probe = self.dispatch("probe");
-        self.house.claim(probe, self.runner).unwrap();
-        let job = self.house.world.job(probe).unwrap();
+        self.test.claim(probe, self.runner).unwrap();
+        let job = self.test.world.job(probe).unwrap();
         job.state.run().unwrap().context.clone()
     }
 }
@@ -76,7 +76,7 @@ fn a_scan_without_an_ended_job_is_found_by_its_old_name() {
     let mut scene = Scene::new(CHAIN);
     scene.rename();
     let [old, new] = ["resolve", "lookup"].map(|name| key(scene.workflow, name));
-    assert_eq!(scene.house.world.heir(&old), Some(new));
+    assert_eq!(scene.test.world.heir(&old), Some(new));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_scan_keeps_its_results_only_if_it_declares_its_former_name() {
         let hosts = scene.dispatch("hosts");
         scene.run_all();
         let checked_before = scene.ledger("reader").len();
-        scene.house.push("loop", &renamed(says));
+        scene.test.push("loop", &renamed(says));
         let seen = scene.probe().scans["lookup"].clone();
         let read = (seen.size, seen.jobs.len(), seen.successes);
         assert_eq!(read, if says { (1, 1, 1) } else { (0, 0, 0) });
@@ -96,13 +96,13 @@ fn a_scan_keeps_its_results_only_if_it_declares_its_former_name() {
             key(scene.workflow, "lookup"),
         );
         let heir = says.then(|| new.clone());
-        assert_eq!(scene.house.world.heir(&old), heir);
+        assert_eq!(scene.test.world.heir(&old), heir);
         if !says {
             continue;
         }
-        let head = scene.house.world.head(&new).unwrap();
+        let head = scene.test.world.head(&new).unwrap();
         assert_eq!(head.totals.jobs(), 0, "its jobs stay under the old name");
-        assert_eq!(scene.house.world.head(&old).unwrap().totals.jobs(), 1);
+        assert_eq!(scene.test.world.head(&old).unwrap().totals.jobs(), 1);
         // What was seen is not looked at again, and nothing is new to who has processed it.
         assert_eq!(scene.consider("lookup"), None);
         assert_eq!(scene.consider("report"), None);
@@ -127,12 +127,12 @@ fn a_scan_keeps_its_results_only_if_it_declares_its_former_name() {
 fn a_success_that_the_old_name_has_not_seen_is_evaluated_for_the_new_one() {
     let mut scene = Scene::new(CHAIN);
     let hosts = scene.dispatch("hosts");
-    scene.house.may_make_jobs = false;
+    scene.test.may_make_jobs = false;
     scene.succeed(hosts);
-    scene.house.may_make_jobs = true;
+    scene.test.may_make_jobs = true;
     scene.rename();
     let lookup = key(scene.workflow, "lookup");
-    assert!(scene.house.world.unseen().contains(&lookup));
+    assert!(scene.test.world.unseen().contains(&lookup));
     assert!(scene.consider("lookup").is_some());
 }
 
@@ -142,11 +142,11 @@ fn a_job_that_ends_under_the_old_name_is_a_result_of_the_new_one() {
     let hosts = scene.dispatch("hosts");
     scene.succeed(hosts);
     let [running] = scene.jobs("resolve").try_into().unwrap();
-    let token = scene.house.claim(running, scene.runner).unwrap();
+    let token = scene.test.claim(running, scene.runner).unwrap();
     let again = scene.dispatch("hosts");
     scene.succeed(again);
     scene.rename();
-    scene.house.run(complete_all(running, token)).unwrap();
+    scene.test.run(complete_all(running, token)).unwrap();
     assert_eq!(scene.jobs("report").len(), 1);
     assert_eq!(
         scene.ledger("report")[0].cause,
@@ -168,10 +168,10 @@ fn a_schedule_goes_on_where_the_old_name_stood() {
     scene.rename();
     let slot = at("2026-11-21T11:00:00Z");
     let made = scene.fire("hourly").unwrap();
-    let reason = scene.house.world.job(made).unwrap().reason.clone();
+    let reason = scene.test.world.job(made).unwrap().reason.clone();
     assert_eq!(reason, Reason::SlotDue { slot });
     scene.succeed(made);
-    scene.house.push(
+    scene.test.push(
         "loop",
         &renamed(true).replace(
             "hourly:\n    renamed_from: nightly",
@@ -190,22 +190,22 @@ fn a_suspended_scan_stays_suspended_under_its_new_name() {
         reason: "too loud".to_owned(),
         actor: Actor::Daemon,
     };
-    scene.house.run(suspend).unwrap();
+    scene.test.run(suspend).unwrap();
     scene.rename();
     let hourly = key(scene.workflow, "hourly");
-    assert!(scene.house.world.suspension(&hourly).is_some());
+    assert!(scene.test.world.suspension(&hourly).is_some());
     let resume = crate::decide::Resume {
         workflow: scene.workflow,
         scan: Some("hourly".to_owned()),
         reason: None,
         actor: Actor::Daemon,
     };
-    scene.house.run(resume).unwrap();
+    scene.test.run(resume).unwrap();
     scene
-        .house
+        .test
         .push("loop", &format!("{}# changed\n", renamed(true)));
     assert!(
-        scene.house.world.suspension(&hourly).is_none(),
+        scene.test.world.suspension(&hourly).is_none(),
         "it is taken over once"
     );
 }
@@ -220,7 +220,7 @@ fn a_former_name_that_is_used_again_takes_over_both_results() {
     scene.dispatch("hosts");
     scene.run_all();
     let back = CHAIN.replace("  resolve:\n", "  resolve:\n    renamed_from: lookup\n");
-    scene.house.push("loop", &back);
+    scene.test.push("loop", &back);
     assert_eq!(scene.consider("reader"), None);
     scene.dispatch("hosts");
     scene.run_all();
@@ -238,7 +238,7 @@ fn the_cause_of_a_waiting_job_of_the_old_name_makes_a_job_of_the_new_name() {
     let slot = scene.fire("nightly").unwrap();
     scene.rename();
     for job in [waiting, slot] {
-        scene.house.run(EndJob::new(job, Loss::Retired)).unwrap();
+        scene.test.run(EndJob::new(job, Loss::Retired)).unwrap();
     }
     assert!(scene.jobs("lookup").is_empty());
     assert!(scene.consider("lookup").is_some());

@@ -6,24 +6,24 @@ use super::*;
 fn a_slot_makes_one_job_and_moves_the_cursor() {
     let mut scene = Scene::new(LOOP);
     let hosts = key(scene.workflow, "hosts");
-    let next = |scene: &Scene| scene.house.world.next_slot_of(&hosts);
+    let next = |scene: &Scene| scene.test.world.next_slot_of(&hosts);
     assert_eq!(next(&scene), Some(at("2026-11-21T11:00:00Z")));
-    assert!(scene.house.world.due(scene.house.now).is_empty());
+    assert!(scene.test.world.due(scene.test.now).is_empty());
     assert_eq!(scene.fire("hosts"), None);
     scene.pass(30);
     assert_eq!(
-        scene.house.world.due(scene.house.now),
+        scene.test.world.due(scene.test.now),
         std::slice::from_ref(&hosts)
     );
     let job = scene.fire("hosts").unwrap();
     let slot = at("2026-11-21T11:00:00Z");
     assert_eq!(
-        scene.house.world.job(job).unwrap().reason,
+        scene.test.world.job(job).unwrap().reason,
         Reason::SlotDue { slot }
     );
     assert_eq!(scene.fire("hosts"), None, "a slot is looked at once");
     assert_eq!(next(&scene), Some(at("2026-11-21T12:00:00Z")));
-    assert!(scene.house.world.due(scene.house.now).is_empty());
+    assert!(scene.test.world.due(scene.test.now).is_empty());
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_slot_that_finds_a_job_makes_none_and_repeats_are_counted() {
         job: running,
         actor: Actor::Daemon,
     };
-    scene.house.run(cancel).unwrap();
+    scene.test.run(cancel).unwrap();
     scene.pass(60);
     let made = scene.fire("hosts").unwrap();
     let ledger = scene.ledger("hosts");
@@ -87,7 +87,7 @@ fn slots_that_passed_while_nothing_could_start_are_caught_up_as_the_scan_says() 
             })
             .sum();
         assert_eq!(counted, missed, "{catch_up}");
-        assert!(scene.house.world.due(scene.house.now).is_empty());
+        assert!(scene.test.world.due(scene.test.now).is_empty());
     }
 }
 
@@ -119,10 +119,10 @@ fn a_queued_slot_waits_for_the_job_before_it() {
     let mut scene = Scene::new(&text);
     let running = scene.dispatch("hosts");
     scene.pass(30 + 70);
-    assert!(scene.house.world.due(scene.house.now).is_empty(), "held up");
+    assert!(scene.test.world.due(scene.test.now).is_empty(), "held up");
     assert_eq!(scene.fire("hosts"), None);
     scene.succeed(running);
-    assert_eq!(scene.house.world.due(scene.house.now).len(), 1);
+    assert_eq!(scene.test.world.due(scene.test.now).len(), 1);
     assert!(scene.fire("hosts").is_some());
     assert_eq!(scene.jobs("hosts").len(), 1);
 }
@@ -136,16 +136,16 @@ fn a_newer_slot_replaces_jobs_that_were_not_dispatched() {
     let mut scene = Scene::new(&text);
     scene.pass(30);
     let older = scene.fire("hosts").unwrap();
-    scene.house.claim(older, scene.runner).unwrap();
+    scene.test.claim(older, scene.runner).unwrap();
     scene.pass(60);
     let scan = key(scene.workflow, "hosts");
-    scene.house.logs.insert(older, 500);
+    scene.test.logs.insert(older, 500);
     let newer = scene.fire("hosts").unwrap();
     assert_eq!(scene.jobs("hosts"), [newer]);
-    let head = scene.house.world.head(&scan).unwrap();
+    let head = scene.test.world.head(&scan).unwrap();
     assert_eq!((head.totals.cancelled, head.totals.bytes), (1, 500));
     let replaced = scene
-        .house
+        .test
         .decided
         .iter()
         .rev()
@@ -164,17 +164,17 @@ fn a_newer_slot_replaces_jobs_that_were_not_dispatched() {
 fn a_changed_schedule_begins_now_and_other_edits_keep_the_cursor() {
     let mut scene = Scene::new(LOOP);
     scene.pass(20);
-    scene.house.push("loop", &format!("{LOOP}# changed\n"));
+    scene.test.push("loop", &format!("{LOOP}# changed\n"));
     let hosts = key(scene.workflow, "hosts");
     scene.pass(10);
     assert_eq!(
-        scene.house.world.due(scene.house.now),
+        scene.test.world.due(scene.test.now),
         std::slice::from_ref(&hosts)
     );
     scene
-        .house
+        .test
         .push("loop", &LOOP.replace("0 * * * *", "*/5 * * * *"));
-    assert!(scene.house.world.due(scene.house.now).is_empty());
+    assert!(scene.test.world.due(scene.test.now).is_empty());
     let next = at("2026-11-21T11:05:00Z");
-    assert_eq!(scene.house.world.next_slot_of(&hosts), Some(next));
+    assert_eq!(scene.test.world.next_slot_of(&hosts), Some(next));
 }

@@ -59,7 +59,7 @@ fn text(why: &Why) -> String {
     let ahead = why.cron.as_ref().and_then(|cron| cron.ahead.as_ref());
     let ahead = ahead.map(|until| {
         let until = time(until);
-        format!("the schedule was followed up to {until}, ahead of the daemon's clock, and waits: is the clock right?")
+        format!("the schedule was evaluated up to {until}, ahead of the daemon's clock; it waits: is the clock right?")
     });
     let unfinished = why.unfinished.iter().map(|job| {
         format!(

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_is_sound() {
+    fn the_definition_of_the_arguments_is_valid() {
         command().debug_assert();
     }
 

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_a_record_had_no_room_to_name_are_counted() {
+    fn jobs_that_a_record_does_not_name_are_counted() {
         assert_eq!(read(0, 1), ", read 1 job");
         assert_eq!(read(0, 100), ", read 100 jobs");
     }

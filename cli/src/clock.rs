@@ -3,7 +3,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "the command's one home of the wall clock"
+    reason = "the only place that reads the wall clock"
 )]
 
 use std::time::Duration;
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_may_be_written_as_its_age() {
+    fn a_time_may_be_given_as_a_duration_ago() {
         let moment = moment_or_age("2026-11-21T10:00:00+02:00").unwrap();
         assert_eq!(moment.to_rfc3339(), "2026-11-21T08:00:00+00:00");
         let (before, hour) = (now(), TimeDelta::hours(1));
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_has_a_zone() {
+    fn a_time_needs_a_zone() {
         assert!(moment("2026-11-21T10:00:00Z").is_ok());
         assert!(moment("2026-11-21T10:00:00+02:00").is_ok());
         for text in ["2026-11-21", "2026-11-21T10:00", "10m", ""] {

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_with_an_upper_case_letter_is_found_as_it_is() {
+    fn a_search_with_an_upper_case_letter_is_case_sensitive() {
         let takes = |text, line| Grep::new(text).takes(line);
         assert!(takes("error", "an Error") && takes("error", "an error"));
         assert!(takes("Error", "an Error") && !takes("Error", "an error"));

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_known_size_gives_a_share() {
+    fn progress_has_a_percentage_if_the_size_is_known() {
         let mut progress = Progress::new(Some(2048));
         progress.done = 1024;
         assert_eq!(progress.text(), "1.0 KiB of 2.0 KiB (50 %)");

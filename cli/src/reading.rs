@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_end_is_cut_and_no_more() {
+    fn only_one_line_end_is_removed() {
         for (given, kept) in [
             ("a", "a"),
             ("a\n", "a"),

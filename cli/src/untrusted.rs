@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_seen_and_not_obeyed() {
+    fn other_control_characters_are_shown_and_have_no_effect() {
         for (text, expected) in [
             ("\u{1b}[2Jx", "\u{fffd}[2Jx"),
             ("\u{1b}]0;title\u{7}", "\u{fffd}]0;title\u{fffd}"),

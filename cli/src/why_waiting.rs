@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_reason_is_reported_once_and_none_before_the_first() {
+    async fn a_changed_reason_is_reported_once() {
         let reason = |code: &str, message: &str| Explanation {
             code: code.to_owned(),
             message: message.to_owned(),

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_the_daemon_would_take() {
+    fn finds_the_files_that_the_daemon_reads() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::create_dir_all(at("deep/er")).unwrap();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_is_followed_and_never_taken_for_more_than_it_is() {
+    fn a_named_link_is_followed_and_a_socket_is_special() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("text"), "").unwrap();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_differ_in_their_extension_are_rivals() {
+    fn files_that_differ_only_in_the_extension_conflict() {
         let files = ["a.yaml", "a.yml", "b.yaml", "d/a.yml"].map(PathBuf::from);
         let expected = BTreeMap::from([(Path::new("a.yml"), Path::new("a.yaml"))]);
         assert_eq!(rivals(&files), expected);

@@ -114,7 +114,7 @@ mod tests {
     use super::digest_in;
 
     #[test]
-    fn only_a_digest_is_a_digest() {
+    fn other_texts_are_not_digests() {
         let hex = "AB".repeat(32);
         let lower = Some("ab".repeat(32));
         assert_eq!(digest_in(&format!("\"{hex}\"")), lower);

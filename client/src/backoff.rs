@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_double_up_to_a_bound() {
+    fn pauses_double_up_to_a_limit() {
         assert_eq!(pause(1, 0), FIRST / 2);
         assert_eq!(pause(1, 255), FIRST);
         assert_eq!(pause(2, 255), FIRST * 2);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_makes_the_next_pause_short() {
+    fn a_success_resets_the_pause() {
         let mut backoff = Backoff::new(FIRST, LONGEST);
         for _ in 0..10 {
             backoff.failed();

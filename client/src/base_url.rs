@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_base() {
+    fn refuses_urls_that_cannot_be_a_base() {
         for text in [
             "",
             "/x",

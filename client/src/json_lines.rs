@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_may_be_cut_anywhere() {
+    fn lines_are_joined_wherever_they_were_split() {
         let text = b"one\n\n  \ntwo\nthree";
         for cut in 0..text.len() {
             let (left, right) = text.split_at(cut);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_refused() {
+    fn a_line_that_is_too_long_is_refused() {
         let mut lines = Lines::default();
         lines.push(&vec![b'x'; limits::LOG_LINE_BYTES + 1]);
         assert_eq!(lines.next_line(), Err(TooLong));

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_can_mend_says_how() {
+    fn errors_that_a_person_can_mend_have_a_hint() {
         let listen = |kind: ErrorKind| Error::Listen {
             address: SocketAddr::from(([127, 0, 0, 1], 7411)),
             source: kind.into(),

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_level_and_exceptions_from_it_are_a_filter() {
+    fn a_filter_is_a_level_with_exceptions() {
         for text in [
             "",
             " ",
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_named() {
+    fn an_invalid_filter_is_named() {
         for (text, part) in [
             ("inof", "`inof`"),
             ("info,api=loud", "`api=loud`"),

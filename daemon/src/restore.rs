@@ -59,7 +59,10 @@ struct Ended {
     at: Option<Timestamp>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -203,7 +203,7 @@ mod tests {
     use crate::exit;
 
     #[test]
-    fn a_file_is_no_state_folder() {
+    fn a_file_is_refused_as_state_folder() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();

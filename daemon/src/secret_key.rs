@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_made_once_for_its_owner_and_reads_back() {
+    fn a_key_file_is_created_once_private_and_readable() {
         let folder = tempfile::tempdir().unwrap();
         let (path, state) = (folder.path().join("key"), folder.path().join("state"));
         assert!(wrong(&path, &state).contains("everscand secret-key"));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_looks_like_a_command_makes_no_file() {
+    fn a_path_like_a_command_creates_no_key_file() {
         for (path, is_command) in [
             ("rotate", true),
             ("show-id", true),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_not_kept_well_is_refused() {
+    fn a_key_file_that_others_can_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         make(&path).unwrap();

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "the daemon's one home of the wall clock"
+    reason = "the only place that reads the wall clock"
 )]
 
 use chrono::{TimeDelta, Utc};

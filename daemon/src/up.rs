@@ -104,7 +104,7 @@ fn listen(home: &Home, options: &UpOptions) -> Result<std::net::TcpListener, Err
 
 #[expect(
     clippy::expect_used,
-    reason = "a constant that is no name is a defect of this file, and its test finds it"
+    reason = "an invalid constant is a defect of this file, and its test finds it"
 )]
 fn source(workflows: &Workflows) -> SourceConfig {
     SourceConfig {
@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_that_others_reach_is_taken_only_when_asked_for_each_time() {
+    fn a_public_address_must_be_requested_at_each_start() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_one_word_of_the_shell() {
+    fn a_path_is_quoted_for_the_shell() {
         for (path, word) in [
             ("/home/ada/scans-2", "/home/ada/scans-2"),
             ("/home/ada/my scans", "'/home/ada/my scans'"),

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn silent_half_and_idle_connections_are_closed() {
+    async fn silent_incomplete_and_idle_connections_are_closed() {
         let (address, _stop, _) = server().await;
         for bytes in [&b""[..], b"G", b"GET / HTTP/1.1\r\nhost: "] {
             let answer = answer_to(address, bytes).await;
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_head_without_end_is_refused() {
+    async fn a_request_head_that_is_too_long_is_refused() {
         let (address, _stop, _) = server().await;
         let mut head = b"GET / HTTP/1.1\r\nx: ".to_vec();
         head.resize(HEAD_BYTES + 1, b'a');
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_connection_too_many_is_closed_at_once_until_another_one_ends() {
+    async fn a_connection_above_the_limit_is_closed_at_once() {
         let (address, _stop, _) = server().await;
         let first = TcpStream::connect(address).await.unwrap();
         let second = TcpStream::connect(address).await.unwrap();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_silent_connection_does_not_hold_the_drain() {
+    async fn a_silent_connection_does_not_delay_the_drain() {
         let (address, stop, ended) = server().await;
         let _silent = TcpStream::connect(address).await.unwrap();
         stop.send(()).unwrap();

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_another_machine_has_a_bounded_number_of_connections() {
+    fn connections_of_a_remote_address_are_limited() {
         let proxy: IpAddr = "192.0.2.1".parse().unwrap();
         let bounds = Bounds {
             connections: 10,

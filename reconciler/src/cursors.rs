@@ -30,7 +30,7 @@ pub(crate) async fn check_cursors(
         tracing::warn!(
             schedules,
             %until,
-            "schedules were followed ahead of the wall clock and wait until the clock gets there: is the clock right?"
+            "schedules were evaluated ahead of the wall clock and wait until the clock gets there: is the clock right?"
         );
     }
     *reported = furthest;

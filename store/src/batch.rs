@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_member_live_decides() {
+    fn a_record_is_live_if_its_field_live_is_true() {
         for (name, content, live) in [
             ("a.json", r#"{"live":true}"#, true),
             (

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_readable_index_counts() {
+    fn the_newest_readable_index_is_used() {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::new();
         let at = |seq| Checkpoint {

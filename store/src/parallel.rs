@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn both_are_done_each_on_its_thread() {
+    fn both_functions_run_on_their_own_thread() {
         let (here, there) = both(|| thread::current().id(), || thread::current().id());
         assert_eq!(here, thread::current().id());
         assert_ne!(there, here);

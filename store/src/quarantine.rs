@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_place_of_its_folder_is_an_error_and_no_loop() {
+    fn a_file_in_place_of_the_quarantine_folder_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let (root, disk) = (folder.path(), Disk::new());
         fs::create_dir_all(root.join("quarantine")).unwrap();

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn names_sort_as_numbers_and_come_back() {
+    fn names_sort_like_their_numbers_and_parse() {
         assert_eq!(first_of_file_name(&file_name(Seq(12))), Some(Seq(12)));
         assert!(
             file_name(Seq(9)) < file_name(Seq(10)) && file_name(Seq(10)) < file_name(Seq(u64::MAX))

@@ -79,7 +79,7 @@ fn a_minute_of_a_wrong_clock_stops_no_schedule_and_ends_and_deletes_nothing() {
     });
     let told = health(&world);
     assert!(
-        told.contains("clock_jumped") && told.contains("goes on from now"),
+        told.contains("clock_jumped") && told.contains("restarts from now"),
         "{told}"
     );
     assert!(world.daemon_log().contains("they continue from now"));

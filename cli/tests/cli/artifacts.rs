@@ -1,4 +1,4 @@
-//! Downloads: the file appears whole and checked, or not at all.
+//! Downloads: the file appears complete and verified, or not at all.
 
 use std::io::Write;
 use std::path::Path;
@@ -49,7 +49,7 @@ fn the_file_takes_the_place_of_an_older_one() {
 }
 
 #[test]
-fn without_a_name_the_file_is_called_as_the_artifact() {
+fn without_a_name_the_file_has_the_name_of_the_artifact() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([Reply::bytes("hello")]);
     let output = download(folder.path(), &server.url, "");
@@ -58,7 +58,7 @@ fn without_a_name_the_file_is_called_as_the_artifact() {
 }
 
 #[test]
-fn a_file_that_is_named_by_its_artifact_is_called_a_zip() {
+fn the_default_file_name_ends_in_zip() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([hello()]);
     let line = format!("job artifact download -j {} -a hosts", id(1));
@@ -72,7 +72,7 @@ fn a_file_that_is_named_by_its_artifact_is_called_a_zip() {
 }
 
 #[test]
-fn a_dash_is_standard_output() {
+fn a_dash_writes_to_standard_output() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([hello()]);
     let output = download(folder.path(), &server.url, "-o -");
@@ -90,7 +90,7 @@ fn a_dash_is_standard_output() {
 }
 
 #[test]
-fn damage_leaves_nothing() {
+fn a_damaged_download_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([Reply::bytes("hallo").header("etag", &format!("\"{HELLO}\""))]);
     let output = download(folder.path(), &server.url, "");
@@ -100,7 +100,7 @@ fn damage_leaves_nothing() {
 }
 
 #[test]
-fn a_refusal_leaves_nothing() {
+fn a_refused_download_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([Reply::problem(410, "gone", "it has expired", None)]);
     let output = download(folder.path(), &server.url, "");
@@ -114,7 +114,7 @@ fn a_refusal_leaves_nothing() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named() {
+fn a_missing_folder_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([hello()]);
     let output = download(folder.path(), &server.url, "-o no/such.zip");
@@ -140,7 +140,7 @@ pub(crate) fn zip(entries: &[(&str, &str)]) -> Vec<u8> {
 }
 
 #[test]
-fn unpacked_the_files_lie_in_the_folder_and_the_zip_is_gone() {
+fn unpacking_creates_the_files_and_removes_the_zip() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("list.txt"), "older and longer").unwrap();
     let entries = [("list.txt", "new"), ("logs/a.log", "a")];
@@ -180,7 +180,7 @@ fn a_backslash_or_colon_is_a_character_of_a_name() {
 }
 
 #[test]
-fn an_entry_that_leads_out_of_the_folder_is_refused() {
+fn an_entry_outside_of_the_folder_is_refused() {
     for name in ["../out.txt", "/out.txt", "a/../../out.txt"] {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::start([Reply::bytes(zip(&[(name, "out")]))]);
@@ -192,7 +192,7 @@ fn an_entry_that_leads_out_of_the_folder_is_refused() {
 }
 
 #[test]
-fn what_has_more_bytes_than_allowed_leaves_nothing() {
+fn an_artifact_above_the_size_limit_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("list.txt"), "older").unwrap();
     let zip = zip(&[("list.txt", "12345"), ("sub/more.txt", "67890")]);
@@ -215,7 +215,7 @@ fn what_has_more_bytes_than_allowed_leaves_nothing() {
 }
 
 #[test]
-fn what_is_in_the_way_leaves_everything_as_it_was() {
+fn an_existing_path_stops_the_unpacking_without_changes() {
     for (file, folder_name) in [("sub", "first.txt"), ("first.txt/a", "other")] {
         let folder = tempfile::tempdir().unwrap();
         let zip = zip(&[("first.txt", "new"), ("sub/more.txt", "more")]);
@@ -233,11 +233,11 @@ fn what_is_in_the_way_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn a_zip_that_is_broken_at_its_end_leaves_nothing() {
+fn a_zip_with_a_damaged_end_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let mut zip = zip(&[("first.txt", "first"), ("second.txt", "second")]);
     let at = zip.windows(6).position(|bytes| bytes == b"second").unwrap();
-    // Its name stays, its content is damaged: the checksum tells.
+    // Damages the content of the entry; only its checksum shows the damage.
     let content = at + "second.txt".len();
     zip[content] ^= 1;
     let server = Server::start([Reply::bytes(zip)]);

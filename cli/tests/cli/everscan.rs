@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-/// How a run ended.
+/// The exit code and output of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,

@@ -7,7 +7,7 @@ use crate::fixtures::id;
 use crate::server::{Reply, Server};
 
 #[test]
-fn without_an_address_the_hint_says_how() {
+fn without_an_address_the_hint_shows_the_flag() {
     let output = run("job list");
     assert_eq!(output.code, 2);
     assert_eq!(
@@ -18,7 +18,7 @@ fn without_an_address_the_hint_says_how() {
 }
 
 #[test]
-fn an_address_that_is_none_is_wrong_usage() {
+fn an_invalid_address_is_wrong_usage() {
     let output = run("job list --url http://127.0.0.1:1/v0");
     assert_eq!(output.code, 2);
     assert!(
@@ -29,7 +29,7 @@ fn an_address_that_is_none_is_wrong_usage() {
 }
 
 #[test]
-fn without_a_job_the_hint_says_how() {
+fn without_a_job_the_hint_shows_the_flag() {
     let output = run("job show --url http://127.0.0.1:1");
     assert_eq!(output.code, 2);
     assert!(output.stderr.contains("--job-id"), "{}", output.stderr);
@@ -52,7 +52,7 @@ fn a_daemon_that_is_not_there_is_named_with_the_cause() {
 }
 
 #[test]
-fn a_refusal_shows_the_words_of_the_daemon() {
+fn a_refusal_shows_the_message_of_the_daemon() {
     let server = Server::start([Reply::problem(
         409,
         "illegal_transition",
@@ -73,7 +73,7 @@ fn a_refusal_shows_the_words_of_the_daemon() {
 }
 
 #[test]
-fn each_refused_input_is_named() {
+fn each_invalid_input_is_named() {
     let server = Server::start([Reply::json(&serde_json::json!({
         "title": "Invalid inputs", "status": 422, "code": "invalid_inputs", "detail": "2 inputs do not fit",
         "errors": [
@@ -95,7 +95,7 @@ fn each_refused_input_is_named() {
 }
 
 #[test]
-fn a_missing_token_is_hinted_at() {
+fn a_missing_token_has_a_hint() {
     for hint in [None, Some("send a header")] {
         let server = Server::start([Reply::problem(401, "unauthorized", "no token", hint)]);
         let output = run_at(&server.url, "token list");
@@ -110,7 +110,7 @@ fn a_missing_token_is_hinted_at() {
 }
 
 #[test]
-fn an_id_that_is_none_says_what_one_looks_like() {
+fn an_invalid_id_shows_the_form_of_an_id() {
     for line in ["job show hello", "job wait -j hello"] {
         let output = run_at("http://127.0.0.1:1", line);
         assert_eq!(output.code, 2);
@@ -121,7 +121,7 @@ fn an_id_that_is_none_says_what_one_looks_like() {
 }
 
 #[test]
-fn a_command_is_about_one_job() {
+fn a_command_takes_one_job() {
     for command in [
         "cancel",
         "show",
@@ -143,7 +143,7 @@ fn a_command_is_about_one_job() {
 }
 
 #[test]
-fn a_token_comes_from_the_nearest_place() {
+fn a_flag_overrides_the_token_of_the_environment() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"from-file\n").unwrap();
     let path = file.path().to_str().unwrap();

@@ -20,7 +20,7 @@ fn now(state: JobState) -> Reply {
 }
 
 #[test]
-fn a_dispatch_prints_the_id_alone() {
+fn a_dispatch_prints_only_the_id() {
     let server = Server::start([dispatched()]);
     let output = run_at(
         &server.url,
@@ -78,14 +78,14 @@ fn waiting_ends_as_the_job_ended() {
 }
 
 #[test]
-fn a_job_that_is_over_is_not_waited_for() {
+fn waiting_for_an_ended_job_returns_at_once() {
     let server = Server::start([now(JobState::Skipped)]);
     let output = run_at(&server.url, &format!("job wait -j {}", id(1)));
     assert_eq!(output.code, 5);
 }
 
 #[test]
-fn waiting_asks_again_when_the_daemon_lets_go() {
+fn waiting_repeats_the_request_when_the_daemon_answers_early() {
     let mut ends = [JobState::Running, JobState::Succeeded].into_iter();
     let server = Server::answering(move |line| {
         now(if line.ends_with("?wait=true") {
@@ -102,7 +102,7 @@ fn waiting_asks_again_when_the_daemon_lets_go() {
 }
 
 #[test]
-fn waiting_has_an_end() {
+fn waiting_ends_after_the_timeout() {
     let held = now(JobState::Running).held(Duration::from_secs(3));
     let server = Server::start([now(JobState::Running), held]);
     let output = run_at(&server.url, &format!("job wait {} --timeout 1s", id(1)));
@@ -125,7 +125,7 @@ fn a_dispatch_can_be_waited_for() {
 }
 
 #[test]
-fn programs_get_the_job_as_it_ended() {
+fn json_output_is_the_ended_job() {
     let server = Server::start([dispatched(), now(JobState::Failed)]);
     let output = run_at(&server.url, "scan dispatch w s --wait --output json");
     let job: wire::Job = serde_json::from_str(&output.stdout).unwrap();
@@ -141,7 +141,7 @@ fn programs_get_the_job_as_it_ended() {
 }
 
 #[test]
-fn a_flag_in_the_environment_is_read_as_people_write_it() {
+fn a_flag_in_the_environment_accepts_the_usual_words() {
     for (wait, replies, code) in [
         ("1", 2, 1),
         ("true", 2, 1),
@@ -163,7 +163,7 @@ fn a_flag_in_the_environment_is_read_as_people_write_it() {
 }
 
 #[test]
-fn the_argument_wins_over_the_job_of_a_step() {
+fn the_argument_overrides_the_job_of_the_step() {
     let server = Server::start([now(JobState::Cancelled)]);
     let output = command(&format!("job cancel {}", id(1)))
         .env("SERVICE_URL", &server.url)
@@ -189,7 +189,7 @@ fn a_rerun_prints_the_id_of_the_new_job() {
     }
     let server = Server::start([dispatched(), now(JobState::Failed)]);
     let output = run_at(&server.url, &format!("job rerun {} --wait", id(9)));
-    assert_eq!(output.code, 1, "it ends as the new job ends");
+    assert_eq!(output.code, 1, "the exit code is that of the new job");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_followed_dispatch_prints_the_log() {
 }
 
 #[test]
-fn following_outlives_a_daemon_that_stopped() {
+fn following_continues_after_a_restart_of_the_daemon() {
     let mut streams = 0;
     let server = Server::answering(move |line| {
         let is_log = line.contains("/logs?");
@@ -258,7 +258,7 @@ fn following_a_log_ends_as_the_job_ended_and_reading_it_does_not() {
 }
 
 #[test]
-fn logs_have_a_form_for_programs() {
+fn logs_have_a_json_form() {
     let text = log(3, &["x"]);
     let job_id = id(1).to_string();
     for (form, expected) in [("json", text.clone()), ("yaml", format!("- {text}"))] {
@@ -273,7 +273,7 @@ fn logs_have_a_form_for_programs() {
 }
 
 #[test]
-fn a_reader_that_has_enough_is_no_error() {
+fn a_closed_output_is_not_an_error() {
     let texts = vec!["a line of some length"; 20_000];
     let server = Server::start([Reply::bytes(log(0, &texts))]);
     let mut child = command(&format!("job logs {}", id(1)))
@@ -292,7 +292,7 @@ fn a_reader_that_has_enough_is_no_error() {
 }
 
 #[test]
-fn an_interrupt_ends_the_wait_and_not_the_job() {
+fn an_interrupt_ends_the_wait_but_not_the_job() {
     let held = now(JobState::Running).held(Duration::from_secs(30));
     let server = Server::start([now(JobState::Running), held]);
     let mut child = command(&format!("job wait {}", id(1)))
@@ -353,7 +353,7 @@ fn a_log_may_be_read_in_part() {
 }
 
 #[test]
-fn a_log_since_a_duration_ago_is_asked_for_by_its_time() {
+fn a_log_since_a_duration_ago_is_requested_by_time() {
     let server = Server::start([Reply::bytes(log(0, &["one"]))]);
     let before = chrono::Utc::now();
     let output = run_at(&server.url, &format!("job logs {} --since 1h", id(1)));
@@ -449,7 +449,7 @@ fn the_daemon_searches_a_log_page_by_page() {
 }
 
 #[test]
-fn a_log_that_is_followed_or_read_in_part_is_searched_as_it_comes() {
+fn a_followed_or_partial_log_is_searched_by_the_program() {
     let server = Server::answering(|line| {
         if line.contains("/logs?") {
             Reply::bytes(log(0, &["one", "TWO", "two", "three"]))
@@ -470,7 +470,7 @@ fn a_log_that_is_followed_or_read_in_part_is_searched_as_it_comes() {
 }
 
 #[test]
-fn following_goes_on_with_what_was_wanted() {
+fn following_continues_with_the_same_filter() {
     let mut streams = 0;
     let server = Server::answering(move |line| {
         let is_log = line.contains("/logs?");

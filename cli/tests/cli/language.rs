@@ -87,7 +87,7 @@ fn times_of_schedules_are_listed() {
 }
 
 #[test]
-fn without_a_moment_the_times_are_after_now() {
+fn without_a_time_the_slots_are_after_now() {
     let output = finished(
         command("cron next --count 1")
             .arg("* * * * *")
@@ -168,7 +168,7 @@ fn two_workflows_are_compared_by_meaning() {
 }
 
 #[test]
-fn the_schema_is_the_languages_own() {
+fn the_schema_is_the_schema_of_the_language() {
     let output = finished(command("schema").output().unwrap());
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     let schema: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();

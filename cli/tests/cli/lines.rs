@@ -1,4 +1,4 @@
-//! `job artifact diff --lines`: the lines that the newer artifact has and the older one has not.
+//! `job artifact diff --lines`: the lines that only the newer artifact has.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::server::{Reply, Server};
 
 type Files<'a> = &'a [(&'a str, &'a str)];
 
-/// A daemon with the artifact `hosts` of job 1, and the older one of job 2.
+/// A daemon with the artifact `hosts` of job 1 and its older version of job 2.
 fn daemon(newer: Files<'_>, older: Files<'_>) -> Server {
     let (newer, older) = (zip(newer), zip(older));
     Server::answering(move |line| {
@@ -33,7 +33,7 @@ fn lines(server: &Server, more: &str) -> Run {
 }
 
 #[test]
-fn lines_are_compared_as_sets_file_by_file_and_keep_their_order() {
+fn lines_are_compared_per_file_as_sets_and_keep_their_order() {
     let newer = [
         ("b.txt", "two\nnew b\none\nnew b\n\nlast"),
         ("a.txt", "one\nnew a\n"),
@@ -62,7 +62,7 @@ fn lines_are_compared_as_sets_file_by_file_and_keep_their_order() {
 }
 
 #[test]
-fn artifacts_with_the_same_content_are_not_fetched() {
+fn artifacts_with_the_same_content_are_not_downloaded() {
     let files = [("a.txt", "one\n")];
     let server = daemon(&files, &files);
     let output = lines(&server, "");

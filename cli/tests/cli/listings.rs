@@ -33,7 +33,7 @@ fn jobs() {
 }
 
 #[test]
-fn unreadable_lines_are_reported_beside_the_rest() {
+fn unreadable_lines_are_reported_after_the_page() {
     let damaged = vec![DamagedLines {
         file: "scans/a/history/0.jsonl".to_owned(),
         lines: 2,
@@ -70,7 +70,7 @@ fn one_job() {
 }
 
 #[test]
-fn a_job_that_waits_says_why() {
+fn a_waiting_job_shows_the_reason() {
     let reply = Reply::json(&job(JobState::Scheduled));
     let request = format!("GET /v0/jobs/{}", id(1));
     check(
@@ -112,7 +112,7 @@ fn sources() {
 }
 
 #[test]
-fn a_cut_log_shows_with_its_job_and_its_scan() {
+fn a_truncated_log_is_shown_with_its_job_and_its_scan() {
     let cut = Some(LogCut {
         record: 41,
         limit: 256 << 20,
@@ -158,7 +158,7 @@ fn why_a_scan_ran_or_did_not() {
 }
 
 #[test]
-fn a_file_that_was_never_good_has_nothing_that_goes_on() {
+fn a_file_that_was_never_valid_has_no_active_revision() {
     let source = wire::Source {
         stale_files: vec![wire::StaleFile {
             last_good: None,
@@ -202,7 +202,7 @@ fn a_source_and_a_workflow_show_their_warnings() {
 }
 
 #[test]
-fn a_scan_that_was_removed_says_by_which_revision() {
+fn a_removed_scan_names_the_revision_that_removed_it() {
     let removed = Why {
         state: "removed".to_owned(),
         removed_by: Some(wire::RevisionRef {
@@ -237,7 +237,7 @@ fn a_scan_that_was_removed_says_by_which_revision() {
 }
 
 #[test]
-fn a_retired_workflow_says_why() {
+fn a_retired_workflow_shows_the_reason() {
     let workflow = wire::Workflow {
         state: "retired".to_owned(),
         retired: Some(wire::Explanation {
@@ -291,14 +291,14 @@ fn runners_and_tokens() {
 }
 
 #[test]
-fn an_empty_list_is_its_headings() {
+fn an_empty_list_has_only_headings() {
     let server = Server::start([Reply::json(&Page::<wire::Job>::all(Vec::new()))]);
     let output = run_at(&server.url, "job list");
     assert_eq!(output.stdout.lines().count(), 1, "{}", output.stdout);
 }
 
 #[test]
-fn secrets_are_data_alone() {
+fn secrets_are_printed_without_a_message() {
     let created = wire::CreatedToken {
         token: token(),
         secret: "evs_secret".to_owned(),
@@ -329,7 +329,7 @@ fn secrets_are_data_alone() {
 }
 
 #[test]
-fn a_sync_that_was_waited_for_fails_with_its_source() {
+fn a_sync_with_wait_fails_with_its_source() {
     for (valid, line, request, code) in [
         (
             true,
@@ -353,7 +353,7 @@ fn a_sync_that_was_waited_for_fails_with_its_source() {
 }
 
 #[test]
-fn a_deleted_runner_is_talk() {
+fn deleting_a_runner_prints_a_message() {
     for runner in [id(5).to_string(), "box".to_owned()] {
         let server = Server::start([Reply::bytes("").status(204)]);
         let output = run_at(&server.url, &format!("runner delete {runner}"));

@@ -8,7 +8,7 @@ use crate::everscan::{Run, command, finished, run_at};
 use crate::fixtures::{at, id};
 use crate::server::{Reply, Server};
 
-/// What the job 1 knows of the scan `hosts`: job 3 is its newest success, and job 2 was processed.
+/// The scan `hosts` in the context of job 1: job 3 is its newest success, and job 2 was processed.
 fn hosts() -> Value {
     json!({
         "size": 2, "jobs": [], "available": true, "successes": 2,
@@ -18,7 +18,7 @@ fn hosts() -> Value {
     })
 }
 
-/// A daemon whose artifacts have the lines of `newest` and `processed`, or a refusal of the latter.
+/// A daemon with the artifact `newest`, and the reply `processed` for the processed artifact.
 fn daemon(hosts: Value, newest: &str, processed: Reply) -> Server {
     let newest = zip(&[("hosts.txt", newest), ("notes.txt", "a note\n")]);
     Server::answering(move |line| {
@@ -42,7 +42,7 @@ fn older() -> Reply {
     Reply::bytes(zip(&[("hosts.txt", "a\nb\n"), ("notes.txt", "a note\n")]))
 }
 
-/// Runs the command as a step does.
+/// Runs the command in the environment of a step.
 fn news(server: &Server, more: &str) -> Run {
     let line = format!("job artifact news --scan hosts -a hosts {more}");
     let mut command = command(&line);
@@ -52,7 +52,7 @@ fn news(server: &Server, more: &str) -> Run {
 }
 
 #[test]
-fn the_lines_between_processed_and_newest_are_printed() {
+fn news_are_the_lines_that_were_not_processed() {
     let server = daemon(hosts(), "c\nb\nd\n", older());
     let output = news(&server, "");
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
@@ -61,13 +61,13 @@ fn the_lines_between_processed_and_newest_are_printed() {
     assert_eq!((output.code, output.stdout.as_str()), (3, "c\nd\n"));
     let output = news(&server, "--file notes.txt --exit-code");
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));
-    // Lines that are gone are no news.
+    // Removed lines are not news.
     let output = news(&daemon(hosts(), "b\n", older()), "--exit-code");
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));
 }
 
 #[test]
-fn without_anything_processed_all_lines_are_news() {
+fn without_a_processed_job_all_lines_are_news() {
     let mut unprocessed = hosts();
     unprocessed["news"] = json!({});
     let mut without = hosts();
@@ -81,7 +81,7 @@ fn without_anything_processed_all_lines_are_news() {
 }
 
 #[test]
-fn what_was_processed_and_is_gone_is_warned_of() {
+fn a_missing_processed_artifact_is_a_warning() {
     for (status, code) in [(404, "not_found"), (410, "gone")] {
         let gone = Reply::problem(status, code, "its time was over", None);
         let output = news(
@@ -98,7 +98,7 @@ fn what_was_processed_and_is_gone_is_warned_of() {
 }
 
 #[test]
-fn what_is_no_news_fetches_nothing() {
+fn without_news_nothing_is_downloaded() {
     let mut same = hosts();
     same["newest_successes"][0]["hosts"] = json!("d2");
     let mut missing = hosts();
@@ -130,7 +130,7 @@ fn what_is_no_news_fetches_nothing() {
 }
 
 #[test]
-fn an_artifact_that_no_success_had_is_a_slip() {
+fn an_undeclared_artifact_is_an_error() {
     let mut unknown = hosts();
     unknown["newest_successes"] = json!([{ "host": "d3" }]);
     unknown["news"]["processed"]["artifacts"] = json!({ "host": "d2" });
@@ -139,14 +139,14 @@ fn an_artifact_that_no_success_had_is_a_slip() {
     assert_eq!((output.code, output.stdout.as_str()), (2, ""));
     let expected = "has no artifact hosts: no news; it has: host\nhint: `artifacts` of that scan does not name it";
     assert!(output.stderr.contains(expected), "{}", output.stderr);
-    // One that the scan makes only sometimes.
+    // An artifact that the scan makes only sometimes.
     unknown["news"]["declared"] = json!(["host", "hosts"]);
     let output = news(&daemon(unknown, "a\n", older()), "");
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));
 }
 
 #[test]
-fn a_scan_that_does_not_ask_is_told_how() {
+fn a_scan_without_news_gets_a_hint() {
     let mut silent = hosts();
     silent.as_object_mut().unwrap().remove("news");
     let server = daemon(silent, "a\n", older());

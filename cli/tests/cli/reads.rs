@@ -26,7 +26,7 @@ fn check(name: &str, line: &str, request: &str, reply: Reply) -> Run {
 }
 
 #[test]
-fn what_was_left_out_of_an_artifact() {
+fn left_out_files_of_an_artifact_are_shown() {
     let mut job = job(JobState::Succeeded);
     job.artifacts[0].left_out = Some(LeftOut {
         files: vec![LeftOutFile {
@@ -64,7 +64,7 @@ fn the_revisions_of_a_workflow() {
     assert!(output.stderr.contains("--cursor 3"), "{}", output.stderr);
 }
 
-/// As the daemon sends it. The members of a change are in one object.
+/// A difference as the daemon sends it: one flat object for each change.
 fn revision_diff(changes: Vec<Change>) -> RevisionDiff {
     let revision = job(JobState::Running).revision;
     let lines = changes
@@ -138,7 +138,7 @@ fn two_revisions_are_compared_by_the_daemon() {
 }
 
 #[test]
-fn one_file_alone_is_compared_with_nothing() {
+fn workflow_diff_needs_two_files() {
     let output = run("workflow diff recon.yaml");
     assert_eq!(output.code, 2);
     assert!(
@@ -148,7 +148,7 @@ fn one_file_alone_is_compared_with_nothing() {
     );
 }
 
-/// The scans of a workflow: one that runs, one that never did.
+/// Two scans of a workflow: one is running, the other never ran.
 fn scans() -> Vec<ScanStatus> {
     let workflow = workflow();
     let running = job(JobState::Running);
@@ -181,7 +181,7 @@ fn scans() -> Vec<ScanStatus> {
 }
 
 #[test]
-fn scans_are_listed_with_what_starts_them() {
+fn scans_are_listed_with_their_triggers() {
     let page = Page::all(scans());
     check(
         "scan-list",
@@ -267,7 +267,7 @@ fn projects() {
 }
 
 #[test]
-fn a_part_of_an_id_is_looked_up_first() {
+fn a_partial_id_is_resolved_first() {
     let found = job(JobState::Running);
     let cancelled = job(JobState::Cancelled);
     let server = Server::start([Reply::json(&found), Reply::json(&cancelled)]);
@@ -290,7 +290,7 @@ fn a_part_of_an_id_is_looked_up_first() {
 }
 
 #[test]
-fn a_context_is_what_an_expression_takes() {
+fn the_context_of_a_job_fits_expr_eval() {
     let context = JobContext {
         frozen_at: at(1),
         context: json!({"project": "p", "workflow": "w", "revision": "r", "vars": {"A": "b"}}),

@@ -40,7 +40,7 @@ fn pruned(dry_run: bool) -> Pruned {
 }
 
 #[test]
-fn jobs_are_deleted_one_after_the_other_up_to_the_first_that_cannot_be() {
+fn jobs_are_deleted_in_order_until_one_fails() {
     let refused = Reply::problem(409, "illegal_transition", "it runs", None);
     let server = Server::start([empty(), refused]);
     let output = run_at(
@@ -63,7 +63,7 @@ fn jobs_are_deleted_one_after_the_other_up_to_the_first_that_cannot_be() {
 }
 
 #[test]
-fn an_artifact_is_deleted_and_says_so_afterwards() {
+fn a_deleted_artifact_is_shown_as_deleted() {
     let gone = Removed {
         at: at(9),
         code: "deleted_by_user".to_owned(),
@@ -89,7 +89,7 @@ fn an_artifact_is_deleted_and_says_so_afterwards() {
 }
 
 #[test]
-fn what_goes_is_shown_scan_by_scan() {
+fn prune_shows_the_removed_jobs_per_scan() {
     for (name, line, body) in [
         (
             "workflow-prune-dry-run",
@@ -117,7 +117,7 @@ fn what_goes_is_shown_scan_by_scan() {
 }
 
 #[test]
-fn without_a_policy_nothing_is_removed_and_the_output_says_so() {
+fn without_a_policy_the_output_shows_that_nothing_is_removed() {
     let mut answer = pruned(false);
     answer.policy = RetentionPolicy::default();
     answer.scans.clear();

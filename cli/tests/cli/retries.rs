@@ -8,7 +8,7 @@ use crate::everscan::run_at;
 use crate::fixtures::{at, id, job, log};
 use crate::server::{Reply, Server};
 
-/// A chain of two jobs, of which the first has failed. The second ends as `end`.
+/// A chain of two jobs. The first has failed; the second ends as `end`.
 fn chain(end: JobState) -> Server {
     Server::answering(move |line| {
         let is_first = line.contains(&id(1).to_string());
@@ -40,7 +40,7 @@ fn expected(end: &str) -> String {
 }
 
 #[test]
-fn waiting_goes_on_with_the_retry_and_ends_as_it_ended() {
+fn waiting_continues_with_the_retry_and_has_its_exit_code() {
     for (state, code) in [
         (JobState::Succeeded, 0),
         (JobState::Failed, 1),
@@ -59,7 +59,7 @@ fn waiting_goes_on_with_the_retry_and_ends_as_it_ended() {
 }
 
 #[test]
-fn a_wait_that_ends_before_the_retry_says_which_job_failed_and_which_is_not_over() {
+fn a_timeout_before_the_retry_names_the_failed_job_and_the_retry() {
     let server = Server::answering(move |line| {
         let failed = Job {
             retried_by: Some(id(2)),
@@ -94,7 +94,7 @@ fn a_wait_that_ends_before_the_retry_says_which_job_failed_and_which_is_not_over
 }
 
 #[test]
-fn waiting_says_how_the_step_failed() {
+fn waiting_shows_how_the_step_failed() {
     let step = |outcome, exit_code, error: Option<&str>| Step {
         index: 1,
         status: StepStatus::Failed,
@@ -129,7 +129,7 @@ fn waiting_says_how_the_step_failed() {
 }
 
 #[test]
-fn waiting_says_who_cancelled_the_job() {
+fn waiting_shows_who_cancelled_the_job() {
     let cancelled = Job {
         reason: JobReason {
             code: "cancelled_by_user".to_owned(),
@@ -146,7 +146,7 @@ fn waiting_says_who_cancelled_the_job() {
 }
 
 #[test]
-fn following_goes_on_with_the_log_of_the_retry_from_its_beginning() {
+fn following_continues_with_the_whole_log_of_the_retry() {
     let server = chain(JobState::Succeeded);
     let output = run_at(
         &server.url,
@@ -178,7 +178,7 @@ fn a_retry_is_shown_with_its_place_in_the_chain() {
 }
 
 #[test]
-fn the_jobs_of_a_scan_say_what_they_retry() {
+fn the_jobs_of_a_scan_name_the_jobs_that_they_retry() {
     let retry = Job {
         id: id(2),
         retry_of: Some(id(1)),

@@ -48,7 +48,7 @@ impl Reply {
         self
     }
 
-    /// Delays the answer, as a daemon does that holds the request.
+    /// Delays the response, like a daemon that holds the request.
     pub(crate) fn held(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
@@ -146,7 +146,7 @@ fn answer(stream: TcpStream, reply: impl FnOnce(&str) -> Reply, log: &Mutex<Vec<
         reply.headers
     );
     let mut stream = reader.into_inner();
-    // The program may have gone already, for example after a timeout.
+    // The program may have ended already, for example after a timeout.
     drop(stream.write_all(head.as_bytes()));
     drop(stream.write_all(&reply.body));
 }

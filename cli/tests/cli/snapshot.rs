@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Begins the line above each case of a file.
+/// The beginning of the line above each case of a file.
 const MARK: &str = "==== ";
 
 /// Held while a file is rewritten, because tests run in parallel.
@@ -38,7 +38,7 @@ pub(crate) fn check_listing(case: &str, found: &str) {
     check_case(&folder("listings").join(format!("{area}.txt")), case, found);
 }
 
-/// Compares one case of a file that has several.
+/// Compares one case of a file of several cases.
 #[track_caller]
 pub(crate) fn check_case(path: &Path, case: &str, found: &str) {
     if is_update() {

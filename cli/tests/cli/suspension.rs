@@ -24,7 +24,7 @@ fn resumption(reason: Option<&str>) -> Resumption {
 }
 
 #[test]
-fn a_suspension_says_why_and_answers_since_when() {
+fn a_suspension_has_a_reason_and_a_time() {
     for (line, request) in [
         (
             "workflow suspend main/a",
@@ -45,12 +45,12 @@ fn a_suspension_says_why_and_answers_since_when() {
         assert_eq!(server.lines(), [request]);
         assert_eq!(server.seen()[0].body, r#"{"reason":"loud"}"#);
         let output = run_at(&server.url, line);
-        assert_eq!(output.code, 2, "it has no reason");
+        assert_eq!(output.code, 2, "a suspension needs a reason");
     }
 }
 
 #[test]
-fn a_resumption_may_say_why() {
+fn a_resumption_may_have_a_reason() {
     for (line, request, body) in [
         ("workflow resume a", "POST /v0/workflows/a/resume", "{}"),
         (
@@ -71,7 +71,7 @@ fn a_resumption_may_say_why() {
 }
 
 #[test]
-fn a_resumption_that_lets_nothing_start_says_why() {
+fn a_resumption_without_effect_shows_the_reason() {
     let whole = Suspension {
         part: SuspendedPart::Workflow,
         ..suspension()
@@ -117,7 +117,7 @@ fn a_resumption_that_lets_nothing_start_says_why() {
 }
 
 #[test]
-fn why_of_a_suspended_scan_begins_with_the_suspension_and_has_no_next_slot() {
+fn scan_why_shows_the_suspension_first_and_no_next_slot() {
     let suspended = Why {
         suspended: Some(suspension()),
         ..why()
@@ -134,7 +134,7 @@ fn why_of_a_suspended_scan_begins_with_the_suspension_and_has_no_next_slot() {
 }
 
 #[test]
-fn what_is_suspended_is_shown_so() {
+fn suspensions_are_shown() {
     let suspended = Workflow {
         suspended: Some(Suspension {
             part: SuspendedPart::Workflow,

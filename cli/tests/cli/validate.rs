@@ -41,7 +41,7 @@ fn valid_files_are_counted() {
 }
 
 #[test]
-fn everything_wrong_is_shown_in_its_place() {
+fn each_problem_is_shown_with_its_place() {
     let folder = repository(&[("a.yaml", GOOD), ("b.yaml", BAD)]);
     let output = validate(folder.path(), "workflows");
     assert_eq!(output.code, 1);
@@ -53,7 +53,7 @@ fn everything_wrong_is_shown_in_its_place() {
 }
 
 #[test]
-fn programs_get_one_list_of_all_files() {
+fn json_output_is_one_list_of_all_files() {
     let folder = repository(&[("a.yaml", GOOD), ("b.yaml", BAD)]);
     let output = validate(folder.path(), "--output json");
     assert_eq!(output.code, 1);
@@ -67,7 +67,7 @@ fn programs_get_one_list_of_all_files() {
 }
 
 #[test]
-fn files_that_would_be_one_workflow_are_refused() {
+fn two_files_of_the_same_workflow_are_refused() {
     let folder = repository(&[("a.yaml", GOOD), ("a.yml", GOOD)]);
     let output = validate(folder.path(), "");
     assert_eq!(output.code, 1);
@@ -81,7 +81,7 @@ fn files_that_would_be_one_workflow_are_refused() {
 }
 
 #[test]
-fn files_that_cannot_be_read_do_not_hide_others() {
+fn unreadable_files_do_not_hide_others() {
     let folder = repository(&[("b.yaml", BAD)]);
     std::fs::write(folder.path().join("workflows/a.yaml"), b"a: 1\nb: caf\xe9").unwrap();
     let output = validate(folder.path(), "workflows no-such.yaml");
@@ -166,7 +166,7 @@ fn a_file_may_come_from_standard_input() {
 }
 
 #[test]
-fn standard_input_is_read_also_where_a_folder_has_its_name() {
+fn a_dash_is_standard_input_even_if_a_folder_has_that_name() {
     let folder = repository(&[("../-/a.yaml", BAD), ("b.yaml", GOOD)]);
     let given = std::fs::File::open(folder.path().join("workflows/b.yaml")).unwrap();
     let output = command("validate - workflows")
@@ -196,7 +196,7 @@ fn a_file_counts_once_however_it_is_named() {
 }
 
 #[test]
-fn the_file_about_a_repository_is_no_workflow() {
+fn the_file_of_repository_settings_is_not_a_workflow() {
     let folder = repository(&[("a.yaml", GOOD), ("../everscan.yaml", "vars: {}\n")]);
     let output = validate(folder.path(), ".");
     assert_eq!((output.code, output.stderr.as_str()), (0, "1 file valid\n"));
@@ -216,9 +216,9 @@ warning[no-effect]: `everscan.yaml` has no effect yet: it is not read
 }
 
 #[test]
-fn the_file_about_a_repository_is_found_from_below() {
+fn the_file_of_repository_settings_is_found_from_a_subfolder() {
     let folder = repository(&[("deep/a.yaml", GOOD), ("../everscan.yaml", "vars: {}\n")]);
-    // It is no repository so far, and the folder is not the one that is checked.
+    // The folder is not a repository yet, and it is not the checked folder.
     for arguments in ["", "workflows", "workflows/deep/a.yaml"] {
         assert_eq!(validate(folder.path(), arguments).stdout, "", "{arguments}");
     }
@@ -252,7 +252,7 @@ fn the_file_about_a_repository_is_found_from_below() {
 }
 
 #[test]
-fn nothing_to_check_is_wrong_usage() {
+fn no_workflow_files_is_wrong_usage() {
     let folder = repository(&[("notes.txt", "")]);
     for (arguments, data) in [
         (".", ""),
@@ -275,7 +275,7 @@ fn nothing_to_check_is_wrong_usage() {
     }
 }
 
-/// One code and one exit, however large; what is not looked at is not held in memory either.
+/// Each too large file has the same error code and exit code. The program does not read it into memory.
 #[test]
 fn a_file_that_is_too_large_is_invalid() {
     let folder = repository(&[("a.yaml", GOOD)]);
@@ -316,9 +316,9 @@ error[file-too-large]: the file has more than 1048576 bytes
     assert_eq!(output.stdout, expected);
 }
 
-/// As the daemon does; a pipe would be waited for.
+/// Like the daemon. Reading a pipe could block.
 #[test]
-fn what_is_no_file_is_refused() {
+fn a_path_that_is_not_a_regular_file_is_refused() {
     let folder = repository(&[("a.yaml", GOOD)]);
     let at = |name: &str| folder.path().join(name);
     std::os::unix::fs::symlink("a.yaml", at("workflows/link.yaml")).unwrap();
@@ -350,7 +350,7 @@ error[unreadable-file]: the file is a symbolic link, and links are not followed
 }
 
 #[test]
-fn the_problems_of_two_files_stand_apart() {
+fn the_problems_of_two_files_are_separated() {
     let folder = repository(&[("a.yaml", "- \n"), ("b.yaml", GOOD), ("c.yaml", "- \n")]);
     let output = validate(folder.path(), "");
     let blocks: Vec<&str> = output.stdout.split("\n\n").collect();
@@ -374,7 +374,7 @@ fn a_link_in_place_of_the_usual_folder_is_refused_as_by_the_daemon() {
 }
 
 #[test]
-fn without_the_usual_folder_it_says_what_it_looked_for() {
+fn without_a_workflow_folder_the_message_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let output = validate(folder.path(), "");
     assert_eq!((output.code, output.stdout.as_str()), (2, ""));

@@ -59,7 +59,7 @@ fn with_input(url: &str, line: &str, input: &str) -> Run {
 }
 
 #[test]
-fn the_project_is_the_one_named_or_that_of_the_step_or_the_only_one() {
+fn the_project_comes_from_the_flag_the_step_or_the_only_source() {
     let list = || Reply::json(&Page::all(vec![named("A")]));
     let request = |project: &str| format!("GET /v0/projects/{project}/vars");
 
@@ -233,7 +233,7 @@ fn a_short_secret_is_set_with_a_warning() {
 }
 
 #[test]
-fn an_edit_for_one_version_is_asked_for_under_a_condition() {
+fn an_edit_for_one_version_is_sent_with_a_condition() {
     let var = serde_json::to_value(Var {
         named: named("DEPTH"),
         value: "4".to_owned(),

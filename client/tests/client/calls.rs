@@ -35,7 +35,7 @@ async fn a_refusal_carries_the_problem() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// What a person sees who writes https:// in front of a plain HTTP address.
+/// The message after somebody writes https:// in front of a plain HTTP address.
 #[tokio::test]
 async fn https_to_a_plain_port_is_reported_as_such() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -47,7 +47,7 @@ async fn https_to_a_plain_port_is_reported_as_such() {
             .write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
             .await
             .unwrap();
-        // Waits until the other side has read it.
+        // Waits until the client has read the response.
         let _rest = stream.read_to_end(&mut Vec::new()).await;
     });
     let client = Client::new(&url, None).unwrap();
@@ -59,7 +59,7 @@ async fn https_to_a_plain_port_is_reported_as_such() {
 }
 
 #[tokio::test]
-async fn an_answer_of_something_in_between_is_a_refusal_too() {
+async fn a_response_of_a_proxy_is_a_refusal_too() {
     let page = Reply::new(404, &[("content-type", "text/html")], "<h1>nginx</h1>");
     let redirect = Reply::new(307, &[("location", "https://elsewhere.example")], "");
     let server = Server::start([page, redirect]).await;
@@ -73,7 +73,7 @@ async fn an_answer_of_something_in_between_is_a_refusal_too() {
 }
 
 #[tokio::test]
-async fn a_code_of_a_newer_daemon_is_unknown() {
+async fn an_error_code_of_a_newer_daemon_is_unknown() {
     let server = Server::start([Reply::problem(418, "teapot")]).await;
     let error = server.client().health().await.unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::Unknown));
@@ -95,7 +95,7 @@ async fn reads_are_repeated_until_the_daemon_is_back() {
 }
 
 #[tokio::test]
-async fn what_repetition_cannot_help_goes_out_once() {
+async fn permanent_errors_are_not_retried() {
     for status in [400, 401, 404, 409, 500, 507] {
         let server = Server::start([Reply::problem(status, "internal")]).await;
         server.client().job(Uuid::nil()).await.unwrap_err();
@@ -104,7 +104,7 @@ async fn what_repetition_cannot_help_goes_out_once() {
 }
 
 #[tokio::test]
-async fn a_dispatch_is_repeated_under_its_key() {
+async fn a_dispatch_is_repeated_with_its_key() {
     let answer = format!(r#"{{"job":{JOB}}}"#);
     let server = Server::start([Reply::nothing(), Reply::json(&answer)]).await;
     let request = DispatchRequest {
@@ -128,7 +128,7 @@ async fn a_dispatch_is_repeated_under_its_key() {
 }
 
 #[tokio::test]
-async fn what_makes_a_secret_is_repeated_under_one_key_and_made_once() {
+async fn a_request_for_a_secret_is_repeated_with_its_key() {
     let made = "00000000-0000-4000-8000-000000000007";
     let body = format!(
         r#"{{"title":"Conflict","status":409,"code":"already_done","detail":"done","made":"{made}"}}"#
@@ -157,7 +157,7 @@ async fn what_makes_a_secret_is_repeated_under_one_key_and_made_once() {
 }
 
 #[tokio::test]
-async fn other_changes_go_out_once() {
+async fn other_changes_are_sent_once() {
     let server = Server::start([]).await;
     let error = server.client().cancel_job(Uuid::nil()).await.unwrap_err();
     assert!(matches!(error, Error::Interrupted { .. }), "{error:?}");
@@ -172,7 +172,7 @@ async fn other_changes_go_out_once() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_is_not_there_is_named() {
+async fn an_unreachable_daemon_is_named() {
     // Nothing listens on this port.
     let url = "http://127.0.0.1:1";
     let client = Client::new(url, None).unwrap();
@@ -187,7 +187,7 @@ async fn a_daemon_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn the_token_goes_out_and_never_shows() {
+async fn the_token_is_sent_and_never_printed() {
     let server = Server::start([Reply::json("{}"), Reply::json("{}")]).await;
     let client = server.client();
     client.health().await.unwrap();
@@ -219,7 +219,7 @@ async fn a_token_that_no_header_can_hold_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_answer_of_another_shape_is_named() {
+async fn a_response_of_another_shape_is_reported() {
     let server = Server::start([Reply::json("{}")]).await;
     let error = server.client().job(Uuid::nil()).await.unwrap_err();
     assert!(matches!(error, Error::Protocol { .. }), "{error:?}");
@@ -227,7 +227,7 @@ async fn an_answer_of_another_shape_is_named() {
 }
 
 #[tokio::test]
-async fn lists_are_read_to_their_end() {
+async fn lists_are_read_page_by_page() {
     let token = |name: &str| {
         format!(
             r#"{{"id":"{}","name":"{name}","scopes":[],"created_at":"2026-11-20T10:00:00Z"}}"#,

@@ -33,7 +33,7 @@ async fn read_query(server: &Server, query: LogQuery) -> Result<Vec<u64>, Error>
 }
 
 #[tokio::test]
-async fn a_finished_log_is_read_to_its_end() {
+async fn all_records_of_a_finished_log_are_read() {
     let text = format!("{}\n{}", line(3), line(4).trim_end());
     let server = Server::start([Reply::new(200, &[], text)]).await;
     assert_eq!(read(&server, 3, false).await.unwrap(), [3, 4]);
@@ -44,7 +44,7 @@ async fn a_finished_log_is_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_lost_connection_is_taken_up_after_the_last_record() {
+async fn a_log_continues_after_the_last_record_when_the_connection_was_lost() {
     let half = &line(2)[..20];
     let server = Server::start([
         Reply::chunked(&[&line(0), &line(1), half], false),
@@ -64,7 +64,7 @@ async fn a_lost_connection_is_taken_up_after_the_last_record() {
 }
 
 #[tokio::test]
-async fn a_filtered_log_goes_on_with_its_filter_and_has_its_tail_once() {
+async fn a_filtered_log_continues_with_its_filter_and_without_its_tail() {
     let server = Server::start([
         Reply::nothing(),
         Reply::chunked(&[&line(7)], false),
@@ -130,14 +130,14 @@ async fn a_refusal_ends_the_log() {
 }
 
 #[tokio::test]
-async fn what_is_no_record_is_named() {
+async fn a_line_that_is_not_a_record_is_reported() {
     let server = Server::start([Reply::chunked(&["{}\n"], true)]).await;
     let error = read(&server, 0, true).await.unwrap_err();
     assert!(matches!(error, Error::Protocol { .. }), "{error:?}");
 }
 
 #[tokio::test]
-async fn appended_records_are_a_list_with_a_number() {
+async fn appended_records_are_sent_as_a_list_with_the_first_number() {
     let server = Server::start([
         Reply::json(r#"{"received":6,"durable":4}"#),
         Reply::problem(409, "log_mismatch"),

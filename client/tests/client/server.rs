@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What a request was.
+/// A received request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Request {
     /// Method, path and query.
@@ -48,7 +48,7 @@ impl Request {
     }
 }
 
-/// What a request gets.
+/// The reply to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply(Vec<u8>);
 
@@ -73,7 +73,7 @@ impl Reply {
         Self::new(status, &[("content-type", wire::PROBLEM_MEDIA_TYPE)], body)
     }
 
-    /// A stream of pieces, ended as meant or torn.
+    /// A stream of pieces, either complete or interrupted.
     pub(crate) fn chunked(pieces: &[&str], ended: bool) -> Self {
         let mut bytes = head(200, &[("transfer-encoding", "chunked")]);
         bytes.extend_from_slice(b"\r\n");
@@ -86,13 +86,13 @@ impl Reply {
         Self(bytes)
     }
 
-    /// The same answer without its last bytes.
+    /// The same response without its last bytes.
     pub(crate) fn torn(mut self, missing: usize) -> Self {
         self.0.truncate(self.0.len() - missing);
         self
     }
 
-    /// No answer at all.
+    /// Closes the connection without a response.
     pub(crate) fn nothing() -> Self {
         Self(Vec::new())
     }

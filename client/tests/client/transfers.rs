@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::server::{Reply, Server};
 
-/// Larger than a piece, and no two pieces alike.
+/// Content of several pieces. No two pieces are equal.
 fn content() -> Vec<u8> {
     (0..300_000_u32).flat_map(u32::to_le_bytes).collect()
 }
@@ -27,7 +27,7 @@ fn upload(size: u64) -> ArtifactUpload<'static> {
 }
 
 #[tokio::test]
-async fn an_upload_is_the_whole_file_from_its_start() {
+async fn an_upload_sends_the_file_from_its_beginning() {
     let server = Server::start([Reply::new(201, &[], "")]).await;
     let size = content().len().try_into().unwrap();
     let client = server.client();
@@ -63,7 +63,7 @@ async fn a_file_shorter_than_announced_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_download_brings_size_digest_and_every_byte() {
+async fn a_download_has_its_size_its_digest_and_all_bytes() {
     let tag = format!("\"{}\"", "ab".repeat(32));
     let server = Server::start([
         Reply::problem(503, "unavailable"),
@@ -85,14 +85,14 @@ async fn a_download_brings_size_digest_and_every_byte() {
 }
 
 #[tokio::test]
-async fn a_torn_download_is_an_error() {
+async fn an_interrupted_download_is_an_error() {
     let server = Server::start([Reply::new(200, &[], content()).torn(1)]).await;
     let client = server.client();
     let mut download = client.download_artifact(Uuid::nil(), "a").await.unwrap();
     let error = loop {
         match download.piece().await {
             Ok(Some(_)) => {}
-            Ok(None) => panic!("the end came too early"),
+            Ok(None) => panic!("the download ended too early"),
             Err(error) => break error,
         }
     };
@@ -100,7 +100,7 @@ async fn a_torn_download_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_refused_upload_says_why() {
+async fn a_refused_upload_returns_the_reason() {
     let server = Server::start([Reply::problem(409, "job_over")]).await;
     let size = content().len().try_into().unwrap();
     let client = server.client();

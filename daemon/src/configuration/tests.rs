@@ -27,7 +27,7 @@ fn resolve(text: &str, sources: &[&str]) -> Result<Settings, ConfigurationError>
 }
 
 #[test]
-fn a_file_and_flags_add_up() {
+fn settings_come_from_the_file_and_the_flags() {
     let text = "state: st\nallow_network_state: true\nlisten: 127.0.0.1:9\ninsecure_http: true\nsources:\n  - {name: a, url: repo, ref: main, path: w, interval: 5m}\n";
     let settings = resolve(text, &["b=/srv/b.git"]).unwrap();
     assert!(settings.daemon.state.ends_with("st") && settings.daemon.state.is_absolute());
@@ -72,7 +72,7 @@ fn a_private_repository_names_its_token_and_authority() {
     let TokenSource::Command { program, .. } =
         access("token_command: [./t]").unwrap().login.unwrap().token
     else {
-        panic!("it is a command")
+        panic!("the source must be a command")
     };
     assert!(Path::new(&program).is_absolute(), "{program}");
     assert_eq!(access("").unwrap(), Access::default());
@@ -93,7 +93,7 @@ fn a_token_in_the_state_folder_is_refused() {
 }
 
 #[test]
-fn what_a_workflow_keeps_takes_the_place_of_the_defaults() {
+fn the_retention_of_a_workflow_replaces_the_default() {
     let text = "state: s\nretention:\n  jobs: 100\n  age: 30d\n  workflows:\n    a/deep/b: {bytes: 2KiB}\n    a/c: {}\n";
     let retention = resolve(text, &[]).unwrap().daemon.retention;
     let id = |name| model::WorkflowId::derive(&"a".parse().unwrap(), name);
@@ -131,7 +131,7 @@ fn blobs_have_no_quota_unless_one_is_set() {
 }
 
 #[test]
-fn scans_that_start_each_other_for_ever_keep_a_pause() {
+fn the_cycle_pause_is_1s_by_default_and_can_be_set() {
     for (line, milliseconds) in [
         ("", 1_000),
         ("cycle_pause: 0\n", 0),
@@ -148,7 +148,7 @@ fn scans_that_start_each_other_for_ever_keep_a_pause() {
 }
 
 #[test]
-fn former_contents_of_blobs_are_kept_where_that_is_said() {
+fn old_versions_of_blobs_are_kept_per_folder() {
     let kept = |line: &str, path: &str| {
         let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
         settings.daemon.blobs.versions.of(&path.parse().unwrap())
@@ -162,7 +162,7 @@ fn former_contents_of_blobs_are_kept_where_that_is_said() {
 }
 
 #[test]
-fn a_new_key_and_old_ones_are_read_and_are_not_the_same() {
+fn the_current_key_and_the_old_keys_must_differ() {
     let folder = tempfile::tempdir().unwrap();
     let keys = ["new", "old", "older"].map(|name| folder.path().join(name));
     for key in &keys {
@@ -205,7 +205,7 @@ fn a_folder_is_a_path_of_names() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn each_invalid_setting_is_named() {
     for (text, sources, expected) in [
         ("listen: 127.0.0.1:1\n", &[][..], "no state folder"),
         ("state: s\nstat: x\n", &[], "stat"),

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "small files beside the state, each of which is made again when it is lost"
+    reason = "small files next to the state; each lost file is created again"
 )]
 
 use std::fs::{DirBuilder, File, TryLockError};
@@ -151,7 +151,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(180);
 
     #[test]
-    fn what_is_kept_is_there_the_next_time_and_private() {
+    fn kept_values_are_private_and_survive_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         assert_eq!((home.address(), home.step_token()), (None, None));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_process_at_a_time_and_the_other_learns_which() {
+    fn a_second_process_is_refused_with_the_id_of_the_first() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         let held = home.occupy().unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_named() {
+    fn a_missing_folder_is_named() {
         let error = Home::open(Path::new("/no/such/folder")).unwrap_err();
         assert!(error.to_string().contains("/no/such/folder"));
     }

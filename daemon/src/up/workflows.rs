@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_committed_once_it_has_settled() {
+    fn saved_files_are_committed_when_they_no_longer_change() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("notes.txt"), "mine").unwrap();
         let mut folder = saved(root.path());
@@ -233,15 +233,12 @@ mod tests {
         let usual = root.path().join("usual");
         std::fs::create_dir(&usual).unwrap();
         let made = root.path().join("workflows");
-        assert_eq!(mode(&made), mode(&usual), "made as the user makes folders");
+        assert_eq!(mode(&made), mode(&usual), "the folder has the usual mode");
         assert!(!folder.commit_saved().unwrap());
 
         let file = root.path().join("workflows/a.yaml");
         std::fs::write(&file, "a").unwrap();
-        assert!(
-            !folder.commit_saved().unwrap(),
-            "it may still be written to"
-        );
+        assert!(!folder.commit_saved().unwrap(), "the file may still change");
         assert!(folder.commit_saved().unwrap());
         assert_eq!(files(&folder), ["workflows/a.yaml"]);
         assert!(!folder.commit_saved().unwrap());
@@ -252,7 +249,7 @@ mod tests {
         assert_eq!(
             files(&saved(root.path())),
             ["workflows/b.yaml"],
-            "at the next start"
+            "the next start commits the changes"
         );
     }
 
@@ -266,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_is_left_to_its_owner() {
+    fn a_git_repository_is_used_and_not_changed() {
         let root = tempfile::tempdir().unwrap();
         git(root.path(), &["init", "--quiet"]).unwrap();
         let home = Home::open(root.path()).unwrap();
@@ -274,6 +271,6 @@ mod tests {
         assert_eq!(workflows.repository(), home.root());
         assert!(matches!(workflows, Workflows::Committed { .. }));
         let status = git(home.root(), &["status", "--porcelain"]);
-        assert_eq!(status.unwrap(), "", "what `up` keeps is no file of theirs");
+        assert_eq!(status.unwrap(), "", "`up` must not change the repository");
     }
 }

@@ -104,11 +104,11 @@ async fn a_failed_job_uploads_nothing() {
     assert!(harness.daemon.state().artifacts.is_empty());
 }
 
-/// Leaves a finding and a link to nothing.
+/// Leaves a finding and a broken link.
 const FINDING: &str = "mkdir out; echo finding > out/findings.txt; ln -s nowhere out/latest";
 
 #[tokio::test]
-async fn an_odd_file_is_left_out_and_told() {
+async fn a_broken_link_is_left_out_and_reported() {
     let harness = Harness::start().await;
     let mut job = job(&[FINDING]);
     job.artifacts = vec![
@@ -137,7 +137,7 @@ async fn an_odd_file_is_left_out_and_told() {
 }
 
 #[tokio::test]
-async fn an_odd_file_fails_a_strict_artifact() {
+async fn a_broken_link_fails_a_strict_artifact() {
     let harness = Harness::start().await;
     let mut job = job(&[FINDING]);
     job.artifacts = vec![wire::ScanArtifact {
@@ -152,7 +152,7 @@ async fn an_odd_file_fails_a_strict_artifact() {
 }
 
 #[tokio::test]
-async fn what_left_its_step_ends_before_artifacts_are_packed() {
+async fn escaped_processes_end_before_artifacts_are_packed() {
     let harness = Harness::start().await;
     let mut job = job(&[
         "mkdir out; setsid sh -c 'trap \"echo ended > out/ended; exit\" TERM; : > up; while :; do sleep 0.01; done' \
@@ -184,7 +184,7 @@ fn uploaded(harness: &Harness, job: &wire::Assignment) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_artifact_says_after_which_end_it_is_uploaded() {
+async fn upload_on_decides_after_which_end_an_artifact_is_uploaded() {
     let harness = Harness::start().await;
     for (script, expected) in [
         ("echo a > a", ["always", "success"]),
@@ -198,7 +198,7 @@ async fn an_artifact_says_after_which_end_it_is_uploaded() {
 }
 
 #[tokio::test]
-async fn after_a_failure_what_cannot_be_uploaded_is_a_line_in_the_log() {
+async fn after_a_failure_a_failed_upload_is_a_line_in_the_log() {
     let harness = Harness::start().await;
     let mut job = job(&["echo a > a; exit 1"]);
     let always = |name, path| wire::ScanArtifact {

@@ -22,7 +22,7 @@ fn tar() -> Bytes {
     builder.into_inner().unwrap().into()
 }
 
-/// A job with files of the commit of this number.
+/// A job with the files of commit `number`.
 fn with_files(number: u32, scripts: &[&str]) -> Assignment {
     Assignment {
         checkout: Some(Checkout {
@@ -63,7 +63,7 @@ async fn files_are_there_before_the_first_step_and_are_downloaded_once() {
         harness.lines(&first, Stream::Runner),
         [format!("2 files of commit {commit} (main) in source")]
     );
-    // What a job changes reaches no other one.
+    // Changes of a job do not reach other jobs.
     let second = with_files(1, &["cat \"$SERVICE_SOURCE_DIR/text\""]);
     harness.run(&second).await;
     assert_eq!(harness.stdout(&second), ["content"]);
@@ -74,9 +74,9 @@ async fn files_are_there_before_the_first_step_and_are_downloaded_once() {
     assert_eq!(harness.leftovers(), [] as [String; 0]);
 }
 
-/// Whatever a job does to the cache, the next one gets what the daemon has sent.
+/// Whatever a job does to the cache, the next job gets the files that the daemon sent.
 #[tokio::test]
-async fn what_a_job_changes_in_the_cache_reaches_no_other_one() {
+async fn changes_of_a_job_in_the_cache_do_not_reach_other_jobs() {
     let harness = harness().await;
     harness.run(&with_files(1, &["true"])).await;
     let tar = harness.cached_files();
@@ -100,7 +100,7 @@ async fn what_a_job_changes_in_the_cache_reaches_no_other_one() {
 }
 
 #[tokio::test]
-async fn a_daemon_that_is_away_is_asked_again() {
+async fn a_checkout_is_retried_while_the_daemon_is_unreachable() {
     let harness = harness().await;
     for fault in [Fault::Unavailable, Fault::CutAfter, Fault::CutBefore] {
         harness.daemon.fail_next("source", fault);
@@ -112,7 +112,7 @@ async fn a_daemon_that_is_away_is_asked_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_brought_fails_the_job_and_is_not_kept() {
+async fn a_failed_checkout_fails_the_job_and_is_not_cached() {
     let harness = harness().await;
     for (fault, text) in [
         (Fault::CheckoutFailed, "the fake daemon refuses"),

@@ -70,7 +70,7 @@ async fn a_registration_that_fails_leaves_no_folder() {
 }
 
 #[tokio::test]
-async fn empty_settings_are_none_and_flags_are_read_as_people_write_them() {
+async fn empty_settings_are_unset_and_flags_accept_the_usual_words() {
     let daemon = FakeDaemon::start().await;
     let home = TempDir::new().unwrap();
     for (replace, expected) in [("", false), ("1", true), ("no", false)] {
@@ -89,7 +89,7 @@ async fn empty_settings_are_none_and_flags_are_read_as_people_write_them() {
 }
 
 #[tokio::test]
-async fn a_replaced_runner_keeps_what_is_not_given_anew() {
+async fn a_replaced_runner_keeps_settings_that_are_not_given() {
     let daemon = FakeDaemon::start().await;
     let home = TempDir::new().unwrap();
     let work = home.path().join("elsewhere");
@@ -117,7 +117,7 @@ async fn a_replaced_runner_keeps_what_is_not_given_anew() {
 }
 
 #[tokio::test]
-async fn without_a_name_a_runner_is_called_as_its_host() {
+async fn without_a_name_a_runner_has_the_name_of_its_host() {
     let daemon = FakeDaemon::start().await;
     let home = TempDir::new().unwrap();
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
@@ -131,7 +131,7 @@ async fn without_a_name_a_runner_is_called_as_its_host() {
 }
 
 #[tokio::test]
-async fn a_registered_runner_works_from_any_folder_until_it_is_told_to_end() {
+async fn a_registered_runner_works_from_any_folder_and_ends_on_a_signal() {
     let daemon = FakeDaemon::start().await;
     let home = TempDir::new().unwrap();
     let mut configure = program(
@@ -197,7 +197,7 @@ async fn steps_ignore_no_signal_that_the_runner_ignores() {
     configure.env("SERVICE_REGISTRATION_TOKEN", "once");
     assert!(output(configure).await.status.success());
     let runner = program(home.path(), &["run", "--name", "one"]);
-    // As `nohup` does, and `&` in a script.
+    // `nohup`, and `&` in a script, also ignore signals.
     let mut ignoring = Command::new("sh");
     ignoring
         .args(["-c", "trap '' HUP INT QUIT USR1; exec \"$@\"", "sh"])

@@ -24,7 +24,7 @@ use crate::harness::PATIENCE;
 
 type Answer = Response<Full<Bytes>>;
 
-/// What goes wrong with a request.
+/// How a request fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The connection is cut before the daemon acts.
@@ -33,7 +33,7 @@ pub(crate) enum Fault {
     CutAfter,
     /// The daemon has lost all log records from this number on.
     LoseLogFrom(usize),
-    /// The job is over.
+    /// The job has ended.
     JobOver,
     /// The daemon is unavailable: 503.
     Unavailable,
@@ -45,13 +45,13 @@ pub(crate) enum Fault {
     Nothing,
     /// A poll of another process has replaced this one.
     PollReplaced,
-    /// The files of the repository cannot be brought.
+    /// The daemon cannot provide the files of the repository.
     CheckoutFailed,
     /// An answer that ends too early, without an error.
     Half,
 }
 
-/// What the daemon knows, and what the runner has reported.
+/// The state of the daemon, and the reports of the runner.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) requests: Vec<String>,
@@ -128,7 +128,7 @@ impl FakeDaemon {
         });
     }
 
-    /// Offers a job that another runner has claimed meanwhile, or one that was offered before.
+    /// Offers a job that another runner has claimed, or that was offered before.
     pub(crate) fn offer_again(&self, id: Uuid) {
         self.change(|state| state.messages.push_back(assigned(id)));
     }
@@ -137,7 +137,7 @@ impl FakeDaemon {
         self.change(|state| state.cancelled.insert(id));
     }
 
-    /// Makes the next request fail whose path ends in `route`.
+    /// Makes the next request to a path that ends in `route` fail.
     pub(crate) fn fail_next(&self, route: &'static str, fault: Fault) {
         self.change(|state| state.faults.push((route, fault)));
     }
@@ -176,7 +176,7 @@ impl FakeDaemon {
         self.change(|state| state.unknown_runner = true);
     }
 
-    /// Waits until `find` gives something.
+    /// Waits until `find` returns a value.
     pub(crate) async fn wait_for<T>(
         &self,
         what: &str,

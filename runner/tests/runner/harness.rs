@@ -24,7 +24,7 @@ use crate::fake_daemon::FakeDaemon;
 /// Longer than the busiest machine needs. A passing test never waits for it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Durations that tests wait for are short. Those that pass only when the runner gives up are long.
+/// Durations for which tests wait are short. Time limits of the runner are long.
 pub(crate) const OPTIONS: Options = Options {
     grace: Duration::from_millis(400),
     answer: PATIENCE,
@@ -138,7 +138,7 @@ impl Harness {
         assert!(logged.is_ok(), "no {text:?} in {}", self.log());
     }
 
-    /// Waits until the runner holds no job. Nothing of earlier jobs is left then.
+    /// Waits until the runner holds no job and has removed the files of earlier jobs.
     pub(crate) async fn idle(&self) {
         self.daemon
             .wait_for("an idle runner", |state| {
@@ -218,7 +218,7 @@ fn environment() -> HostEnvironment {
 
 /// A job of the given scripts.
 pub(crate) fn job(scripts: &[&str]) -> Assignment {
-    // The clock of the daemon's machine is another one.
+    // The clock of the daemon's machine differs from the runner's.
     let now = Utc::now() - Duration::from_secs(7200);
     Assignment {
         job_id: Uuid::now_v7(),

@@ -17,7 +17,7 @@ fn counted() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn cut_connections_lose_and_double_nothing() {
+async fn cut_connections_neither_lose_nor_duplicate_records() {
     let harness = Harness::start().await;
     let job = job(&[COUNT]);
     for fault in [
@@ -113,7 +113,7 @@ async fn steps_are_reported_while_they_run() {
 }
 
 #[tokio::test]
-async fn a_job_that_is_over_is_stopped_and_not_completed() {
+async fn a_job_that_the_daemon_has_ended_is_stopped_and_not_completed() {
     let harness = Harness::start().await;
     let job = job(&["echo up; sleep 60"]);
     harness.daemon.fail_next("logs", Fault::JobOver);
@@ -129,7 +129,7 @@ async fn a_job_that_is_over_is_stopped_and_not_completed() {
 }
 
 #[tokio::test]
-async fn a_cancelled_job_that_keeps_printing_frees_its_slot_once_the_daemon_has_closed_it() {
+async fn a_cancelled_job_that_keeps_printing_frees_its_slot_when_the_daemon_closes_it() {
     let harness = Harness::start_with(OPTIONS, 1).await;
     let job = job(&["trap '' TERM; yes"]);
     harness.daemon.offer(job.clone());
@@ -188,7 +188,7 @@ async fn the_unsent_log_of_a_cancelled_job_is_cut_with_a_line() {
 }
 
 #[tokio::test]
-async fn a_cancelled_job_gives_up_a_log_that_the_daemon_does_not_take() {
+async fn a_cancelled_job_drops_a_log_that_the_daemon_does_not_accept() {
     let options = Options {
         final_log: Duration::ZERO,
         final_report: Duration::ZERO,
@@ -211,7 +211,7 @@ async fn a_cancelled_job_gives_up_a_log_that_the_daemon_does_not_take() {
 }
 
 #[tokio::test]
-async fn a_job_that_may_be_retried_stops_without_contact() {
+async fn a_job_with_retries_stops_when_contact_is_lost() {
     let options = Options {
         silence: Duration::from_millis(600),
         ..OPTIONS

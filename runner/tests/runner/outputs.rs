@@ -14,7 +14,7 @@ fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 #[tokio::test]
-async fn later_steps_read_what_earlier_ones_have_said() {
+async fn later_steps_read_the_outputs_of_earlier_steps() {
     let harness = Harness::start().await;
     let mut job = job(&[]);
     job.steps = vec![
@@ -60,7 +60,7 @@ async fn later_steps_read_what_earlier_ones_have_said() {
 }
 
 #[tokio::test]
-async fn a_failed_step_has_outputs_too_and_a_missing_one_fails_its_reader() {
+async fn a_failed_step_has_outputs_and_a_missing_output_fails_its_reader() {
     let harness = Harness::start().await;
     let mut job = job(&[]);
     job.steps = vec![
@@ -78,7 +78,7 @@ async fn a_failed_step_has_outputs_too_and_a_missing_one_fails_its_reader() {
 }
 
 #[tokio::test]
-async fn an_output_that_cannot_be_taken_fails_its_step_and_names_the_key() {
+async fn an_invalid_output_fails_its_step_and_names_the_key() {
     let harness = Harness::start().await;
     for (script, expected) in [
         (

@@ -13,7 +13,7 @@ use crate::harness::{
     CANCELLED, FAILED, Harness, OPTIONS, PATIENCE, SUCCEEDED, configuration, ends, job, step_if,
 };
 
-/// Shorter than the sleep of a child that the step must not wait for; longer than the rest of the step takes on a busy
+/// Shorter than the sleep of a child for which the step must not wait. Longer than the rest of the step on a busy
 /// machine.
 const PROMPT: Duration = Duration::from_secs(50);
 
@@ -79,8 +79,8 @@ fn id_in(harness: &Harness, file: &str) -> String {
 
 const WRITES_BYE: &str = "trap 'echo bye > ../bye; exit' TERM";
 
-/// A script that starts another one in its own session. That one writes its process id to a file beside the job's folder,
-/// since the output of a process whose step is over is not read.
+/// A script that starts a second script in its own session. The second script writes its process id to a file next to the
+/// job's folder, because the output of a process is not read after its step.
 fn escape(script: &str, file: &str) -> String {
     let escaped = format!("{script}; echo $$ > ../{file}; while :; do sleep 0.05; done");
     format!(
@@ -128,7 +128,7 @@ async fn a_stopped_job_has_one_grace_period_for_groups_and_for_processes_that_le
     harness.daemon.cancel(job.job_id);
     harness.idle().await;
     assert!(!runs(&id_in(&harness, "listens")));
-    // The group took the whole grace period.
+    // The process group used the whole grace period.
     assert!(!harness.work().join("bye").exists());
 }
 
@@ -174,7 +174,7 @@ fn of_job(job: &Assignment) -> usize {
         .count()
 }
 
-/// Scripts that each leave a process, which writes its id to the file `../left-<n>`.
+/// Scripts that each leave a process. The process writes its id to the file `../left-<n>`.
 fn leave(scripts: &[&str]) -> Vec<String> {
     let scripts = scripts.iter().enumerate();
     scripts
@@ -186,7 +186,7 @@ fn leave(scripts: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn nothing_outlives_its_job_whatever_it_does() {
+async fn no_process_outlives_its_job() {
     let harness = Harness::start().await;
     let scripts = leave(&[
         // Another parent, another environment, another session.
@@ -195,7 +195,7 @@ async fn nothing_outlives_its_job_whatever_it_does() {
         "setsid sh -c 'WRITE_PID; exec <&- >&- 2>&-; while :; do sleep 600; done' &",
         "setsid sh -c 'trap \"\" TERM; WRITE_PID; exec sleep 600' &",
         "setsid sh -c 'WRITE_PID; kill -STOP $$' &",
-        // It forks while it is ended, into groups of its own and others.
+        // Forks while it is killed, into its own group and new groups.
         "setsid sh -c 'trap \"\" TERM; WRITE_PID; while :; do (sleep 600 &); (setsid sleep 600 &); sleep 0.01; done' &",
     ]);
     let scripts: Vec<_> = scripts.iter().map(String::as_str).collect();
@@ -239,12 +239,12 @@ async fn other_signals_do_not_reach_a_supervisor() {
     let job = job(&[script, "grep -Po 'SigIgn:\t\\K.*' /proc/self/status"]);
     assert_eq!(ends(&harness.run(&job).await), [SUCCEEDED; 2]);
     let ignored = u64::from_str_radix(&harness.stdout(&job)[0], 16).unwrap();
-    // The C library has two signals ignored in what it starts, which are its own.
+    // The C library ignores two signals of its own in processes that it starts.
     assert_eq!(ignored & !(0b11 << 31), 0, "{ignored:x}");
 }
 
 #[tokio::test]
-async fn a_supervisor_that_a_step_has_stopped_goes_on() {
+async fn a_supervisor_that_a_step_stopped_continues() {
     let harness = Harness::start_with(OPTIONS, 1).await;
     let job = job(&["kill -STOP $PPID; exit 4"]);
     let end = harness.run(&job).await;
@@ -252,7 +252,7 @@ async fn a_supervisor_that_a_step_has_stopped_goes_on() {
 }
 
 #[tokio::test]
-async fn a_supervisor_that_a_step_stops_again_and_again_does_not_keep_it_from_a_cancel() {
+async fn a_step_that_stops_its_supervisor_repeatedly_can_be_cancelled() {
     let hasty = Options {
         answer: Duration::from_millis(400),
         ..OPTIONS
@@ -373,7 +373,7 @@ impl Drop for RunnerProcess {
 }
 
 #[tokio::test]
-async fn what_a_killed_runner_has_started_ends_without_it() {
+async fn processes_of_a_killed_runner_end() {
     let mut runner = RunnerProcess::start().await;
     let leaves = &leave(&[
         "setsid sh -c 'trap \"echo bye > ../bye; exit\" TERM; WRITE_PID; while :; do sleep 0.05; done' > /dev/null 2>&1 &",
@@ -394,7 +394,7 @@ async fn what_a_killed_runner_has_started_ends_without_it() {
 }
 
 #[tokio::test]
-async fn a_runner_that_is_stopped_and_continued_misses_nothing() {
+async fn a_runner_that_was_stopped_and_continued_misses_no_event() {
     let runner = RunnerProcess::start().await;
     let job = job(&[
         "echo $$ $PPID; until [ -e ../go ]; do sleep 0.02; done; echo gone",

@@ -18,7 +18,7 @@ fn with_secret(scripts: &[&str]) -> Assignment {
     job
 }
 
-/// Everything that was reported to the daemon about a job, as text.
+/// All reports to the daemon about a job, as text.
 fn completion_text(harness: &Harness, job: &Assignment) -> String {
     let state = harness.daemon.state();
     format!(
@@ -60,7 +60,7 @@ async fn a_secret_reaches_the_step_and_not_its_log() {
 }
 
 #[tokio::test]
-async fn the_token_that_steps_get_from_the_runner_is_hidden_like_a_secret() {
+async fn the_runner_token_of_steps_is_masked_like_a_secret() {
     let harness = Harness::start().await;
     let job = job(&[
         "echo \"token: $SERVICE_TOKEN.\"; printf %s \"$SERVICE_TOKEN\" | base64; printf %s \"$SERVICE_TOKEN\" | wc -c",
@@ -103,7 +103,7 @@ async fn no_spool_holds_a_secret() {
 }
 
 #[tokio::test]
-async fn errors_hide_secrets_too() {
+async fn errors_mask_secrets() {
     let harness = Harness::start().await;
     let mut broken = with_secret(&["${{ string(int(secrets.KEY)) }}"]);
     let end = harness.run(&broken).await;
@@ -171,7 +171,7 @@ async fn a_missing_value_is_named_with_a_hint() {
             .contains("vars.URL is not set")
     );
 
-    // Once, with the name of the secret.
+    // One line, with the name of the secret.
     job.job_id = Uuid::now_v7();
     job.env = vec![("A".to_owned(), "${{ vars.URL }}".to_owned())];
     let end = harness.run(&job).await;

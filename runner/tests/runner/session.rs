@@ -10,7 +10,7 @@ use crate::fake_daemon::Fault;
 use crate::harness::{CANCELLED, Harness, OPTIONS, PATIENCE, SUCCEEDED, ends, job};
 
 #[tokio::test]
-async fn a_full_runner_polls_once_for_the_end_of_a_job_and_the_next_one() {
+async fn a_full_runner_polls_once_for_the_end_of_a_job_and_the_next_job() {
     let options = Options {
         full_pause: PATIENCE,
         ..OPTIONS
@@ -152,7 +152,7 @@ async fn a_second_signal_cancels_running_jobs() {
 }
 
 #[tokio::test]
-async fn a_claim_on_its_way_is_completed_although_the_runner_stops() {
+async fn a_claim_in_flight_is_completed_although_the_runner_stops() {
     let harness = Harness::start().await;
     let one = job(&["echo never"]);
     harness.daemon.hold("resolve");
@@ -176,7 +176,7 @@ async fn a_claim_on_its_way_is_completed_although_the_runner_stops() {
 }
 
 #[tokio::test]
-async fn a_runner_that_stops_with_its_daemon_finishes_its_jobs_and_names_what_is_not_reported() {
+async fn a_runner_that_stops_with_its_daemon_finishes_its_jobs_and_names_unreported_jobs() {
     let options = Options {
         stopped_silence: Duration::from_millis(10),
         ..OPTIONS
@@ -216,7 +216,7 @@ async fn a_runner_that_cannot_set_up_jobs_claims_none_until_it_can() {
     };
     harness.daemon.wait_for("no capacity", capacity(0)).await;
     std::fs::remove_file(harness.work()).unwrap();
-    // A try without an open file cannot remove its own folder.
+    // Without a free file descriptor, an attempt cannot remove its own folder.
     std::fs::create_dir_all(harness.work().join(Uuid::nil().to_string())).unwrap();
     harness.daemon.wait_for("capacity", capacity(4)).await;
     assert!(
@@ -244,7 +244,7 @@ async fn an_idle_runner_leaves_at_once() {
 }
 
 #[tokio::test]
-async fn a_runner_waits_for_a_daemon_that_is_away_at_first() {
+async fn a_runner_waits_for_a_daemon_that_starts_later() {
     let harness = Harness::start().await;
     for route in ["hello", "messages", "messages"] {
         harness.daemon.fail_next(route, Fault::Unavailable);

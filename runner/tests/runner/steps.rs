@@ -37,7 +37,7 @@ async fn steps_run_in_order_and_leave_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_step_makes_of_the_runner_s_files_harms_no_other() {
+async fn changes_of_a_step_to_files_of_the_runner_affect_no_other_job() {
     let harness = Harness::start_with(OPTIONS, 1).await;
     let outside = harness.home.path().join("outside");
     let scripts = [
@@ -65,7 +65,7 @@ async fn what_a_step_makes_of_the_runner_s_files_harms_no_other() {
         assert_eq!(end.outputs.len(), 1);
         harness.idle().await;
     }
-    // The first script has kept its own text, and nothing was written there since.
+    // The first script kept its text, and no other script was written there.
     let kept = std::fs::read_to_string(&outside).unwrap();
     assert!(kept.starts_with("ln "), "{kept}");
     harness.idle().await;
@@ -73,7 +73,7 @@ async fn what_a_step_makes_of_the_runner_s_files_harms_no_other() {
 }
 
 #[tokio::test]
-async fn a_job_that_leaves_nothing_makes_and_removes_no_file() {
+async fn a_job_that_leaves_no_files_reuses_the_folder_of_its_slot() {
     let harness = Harness::start_with(OPTIONS, 1).await;
     let inodes = "stat -c %i . \"$0\" $SERVICE_STEP_OUTPUTS";
     let mut seen = Vec::new();
@@ -94,7 +94,7 @@ async fn a_job_that_leaves_nothing_makes_and_removes_no_file() {
 }
 
 #[tokio::test]
-async fn what_cannot_start_is_named() {
+async fn a_step_that_cannot_start_names_the_reason() {
     let harness = Harness::start().await;
     for (first_line, reason) in [
         (
@@ -152,7 +152,7 @@ async fn a_short_job_sends_its_log_once_and_a_silent_one_not_at_all() {
 }
 
 #[tokio::test]
-async fn a_failed_step_skips_those_that_want_success() {
+async fn a_failed_step_skips_steps_that_need_success() {
     let harness = Harness::start().await;
     let mut job = job(&["exit 3", "echo never"]);
     job.steps.push(step_if("always", "echo cleanup"));
@@ -344,7 +344,7 @@ async fn cancelled(harness: &Harness, job: &Assignment, line: &str) -> CompleteJ
 }
 
 #[tokio::test]
-async fn after_a_cancel_the_steps_run_that_name_always() {
+async fn after_a_cancel_steps_with_always_run() {
     let harness = Harness::start().await;
     let mut job = job(&["echo up; sleep 60", "echo never"]);
     job.steps.push(step_if("always", "echo cleaning; exit 1"));
@@ -362,7 +362,7 @@ async fn after_a_cancel_the_steps_run_that_name_always() {
 }
 
 #[tokio::test]
-async fn a_cancel_alone_is_no_failure() {
+async fn a_cancel_is_not_a_failure() {
     let harness = Harness::start().await;
     let mut job = job(&["echo up; sleep 60"]);
     job.steps.push(step_if("always && ok", "echo ok"));
@@ -372,7 +372,7 @@ async fn a_cancel_alone_is_no_failure() {
 }
 
 #[tokio::test]
-async fn the_steps_after_a_cancel_have_little_time_together() {
+async fn the_steps_after_a_cancel_share_one_time_limit() {
     let hasty = Options {
         clean_up: Duration::from_millis(400),
         ..OPTIONS

@@ -15,7 +15,7 @@ const PASSED: &str = "the scan's timeout has passed";
 /// Longer than a busy machine needs to start a script and upload a file.
 const TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The job has an artifact of each kind, all of the file `a`.
+/// The job has one artifact for each `upload_on`, all of the file `a`.
 fn hanging(scripts: &[&str]) -> Assignment {
     let words = [
         ("success", UploadOn::Success),
@@ -45,7 +45,7 @@ fn has_timed_out(end: &CompleteJob) {
 }
 
 #[tokio::test]
-async fn the_steps_end_others_clean_up_and_the_artifacts_of_a_failure_are_uploaded() {
+async fn after_a_timeout_steps_clean_up_and_artifacts_are_uploaded() {
     let harness = Harness::start().await;
     let mut job = hanging(&["echo a > a; sleep 100", "echo never"]);
     job.steps.push(step_if("always", "echo b >> a; exit 1"));
@@ -59,7 +59,7 @@ async fn the_steps_end_others_clean_up_and_the_artifacts_of_a_failure_are_upload
 }
 
 #[tokio::test]
-async fn what_left_its_step_ends_before_a_retry_may_begin() {
+async fn escaped_processes_end_before_a_retry_may_begin() {
     let harness = Harness::start().await;
     let script = "setsid sh -c 'trap : TERM; while :; do sleep 0.01; done' > /dev/null 2>&1 & echo $!; sleep 100";
     let job = Assignment {
@@ -68,13 +68,13 @@ async fn what_left_its_step_ends_before_a_retry_may_begin() {
     };
     has_timed_out(&harness.run(&job).await);
     let lines = harness.lines(&job, Stream::Stdout);
-    // Of a process that has ended and that nobody has waited for, it is empty.
+    // The file is empty for a zombie.
     let command = Path::new("/proc").join(&lines[0]).join("cmdline");
     assert!(std::fs::read(command).unwrap_or_default().is_empty());
 }
 
 #[tokio::test]
-async fn an_upload_that_hangs_is_given_up_and_the_job_is_completed() {
+async fn a_hanging_upload_is_abandoned_and_the_job_is_completed() {
     let hasty = Options {
         timeout_uploads: Duration::from_millis(400),
         ..OPTIONS
@@ -90,9 +90,9 @@ async fn an_upload_that_hangs_is_given_up_and_the_job_is_completed() {
 }
 
 #[tokio::test]
-async fn a_job_whose_upload_takes_too_long_has_timed_out_unless_a_step_had_failed() {
+async fn a_slow_upload_times_the_job_out_unless_a_step_failed() {
     let harness = Harness::start().await;
-    // The daemon takes what is wanted after a failure alone, once the time is up.
+    // After the timeout, the daemon accepts only artifacts for failures.
     for (script, step, failure) in [
         ("echo a > a", SUCCEEDED, Some(JobFailure::TimedOut)),
         ("echo a > a; exit 1", FAILED, None),

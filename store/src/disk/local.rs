@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_of_this_machine_is_no_network() {
+    fn a_local_disk_is_not_a_network_file_system() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(LocalFileSystem.network(folder.path()).unwrap(), None);
         let missing = LocalFileSystem.network(&folder.path().join("missing"));

@@ -45,7 +45,7 @@ fn take_hold(root: &Path) -> Hold {
 }
 
 #[tokio::test]
-async fn backups_made_while_the_store_is_written_are_whole() {
+async fn backups_made_during_writes_are_complete() {
     let mut busy = Busy::new().await;
     busy.steps(5).await;
     for round in 0..12 {
@@ -53,7 +53,7 @@ async fn backups_made_while_the_store_is_written_are_whole() {
         let (root, backup) = (busy.root(), busy.folder(&format!("backup-{round}")));
         let (before, to) = (busy.world.last, backup.clone());
         let copying = std::thread::spawn(move || back_up(&root, &to, copying()).unwrap());
-        // A writer that never rests may stay ahead of the backup.
+        // A writer without pauses may stay ahead of the backup.
         let rest = Seq(before.0 + STEPS_BESIDE);
         while !copying.is_finished() && busy.world.last < rest {
             busy.step().await;
@@ -72,11 +72,11 @@ async fn one_backup_is_made_at_a_time() {
     busy.steps(9).await;
     let hold = take_hold(&busy.root());
     let error = back_up(&busy.root(), &busy.folder("backup"), copying()).unwrap_err();
-    let told = error.to_string();
+    let message = error.to_string();
     let process = format!("is being made by process {}", std::process::id());
     assert!(
-        matches!(error, CopyError::Busy { .. }) && told.contains(&process),
-        "{told}"
+        matches!(error, CopyError::Busy { .. }) && message.contains(&process),
+        "{message}"
     );
     drop(hold);
     let copied = back_up(&busy.root(), &busy.folder("backup"), copying()).unwrap();
@@ -100,7 +100,7 @@ async fn a_hold_keeps_the_journal_through_a_restart() {
 }
 
 #[tokio::test]
-async fn the_hold_of_a_process_that_is_gone_means_nothing() {
+async fn the_hold_of_a_dead_process_is_ignored() {
     let mut busy = Busy::new().await;
     busy.steps(9).await;
     let path = busy.root().join("journal/HOLD");
@@ -120,7 +120,7 @@ async fn a_segment_that_took_the_name_of_an_empty_one_stays_when_a_hold_ends() {
     let mut busy = Busy::new().await;
     busy.steps(3).await;
     let hold = take_hold(&busy.root());
-    // Nothing is committed in between, so each of these begins a segment with the same record.
+    // No commit happens in between, so each start begins a segment with the same record number.
     for _ in 0..3 {
         busy.open_again().await;
     }
@@ -133,7 +133,7 @@ async fn a_segment_that_took_the_name_of_an_empty_one_stays_when_a_hold_ends() {
 }
 
 #[tokio::test]
-async fn a_hold_ends_with_too_much_journal_and_on_a_full_disk() {
+async fn a_hold_is_ended_by_too_much_journal_or_a_full_disk() {
     let roomy = Watermark::NONE;
     let full = Watermark {
         percent: 200,
@@ -151,7 +151,7 @@ async fn a_hold_ends_with_too_much_journal_and_on_a_full_disk() {
         assert!(!keeps(bytes, watermark));
         assert!(!hold.lasts().unwrap());
     }
-    // Meanwhile another hold was taken, which the end of the first must not affect.
+    // Another hold was taken in the meantime. The end of the first must not end it.
     let ended = take_hold(folder.path());
     assert!(!keeps(0, full));
     let hold = take_hold(folder.path());
@@ -188,7 +188,7 @@ async fn a_backup_whose_hold_was_ended_fails() {
 }
 
 #[tokio::test]
-async fn a_backup_that_is_stopped_or_fails_at_any_point_is_none() {
+async fn a_backup_that_stops_or_fails_at_any_point_is_not_valid() {
     let mut busy = Busy::new().await;
     busy.steps(5).await;
     // Content of the journal is not copied in pieces, so there is no check between pieces.
@@ -212,7 +212,7 @@ async fn a_backup_that_is_stopped_or_fails_at_any_point_is_none() {
         assert!(!root.join("journal/HOLD").exists());
     }
     for fail_at in 0.. {
-        assert!(fail_at < OPERATIONS, "no backup comes to its end");
+        assert!(fail_at < OPERATIONS, "no backup completes");
         let backup = busy.folder(&format!("failed-{fail_at}"));
         let done = Arc::new(AtomicUsize::new(0));
         let counter = done.clone();
@@ -237,9 +237,9 @@ async fn a_backup_that_is_stopped_or_fails_at_any_point_is_none() {
     }
 }
 
-/// The writer deletes an object between the backup's reading of the journal and its copying of the object.
+/// The writer deletes an object after the backup has read the journal and before it copies the object.
 #[tokio::test]
-async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
+async fn an_object_deleted_before_its_copy_is_not_missing_in_the_backup() {
     let folder = temporary_folder();
     let (root, backup) = (folder.path().join("state"), folder.path().join("backup"));
     let disk = Disk::with_hook(|action, path: &Path| match action {
@@ -269,7 +269,7 @@ async fn an_object_that_is_deleted_before_it_is_copied_is_not_missed() {
 }
 
 #[tokio::test]
-async fn a_backup_that_is_not_what_its_manifest_says_is_refused() {
+async fn a_backup_that_differs_from_its_manifest_is_refused() {
     let mut busy = Busy::new().await;
     busy.steps(9).await;
     let (root, backup) = (busy.root(), busy.folder("backup"));
@@ -329,7 +329,7 @@ async fn a_backup_that_is_not_what_its_manifest_says_is_refused() {
 }
 
 #[tokio::test]
-async fn a_restored_store_is_told_until_somebody_has_settled_it() {
+async fn a_restored_store_is_reported_until_it_is_settled() {
     let mut busy = Busy::new().await;
     busy.steps(3).await;
     let (backup, root) = (busy.folder("backup"), busy.folder("restored"));

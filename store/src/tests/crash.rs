@@ -24,7 +24,7 @@ async fn assert_holds(root: &Path, rounds: u64) {
 }
 
 #[tokio::test]
-async fn readers_beside_the_writer_see_whole_batches() {
+async fn readers_see_only_complete_batches() {
     let folder = temporary_folder();
     let options = Options {
         gather: Duration::from_millis(1),
@@ -50,7 +50,7 @@ async fn readers_beside_the_writer_see_whole_batches() {
                 (0..lines).map(|n| format!("{n:07}\n")).collect::<String>()
             );
             assert!(lines >= seen, "{lines} lines after {seen}");
-            // Read later, so at least as new.
+            // This file is read later, so it is at least as new.
             let twin: usize = std::str::from_utf8(&get("twin"))
                 .unwrap()
                 .trim()
@@ -72,7 +72,7 @@ async fn readers_beside_the_writer_see_whole_batches() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_comes_with_time_too() {
+async fn a_checkpoint_is_also_made_after_a_time() {
     let folder = temporary_folder();
     let root = folder.path();
     let options = Options {
@@ -93,7 +93,7 @@ async fn a_checkpoint_comes_with_time_too() {
 }
 
 #[tokio::test]
-async fn a_ledger_that_somebody_cut_stays_readable_and_stops_nobody() {
+async fn a_ledger_shortened_by_hand_stays_readable_and_stops_no_commit() {
     let folder = temporary_folder();
     let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
     let mut world = World::open(&root).await.unwrap();
@@ -110,11 +110,11 @@ async fn a_ledger_that_somebody_cut_stays_readable_and_stops_nobody() {
     let world = World::open(&cut).await.unwrap();
     assert_eq!(world.last, Seq(3));
     close(world.engine).unwrap();
-    assert_eq!(files(&cut)["l"], "fir", "no hole is made");
+    assert_eq!(files(&cut)["l"], "fir", "the append must not leave a hole");
 }
 
 #[tokio::test]
-async fn nothing_is_seen_before_it_is_durable() {
+async fn a_change_is_visible_only_when_it_is_durable() {
     let folder = temporary_folder();
     let root = folder.path().to_owned();
     let reader: Arc<OnceLock<FileReader>> = Arc::default();
@@ -140,12 +140,12 @@ async fn nothing_is_seen_before_it_is_durable() {
     assert_eq!(
         looks.load(Ordering::SeqCst),
         2,
-        "before the write and the sync"
+        "checked before the write and before the sync"
     );
 }
 
 #[tokio::test]
-async fn after_a_clean_close_the_files_alone_are_the_state() {
+async fn after_a_clean_close_the_files_are_the_whole_state() {
     let folder = temporary_folder();
     let root = folder.path();
     let mut world = World::open(root).await.unwrap();
@@ -180,7 +180,7 @@ async fn the_index_may_be_lost() {
 }
 
 #[tokio::test]
-async fn a_damaged_record_is_told_at_every_start_until_it_is_changed() {
+async fn a_damaged_record_is_reported_at_each_start_until_it_changes() {
     let folder = temporary_folder();
     let root = folder.path();
     let mut world = World::open(root).await.unwrap();
@@ -202,7 +202,7 @@ async fn a_damaged_record_is_told_at_every_start_until_it_is_changed() {
     assert_eq!(World::open(root).await.unwrap().records.len(), 1);
 }
 
-/// A stopped store with `rounds` in its journal, its last segment, and where each record begins in it.
+/// A stopped store with `rounds` rounds in its journal, its last segment, and the offset of each record of that segment.
 pub(super) async fn with_journal(root: &Path, rounds: u64) -> (std::path::PathBuf, Vec<usize>) {
     let live = root.with_extension("live");
     let mut world = World::open_on(Disk::new(), &live, unhurried())

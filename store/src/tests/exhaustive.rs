@@ -162,7 +162,7 @@ async fn three_steps_together() {
 
 /// Checks the test itself: if any sync is left out, a cut must reveal it.
 #[tokio::test]
-async fn an_omitted_sync_is_found_out() {
+async fn the_sweep_detects_an_omitted_sync() {
     let omissions: [(&str, Omission); 6] = [
         ("records", |operation, disk| {
             syncs_journal_file(operation, disk, ".jnl")

@@ -85,14 +85,14 @@ async fn sweep(failure: impl Fn(io::ErrorKind) -> Failure, kind: io::ErrorKind) 
             "{kind:?} at {at}: {held} of {acknowledged}"
         );
         drop(world);
-        let mut wanted = expected(held.div_ceil(2));
-        wanted.extend((0..held / 2).map(|n| (format!("objects/{n}"), format!("object {n}"))));
-        assert_eq!(files(&root), wanted, "{kind:?} at {at}");
+        let mut all_files = expected(held.div_ceil(2));
+        all_files.extend((0..held / 2).map(|n| (format!("objects/{n}"), format!("object {n}"))));
+        assert_eq!(files(&root), all_files, "{kind:?} at {at}");
         assert_eq!(waiting_objects(&root), Vec::<String>::new());
         if !failed.load(Ordering::SeqCst) {
             assert!(
                 at > 50 && acknowledged == 12,
-                "the sweep ended early, at {at}"
+                "the sweep ended early, at operation {at}"
             );
             return;
         }
@@ -144,19 +144,19 @@ async fn after_a_failed_sync_every_commit_is_unknown() {
     switch.store(false, Ordering::SeqCst);
     assert!(
         matches!(world.round(1).await, Err(CommitError::Unknown { .. })),
-        "it is never tried again"
+        "a failed sync is never retried"
     );
     assert_eq!(
         reader.get(&key("twin")).await.unwrap().unwrap(),
         "0000000\n",
-        "what is unknown is not shown"
+        "an unknown commit is not shown"
     );
     assert!(matches!(close(world.engine), Err(CloseError::Fault(_))));
     assert!(World::open(folder.path()).await.unwrap().last >= Seq(1));
 }
 
 #[tokio::test]
-async fn a_panic_behind_the_writer_keeps_nobody_waiting() {
+async fn a_panic_of_a_store_thread_leaves_no_commit_waiting() {
     let folder = temporary_folder();
     let disk = Disk::with_hook(|action, path: &Path| {
         let hit = action == Action::Rename && path.ends_with("head.json");
@@ -200,7 +200,7 @@ async fn after_a_failed_checkpoint_every_commit_is_unknown() {
 }
 
 #[tokio::test]
-async fn without_room_for_a_segment_a_commit_is_refused_and_may_be_tried_again() {
+async fn without_space_for_a_segment_a_commit_is_refused_and_may_be_retried() {
     let folder = temporary_folder();
     let (disk, switch) = switched(Action::Allocate, "journal/", io::ErrorKind::StorageFull);
     let options = Options {
@@ -298,7 +298,7 @@ async fn spares_keep_the_journal_going_while_the_disk_is_full() {
 }
 
 #[tokio::test]
-async fn files_that_find_no_room_wait_in_the_journal_and_are_seen() {
+async fn files_without_disk_space_stay_readable_from_the_journal() {
     let folder = temporary_folder();
     let (disk, switch) = switched(Action::Write, "twin", io::ErrorKind::StorageFull);
     let mut world = World::open_on(disk, folder.path(), tiny()).await.unwrap();

@@ -1,5 +1,5 @@
-//! Batches that are written together: the result is the same as one after the other, and nobody who needs a file
-//! waits for more batches.
+//! Groups of batches: the result is the same as that of single batches, and operations on the tree do not wait for more
+//! batches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,7 @@ const NAMES: [&str; 8] = [
 enum Change {
     Put(String),
     Delete,
-    /// At the end.
+    /// The offset of the end, and the text to append there.
     Append(u64, String),
     Adopt(String),
 }
@@ -136,38 +136,38 @@ fn write(root: &Path, mut waiting: Vec<Arc<Committed>>) {
 }
 
 #[test]
-fn a_group_makes_of_the_files_what_its_batches_make_one_after_the_other() {
+fn a_group_has_the_same_result_as_its_batches_in_order() {
     let mut random = Random::default();
     for _ in 0..100 {
         let folder = temporary_folder();
-        let [alone, together] = ["alone", "together"].map(|name| folder.path().join(name));
-        for root in [&alone, &together] {
+        let [single, grouped] = ["single", "grouped"].map(|name| folder.path().join(name));
+        for root in [&single, &grouped] {
             fs::create_dir_all(root.join("tmp")).unwrap();
         }
         let mut waiting = Vec::new();
         random.files.clear();
         for seq in 1..=50 {
             let batch = random.batch();
-            write(&alone, vec![committed(&alone, seq, &batch)]);
-            waiting.push(committed(&together, seq, &batch));
+            write(&single, vec![committed(&single, seq, &batch)]);
+            waiting.push(committed(&grouped, seq, &batch));
             if random.dice.roll(10) == 0 || seq == 50 {
-                write(&together, std::mem::take(&mut waiting));
-                for root in [&alone, &together] {
+                write(&grouped, std::mem::take(&mut waiting));
+                for root in [&single, &grouped] {
                     assert_eq!(files(root), random.files);
                     assert_eq!(waiting_objects(root), [""; 0]);
                 }
             }
         }
         let nothing = NAMES.map(|name| (name, Change::Delete)).into();
-        for root in [&alone, &together] {
+        for root in [&single, &grouped] {
             write(root, vec![committed(root, 51, &nothing)]);
-            assert_eq!(names(root), ["tmp"], "no folder is left");
+            assert_eq!(names(root), ["tmp"], "only `tmp` remains");
         }
     }
 }
 
 #[tokio::test]
-async fn readers_see_the_newest_value_of_each_key_beside_groups() {
+async fn readers_see_the_newest_value_of_each_key_during_groups() {
     let folder = temporary_folder();
     let options = Options {
         gather: Duration::from_millis(1),
@@ -193,7 +193,7 @@ async fn readers_see_the_newest_value_of_each_key_beside_groups() {
 }
 
 #[tokio::test]
-async fn what_is_replaced_a_hundred_times_is_written_once() {
+async fn a_file_replaced_a_hundred_times_is_written_once() {
     let folder = temporary_folder();
     let writes = Arc::new(AtomicUsize::new(0));
     let counter = writes.clone();
@@ -218,7 +218,7 @@ async fn what_is_replaced_a_hundred_times_is_written_once() {
 }
 
 #[tokio::test]
-async fn whoever_needs_the_tree_has_it_at_once() {
+async fn an_operation_on_the_tree_does_not_wait_for_more_batches() {
     let folder = temporary_folder();
     let (written, is_written) = mpsc::channel();
     let disk = Disk::with_hook(move |action, path| {
@@ -253,7 +253,7 @@ async fn whoever_needs_the_tree_has_it_at_once() {
 }
 
 #[tokio::test]
-async fn an_object_that_is_replaced_before_it_has_its_place_leaves_nothing() {
+async fn an_object_replaced_before_its_move_leaves_no_file() {
     let folder = temporary_folder();
     let opened = World::open_on(Disk::new(), folder.path(), patient()).await;
     let mut world = opened.unwrap();

@@ -61,7 +61,7 @@ fn damaged(root: &Path) -> Vec<(Part, String)> {
 }
 
 #[tokio::test]
-async fn a_look_shows_what_the_next_start_would() {
+async fn a_snapshot_shows_the_state_of_the_next_start() {
     let (folder, root) = place();
     let mut world = World::open(&root).await.unwrap();
     let (still, crashed) = (folder.path().join("still"), folder.path().join("crashed"));
@@ -70,7 +70,7 @@ async fn a_look_shows_what_the_next_start_would() {
         world.round(n).await.unwrap();
         assert_eq!(shown(&Look::at(&root).unwrap()), expected(n + 1));
     }
-    // The files of one moment with the journal of a later one.
+    // Old files with a newer journal.
     copy(&root, &crashed);
     replace_journal(&crashed, &still);
     let look = Look::at(&still).unwrap();
@@ -91,7 +91,7 @@ async fn a_look_shows_what_the_next_start_would() {
 }
 
 #[tokio::test]
-async fn a_look_is_current_until_the_next_commit() {
+async fn a_snapshot_is_current_until_the_next_commit() {
     let (_folder, root) = place();
     let mut world = World::open(&root).await.unwrap();
     world.round(0).await.unwrap();
@@ -101,11 +101,11 @@ async fn a_look_is_current_until_the_next_commit() {
     assert!(!look.is_current().unwrap());
     let look = Look::at(&root).unwrap();
     close(world.engine).unwrap();
-    assert!(!look.is_current().unwrap(), "a checkpoint came");
+    assert!(!look.is_current().unwrap(), "a checkpoint was made");
 }
 
 #[tokio::test]
-async fn a_user_is_known_while_the_store_is_open() {
+async fn the_owner_is_known_while_the_store_is_open() {
     let (_folder, root) = place();
     let world = World::open(&root).await.unwrap();
     assert!(Look::at(&root).unwrap().user().is_some());
@@ -117,12 +117,12 @@ async fn a_user_is_known_while_the_store_is_open() {
 }
 
 #[tokio::test]
-async fn an_object_is_what_it_will_be_wherever_it_waits() {
+async fn a_pending_object_is_read_as_its_final_file() {
     let (folder, root) = place();
     let mut world = World::open(&root).await.unwrap();
     let volume = world.engine.volume();
     let name = key("deep/artifact.zip");
-    // The journal of the commit with the files from before it.
+    // The files from before the commit with the journal of the commit.
     let (before, after) = (folder.path().join("before"), folder.path().join("after"));
     let object = staged(&volume, "zip");
     let left = staged(&volume, "never adopted");
@@ -143,7 +143,7 @@ async fn an_object_is_what_it_will_be_wherever_it_waits() {
     }
 }
 
-/// What `printf zip | sha256sum` says.
+/// The output of `printf zip | sha256sum`.
 const SHA256_OF_ZIP: &str = "4a70fe9aa6436e02c2dea340fbd1e352e4ef2d8ce6ca52ad25d4b95471fc8bf2";
 
 fn hex(bytes: &[u8]) -> String {
@@ -151,7 +151,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn what_is_no_file_of_the_store_is_told_apart() {
+async fn files_that_are_not_of_the_store_are_listed_separately() {
     let (_folder, root) = place();
     let mut world = World::open(&root).await.unwrap();
     let twice = [put("a/b.json", "b"), put("c", "c")];
@@ -181,12 +181,12 @@ async fn what_is_no_file_of_the_store_is_told_apart() {
     let top = roles("");
     assert!(top.contains(&("a".to_owned(), Role::Folder)));
     assert!(top.contains(&("journal".to_owned(), Role::Store)));
-    assert!(top.iter().all(|(name, _)| name != "c"), "it is deleted");
+    assert!(top.iter().all(|(name, _)| name != "c"), "`c` is deleted");
     assert_eq!(look.leftovers().unwrap(), ["index/live-7+new"]);
 }
 
 #[tokio::test]
-async fn a_damaged_checkpoint_or_index_is_told_and_everything_is_shown() {
+async fn a_damaged_checkpoint_or_index_is_reported_and_all_files_are_shown() {
     let (_folder, root) = place();
     let mut world = World::open(&root).await.unwrap();
     world.round(0).await.unwrap();
@@ -196,10 +196,14 @@ async fn a_damaged_checkpoint_or_index_is_told_and_everything_is_shown() {
     let checkpoint = root.join("journal/CHECKPOINT");
     let before = fs::read(&checkpoint).unwrap();
     fs::write(&checkpoint, "{").unwrap();
-    let told = (Part::Checkpoint, "journal/CHECKPOINT".to_owned());
-    assert_eq!(damaged(&root), [told]);
+    let damage = (Part::Checkpoint, "journal/CHECKPOINT".to_owned());
+    assert_eq!(damaged(&root), [damage]);
     let look = Look::at(&root).unwrap();
-    assert_eq!(look.position().checkpoint, Seq(1), "the index says so too");
+    assert_eq!(
+        look.position().checkpoint,
+        Seq(1),
+        "the index has the checkpoint"
+    );
     assert_eq!(shown(&look), expected(1));
     fs::write(&checkpoint, before).unwrap();
 
@@ -216,7 +220,7 @@ async fn a_damaged_checkpoint_or_index_is_told_and_everything_is_shown() {
 }
 
 #[tokio::test]
-async fn a_damaged_journal_is_told_with_what_is_lost_by_it_and_refused_untouched() {
+async fn a_damaged_journal_is_reported_with_its_loss_and_not_changed() {
     let (_folder, root) = place();
     let (segment, starts) = with_journal(&root, 3).await;
     let mut bytes = fs::read(&segment).unwrap();

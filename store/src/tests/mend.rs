@@ -33,7 +33,7 @@ fn content(root: &Path, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn nobody_mends_what_somebody_uses_or_what_is_no_store() {
+async fn a_store_in_use_or_a_folder_without_a_store_is_not_repaired() {
     let (folder, root) = stopped().await;
     let world = World::open(&root).await.unwrap();
     let error = Mending::begin(&root).err().unwrap();
@@ -48,7 +48,7 @@ async fn nobody_mends_what_somebody_uses_or_what_is_no_store() {
 }
 
 #[tokio::test]
-async fn what_goes_aside_keeps_its_path_and_takes_no_others_place() {
+async fn quarantined_files_keep_their_path_and_replace_no_other() {
     let (_folder, root) = stopped().await;
     let mending = Mending::begin(&root).unwrap();
     let first = mending.set_aside("jobs/0.json").unwrap();
@@ -65,7 +65,7 @@ async fn what_goes_aside_keeps_its_path_and_takes_no_others_place() {
 }
 
 #[tokio::test]
-async fn others_lose_their_rights_and_the_owner_keeps_its_own() {
+async fn a_repair_of_a_mode_removes_only_the_rights_of_others() {
     let (_folder, root) = stopped().await;
     let mending = Mending::begin(&root).unwrap();
     let mode = |path: &str| fs::metadata(root.join(path)).unwrap().permissions().mode() & 0o777;
@@ -78,7 +78,7 @@ async fn others_lose_their_rights_and_the_owner_keeps_its_own() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_is_written_anew_from_the_index() {
+async fn a_lost_checkpoint_is_rebuilt_from_the_index() {
     let (_folder, root) = stopped().await;
     let checkpoint = root.join("journal/CHECKPOINT");
     let before = fs::read_to_string(&checkpoint).unwrap();
@@ -95,23 +95,27 @@ async fn a_checkpoint_is_written_anew_from_the_index() {
 }
 
 #[tokio::test]
-async fn a_journal_that_is_gone_with_its_checkpoint_is_a_loss_to_be_accepted() {
+async fn a_journal_lost_with_its_checkpoint_is_a_loss_to_accept() {
     let (_folder, root) = stopped().await;
     fs::remove_dir_all(root.join("journal")).unwrap();
     let error = World::open(&root).await.err().unwrap();
     assert!(matches!(error, OpenError::Damaged { .. }), "{error}");
     let mending = Mending::begin(&root).unwrap();
-    assert_eq!(mending.mend_checkpoint().unwrap(), [], "nothing tells");
+    assert_eq!(
+        mending.mend_checkpoint().unwrap(),
+        [],
+        "nothing to rebuild the checkpoint from"
+    );
     let (loss, _) = mending.accept_loss().unwrap().unwrap();
     drop(mending);
     let mut world = World::open(&root).await.unwrap();
-    assert_eq!(world.epoch, Epoch(2), "the index knows it");
+    assert_eq!(world.epoch, Epoch(2), "the index has the epoch");
     assert_eq!(files(&root), expected(1));
     assert!(world.round(1).await.unwrap() > loss.last);
 }
 
 #[tokio::test]
-async fn a_missing_checkpoint_without_an_index_is_written_anew_from_the_journal() {
+async fn a_missing_checkpoint_without_an_index_is_rebuilt_from_the_journal() {
     let folder = temporary_folder();
     let root = folder.path().join("state");
     with_journal(&root, 4).await;
@@ -125,7 +129,7 @@ async fn a_missing_checkpoint_without_an_index_is_written_anew_from_the_journal(
 }
 
 #[tokio::test]
-async fn a_mended_checkpoint_still_asks_for_the_newest_segment() {
+async fn a_repaired_checkpoint_still_requires_the_newest_segment() {
     let folder = temporary_folder();
     let root = folder.path().join("state");
     let (newest, _) = with_journal(&root, 4).await;
@@ -140,7 +144,7 @@ async fn a_mended_checkpoint_still_asks_for_the_newest_segment() {
 
 /// Files that are not records may be larger than a read allows.
 #[tokio::test]
-async fn a_loss_is_accepted_beside_a_file_larger_than_any_record() {
+async fn a_loss_is_accepted_despite_a_file_larger_than_any_record() {
     let folder = temporary_folder();
     let root = folder.path().join("state");
     let (segment, starts) = with_journal(&root, 4).await;

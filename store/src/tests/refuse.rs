@@ -29,7 +29,7 @@ async fn refusal(root: &Path) -> OpenError {
 }
 
 #[tokio::test]
-async fn a_missing_or_empty_folder_becomes_a_store_of_its_owner_only() {
+async fn a_missing_or_empty_folder_becomes_a_private_store() {
     let folder = temporary_folder();
     let root = folder.path().join("deep/state");
     let mut world = World::open(&root).await.unwrap();
@@ -65,7 +65,7 @@ async fn a_missing_or_empty_folder_becomes_a_store_of_its_owner_only() {
 }
 
 #[tokio::test]
-async fn a_folder_of_somebody_else_is_left_alone() {
+async fn a_folder_with_other_files_is_not_changed() {
     let folder = temporary_folder();
     fs::write(folder.path().join("thesis.tex"), "years").unwrap();
     let error = refusal(folder.path()).await;
@@ -74,7 +74,7 @@ async fn a_folder_of_somebody_else_is_left_alone() {
 }
 
 #[tokio::test]
-async fn what_an_interrupted_first_start_leaves_is_taken_up() {
+async fn an_interrupted_first_start_is_completed() {
     let folder = temporary_folder();
     for name in ["journal", "tmp", "lost+found"] {
         fs::create_dir(folder.path().join(name)).unwrap();
@@ -85,7 +85,7 @@ async fn what_an_interrupted_first_start_leaves_is_taken_up() {
 }
 
 #[tokio::test]
-async fn a_newer_format_is_refused_and_not_touched() {
+async fn a_newer_format_is_refused_and_not_changed() {
     let folder = temporary_folder();
     let content = r#"{"format":2,"something":"new"}"#;
     fs::write(folder.path().join("FORMAT"), content).unwrap();
@@ -135,7 +135,7 @@ async fn a_format_that_is_lost_or_unreadable_is_damage() {
     world.commit([put("a", "x")]).await.unwrap();
     let copied = temporary_folder();
     copy(root, copied.path());
-    // Only the files of the engine, as if nothing had reached the tree.
+    // Removes all files but those of the engine, as if nothing had been applied to the tree.
     for name in files(copied.path()).keys() {
         fs::remove_file(copied.path().join(name)).unwrap();
     }
@@ -168,7 +168,7 @@ async fn a_segment_of_another_store_is_damage() {
 }
 
 #[tokio::test]
-async fn another_machine_s_file_system_is_refused_and_not_touched_unless_allowed() {
+async fn a_network_file_system_is_refused_unless_allowed() {
     let simulated = Simulated::new(Model::new());
     simulated.move_to_network("NFS");
     let open = async |options| {
@@ -204,7 +204,7 @@ async fn a_read_only_file_system_is_named() {
 }
 
 #[tokio::test]
-async fn a_lost_checkpoint_is_found_by_the_index_and_without_it_is_damage() {
+async fn a_lost_checkpoint_is_found_by_the_index_or_is_damage() {
     let folder = temporary_folder();
     let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
     let mut world = World::open(&root).await.unwrap();
@@ -230,7 +230,7 @@ async fn a_lost_checkpoint_is_found_by_the_index_and_without_it_is_damage() {
     assert_eq!(files(&without_index), before);
 }
 
-/// A killed store with three segments, of which the last is being written, after `rounds` rounds.
+/// A store with three segments that was killed after `rounds` rounds, while it wrote the last segment.
 async fn killed(root: &Path) -> u64 {
     let live = root.with_extension("live");
     let opened = World::open_on(Disk::new(), &live, unhurried()).await;
@@ -299,7 +299,7 @@ async fn a_segment_that_is_missing_or_short_is_refused_until_the_loss_is_accepte
         assert!(mending.accept_loss().unwrap().is_some(), "{what}");
         drop(mending);
         let mut world = World::open(&root).await.unwrap();
-        // Nothing in the files is unknown to the live set.
+        // The live set has every record of the files.
         assert_eq!(world.records, live_of(&files(&root)), "{what}");
         world.commit([put("after", "x")]).await.unwrap();
         drop(world);
@@ -310,7 +310,7 @@ async fn a_segment_that_is_missing_or_short_is_refused_until_the_loss_is_accepte
 
 /// A torn last record was never acknowledged; a damaged one was, if its commit was applied.
 #[tokio::test]
-async fn damage_in_the_last_record_of_all_is_refused_once_it_was_applied() {
+async fn damage_in_the_last_record_is_refused_if_it_was_applied() {
     let folder = temporary_folder();
     let live = folder.path().join("live");
     let opened = World::open_on(Disk::new(), &live, unhurried()).await;
@@ -379,7 +379,7 @@ fn source(result: Result<Seq, CommitError>) -> Fault {
 }
 
 #[tokio::test]
-async fn nothing_is_acknowledged_once_the_lock_is_gone_or_another() {
+async fn no_commit_is_acknowledged_after_the_lock_was_removed_or_replaced() {
     for is_replaced in [false, true] {
         let folder = temporary_folder();
         let root = folder.path();
@@ -394,7 +394,10 @@ async fn nothing_is_acknowledged_once_the_lock_is_gone_or_another() {
         assert_eq!(error.kind(), FaultKind::PulledAway);
         assert!(error.to_string().ends_with("/LOCK"), "{error}");
         assert_eq!(source(first.round(1).await).kind(), FaultKind::PulledAway);
-        assert!(close(first.engine).is_err(), "it writes nothing more");
+        assert!(
+            close(first.engine).is_err(),
+            "a failed store must not write"
+        );
         let Some(mut second) = second else {
             continue;
         };
@@ -407,7 +410,7 @@ async fn nothing_is_acknowledged_once_the_lock_is_gone_or_another() {
 }
 
 #[tokio::test]
-async fn nothing_is_acknowledged_once_the_segment_lost_its_name() {
+async fn no_commit_is_acknowledged_after_the_segment_lost_its_name() {
     type Loss = fn(&Path);
     let losses: [Loss; 4] = [
         |root| fs::remove_file(&segments(root)[0]).unwrap(),

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_is_given_once() {
+    fn an_input_given_twice_is_refused() {
         let twice = vec![
             ("a".to_owned(), "1".to_owned()),
             ("a".to_owned(), "2".to_owned()),

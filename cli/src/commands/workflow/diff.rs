@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_in_second_place_is_a_revision_and_anything_else_a_file() {
+    fn the_second_argument_is_a_revision_number_or_a_file() {
         let compared = |words: &[&str]| {
             let diff = Diff {
                 first: words[0].to_owned(),

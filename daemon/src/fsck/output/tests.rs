@@ -81,7 +81,7 @@ fn a_clean_state() {
 }
 
 #[test]
-fn notes_alone_are_clean() {
+fn a_state_with_notes_only_is_clean() {
     let (text, code) = output(OutputForm::Text, &checked(), false, |output, line| {
         output.finding(Section::Findings, &note(), line);
     });
@@ -152,9 +152,9 @@ fn repair(output: &mut Output<&mut Vec<u8>>, line: &mut ProgressLine) {
 }
 
 #[test]
-fn a_repair_and_how_to_undo_it() {
+fn a_repair_prints_how_to_undo_it() {
     let (text, code) = output(OutputForm::Text, &checked(), true, repair);
-    assert_eq!(code, 0, "what is left counts");
+    assert_eq!(code, 0, "the exit code depends on the remaining findings");
     assert_eq!(
         text,
         "error  workflows/w/scans/s/head.json: its checksum does not fit its content [record_checksum]; bring the file \
@@ -176,7 +176,7 @@ fn a_repair_and_how_to_undo_it() {
 }
 
 #[test]
-fn programs_get_one_object() {
+fn json_output_is_one_object() {
     let (text, code) = output(OutputForm::Json, &checked(), true, repair);
     assert_eq!(code, 0);
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -194,7 +194,7 @@ fn programs_get_one_object() {
 }
 
 #[test]
-fn control_characters_of_a_path_stay_out_of_a_terminal() {
+fn control_characters_in_a_path_are_not_printed() {
     let (text, _) = output(OutputForm::Text, &checked(), false, |output, line| {
         let finding = finding(Code::UnknownFile, "a\u{1b}[31m", "none of ours");
         output.finding(Section::Findings, &finding, line);

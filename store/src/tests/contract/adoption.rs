@@ -54,7 +54,7 @@ pub(super) async fn an_object_that_no_batch_took_is_gone<S: Store>() {
     let twice = || InvalidBatch::NamedTwice { key: key("a") };
     let record = InvalidBatch::AdoptedRecord { key: key("a.json") };
     let conflict = InvalidBatch::PathConflict { key: key("b/a") };
-    for (batch, wanted) in [
+    for (batch, expected) in [
         ([adopt("a", object()), put("a", "x")], twice()),
         ([adopt("a", object()), delete("a")], twice()),
         ([adopt("a", object()), append("a", 0, "x")], twice()),
@@ -63,7 +63,7 @@ pub(super) async fn an_object_that_no_batch_took_is_gone<S: Store>() {
     ] {
         let refused = opened.commit(batch).await;
         assert!(
-            matches!(&refused, Err(CommitError::Invalid(found)) if *found == wanted),
+            matches!(&refused, Err(CommitError::Invalid(found)) if *found == expected),
             "{refused:?}"
         );
     }

@@ -195,7 +195,7 @@ fn kills(life: &Life) -> impl Iterator<Item = Tree> {
 }
 
 #[tokio::test]
-async fn a_loss_is_accepted_whenever_the_power_fails() {
+async fn a_loss_can_be_accepted_wherever_the_power_fails() {
     let beginning = Beginning::small_store(0).await;
     let mut losses = 0;
     for steps in LIVES {

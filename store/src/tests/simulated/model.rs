@@ -148,12 +148,15 @@ impl Model {
         self.pending.push(Pending { number, change });
     }
 
-    /// The pending changes that are `wanted`, and the earlier ones of the same names, which come with them.
-    pub(crate) fn with_what_they_need(&self, wanted: impl Fn(usize, &Change) -> bool) -> Vec<bool> {
+    /// The pending changes for which `is_chosen` is true, and the earlier changes of the same names, which they need.
+    pub(crate) fn with_what_they_need(
+        &self,
+        is_chosen: impl Fn(usize, &Change) -> bool,
+    ) -> Vec<bool> {
         let mut chosen = vec![false; self.pending.len()];
         let mut needed: BTreeSet<&Place> = BTreeSet::new();
         for (at, Pending { change, .. }) in self.pending.iter().enumerate().rev() {
-            chosen[at] = wanted(at, change);
+            chosen[at] = is_chosen(at, change);
             if let Change::Name(change) = change {
                 chosen[at] |= change.places().any(|place| needed.contains(place));
                 if chosen[at] {

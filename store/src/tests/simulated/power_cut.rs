@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_leaves_what_was_measured_on_real_ones() {
+    fn a_simulated_power_cut_has_the_measured_effects() {
         let replaced = |sync_file, sync_folder| {
             left(|disk| {
                 write(disk, "/file", "old", true);

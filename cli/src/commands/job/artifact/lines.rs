@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_new_once_and_too_many_are_no_set() {
+    fn a_line_is_new_only_once_and_the_set_is_limited() {
         let mut seen = Seen::up_to(2);
         let found = ["a", "", "a", "b", "a"].map(|line| seen.insert(line.as_bytes()));
         assert_eq!(found, [Some(true), Some(true), Some(false), None, None]);

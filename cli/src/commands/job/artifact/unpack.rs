@@ -127,7 +127,7 @@ fn verify_no_clash(
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the files are the user's own, not of a state"
+    reason = "the files belong to the user, not to a state"
 )]
 fn move_all(
     from: &Path,

@@ -22,19 +22,16 @@ struct Report {
 
 pub(crate) fn backup(options: BackupOptions) -> Result<(), Error> {
     logging::to_stderr(logging::LogForm::Text)?;
-    let BackupOptions {
-        dir: to,
-        state_dir,
-        output,
-    } = options;
-    let place = to.display().to_string();
-    let copied = interruptible(move |is_stopped| state::back_up(&state_dir, &to, is_stopped))?;
+    let place = options.dir.display().to_string();
+    let copied = interruptible(move |is_stopped| {
+        state::back_up(&options.state_dir, &options.dir, is_stopped)
+    })?;
     let report = Report {
         files: copied.files,
         bytes: copied.bytes,
         sequence: copied.sequence.0,
     };
-    match output {
+    match options.output {
         OutputForm::Json => print_json(&report),
         OutputForm::Text => print(&format!(
             "{} files with {} bytes are in {place}, with every change up to {}. The key that seals secrets is not among \

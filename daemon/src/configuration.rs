@@ -54,37 +54,22 @@ pub(crate) struct DaemonSettings {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct File {
-    #[serde(default)]
     state: Option<PathBuf>,
-    #[serde(default)]
     allow_network_state: bool,
-    #[serde(default)]
     listen: Option<String>,
-    #[serde(default)]
     insecure_http: bool,
-    #[serde(default)]
     tls: Option<FileTls>,
-    #[serde(default)]
     trust_proxy: Vec<IpAddr>,
-    #[serde(default)]
     rate_limit: Option<FileRate>,
-    #[serde(default)]
     secret_key_file: Option<PathBuf>,
-    #[serde(default)]
     old_secret_key_files: Vec<PathBuf>,
-    #[serde(default)]
     sources: Vec<FileSource>,
-    #[serde(default)]
     retention: FileRetention,
-    #[serde(default)]
     log_limit: Option<Size>,
-    #[serde(default)]
     cycle_pause: Option<Pause>,
-    #[serde(default)]
     blob_quota: Option<Size>,
-    #[serde(default)]
     blob_versions: BTreeMap<String, u8>,
 }
 
@@ -126,7 +111,6 @@ struct FileTls {
 #[serde(deny_unknown_fields)]
 struct FileRate {
     requests_per_second: u32,
-    #[serde(default)]
     burst: Option<NonZeroU32>,
 }
 
@@ -143,19 +127,15 @@ impl FileRate {
 struct FileSource {
     name: String,
     url: String,
-    #[serde(default, rename = "ref")]
+    #[serde(rename = "ref")]
     reference: Option<String>,
-    #[serde(default)]
     path: Option<String>,
-    #[serde(default)]
     interval: Option<String>,
     #[serde(default, deserialize_with = "token_file")]
     token_file: Option<PathBuf>,
     #[serde(default, deserialize_with = "token_command")]
     token_command: Option<Vec<String>>,
-    #[serde(default)]
     username: Option<String>,
-    #[serde(default)]
     ca_file: Option<PathBuf>,
 }
 

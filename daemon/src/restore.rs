@@ -69,31 +69,23 @@ const fn is_zero(number: &u64) -> bool {
 
 pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
     logging::to_stderr(logging::LogForm::Text)?;
-    let RestoreOptions {
-        dir,
-        state_dir,
-        revoke_tokens,
-        newer_audit,
-        allow_network_state,
-        output,
-    } = options;
     // Before anything is made.
-    let audit = match newer_audit {
-        Some(newer) => later_audit(&newer, &dir)?,
+    let audit = match &options.newer_audit {
+        Some(newer) => later_audit(newer, &options.dir)?,
         None => LaterAudit::default(),
     };
-    let root = state_dir.clone();
-    let copied = interruptible(move |is_stopped| state::restore(&dir, &root, is_stopped))?;
+    let root = options.state_dir.clone();
+    let copied = interruptible(move |is_stopped| state::restore(&options.dir, &root, is_stopped))?;
     let runtime = tokio::runtime::Runtime::new().map_err(Error::Runtime)?;
     let (state, closing) = runtime.block_on(State::open(Options {
-        root: state_dir.clone(),
-        allow_network: allow_network_state,
+        root: options.state_dir.clone(),
+        allow_network: options.allow_network_state,
         clock: Arc::new(SystemClock::new()),
         entropy: Box::new(SystemEntropy),
         cycle_pause: CYCLE_PAUSE,
     }))?;
     let sequence = state.found().0;
-    let ended = state.read(|world| endings(world, &audit.later, revoke_tokens));
+    let ended = state.read(|world| endings(world, &audit.later, options.revoke_tokens));
     let request = SystemEntropy.uuid_v4();
     let secret = PlainToken::random(TokenKind::Personal, &mut SystemEntropy);
     let ending = state.end_credentials(&ended, request, &secret);
@@ -119,9 +111,9 @@ pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
         ended: ended.into_iter().map(Ended::of).collect(),
         unreadable_audit_lines: audit.unreadable,
     };
-    match output {
+    match options.output {
         OutputForm::Json => print_json(&report),
-        OutputForm::Text => print(text(&report, &state_dir, is_admin_new).trim_end()),
+        OutputForm::Text => print(text(&report, &options.state_dir, is_admin_new).trim_end()),
     }
 }
 
@@ -143,25 +135,18 @@ fn later_audit(newer: &Path, backup: &Path) -> Result<LaterAudit, Error> {
 }
 
 fn text(report: &Report, state_dir: &Path, is_admin_new: bool) -> String {
-    let Report {
-        files,
-        bytes,
-        sequence,
-        tokens,
-        ended,
-        unreadable_audit_lines: _,
-    } = report;
     let place = state_dir.display();
     let mut text = format!(
-        "{files} files with {bytes} bytes are restored to {place}, with every change up to {sequence}. Runners have to \
-         register again. The key that seals secrets was not in the backup: give the daemon the file it had.\n"
+        "{} files with {} bytes are restored to {place}, with every change up to {}. Runners have to \
+         register again. The key that seals secrets was not in the backup: give the daemon the file it had.\n",
+        report.files, report.bytes, report.sequence
     );
-    if tokens.is_empty() {
+    if report.tokens.is_empty() {
         text.push_str("\nNo token came back: the next start of the daemon makes a first one.\n");
     } else {
         text.push_str("\nThese tokens let in, as when the backup was made, and the browsers that are signed in with them:\n");
         let mut table = Table::new(&["TOKEN", "ID", "SCOPES", "EXPIRES", "LAST USED", "BROWSERS"]);
-        for token in tokens {
+        for token in &report.tokens {
             let expires = token.expires_at.map_or_else(|| "never".to_owned(), shown);
             let used = token
                 .last_used
@@ -177,10 +162,10 @@ fn text(report: &Report, state_dir: &Path, is_admin_new: bool) -> String {
         }
         text.push_str(&table.text());
     }
-    if !ended.is_empty() {
+    if !report.ended.is_empty() {
         text.push_str("\nThese came back and were ended:\n");
         let mut table = Table::new(&["WHAT", "NAME", "ID", "BECAUSE", "AT"]);
-        for one in ended {
+        for one in &report.ended {
             table.row([
                 one.credential.to_owned(),
                 one.name.clone(),

@@ -7,23 +7,19 @@ use model::{SourceName, WorkflowId};
 use serde::Deserialize;
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct FileRetention {
     #[serde(flatten)]
     default: FilePolicy,
     /// By `source/name`. Such an entry replaces all the limits above.
-    #[serde(default)]
     workflows: BTreeMap<String, FilePolicy>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FilePolicy {
-    #[serde(default)]
     jobs: Option<u64>,
-    #[serde(default)]
     age: Option<String>,
-    #[serde(default)]
     bytes: Option<Size>,
 }
 

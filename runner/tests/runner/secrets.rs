@@ -171,7 +171,7 @@ async fn a_missing_value_is_named_with_a_hint() {
             .contains("vars.URL is not set")
     );
 
-    // One line, with the name of the secret.
+    // The error of `env` names the var once.
     job.job_id = Uuid::now_v7();
     job.env = vec![("A".to_owned(), "${{ vars.URL }}".to_owned())];
     let end = harness.run(&job).await;

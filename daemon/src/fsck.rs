@@ -18,7 +18,7 @@ pub(crate) fn run(options: &FsckOptions) -> Result<u8, Error> {
     let mut output = Output::new(options.state.output, root, io::stdout().lock());
     let mut line = ProgressLine::new();
     let report = &mut |event| match event {
-        Event::Looked(counts) => line.show(counts.files),
+        Event::Progress(counts) => line.show(counts.files),
         Event::Found(finding) => output.finding(Section::Findings, &finding, &mut line),
         Event::Done(done) => output.repair(&done, &mut line),
         Event::Left(finding) => output.finding(Section::Left, &finding, &mut line),

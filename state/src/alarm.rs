@@ -1,7 +1,7 @@
 //! Failures that end the process.
 //!
-//! After a failed sync nobody knows what is on disk, and a second sync does not tell either. The code that sees such a
-//! failure rings the alarm. The daemon waits for the alarm and ends.
+//! After a failed sync nobody knows what is on disk, and a second sync does not help. The code that sees such a failure
+//! rings the alarm. The daemon waits for the alarm and ends.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl Alarm {
         Self(Arc::default())
     }
 
-    /// Reports a failure with everything that led to it.
+    /// Reports a failure with its causes.
     pub(crate) fn ring(&self, error: &(dyn std::error::Error + 'static)) {
         self.ring_for(Fatal {
             message: error_chain(error),
@@ -40,7 +40,7 @@ impl Alarm {
         drop(self.0.set(failure));
     }
 
-    /// Rings when, after a failure, it is not known what is durable.
+    /// Rings if the failure leaves it unknown what is durable.
     pub(crate) fn watch(&self, fault: &Fault) {
         match fault.kind() {
             FaultKind::Unsynced | FaultKind::PulledAway => self.ring(fault),
@@ -57,7 +57,7 @@ impl Alarm {
     }
 }
 
-/// Whether the store named this as a cause of the error.
+/// True if a cause of the error is a file or folder that was pulled away.
 fn is_pulled_away(error: &(dyn std::error::Error + 'static)) -> bool {
     let causes = std::iter::successors(Some(error), |cause| cause.source());
     causes

@@ -1,6 +1,6 @@
-//! The audit log: one line for each commit that somebody caused with a credential of a person, in that commit. So there is
-//! no such change without its line. A line belongs to the decision of its command: it is made again when the command is
-//! decided again. Some lines have a commit of their own, because what was done is in no record.
+//! The audit log: one line for each commit that somebody caused with a person's credential. The commit itself contains
+//! the line, so no such change lacks its line. A line belongs to the decision of its command: a new decision makes a
+//! new line. Some lines have a commit of their own, because their action changed no record.
 //!
 //! A file has the lines of one day. Old days are removed with the first line of a new one.
 
@@ -27,23 +27,23 @@ pub struct AuditEntry {
     /// Absent if nobody was authenticated.
     #[serde(flatten)]
     pub actor: Option<AuditActor>,
-    /// Absent if the line covers requests of several addresses.
+    /// Absent if the line covers requests from several addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// What was asked: the method and the path of the request.
+    /// The method of the request.
     pub method: String,
     pub path: String,
     /// The request's id in the daemon's log.
     pub request: Uuid,
 }
 
-/// The credential of the request.
+/// The credential that the request used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditActor {
     pub token: TokenId,
     /// The name of the token at that time.
     pub name: String,
-    /// The session of a browser, if it was made with one.
+    /// The browser session, if the request belongs to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
 }
@@ -53,10 +53,10 @@ pub struct AuditRecord {
     pub at: Timestamp,
     #[serde(flatten)]
     pub entry: AuditEntry,
-    /// What was done. Lines of earlier versions lack it.
+    /// The actions. Lines of earlier versions lack them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<AuditAction>,
-    /// Actions that the line does not name, because they are many.
+    /// How many further actions the line does not name, because there are too many.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_actions: u64,
 }
@@ -82,14 +82,14 @@ impl AuditRecord {
 /// What the audit log gets in the commit of a command.
 #[derive(Debug)]
 pub(crate) enum Audited {
-    /// A line for the request that asked for the command, with what the command changes. If it changes nothing, no line.
+    /// A line for the request that submitted the command, with the command's changes. Without changes there is no line.
     Request(AuditEntry),
-    /// These lines, though no record changes.
+    /// These lines, although no record changes.
     Lines(Vec<(AuditEntry, AuditAction)>),
 }
 
 impl Audited {
-    /// The lines for a decision. `world` and `time`, which is the world's, are as they were when it was made.
+    /// The lines for a decision. `world` is the world before the decision; `time` is the world's time then.
     pub(crate) fn lines(
         &self,
         now: Timestamp,
@@ -111,7 +111,7 @@ impl Audited {
     }
 }
 
-/// A command that changes nothing, for lines without a change.
+/// A command that changes nothing. It carries audit lines that belong to no change.
 #[derive(Debug, Clone)]
 pub(crate) struct NoChange;
 
@@ -145,12 +145,12 @@ pub struct AuditPlace {
     pub before: u64,
 }
 
-/// Which lines are wanted.
+/// Selects lines of the audit log.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
-    /// Of the token with this id or name.
+    /// Lines of the token with this id or name.
     pub actor: Option<String>,
-    /// With an action of this kind.
+    /// Lines with an action of this kind.
     pub kind: Option<AuditKind>,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
@@ -210,7 +210,7 @@ pub(crate) async fn page(
             };
             before = at;
             for (at, line) in lines.into_iter().rev() {
-                // A line that somebody has damaged is left out.
+                // Damaged lines are skipped.
                 let Ok(record) = serde_json::from_slice::<AuditRecord>(&line) else {
                     continue;
                 };
@@ -273,7 +273,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_line_without_an_actor_is_read_and_is_nobodys() {
+    fn a_line_without_an_actor_is_read_and_matches_no_actor() {
         let noon = at("2026-11-20T12:00:00Z");
         let stranger = AuditEntry {
             actor: None,
@@ -295,7 +295,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_line_names_so_many_actions_and_counts_the_others() {
+    fn a_line_names_a_limited_number_of_actions_and_counts_the_rest() {
         let noon = at("2026-11-20T12:00:00Z");
         let many = vec![AuditAction::sign_in_refused(u64::MAX); AUDIT_ACTIONS + 7];
         let record = AuditRecord::new(noon, entry("a"), many);

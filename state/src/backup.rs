@@ -1,4 +1,4 @@
-//! Backups of the state folder, with or without a running daemon, and how they are restored.
+//! Takes and restores backups of the state folder. The daemon may run while a backup is taken.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use store::backup::{Copied, CopyError, Copying};
 
 use crate::layout::{Layout, RecordPlace, is_mirror};
 
-/// Copies the state folder `root` to the empty folder `to`. Mirrors of repositories are not copied: the next look
+/// Copies the state folder `root` to the empty folder `to`. Mirrors of repositories are not copied: the next poll
 /// fetches them again.
 pub fn back_up(root: &Path, to: &Path, is_stopped: &dyn Fn() -> bool) -> Result<Copied, CopyError> {
     store::backup::back_up(root, to, copying(is_stopped))
@@ -31,7 +31,7 @@ fn copying(is_stopped: &dyn Fn() -> bool) -> Copying<'_> {
     }
 }
 
-/// The log that a job's record counts the lines of.
+/// The log whose lines are counted in the job record at `key`.
 fn log_of_record(key: &Key) -> Option<Key> {
     let job = RecordPlace::Job.word(key, "job")?;
     (Layout::job(job) == *key).then(|| Layout::log(job))
@@ -43,7 +43,7 @@ mod tests {
     use crate::layout::{mirror_folder, mirrors_folder};
 
     #[test]
-    fn mirrors_are_told_from_everything_else() {
+    fn only_mirrors_are_recognized_as_mirrors() {
         let root = Path::new("/state");
         let mirror = mirror_folder(&mirrors_folder(root), &"recon".parse().unwrap());
         assert!(is_mirror(mirror.strip_prefix(root).unwrap()));

@@ -1,7 +1,7 @@
-//! Reading the lines of a history from its end, piece by piece: to read the newest ones, no older ones are read.
+//! Reads the lines of a history from its end, piece by piece. So the newest lines are read without the older ones.
 //!
-//! A line belongs to the piece of its page in which it ends, and pieces have [`HISTORY_PIECE_BYTES`]. So a page that grows
-//! keeps its pieces, and what is known of them stays true.
+//! A page is divided into pieces of [`HISTORY_PIECE_BYTES`]. A line belongs to the piece in which it ends. So earlier
+//! pieces stay the same when the page grows, and their summaries stay true.
 
 use bytes::Bytes;
 use model::retention::{Position, Retention};
@@ -13,15 +13,15 @@ use crate::layout::Layout;
 use crate::limits::{HISTORY_PIECE_BYTES, LINE_BEGIN_BYTES, LINE_BYTES};
 use crate::reader::StoreReader;
 
-/// How far a history was read: everything before this place is still to be read.
+/// How far a history was read: the lines before this place are unread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) page: u64,
-    /// Where the last read began in the page. None: read the page from its end.
+    /// Where the last read began in the page. `None`: read the page from its end.
     pub(crate) end: Option<u64>,
 }
 
-/// The number of the piece in which a line belongs that ends at this byte of its page.
+/// The number of the piece that contains a line ending at this byte of its page.
 pub(crate) const fn piece_of(end: u64) -> u64 {
     end.saturating_sub(1) / HISTORY_PIECE_BYTES as u64
 }
@@ -29,15 +29,15 @@ pub(crate) const fn piece_of(end: u64) -> u64 {
 pub(crate) struct Lines {
     /// Their page.
     pub(crate) key: Key,
-    /// Where the first one begins.
+    /// Where the first line begins.
     pub(crate) begin: Position,
     pub(crate) bytes: Bytes,
-    /// Whether the history goes on behind them, and its file has lost that.
+    /// True if lines behind these are missing because the file was cut.
     pub(crate) is_cut: bool,
 }
 
 impl Place {
-    /// The place behind the newest line. None when the history is empty or all of it was removed.
+    /// The place behind the newest line. `None` if the history is empty or was removed completely.
     pub(crate) fn newest(end: TailEnd, retention: &Retention) -> Option<Self> {
         if end.bytes == 0 {
             return Self::below(end.page, retention);
@@ -55,7 +55,7 @@ impl Place {
         Some(Self { page, end: None })
     }
 
-    /// Where to go on after the line at `begin`. None at the beginning of the history.
+    /// Where to continue after the line at `begin` was read. `None` at the beginning of the history.
     pub(crate) fn before(begin: Position, retention: &Retention) -> Option<Self> {
         let Position { page, at } = begin;
         if at == 0 {
@@ -67,7 +67,7 @@ impl Place {
         })
     }
 
-    /// The lines right before this place that belong to one piece. `tail` is where the history ends.
+    /// The lines of the piece that ends at this place. `tail` is where the history ends.
     pub(crate) async fn read(
         self,
         reader: &StoreReader,
@@ -80,7 +80,7 @@ impl Place {
         let first = |end: u64| piece_of(end) * HISTORY_PIECE_BYTES as u64;
         // At most `HISTORY_PIECE_BYTES`.
         let within = end.map_or(HISTORY_PIECE_BYTES, |end| (end - first(end)) as usize);
-        // The first line of a piece begins in an earlier one.
+        // The first line of a piece may begin in an earlier piece.
         let mut earlier = LINE_BEGIN_BYTES;
         loop {
             let limit = within + earlier;
@@ -91,21 +91,21 @@ impl Place {
                 bytes: Bytes::new(),
             });
             let there = at + bytes.len() as u64;
-            // A start has moved the end behind a page that was cut before.
+            // When the daemon started, it moved the end of the history behind a page that was already cut.
             let was_cut = end.is_none() && reader.warned().is_cut(&key);
             let is_cut = was_cut || is_last && there < tail.bytes;
             if is_cut {
                 reader.warned().warn(&key, there, "it has lost its end");
-                // What is left of a line counts with what is gone.
+                // The rest of a cut line counts as lost too.
                 let whole = bytes.iter().rposition(|byte| *byte == b'\n');
                 bytes.truncate(whole.map_or(0, |end| end + 1));
             }
-            // A page of another length than it should have is cut by the length that it has.
+            // If a page has an unexpected length, its actual length determines the piece.
             let first = first(at + bytes.len() as u64).saturating_sub(at);
             let before = usize::try_from(first).map_or(&bytes[..], |first| &bytes[..first]);
             let begin = before.iter().rposition(|byte| *byte == b'\n');
             let begin = begin.map(|end| end + 1).or((at == 0).then_some(0));
-            // Without line ends this is no history any more. The code that decodes the lines reports it.
+            // Bytes without line ends are not a history. The code that decodes the lines reports this.
             if let Some(first) = begin.or((earlier >= LINE_BYTES).then_some(0)) {
                 let begin = Position {
                     page,

@@ -1,7 +1,7 @@
-//! Blobs: a record for each, and its content as an object in real folders of the same names.
+//! Blobs: each has a record, and an object with its content in folders of the same names.
 //!
-//! A commit changes a record together with the content, so that readers and crashes find both as they were or both as
-//! they are now. Only one command at a time may change the blobs of a project; the caller sees to that.
+//! A commit changes record and content together, so after a crash both are old or both are new. Only one command at a
+//! time may change the blobs of a project; the caller ensures this.
 
 mod list;
 
@@ -53,7 +53,7 @@ impl State {
         self.reader().record(&key).await
     }
 
-    /// A blob with its content, which stays readable when it is removed or replaced meanwhile.
+    /// A blob with its content. The content stays readable if the blob is removed or replaced meanwhile.
     pub async fn open_blob(
         &self,
         project: ProjectId,
@@ -67,7 +67,7 @@ impl State {
             };
             let content = self.open_object(key.clone()).await?;
             found = self.blob(project, path).await?;
-            // Otherwise it has been replaced between the two reads.
+            // If they differ, the blob was replaced between the two reads.
             if found.as_ref() == Some(&blob) {
                 let content = content.ok_or_else(|| ReadError::damaged(key, "it is missing"))?;
                 return Ok(Some((blob, content)));
@@ -75,7 +75,8 @@ impl State {
         }
     }
 
-    /// Why no new blob can be at a path: a folder has that name, a blob has the name of its folder, or the folder is full.
+    /// Why a path cannot get a new blob: a folder has this name, a blob has the name of a parent folder, or the folder
+    /// is full.
     pub async fn in_the_way_of_blob(
         &self,
         project: ProjectId,
@@ -96,7 +97,7 @@ impl State {
                 let path = path.to_string();
                 return Ok(Some(Refusal::BlobIsFolder { path }));
             }
-            // Below the first folder that is there, a blob may have the name of the next one.
+            // In the deepest existing folder, a blob may have the name of the next folder of the path.
             if depth < folders.len() && entries.contains(&list::record_name(&name)) {
                 let path = blob::joined(&folders[..=depth]);
                 return Ok(Some(Refusal::BlobIsNoFolder { path }));
@@ -110,7 +111,7 @@ impl State {
         Ok(None)
     }
 
-    /// Stages the content of a blob for another blob.
+    /// Stages the content of this blob so that another blob can share it.
     pub async fn share_blob(&self, blob: &Blob) -> Result<Staged, WriteError> {
         let key = Layout::blob(blob.project, &blob.path);
         let sha256 = unhex(&blob.sha256).and_then(|bytes| bytes.try_into().ok());
@@ -130,27 +131,27 @@ impl State {
         .await
     }
 
-    /// Stores a blob with its received content; `None` if the blob has this content already.
+    /// Stores a blob. `content` is `None` if the blob has this content already.
     pub async fn store_blob(
         &self,
         store: StoreBlob,
         content: Option<Staged>,
     ) -> Result<Blob, SubmitError> {
-        let is_there = store.before.is_some();
+        let exists = store.before.is_some();
         let (project, path) = (store.project, store.path.clone());
-        self.submit_blob(store, project, path, is_there, content)
+        self.submit_blob(store, project, path, exists, content)
             .await
     }
 
-    /// Moves a blob whose content was staged; `None` if the target has this content already.
+    /// Moves a blob. `content` is the staged content, or `None` if the target has this content already.
     pub async fn move_blob(
         &self,
         command: MoveBlob,
         content: Option<Staged>,
     ) -> Result<Blob, SubmitError> {
-        let is_there = command.before.is_some();
+        let exists = command.before.is_some();
         let (project, path) = (command.blob.project, command.to.clone());
-        self.submit_blob(command, project, path, is_there, content)
+        self.submit_blob(command, project, path, exists, content)
             .await
     }
 
@@ -159,10 +160,10 @@ impl State {
         command: C,
         project: ProjectId,
         path: BlobPath,
-        is_there: bool,
+        exists: bool,
         content: Option<Staged>,
     ) -> Result<C::Answer, SubmitError> {
-        let rewritten = match is_there {
+        let rewritten = match exists {
             true => self.rewritten(Layout::blob_record(project, &path)).await,
             false => None,
         };

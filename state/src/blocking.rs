@@ -7,7 +7,7 @@ use store::volume::Volume;
 
 use crate::error::Interrupted;
 
-/// Does work on the objects and growing files of a store. A panic of the work is the caller's.
+/// Does work on the objects and growing files of a store. A panic of the work panics in the caller.
 pub(crate) async fn on_volume<T, E>(
     volume: &Arc<dyn Volume>,
     work: impl FnOnce(&dyn Volume) -> Result<T, E> + Send + 'static,
@@ -27,7 +27,7 @@ where
 pub(crate) struct Awaited(Weak<()>);
 
 impl Awaited {
-    /// Fails when nobody waits any more.
+    /// Fails if nobody waits for the result any more.
     pub(crate) fn check(&self) -> Result<(), Interrupted> {
         if self.0.strong_count() > 0 {
             Ok(())
@@ -50,7 +50,7 @@ impl Awaited {
     }
 }
 
-/// Like [`on_volume`], for long work, which ends early when the caller drops the future.
+/// Like [`on_volume`], for long work that should end early when the caller drops the future.
 pub(crate) async fn while_awaited<T, E>(
     volume: &Arc<dyn Volume>,
     work: impl FnOnce(&dyn Volume, &Awaited) -> Result<T, E> + Send + 'static,
@@ -66,7 +66,7 @@ where
     done
 }
 
-/// Does blocking work on the runtime's threads for it. A panic of the work is the caller's.
+/// Does blocking work on the runtime's blocking threads. A panic of the work panics in the caller.
 pub(crate) async fn blocking<T, E>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, E>
@@ -94,7 +94,7 @@ mod tests {
     use crate::error::ReadError;
 
     #[tokio::test]
-    async fn a_panic_of_blocking_work_is_not_told_as_a_stop() {
+    async fn a_panic_of_blocking_work_is_not_reported_as_an_interruption() {
         let work = async { blocking(|| -> Result<(), ReadError> { panic!("on purpose") }).await };
         assert!(tokio::spawn(work).await.unwrap_err().is_panic());
     }

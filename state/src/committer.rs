@@ -1,11 +1,11 @@
 //! The one committer: a thread that decides, commits, publishes and answers, in this order.
 //!
-//! Each command is decided against *pending* state: what is published plus what was decided since. Everything that
-//! waits while a commit is being synced shares the next one. A decision is one batch by itself or a part of one, never
-//! split. A full disk undoes what was decided and not committed, and everything that was decided on top of it. When the
-//! store refuses a batch because of its content, the commands in it are decided again, each in a commit of its own, so
-//! that only the one at fault is refused. A command whose decision panics is refused as well: pending state is only read
-//! there. When a commit fails in any other way, or anything else panics, nothing more is decided and the process must end.
+//! Each command is decided against *pending* state: the published state plus the decisions since. Commands that wait
+//! while a commit is being synced share the next commit. A decision is never split across batches. A full disk undoes
+//! all decisions that are not committed. When the store refuses a batch because of its content, its commands are
+//! decided again, each in a commit of its own, so that only the faulty command is refused. A command whose decision
+//! panics is refused as well: decisions only read pending state. When a commit fails in any other way, or other code
+//! panics, nothing more is decided and the process must end.
 
 mod histories;
 mod round;
@@ -45,9 +45,9 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) publication: Arc<Publication>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Box<dyn Entropy>,
-    /// Where the audit log ends, with what was decided and not committed yet.
+    /// Where the audit log ends, including decisions that are not committed yet.
     pub(crate) audit: AuditTail,
-    /// Where it ends on disk.
+    /// Where the audit log ends on disk.
     pub(crate) audit_committed: AuditTail,
     pub(crate) volume: Arc<dyn Volume>,
     pub(crate) last_room: Room,
@@ -56,21 +56,21 @@ pub(crate) struct Committer<E: Engine> {
     /// Histories that decisions need.
     pub(crate) histories: Histories,
     pub(crate) queue: mpsc::Receiver<Waiting>,
-    /// Commands whose decisions were undone. Each is decided again in a commit of its own, before any other.
+    /// Commands whose decisions were undone. Each is decided again in a commit of its own, before other commands.
     pub(crate) again: VecDeque<Waiting>,
-    /// Tells the length of a job's log in bytes.
+    /// Returns the length of a job's log in bytes.
     pub(crate) log_bytes: Box<dyn Fn(JobId) -> u64 + Send>,
-    /// Whether every sender of the queue is gone.
+    /// Whether every sender of the queue was dropped.
     pub(crate) is_closing: bool,
     pub(crate) measuring: Measuring,
     pub(crate) alarm: Alarm,
 }
 
-/// A command whose turn it is.
+/// The next command to decide.
 enum Next {
-    /// It may need histories.
+    /// Histories that it needs may be unread.
     New(Waiting),
-    /// It has waited for them.
+    /// It has waited for its histories.
     Ready(Waiting),
 }
 
@@ -84,8 +84,8 @@ impl<E: Engine> Committer<E> {
             .spawn(move || runtime.block_on(self.run()))
     }
 
-    /// Decides and commits until every sender of the queue is gone, or until a commit fails. Closes the engine once nobody
-    /// holds the state any more.
+    /// Decides and commits until every sender of the queue is dropped, or until a commit fails. Closes the engine once
+    /// nobody holds the state any more.
     pub(crate) async fn run(mut self) -> Result<(), CloseError> {
         let _watchdog = Watchdog(self.alarm.clone());
         self.work().await;
@@ -96,8 +96,8 @@ impl<E: Engine> Committer<E> {
             engine,
             ..
         } = self;
-        // After a failure nothing more is decided. Others may still write outside the journal, so the engine, and with it
-        // the lock of the state, is kept until nobody holds the state any more.
+        // After a failure nothing more is decided. Other tasks may still write outside the journal, so the engine keeps
+        // the lock of the state until nobody holds the state any more.
         drop((again, histories));
         while let Some(waiting) = queue.recv().await {
             drop(waiting);
@@ -121,7 +121,7 @@ impl<E: Engine> Committer<E> {
                         }
                         Ok(unknown) if unknown.is_empty() => command,
                         Ok(unknown) => {
-                            // What was decided must be readable before the histories are read.
+                            // The earlier decisions must be committed before the histories are read.
                             let before =
                                 std::mem::replace(&mut round, Round::new(self.written.epoch));
                             match self.commit(before).await {
@@ -144,7 +144,7 @@ impl<E: Engine> Committer<E> {
                             let decided = decided.sealed_again(self.written.encoder(&self.pending));
                             self.take(&mut round, decided);
                         }
-                        // The decision relied on changes that have just been undone.
+                        // The decision depends on changes that have just been undone.
                         Outcome::Undone(Undo::DiskFull) => {
                             decided.command.answer(Err(SubmitError::DiskFull));
                         }
@@ -174,7 +174,7 @@ impl<E: Engine> Committer<E> {
         command.map(Next::New)
     }
 
-    /// The next command. None when there will be no more. Nothing is pending when this is called.
+    /// The next command. `None` if no more can come. Call this only when all decisions are committed.
     async fn next(&mut self) -> Option<Next> {
         loop {
             if let Some(command) = self.again.pop_front() {
@@ -218,7 +218,7 @@ impl<E: Engine> Committer<E> {
         room
     }
 
-    /// Scans whose finished jobs the command needs and nobody has read yet.
+    /// Scans whose finished jobs the command needs and which have not been read yet.
     fn unknown_histories(&self, command: &dyn Submitted) -> Result<BTreeSet<ScanKey>, SubmitError> {
         let mut scans = command.histories(&self.pending)?;
         scans.retain(|scan| self.pending.recent(scan).is_none());
@@ -258,8 +258,8 @@ impl<E: Engine> Committer<E> {
         round.add(decided);
     }
 
-    /// Goes back to what is published. A full disk refuses every decision of the round. A batch that contradicts the
-    /// files refuses a command that was alone in it, and lets several be decided again one by one.
+    /// Goes back to the published state. If the disk is full, every command of the round is refused. If the batch
+    /// contradicts the files, a single command is refused, and several commands are decided again one by one.
     fn undo(&mut self, commands: Vec<Box<dyn Unanswered>>, undo: Undo) -> Outcome {
         self.pending = self.publication.read(World::clone);
         self.audit = self.audit_committed.clone();
@@ -344,13 +344,13 @@ enum Undo {
 
 enum Outcome {
     Committed,
-    /// Nothing of it was stored, and pending state is the published one again.
+    /// Nothing was stored, and the pending state is the published state again.
     Undone(Undo),
     /// Nothing more may be decided.
     Failed,
 }
 
-/// Rings when the thread panics, since nobody else would notice before the next command.
+/// Rings when the thread panics. Otherwise nobody would notice before the next command.
 struct Watchdog(Alarm);
 
 impl Drop for Watchdog {

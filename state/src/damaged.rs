@@ -1,7 +1,7 @@
-//! Live records that cannot be read, or that stand at another record's key.
+//! Live records that cannot be read, or that are at another record's key.
 //!
-//! The daemon keeps a copy of each in `quarantine/`. Then a commit replaces the record by what other files tell of it, or
-//! removes it. So no record is overwritten as if it had never existed, and the daemon serves everything else.
+//! The daemon keeps a copy of each in `quarantine/`. Then a commit rebuilds the record from other files, or removes it.
+//! So no record is lost silently, and the daemon serves everything else.
 
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ pub(crate) struct Damaged {
     key: Key,
     bytes: Bytes,
     problem: String,
-    /// What the loss of the record means.
+    /// The consequence of losing the record.
     loss: &'static str,
-    /// What replaces it. None: the record is removed.
+    /// The new record. `None`: the record is removed.
     pub(crate) replacement: Option<Change>,
 }
 
@@ -46,10 +46,10 @@ impl Damaged {
         }
     }
 
-    /// Looks up what other files say about the record. `last` is the store's latest commit.
+    /// Rebuilds the record from other files, if possible. `last` is the store's latest commit.
     ///
-    /// It is an error when a history cannot be searched: without the head of an existing history the next line would be
-    /// written over the history.
+    /// Fails if a history cannot be searched: without the head of an existing history, the next line would overwrite
+    /// the history.
     pub(crate) async fn find_replacement(
         &mut self,
         reader: &StoreReader,
@@ -98,7 +98,7 @@ impl Damaged {
         Ok(())
     }
 
-    /// What a scan's history says of its head.
+    /// Rebuilds a scan's head from its history.
     async fn head_of_history(
         &self,
         reader: &StoreReader,
@@ -111,7 +111,7 @@ impl Damaged {
         Ok(Some(Change::Head(Arc::new(head))))
     }
 
-    /// What a scan's history and its head say of the record of removed jobs.
+    /// Rebuilds a scan's record of removed jobs from its history and its head.
     async fn retention_of_history(
         &self,
         reader: &StoreReader,
@@ -151,7 +151,7 @@ impl Damaged {
             Ok(replacing) if !replacing.is_empty() => batch = replacing,
             Ok(_) => drop(batch.deletes.insert(key.clone())),
             Err(error) => {
-                tracing::error!(%key, %error, "what takes the place of a damaged record cannot be written as JSON");
+                tracing::error!(%key, %error, "the replacement of a damaged record cannot be written as JSON");
                 batch.deletes.insert(key.clone());
             }
         }
@@ -169,12 +169,12 @@ impl Damaged {
     }
 }
 
-/// A version that no lost value can have had: a commit gives at most one version for each of its commands.
+/// A version higher than that of any lost value: each command of a commit makes at most one version.
 fn version_after(last: Seq) -> u64 {
     last.0.saturating_mul(ROUND_COMMANDS as u64)
 }
 
-/// What the loss of a live record means, and what to do about it. None if no live record can have this key.
+/// The consequence of losing a live record, and the remedy. `None` if no live record can have this key.
 pub(crate) fn loss(key: &Key) -> Option<&'static str> {
     Some(match RecordPlace::parse(key)? {
         RecordPlace::Source => "the next look treats every file of the source as new",

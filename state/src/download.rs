@@ -1,4 +1,4 @@
-//! Reading artifacts, piece by piece.
+//! Reads artifacts and blobs, piece by piece.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::error::ReadError;
 use crate::layout::Layout;
 use crate::state::State;
 
-/// An artifact that is open for reading. It stays readable when it is removed or replaced meanwhile.
+/// An object that is open for reading. It stays readable if it is removed or replaced meanwhile.
 pub struct Download {
     volume: Arc<dyn Volume>,
     file: Box<dyn ReadAt>,
-    /// Below the state folder.
+    /// Relative to the state folder.
     path: String,
     check: Option<Check>,
 }
@@ -57,7 +57,7 @@ impl State {
 }
 
 impl Download {
-    /// The same for a caller that reads all of it in order. The last read fails when the whole has another digest.
+    /// Checks the digest for a caller that reads all pieces in order: the last read fails if the digest differs.
     #[must_use]
     pub fn checked(self, sha256: &str, size: u64) -> Self {
         let check = Check {
@@ -72,7 +72,7 @@ impl Download {
         }
     }
 
-    /// Reads `length` bytes from byte `at` on. Answers the download again, for the next piece.
+    /// Reads `length` bytes from byte `at` on. Returns the download for the next piece.
     pub async fn read(mut self, at: u64, length: usize) -> Result<(Self, Bytes), ReadError> {
         on_volume(&self.volume.clone(), move |_| {
             let piece = match self.file.read_at(at, length) {
@@ -91,7 +91,7 @@ impl Download {
         .await
     }
 
-    /// Whether this is the last piece and the whole has another digest than was stored.
+    /// True if this is the last piece and the digest of the content differs from the expected digest.
     fn is_damaged(&mut self, piece: &[u8]) -> bool {
         let Some(check) = &mut self.check else {
             return false;

@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::record::{Record, RepeatsRecord};
 use crate::written::{Rewritten, Written};
 
-/// Encodes for the commit after what was written.
+/// Encodes changes for the next commit.
 #[derive(Clone, Copy)]
 pub(crate) struct Encoder<'a> {
     written: &'a Written,
@@ -27,7 +27,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The same for a command that changes the record of a finished job.
+    /// An encoder for a command that changes the settled record `rewritten`.
     pub(crate) const fn rewriting(self, rewritten: Option<&'a Rewritten>) -> Self {
         Self { rewritten, ..self }
     }
@@ -56,9 +56,9 @@ impl<'a> Encoder<'a> {
 struct Encoding<'a> {
     encoder: Encoder<'a>,
     batch: Batch,
-    /// The clock that has set the expiry times of the record that is being encoded.
+    /// The clock behind the expiry times of the current record.
     clock: Option<u64>,
-    /// Why a record is not in it.
+    /// The first error. It means that a record is missing in the batch.
     failed: Option<serde_json::Error>,
 }
 

@@ -1,4 +1,4 @@
-//! Ended jobs in memory, so that showing jobs that ended or were shown recently opens no file.
+//! A cache of ended jobs, so that showing recently ended or recently shown jobs opens no file.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::limits::ENDED_JOBS;
 #[derive(Clone, Default)]
 pub(crate) struct EndedJobs(Arc<Mutex<Kept>>);
 
-/// Two generations: whatever was not asked for while the young one filled up is forgotten with the old one.
+/// Two generations: jobs that were not used while the young generation filled up are dropped with the old generation.
 #[derive(Default)]
 struct Kept {
     young: HashMap<JobId, Arc<Job>>,
@@ -19,7 +19,7 @@ struct Kept {
     changes: u64,
 }
 
-/// A moment between changes. What was read before a change must not be kept after it.
+/// A moment between changes. A job read before a change must not be cached after the change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Before(u64);
 
@@ -34,12 +34,12 @@ impl EndedJobs {
         Some(job)
     }
 
-    /// To be asked for before a record is read.
+    /// Call this before reading a record.
     pub(crate) fn before(&self) -> Before {
         Before(self.lock().changes)
     }
 
-    /// Keeps a job that was read, unless one has changed since.
+    /// Caches a job that was read, unless any job has changed since.
     pub(crate) fn keep_read(&self, before: Before, job: &Arc<Job>) {
         let mut kept = self.lock();
         if before == Before(kept.changes) && job.state.is_terminal() {
@@ -47,7 +47,7 @@ impl EndedJobs {
         }
     }
 
-    /// A job has ended, or its record has changed since.
+    /// Caches a job that has ended or whose record has changed since.
     pub(crate) fn changed(&self, job: &Arc<Job>) {
         if !job.state.is_terminal() {
             return;
@@ -85,7 +85,7 @@ mod tests {
     use crate::tests::fixture::Folder;
 
     #[tokio::test]
-    async fn only_what_was_wanted_lately_is_kept_and_nothing_that_has_changed() {
+    async fn recently_used_jobs_are_cached_unless_they_have_changed() {
         let (_folder, opened, fleet) = Folder::prepared().await;
         let job = opened.running_job(fleet, "build").await;
         let job = opened.complete(job).await;
@@ -100,7 +100,7 @@ mod tests {
         let before = kept.before();
         for number in 0..10 * ENDED_JOBS {
             kept.keep_read(before, &numbered(number));
-            // This one is asked for again and again.
+            // This job is requested again and again.
             assert!(kept.get(numbered(0).id).is_some());
         }
         assert!(kept.get(numbered(1).id).is_none());
@@ -112,7 +112,7 @@ mod tests {
         kept.keep_read(before, &job);
         assert!(
             kept.get(job.id).is_none(),
-            "it was read before it was removed"
+            "a job read before its removal was cached"
         );
         kept.keep_read(kept.before(), &job);
         assert!(kept.get(job.id).is_some());

@@ -1,4 +1,4 @@
-//! The files in a job's artifact, from the directory of its zip.
+//! Lists the files in a job's artifact from the directory of its zip.
 
 use model::JobId;
 
@@ -9,8 +9,7 @@ use crate::state::State;
 use crate::zip_directory::{Found, LARGE_END_BYTES, TAIL_BYTES, ZipEntry, ZipProblem, find, large};
 
 impl State {
-    /// Lets `visit` collect what it needs of the files in an artifact, which come in the order of its zip. None if its file
-    /// has been removed.
+    /// Calls `visit` for each file in an artifact, in the order of the zip. `None` if the artifact has been removed.
     pub async fn artifact_entries<T: Send + 'static>(
         &self,
         job: JobId,

@@ -1,7 +1,7 @@
-//! The envelope of every JSON record: what it is, whether it is live, and a checksum, around its body.
+//! The envelope around the body of every JSON record: kind, id, whether the record is live, and a checksum.
 //!
-//! Records are pretty-printed, so that `cat job.json` explains itself. Kind and id must fit the path the record is
-//! found at, which catches a file that is intact but in the wrong place.
+//! Records are pretty-printed, so that people can read them. Kind and id must match the path of the record. This
+//! detects an intact file in the wrong place.
 
 use serde::{Deserialize, Serialize};
 use store::{Key, Seq};
@@ -13,13 +13,13 @@ use crate::record::{self, Kind, Record, Typed};
 
 pub(crate) const VERSION: u32 = 4;
 
-/// What a commit writes into the envelopes of its records.
+/// The envelope fields that a commit determines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// How often the record has been written, this time included.
     pub(crate) revision: u64,
     pub(crate) sequence: Seq,
-    /// The clock that has set its expiry times, if it has any.
+    /// The clock behind the record's expiry times, if it has any.
     pub(crate) clock: Option<u64>,
 }
 
@@ -37,12 +37,12 @@ struct Envelope<'a, B> {
     body: &'a B,
 }
 
-/// Room for most records, so that they are not moved while they grow.
+/// Enough for most records, so that the buffer rarely grows.
 const RECORD_BYTES: usize = 2 * 1024;
 
 const EMPTY_CHECKSUM: &[u8] = br#""checksum":"""#;
 
-/// What an envelope says besides its body.
+/// The fields of an envelope that are read before the body.
 #[derive(Deserialize)]
 struct Head {
     kind: Kind,
@@ -54,7 +54,7 @@ struct Head {
     clock: Option<u64>,
 }
 
-/// A record whose envelope fits its content.
+/// A record with a correct checksum.
 pub(crate) struct Sealed<'a> {
     pub(crate) kind: Kind,
     pub(crate) id: String,
@@ -98,7 +98,7 @@ pub(crate) fn seal<R: Record>(record: &R, stamp: Stamp) -> Result<Vec<u8>, serde
     let mut compact = Vec::with_capacity(RECORD_BYTES);
     serde_json::to_writer(&mut compact, &envelope)?;
     let checksum = checksum(&compact);
-    // The quotes of an id are escaped, so the first place that looks like this is the envelope's.
+    // Quotes in an id are escaped, so the first match is the field of the envelope.
     let empty = compact
         .windows(EMPTY_CHECKSUM.len())
         .position(|window| window == EMPTY_CHECKSUM);
@@ -109,11 +109,11 @@ pub(crate) fn seal<R: Record>(record: &R, stamp: Stamp) -> Result<Vec<u8>, serde
     Ok(pretty(&compact))
 }
 
-/// A record, once its checksum and its version fit. White space may change and nothing else. The checksum is over what
-/// stands in the file, so a record outlives changes of the type it is read into. A newer version counts only with the
-/// right checksum: it is a reason not to go on, and a damaged number is none.
+/// Checks the checksum and version of a record. Only white space may differ from the written record. The checksum
+/// covers the text of the file, so the record stays valid when its Rust type changes. The checksum is checked before
+/// the version: a newer version stops the program, but a damaged version number must not.
 pub(crate) fn read(bytes: &[u8]) -> Result<Sealed<'_>, EnvelopeError> {
-    /// What every version has.
+    /// The fields that every version has.
     #[derive(Deserialize)]
     struct Any {
         version: u32,
@@ -140,7 +140,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Sealed<'_>, EnvelopeError> {
     })
 }
 
-/// A record that must be of a kind.
+/// Reads a record and checks its kind.
 pub(crate) fn open<R: Record>(bytes: &[u8]) -> Result<R, EnvelopeError> {
     let record = read(bytes)?;
     if record.kind == R::KIND {
@@ -153,7 +153,7 @@ pub(crate) fn open<R: Record>(bytes: &[u8]) -> Result<R, EnvelopeError> {
     }
 }
 
-/// The record that belongs at `key`.
+/// Reads a record and checks that it belongs at `key`.
 pub(crate) fn open_at<R: Record>(key: &Key, bytes: &[u8]) -> Result<R, EnvelopeError> {
     let record: R = open(bytes)?;
     let place = record.place();
@@ -170,8 +170,8 @@ impl Sealed<'_> {
     }
 }
 
-/// 128 bits of SHA-256 over an envelope without white space and with an empty checksum: enough against accidents, short
-/// enough to read.
+/// 128 bits of SHA-256 over an envelope without white space and with an empty checksum: enough to detect accidents, and
+/// short.
 fn checksum(compact: &[u8]) -> String {
     let mut digits = sha256(compact);
     digits.truncate(32);
@@ -243,7 +243,7 @@ mod tests {
     jobs!(Vec<String>, Old, New);
 
     #[test]
-    fn a_record_reads_back_and_a_changed_one_does_not() {
+    fn a_record_reads_back_and_a_changed_record_is_refused() {
         let bytes = seal(&vec!["a".to_owned(), "b".to_owned()], STAMP).unwrap();
         assert_eq!(open::<Vec<String>>(&bytes).unwrap(), ["a", "b"]);
         assert_eq!(read(&bytes).unwrap().stamp, STAMP);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_record_is_told_from_one_with_a_damaged_version() {
+    fn a_newer_version_is_distinguished_from_a_damaged_version() {
         let bytes = seal(&Vec::<String>::new(), STAMP).unwrap();
         let next = VERSION + 1;
         let newer = resealed(&bytes, next);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_outlives_changes_of_its_type_and_its_spacing_and_nothing_else() {
+    fn a_record_stays_valid_only_if_its_type_or_white_space_changes() {
         let old = Old {
             name: "a".to_owned(),
             forgotten: 1,

@@ -1,4 +1,4 @@
-//! What can go wrong with the state. Paths are below the state folder.
+//! Errors of the state. Paths are relative to the state folder.
 
 use model::JobId;
 use model::decide::Refusal;
@@ -12,7 +12,7 @@ use crate::alarm::Alarm;
 pub enum CloseError {
     #[error(transparent)]
     Store(#[from] store::CloseError),
-    /// It is not known what is durable outside the journal.
+    /// It is unknown what is durable outside the journal.
     #[error(transparent)]
     Failed(Fatal),
     /// A defect of this program.
@@ -34,7 +34,7 @@ pub enum OpenError {
     /// A damaged record could not be copied. Nothing was changed.
     #[error("cannot keep a copy of the damaged record {path} in quarantine/")]
     Keep { path: String, source: Fault },
-    /// A damaged record could not be replaced. A copy is in quarantine.
+    /// A damaged record could not be replaced. A copy is in `quarantine/`.
     #[error("cannot replace the damaged record {path}")]
     Replace {
         path: String,
@@ -57,7 +57,7 @@ pub enum ReadError {
     /// A log or an object.
     #[error("cannot read {path}")]
     File { path: String, source: Fault },
-    /// A file does not hold what its path says.
+    /// The content of a file is damaged or belongs elsewhere.
     #[error("{path} is damaged: {problem}; restore it from a backup")]
     Damaged { path: String, problem: String },
     /// The job was removed while it was read.
@@ -69,7 +69,7 @@ pub enum ReadError {
 
 impl ReadError {
     /// Whether free space on the disk is all that it needs.
-    pub fn is_for_room(&self) -> bool {
+    pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Store(store::ReadError::Unsettled))
     }
 
@@ -88,10 +88,10 @@ impl ReadError {
     }
 }
 
-/// Why a command had no effect, or is not known to have one.
+/// Why a command had no effect, or why its effect is unknown.
 #[derive(Debug, Error)]
 pub enum SubmitError {
-    /// It was refused; nothing has changed.
+    /// The command was refused; nothing has changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The disk is getting full; nothing has changed.
@@ -105,7 +105,7 @@ pub enum SubmitError {
         "the disk of the state folder is full, or too many files are open; free some space, running jobs can still end"
     )]
     DiskFull,
-    /// Its changes do not fit into one commit; nothing has changed.
+    /// The changes do not fit into one commit; nothing has changed.
     #[error("the change is too large for one commit")]
     TooLarge,
     /// The changes contradict the files of the state folder: somebody removed or changed one. Nothing has changed.
@@ -113,7 +113,7 @@ pub enum SubmitError {
         "the change does not fit the files of the state folder; was one of them removed? the daemon's log names it"
     )]
     Contradicted,
-    /// Its decision panicked; nothing has changed.
+    /// The decision panicked; nothing has changed.
     #[error(
         "{command} cannot be decided: this is a defect of Everscan; nothing has changed, and the daemon's log has the panic"
     )]
@@ -148,7 +148,7 @@ impl From<Interrupted> for WriteError {
     }
 }
 
-/// Why the process must end: nobody knows any more what is on disk.
+/// Why the process must end: it is unknown what is on disk.
 #[derive(Debug, Clone, Error)]
 #[error("the state could not be committed: {message}")]
 pub struct Fatal {
@@ -158,7 +158,7 @@ pub struct Fatal {
     pub is_pulled_away: bool,
 }
 
-/// Why something large was not written: a log, an artifact, a payload.
+/// Why a log, an artifact or a payload was not written.
 #[derive(Debug, Error)]
 pub enum WriteError {
     /// The disk is full, or no file can be opened now; nothing was kept.
@@ -166,7 +166,7 @@ pub enum WriteError {
     DiskFull,
     #[error("cannot write {path}")]
     File { path: String, source: Fault },
-    /// Somebody removed the file that was to be copied.
+    /// Somebody removed the file that should be copied.
     #[error("{path} is missing; restore it from a backup")]
     Missing { path: String },
     #[error("the write was interrupted because the daemon is stopping")]
@@ -184,7 +184,7 @@ impl WriteError {
         }
     }
 
-    /// The same for a write that ends in a sync. A failed sync also rings the alarm.
+    /// Like `new`, for a write that ends in a sync. A failed sync also rings the alarm.
     pub(crate) fn watched(alarm: &Alarm, path: impl ToString, source: Fault) -> Self {
         alarm.watch(&source);
         Self::new(path, source)

@@ -10,15 +10,15 @@ use tokio::sync::watch;
 
 use crate::limits::{FEED_CHANGES, FEED_COMMITS};
 
-/// What one commit has changed, in the order of its decisions.
+/// The changes of one commit, in the order of its decisions.
 #[derive(Debug, Clone)]
 pub struct Published {
     pub seq: Seq,
-    /// Its changes. Texts of revisions are left out.
+    /// Without the texts of revisions.
     pub changes: Arc<[Change]>,
 }
 
-/// The feed does not have the changes after this commit: they are gone, or do not exist yet.
+/// The feed does not have the changes after this commit: they were dropped, or do not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the changes after commit {from} are gone, only those after {oldest} are kept; read the state as it is"
@@ -30,28 +30,28 @@ pub struct ChangesGone {
     pub oldest: Seq,
 }
 
-/// A follower of the commits, with its place.
+/// A follower of the commits.
 pub struct Subscription {
     feed: Arc<Feed>,
     wake: watch::Receiver<()>,
-    /// The last commit that was handed out.
+    /// The last commit that the follower got.
     place: Seq,
 }
 
 impl Subscription {
-    /// The next commit that has changed something; waits for one. Nothing is lost when the future is dropped.
+    /// Waits for the next commit with changes. No commit is lost when the future is dropped.
     ///
-    /// # Errors
-    /// When the next commit is not kept any more. Later calls fail in the same way; the follower must subscribe again.
+    /// # Errors If the next commit is no longer kept. Later calls fail in the same way; the follower must subscribe
+    /// again.
     pub async fn next(&mut self) -> Result<Published, ChangesGone> {
         loop {
-            // Before the look, so that a commit in between wakes.
+            // Do this before reading the ring, so that a commit in between wakes the task.
             self.wake.mark_unchanged();
             if let Some(published) = self.feed.ring().after(self.place)? {
                 self.place = published.seq;
                 return Ok(published);
             }
-            // The sender is in the feed, which is held here.
+            // This cannot fail: the feed owns the sender.
             let _ = self.wake.changed().await;
         }
     }
@@ -65,7 +65,7 @@ pub(crate) struct Feed {
 
 struct Ring {
     commits: VecDeque<Published>,
-    /// How many changes they have together.
+    /// The number of changes in `commits`.
     changes: usize,
     /// Every later commit with changes is kept.
     floor: Seq,
@@ -85,7 +85,7 @@ impl Feed {
         }
     }
 
-    /// Adds a commit. Without a sequence nothing was stored: then only readers of the world are woken.
+    /// Adds a commit and wakes the followers. Without a sequence number nothing was stored: no commit is added.
     pub(crate) fn publish(&self, seq: Option<Seq>, changes: Vec<Change>) {
         if let Some(seq) = seq {
             let kept: Arc<[Change]> = changes.into_iter().filter_map(kept).collect();
@@ -117,7 +117,7 @@ impl Feed {
     }
 }
 
-/// The change as followers get it. A history that was read is no change, and texts may be large.
+/// The change as followers get it. Reading a history changes nothing, and texts may be large.
 fn kept(change: Change) -> Option<Change> {
     match change {
         Change::Recent(..) => None,
@@ -145,7 +145,7 @@ impl Ring {
         }
     }
 
-    /// The first commit after that place.
+    /// The first commit after `place`.
     fn after(&self, place: Seq) -> Result<Option<Published>, ChangesGone> {
         if place < self.floor || place > self.newest {
             return Err(ChangesGone {
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(poll(&mut early), None);
         feed.publish(Some(Seq(11)), vec![change()]);
         feed.publish(None, vec![read()]);
-        // A commit that has changed nothing for a follower is passed over.
+        // A commit without changes for followers is skipped.
         feed.publish(Some(Seq(12)), vec![read()]);
         feed.publish(Some(Seq(13)), vec![change(), read(), change()]);
         let mut late = feed.subscribe(Seq(11)).unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_not_kept_or_not_there_yet_is_told() {
+    fn a_dropped_or_future_place_is_refused() {
         let feed = Arc::new(Feed::new(Seq(10)));
         let gone = |from, oldest| {
             Err(ChangesGone {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn commits_with_many_changes_are_fewer_and_the_newest_is_always_there() {
+    fn commits_with_many_changes_displace_older_commits_but_the_newest_is_kept() {
         let feed = Arc::new(Feed::new(Seq(0)));
         let many = |count: usize| vec![change(); count];
         feed.publish(Some(Seq(1)), many(1));

@@ -1,4 +1,4 @@
-//! Finished jobs: reading a scan's history forward, oldest job first, for retention, and changing their records.
+//! Finished jobs: reads a scan's history forward for retention, oldest job first, and changes job records.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::reader::StoreReader;
 use crate::state::State;
 use crate::written::Rewritten;
 
-/// Finished jobs of a scan behind a place of its history.
+/// Finished jobs of a scan after a place in its history.
 #[derive(Debug, Clone, Default)]
 pub struct FinishedJobs {
     pub jobs: Vec<Candidate>,
-    /// Whether there are no more.
+    /// True if there are no further jobs.
     pub is_whole: bool,
 }
 
 impl State {
-    /// At most `limit` finished jobs of a scan whose lines stand behind `from`.
+    /// At most `limit` finished jobs of a scan whose history lines come after `from`.
     pub async fn finished_after(
         &self,
         scan: &ScanKey,
@@ -45,13 +45,13 @@ impl State {
         self.rewrite_job(remove.job.id, remove).await
     }
 
-    /// Notes in the record of a finished job that its log is cut.
+    /// Records that the log of a finished job is cut.
     pub async fn cut_ended_log(&self, cut: CutEndedLog) -> Result<(), SubmitError> {
         self.rewrite_job(cut.job.id, cut).await
     }
 
-    /// Decides a command that changes a finished job. The record's revision number goes on from the one on disk, or begins
-    /// again when that cannot be read.
+    /// Decides a command that changes a finished job. The revision number of the record continues from the number on
+    /// disk. If it cannot be read, it starts again.
     async fn rewrite_job<C: Command>(
         &self,
         job: JobId,
@@ -61,15 +61,15 @@ impl State {
         self.submit_with(command, rewritten, |_, _| ()).await
     }
 
-    /// How often a settled record was written.
+    /// The settled record at `key` and how often it was written.
     pub(crate) async fn rewritten(&self, key: Key) -> Option<Rewritten> {
         let bytes = self.reader().get(&key).await.unwrap_or_default()?;
         let revision = envelope::read(&bytes).ok()?.stamp.revision;
         Some(Rewritten { key, revision })
     }
 
-    /// Some artifacts that have expired in past hours, the earliest first; empty when there are none. Only the folders of
-    /// past hours are read.
+    /// Artifacts that have expired in past hours, earliest first, up to a limit. Only the folders of past hours are
+    /// read.
     pub async fn expired(&self, now: Timestamp) -> Result<Vec<Expiry>, ReadError> {
         let keys = due_keys(self.reader(), now).await?;
         let mut due = Vec::new();
@@ -103,7 +103,7 @@ async fn finished_after(
             page: page + 1,
             at: 0,
         };
-        // The next page begins behind the last line of a full page.
+        // After the last line of a full page, the next page begins.
         let mut behind = next;
         if page == tail.page {
             let at = tail.bytes;
@@ -136,7 +136,7 @@ async fn finished_after(
     })
 }
 
-/// Keys in the folders of hours that are over at `now`. Days and hours sort as their names do.
+/// Keys in the folders of hours that have ended before `now`. Days and hours sort by name.
 async fn due_keys(reader: &StoreReader, now: Timestamp) -> Result<Vec<Key>, ReadError> {
     let this_hour = now.format("%Y-%m-%d/%H").to_string();
     let mut keys = Vec::new();

@@ -2,8 +2,8 @@
 //!
 //! The check sees the files as they will be once the journal is applied. A state in use changes during the check. So a
 //! finding in one part counts only if nothing was committed while the part was read; otherwise the part is read again.
-//! The check does not know what time it is: somebody may have set the clock, so no time is damage. Memory is bounded by
-//! the live records and some forty bytes for each finished job.
+//! The check does not use the current time: somebody may have set the clock, so no time in a record counts as damage.
+//! Memory is bounded by the live records and about forty bytes for each finished job.
 
 mod blobs;
 mod check;
@@ -43,10 +43,10 @@ use crate::limits::{CHECK_PAUSE, CHECK_TRIES};
 pub enum Event {
     Found(Finding),
     /// How much has been checked so far.
-    Looked(Counts),
-    /// A repair has done something.
+    Progress(Counts),
+    /// A repair has made a change.
     Done(Repair),
-    /// A repair leaves something to a person.
+    /// A repair leaves this finding to a person.
     Left(Finding),
 }
 
@@ -65,22 +65,22 @@ pub struct Checked {
     pub counts: Counts,
     /// The store's last commit when the check began.
     pub position: Position,
-    /// The process that has the state open, if one does.
+    /// The process that has the state open, if any.
     pub user: Option<Owner>,
-    /// Parts that changed each time they were read, so that they are not checked completely.
+    /// Parts that changed during every attempt and so were not checked completely.
     pub unsettled: u64,
 }
 
-/// Scans with wrong counters, and the right ones for the jobs that are there.
+/// Scans with wrong counters, and the counters that match their jobs.
 type Miscounted = Vec<(ScanKey, Totals)>;
 
-/// Checks the state folder at `root`. Blocks. A folder that is no state, or of a newer format, is an error. Everything else
-/// is a finding.
-pub fn fsck(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<Checked, OpenError> {
-    Ok(check(root, tell)?.0)
+/// Checks the state folder at `root`. Blocks. It is an error if the folder is not a state or has a newer format. Every
+/// other problem is a finding.
+pub fn fsck(root: &Path, report: &mut dyn FnMut(Event)) -> Result<Checked, OpenError> {
+    Ok(check(root, report)?.0)
 }
 
-fn check(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<(Checked, Miscounted), OpenError> {
+fn check(root: &Path, report: &mut dyn FnMut(Event)) -> Result<(Checked, Miscounted), OpenError> {
     let look = Look::at(root)?;
     let position = look.position();
     let user = look.user();
@@ -94,7 +94,7 @@ fn check(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<(Checked, Miscounte
         root: root.to_owned(),
         look,
         known,
-        tell,
+        report,
         counts: Counts::default(),
         unsettled: 0,
     };
@@ -112,7 +112,7 @@ struct Fsck<'a> {
     root: PathBuf,
     look: Look,
     known: Known,
-    tell: &'a mut dyn FnMut(Event),
+    report: &'a mut dyn FnMut(Event),
     counts: Counts,
     unsettled: u64,
 }
@@ -127,7 +127,7 @@ impl Fsck<'_> {
                 self.part(|check| workflows::check(check, &folder))?;
             }
         }
-        self.tell_doubles();
+        self.report_duplicates();
         for top in &top {
             match top.as_str() {
                 "jobs" => self.jobs(top)?,
@@ -155,7 +155,7 @@ impl Fsck<'_> {
         Ok(())
     }
 
-    /// Checks a folder and all in it, each as a part.
+    /// Checks a folder and all folders in it, each as a part.
     fn each_folder(&mut self, top: &str, check: fn(&mut Check<'_>, &str)) -> Result<(), OpenError> {
         let mut waiting = vec![top.to_owned()];
         while let Some(folder) = waiting.pop() {
@@ -164,21 +164,21 @@ impl Fsck<'_> {
         Ok(())
     }
 
-    /// The folders in a folder that holds nothing else.
+    /// The folders in a folder that contains only folders.
     fn folders(&mut self, folder: &str) -> Result<Vec<String>, OpenError> {
         let part = self.part(|check| check.facts.folders = check.only_folders(folder))?;
         Ok(part.folders)
     }
 
-    fn tell_doubles(&mut self) {
+    fn report_duplicates(&mut self) {
         for job in self.known.learned.sort_ended() {
             let key = Layout::job(job);
-            let what = "two lines of histories say that it has ended";
-            (self.tell)(Event::Found(Finding::new(Code::HistoryTwice, key, what)));
+            let what = "the job has two lines in histories";
+            (self.report)(Event::Found(Finding::new(Code::HistoryTwice, key, what)));
         }
     }
 
-    /// Checks one part, again and again until nothing was committed meanwhile.
+    /// Checks one part, and repeats this until nothing was committed during the check.
     fn part(&mut self, check: impl Fn(&mut Check<'_>)) -> Result<Facts, OpenError> {
         let mut tries = 1;
         let (mut found, mut facts) = self.once(&check);
@@ -195,14 +195,14 @@ impl Fsck<'_> {
             (found, facts) = self.once(&check);
         }
         for finding in found {
-            (self.tell)(Event::Found(finding));
+            (self.report)(Event::Found(finding));
         }
         self.counts.files += facts.counts.files;
         self.counts.bytes += facts.counts.bytes;
         self.counts.records += facts.counts.records;
         self.counts.jobs += facts.counts.jobs;
         self.known.learned.add(std::mem::take(&mut facts.learned));
-        (self.tell)(Event::Looked(self.counts));
+        (self.report)(Event::Progress(self.counts));
         Ok(facts)
     }
 

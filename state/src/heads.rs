@@ -1,7 +1,7 @@
-//! Loading scan heads at a start.
+//! Loads scan heads at the start.
 //!
-//! A head says where the next line of its scan's history goes. When the history has lost its end, the head cannot be
-//! trusted, and the history goes on with a new page. `rebuilt.rs` rebuilds heads that are lost.
+//! A head says where the next line of its scan's history goes. If the history has lost its end, the history continues
+//! on a new page. `rebuilt.rs` rebuilds lost heads.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::jobs::settled_job;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 
-/// Moves heads to the next page where the last page of the history or ledger is shorter than the head says. The store
-/// refuses an append behind the end of a file, so otherwise the scan's next job could not end.
+/// Moves a head to the next page if the last page of the history or ledger is too short. Otherwise the scan's next job
+/// could not end, because the store refuses an append behind the end of a file.
 pub(crate) async fn with_ends(
     reader: &StoreReader,
     heads: Vec<Arc<ScanHead>>,
@@ -53,7 +53,7 @@ pub(crate) async fn with_ends(
     Ok(heads.into_iter().map(with_end).collect())
 }
 
-/// Where the next line goes, behind a page of this length.
+/// Where the next line goes if the last page has this length.
 fn end_of(key: &Key, tail: TailEnd, length: Length) -> TailEnd {
     let length = match length {
         Ok(length) => length,
@@ -72,18 +72,18 @@ fn end_of(key: &Key, tail: TailEnd, length: Length) -> TailEnd {
     }
 }
 
-/// What the loss of it means.
+/// The consequence of losing the record of processed successes.
 pub(crate) const PROCESSED_LOST: &str = "it is lost what the scan has processed of others: `has_news()` is true for their newest successes until a job of the scan succeeds";
 
-/// Records that are stored next to a head, and in memory within it.
+/// Records that are stored next to a head but are part of the head in memory.
 #[derive(Default)]
 pub(crate) struct ScanRecords {
     pub(crate) digests: Option<Arc<Digests>>,
     pub(crate) repeats: Option<Repeats>,
 }
 
-/// A head with the records stored next to it. Lost digests of successes are read again from the records of the jobs.
-/// What was processed is not.
+/// A head with the records stored next to it. Lost digests of successes are restored from the job records. Lost facts
+/// about processed successes are not.
 pub(crate) async fn whole(
     reader: &StoreReader,
     head: Arc<ScanHead>,

@@ -1,9 +1,9 @@
-//! Going through a scan's finished jobs, newest first.
+//! Goes through a scan's finished jobs, newest first.
 //!
-//! Lines are in the order in which jobs ended, and lists are in the order in which jobs were made. A job ends after it was
-//! made. So a job that was made after the earliest end read so far is newer than every unread job, and the reader may
-//! answer it. Where many jobs were made before any of them ended, that says nothing. But pieces of which a summary is
-//! known are passed without being read, and read only if they may have the next job.
+//! Lines are in the order in which jobs ended, and lists are in the order in which jobs were made. A job ends after it
+//! was made. So a job that was made after the earliest end time read so far is newer than every unread job, and the
+//! reader can return it. This does not help if many jobs were made before any of them ended. But a piece with a known
+//! summary is read only if it may contain the next job.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::page_index::{PageIndex, Summary};
 use crate::reader::StoreReader;
 use crate::warned::{DamagedLines, Warned};
 
-/// What the world knows of a scan's finished jobs.
+/// What the world knows about a scan's finished jobs.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownPast {
     pub(crate) head: Arc<ScanHead>,
@@ -41,24 +41,24 @@ impl KnownPast {
     }
 }
 
-/// Which lines of a history are wanted.
+/// Selects lines of a history.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     /// Only jobs made before this one.
     pub(crate) before: Option<JobId>,
-    /// Only this job and those made after it.
+    /// Only this job and newer jobs.
     pub(crate) since: Option<JobId>,
     /// Only jobs with this end state.
     pub(crate) state: Option<EndState>,
     pub(crate) trigger: Option<Trigger>,
-    /// Only jobs that ended with this code of a reason.
+    /// Only jobs that ended with this reason code.
     pub(crate) reason: Option<String>,
-    /// Only jobs executed by the runner of this name.
+    /// Only jobs executed by the runner with this name.
     pub(crate) runner: Option<String>,
 }
 
 impl Wanted {
-    /// Whether the job of the line is wanted, as far as the line shows: an older daemon wrote neither reason nor runner.
+    /// False if the line shows that its job is not wanted. Lines of older daemons lack reason and runner.
     fn takes(&self, line: &Line) -> bool {
         let is_old = line.reason.is_none();
         self.before.is_none_or(|before| line.id < before)
@@ -70,18 +70,18 @@ impl Wanted {
     }
 }
 
-/// What a cursor finds.
+/// The result of a search for the next job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum CursorResult {
     /// The newest wanted job that was not taken yet.
     Job(JobId),
-    /// There is none.
+    /// There are no further wanted jobs.
     End,
-    /// There may be one further back, but the reader may not look that far now.
+    /// There may be more wanted jobs, but the limit of pieces was reached.
     TooFar,
 }
 
-/// Goes through the finished jobs that a scan had when its head was read, newest first.
+/// Iterates over the finished jobs that a scan had when its head was read, newest first.
 pub(crate) struct HistoryCursor {
     reader: StoreReader,
     index: Arc<PageIndex>,
@@ -90,21 +90,21 @@ pub(crate) struct HistoryCursor {
     latest: JobId,
     /// Which jobs were removed.
     retention: Arc<Retention>,
-    /// Where the history ended when its head was read.
+    /// The end of the history when its head was read.
     end: TailEnd,
-    /// How far it was read.
+    /// How far the history was read. `None` if all of it was read.
     next: Option<Place>,
     /// Wanted jobs that were read and not taken yet.
     read: BinaryHeap<JobId>,
-    /// Pieces that were passed without being read. No wanted job of one is newer than the job that stands with it.
+    /// Pieces that were passed without being read. Each has an upper bound for its newest wanted job.
     passed: BinaryHeap<(JobId, Place)>,
-    /// The earliest end among all lines read or passed.
+    /// The earliest end time of all lines read or passed.
     earliest_end: Option<Timestamp>,
     /// Lines that could not be read, by page.
     damaged: BTreeMap<u64, u64>,
 }
 
-/// What a cursor needs of a line.
+/// The fields of a line that a cursor needs.
 #[derive(Deserialize)]
 struct Line {
     id: JobId,
@@ -147,7 +147,7 @@ impl HistoryCursor {
         })
     }
 
-    /// The newest job, without reading the history. None when the history is empty.
+    /// An upper bound for the newest job, without reading the history. `None` if the history is empty.
     pub(crate) fn bound(&self) -> Option<JobId> {
         let latest = self
             .wanted
@@ -156,9 +156,12 @@ impl HistoryCursor {
         self.next.is_some().then_some(latest)
     }
 
-    /// The newest wanted job that was not taken yet. `fruitless` says how many pieces may still be read without finding one,
-    /// and is counted down. Summaries of pieces are kept, so that the next reader can skip them.
-    pub(crate) async fn newest(&mut self, fruitless: &mut usize) -> Result<Look, ReadError> {
+    /// The newest wanted job that was not taken yet. `fruitless` is the number of pieces that may still be read without
+    /// finding a job; it is counted down. Summaries of pieces are kept, so that the next reader can skip them.
+    pub(crate) async fn newest(
+        &mut self,
+        fruitless: &mut usize,
+    ) -> Result<CursorResult, ReadError> {
         loop {
             let job = self.read.peek().copied();
             let piece = self.passed.peek().map(|(newest, _)| *newest);
@@ -173,16 +176,16 @@ impl HistoryCursor {
                         self.passed.extend(newest.map(|newest| (newest, place)));
                         self.went_back_to(&summary);
                     }
-                    None if *fruitless == 0 => return Ok(Look::TooFar),
+                    None if *fruitless == 0 => return Ok(CursorResult::TooFar),
                     None => {
                         let summary = self.read_before(place, fruitless).await?;
                         self.went_back_to(&summary);
                     }
                 }
             } else if piece <= job {
-                return Ok(job.map_or(Look::End, Look::Job));
+                return Ok(job.map_or(CursorResult::End, CursorResult::Job));
             } else if *fruitless == 0 {
-                return Ok(Look::TooFar);
+                return Ok(CursorResult::TooFar);
             } else if let Some((_, place)) = self.passed.pop() {
                 self.read_before(place, fruitless).await?;
             }
@@ -193,7 +196,7 @@ impl HistoryCursor {
         self.read.pop();
     }
 
-    /// Whether every job further back is older than this one.
+    /// True if every unread job is older than this job.
     fn is_newer_than_the_rest(&self, newest: Option<JobId>) -> bool {
         match (newest, self.earliest_end) {
             (Some(newest), Some(earliest_end)) => newest.moment() > earliest_end,
@@ -201,7 +204,7 @@ impl HistoryCursor {
         }
     }
 
-    /// True if every job further back is older than `since`: a job ends after it was made.
+    /// True if every unread job is older than `since`: a job ends after it was made.
     fn is_past_the_first(&self) -> bool {
         match (self.wanted.since, self.earliest_end) {
             (Some(since), Some(earliest_end)) => since.moment() > earliest_end,
@@ -245,7 +248,7 @@ pub(crate) struct PieceLines {
     begin: Position,
     end: u64,
     is_cut: bool,
-    /// None for a damaged one.
+    /// `None` for a damaged line.
     lines: Vec<(Position, Option<Line>)>,
 }
 
@@ -260,14 +263,14 @@ impl PieceLines {
     }
 }
 
-/// The wanted jobs of a piece, and what is remembered of all of its lines but those of removed jobs.
+/// The wanted jobs of a piece, and a summary of all its lines except those of removed jobs.
 fn wanted_of(piece: &PieceLines, wanted: &Wanted, retention: &Retention) -> (Vec<JobId>, Summary) {
     let mut jobs = Vec::new();
     let mut summary = Summary::new(piece.begin, piece.end);
     summary.damaged = u64::from(piece.is_cut);
     for (at, line) in &piece.lines {
         let Some(line) = line else {
-            // Behind the removed jobs, where every line counts.
+            // Before `from`, the line may belong to a removed job.
             summary.damaged += u64::from(*at >= retention.from);
             continue;
         };
@@ -282,8 +285,7 @@ fn wanted_of(piece: &PieceLines, wanted: &Wanted, retention: &Retention) -> (Vec
     (jobs, summary)
 }
 
-/// The lines in `bytes`, each with its place; none for a damaged one. `bytes` begin at a place of the page where a line
-/// begins.
+/// The lines in `bytes`, each with its place; `None` for a damaged line. `from` is the place of the first line.
 pub(crate) fn lines<L: DeserializeOwned>(
     warned: &Warned,
     key: &Key,
@@ -314,14 +316,15 @@ pub(crate) fn lines<L: DeserializeOwned>(
 
 #[derive(Default)]
 pub(crate) struct Recount {
-    /// The jobs that are there, by end state, with the bytes they take now.
+    /// The jobs whose records exist, by end state, with the bytes they take now.
     pub(crate) there: Totals,
-    /// All lines, also those of jobs that are gone.
+    /// All lines, including lines of removed jobs.
     pub(crate) lines: Totals,
     pub(crate) newest: Option<JobId>,
 }
 
-/// Counts the jobs in these pages of a history. Reads everything: only for a scan whose records are damaged.
+/// Counts the jobs in these pages of a history. This reads all lines and job records, so it is only for a scan whose
+/// records are damaged.
 pub(crate) async fn recount(reader: &StoreReader, retention: &Retention, pages: &[u64]) -> Recount {
     let mut found = Recount::default();
     for page in pages {
@@ -329,7 +332,7 @@ pub(crate) async fn recount(reader: &StoreReader, retention: &Retention, pages: 
         let bytes: Bytes = match reader.get(&key).await {
             Ok(bytes) => bytes.unwrap_or_default(),
             Err(error) => {
-                tracing::error!(%key, %error, "a page of a history cannot be read and counts for nothing");
+                tracing::error!(%key, %error, "a page of a history cannot be read and is not counted");
                 continue;
             }
         };

@@ -1,5 +1,5 @@
-//! Inspecting a state folder without the API: contents and sizes, one record, the past of a job or a scan. Nothing is
-//! changed, so it may run while the daemon runs. Secrets and tokens are never shown.
+//! Inspects a state folder without the API: contents and sizes, one record, the past of a job or a scan. It changes
+//! nothing, so it may run while the daemon runs. It never shows secrets or tokens.
 
 mod contents;
 mod redacted;
@@ -24,11 +24,11 @@ use crate::envelope;
 use crate::fsck::join;
 use crate::layout::Layout;
 
-/// A record that was asked for. Its path is below the state folder.
+/// A requested record. Its path is relative to the state folder.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shown {
     pub path: String,
-    /// The whole record. What must stay secret is replaced.
+    /// The whole record. Secret values are replaced.
     pub record: Value,
 }
 
@@ -46,8 +46,8 @@ pub enum InspectError {
     Damaged { path: String, problem: String },
 }
 
-/// The records that an id or a name stands for: a job, workflow, revision, project, runner, registration, token,
-/// source, or every scan of that name. A workflow is also known by its name and by `SOURCE/NAME`.
+/// The records with this id or name: a job, workflow, revision, project, runner, registration, token, session, source,
+/// or every scan of this name. A workflow also has the names `NAME` and `SOURCE/NAME`.
 pub fn show(root: &Path, name: &str) -> Result<Vec<Shown>, InspectError> {
     let look = Look::at(root)?;
     let mut shown = Vec::new();
@@ -75,7 +75,7 @@ pub fn show(root: &Path, name: &str) -> Result<Vec<Shown>, InspectError> {
     Ok(shown)
 }
 
-/// The keys at which a record of this id or name may be.
+/// The keys at which a record with this id or name may be.
 fn places(look: &Look, name: &str) -> Result<Vec<Key>, DiskError> {
     let mut places = Vec::new();
     places.extend(name.parse::<JobId>().ok().map(Layout::job));

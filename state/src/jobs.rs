@@ -1,4 +1,4 @@
-//! Reading jobs, running or finished, one by one and in lists.
+//! Reads jobs, running or finished, one by one and in lists.
 
 use std::collections::BinaryHeap;
 use std::iter::Peekable;
@@ -12,27 +12,27 @@ use workflow::ScanName;
 
 use crate::envelope;
 use crate::error::ReadError;
-use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
+use crate::history::{CursorResult, HistoryCursor, KnownPast, Wanted};
 use crate::layout::Layout;
 use crate::limits::{FRUITLESS_PIECES, LINES_OF_A_PIECE};
 use crate::page_index::PageIndex;
 use crate::reader::StoreReader;
 use crate::warned::DamagedLines;
 
-/// Which jobs to list. A job must fit every field that is given.
+/// Selects jobs for a list. A job must match every field that is set.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
     pub workflow: Option<WorkflowId>,
     pub scan: Option<ScanName>,
     pub state: Option<StateKind>,
-    /// Only of these projects.
+    /// Only jobs of these projects.
     pub projects: Projects,
     pub trigger: Option<Trigger>,
-    /// Only with this code of the reason for their state.
+    /// Only jobs with this reason code.
     pub reason: Option<String>,
-    /// Only executed by the runner of this name.
+    /// Only jobs executed by the runner with this name.
     pub runner: Option<String>,
-    /// Only made at this time or later.
+    /// Only jobs made at this time or later.
     pub since: Option<Timestamp>,
 }
 
@@ -40,8 +40,8 @@ pub struct JobFilter {
 #[derive(Debug, Clone)]
 pub struct JobPage {
     pub jobs: Vec<Arc<Job>>,
-    /// Where the next page begins: with the jobs made before this one. None at the end. A page may be short although there
-    /// are more, when the reader had to look far back.
+    /// The next page has the jobs made before this job. `None` at the end. A page may be short although there are more
+    /// jobs, if the reader reached its limit.
     pub next: Option<JobId>,
     /// Lines of the histories that could not be read.
     pub damaged: Vec<DamagedLines>,
@@ -65,7 +65,7 @@ impl JobFilter {
             && self.takes_the_rest(job)
     }
 
-    /// Checks what lines that an older daemon wrote do not have.
+    /// Checks the fields that history lines of older daemons lack.
     fn takes_the_rest(&self, job: &Job) -> bool {
         let runner = job.state.run().map(|run| run.runner.name.as_str());
         self.trigger.is_none_or(|trigger| job.trigger == trigger)
@@ -78,7 +78,7 @@ impl JobFilter {
     }
 }
 
-/// A finished job from its record. None when there is no such job, or when it has not finished.
+/// A finished job from its record. `None` if there is no such job, or if it has not finished.
 pub(crate) async fn settled_job(
     reader: &StoreReader,
     id: JobId,
@@ -95,15 +95,15 @@ pub(crate) async fn settled_job(
     Ok(job)
 }
 
-/// What a list takes from the published world: unfinished jobs, and where the histories end. Both are read at once, so
-/// each job is in exactly one of them.
+/// The unfinished jobs and the ends of histories, read from the published world at once. So each job is in exactly one
+/// of them.
 pub(crate) struct Listing {
     live: Vec<Arc<Job>>,
     pasts: Vec<KnownPast>,
 }
 
 impl Listing {
-    /// For a page of at most `limit` jobs.
+    /// Prepares a page of at most `limit` jobs.
     pub(crate) fn of(
         world: &World,
         filter: &JobFilter,
@@ -156,8 +156,8 @@ impl Listing {
         Ok(ids)
     }
 
-    /// The first `limit` jobs. A job whose record is gone or damaged is left out, so that it never hides the others.
-    /// At most `fruitless` pieces of histories are read without finding a job.
+    /// The first `limit` jobs. Jobs whose record is missing or damaged are skipped. At most `fruitless` pieces of
+    /// histories are read without finding a job.
     pub(crate) async fn page(
         self,
         reader: &StoreReader,
@@ -193,7 +193,7 @@ impl Listing {
             found.retain(|job| filter.takes_the_rest(job));
             left_out += wanted - found.len();
             jobs.extend(found);
-            // Looking for that many missing records is as much work as reading the piece with their lines.
+            // A piece's worth of missing records costs as much as reading a piece.
             fruitless = fruitless.saturating_sub(left_out / LINES_OF_A_PIECE);
             left_out %= LINES_OF_A_PIECE;
             match end {
@@ -201,7 +201,7 @@ impl Listing {
                 Found::Nothing => break None,
                 Found::TooFar => break passed.or(Some(JobId::LAST)),
                 Found::Job(_) if jobs.len() >= limit => break passed,
-                // It replaces a job that was left out.
+                // This job replaces a job that was skipped.
                 Found::Job(job) => listed.push(job),
             }
         };
@@ -215,7 +215,7 @@ impl Listing {
     }
 }
 
-/// The jobs of a list that can be read, all at once.
+/// Reads the records of a list at once, and skips unreadable records.
 async fn read(reader: &StoreReader, listed: Vec<Listed>) -> Result<Vec<Arc<Job>>, ReadError> {
     let ended = reader.ended_jobs();
     let known = listed.into_iter().map(|job| match job {
@@ -274,11 +274,11 @@ impl Listed {
 enum Found {
     Job(Listed),
     Nothing,
-    /// There may be more, further back than the list may look.
+    /// There may be more jobs, but the limit of pieces was reached.
     TooFar,
 }
 
-/// The next job of a cursor. While that is unknown, a job that is at least as new.
+/// The next job of a cursor. If `is_known` is false, `id` is only an upper bound.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     id: JobId,
@@ -326,7 +326,7 @@ impl Merge {
         {
             if candidate.is_known {
                 cursor.pop();
-                // The cursor looks for the next one when it is needed.
+                // The cursor searches for its next job only when needed.
                 self.newest.push(Candidate {
                     is_known: false,
                     ..candidate
@@ -334,13 +334,13 @@ impl Merge {
                 return Ok(Found::Job(Listed::OnDisk(candidate.id)));
             }
             match cursor.newest(fruitless).await? {
-                Look::Job(id) => self.newest.push(Candidate {
+                CursorResult::Job(id) => self.newest.push(Candidate {
                     id,
                     is_known: true,
                     cursor: candidate.cursor,
                 }),
-                Look::End => {}
-                Look::TooFar => return Ok(Found::TooFar),
+                CursorResult::End => {}
+                CursorResult::TooFar => return Ok(Found::TooFar),
             }
         }
         let live = self.live.next().map(Listed::InMemory);

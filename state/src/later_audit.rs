@@ -1,5 +1,5 @@
-//! The audit log of a newer state folder, or a copy of that log, beside a backup: what it says of credentials that had ended
-//! since the backup was made. It is read without a daemon, and nothing is changed.
+//! Compares a backup with the audit log of a newer state folder, or with a copy of that log, to find credentials that
+//! ended after the backup was taken. It needs no daemon and changes nothing.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -20,11 +20,11 @@ use crate::layout::{Layout, RecordPlace};
 /// The actions that only the newer log has.
 #[derive(Debug, Default)]
 pub struct LaterAudit {
-    /// In the order in which it happened.
+    /// In the order in which they happened.
     pub later: Vec<Later>,
-    /// Lines that cannot be read. Each may have ended something.
+    /// The number of unreadable lines. Each may have ended a credential.
     pub unreadable: u64,
-    /// Whether the journal of the newer state is damaged: its last lines may be missing.
+    /// Whether the journal of the newer state is damaged, so that the last lines of the log may be missing.
     pub is_cut: bool,
 }
 
@@ -43,7 +43,7 @@ pub enum LaterAuditError {
     NoLog { path: PathBuf },
 }
 
-/// An action, by the request that asked for it.
+/// The actions in the backup, each with its request.
 type Known = HashSet<(Uuid, AuditKind, Option<Uuid>)>;
 
 impl LaterAudit {
@@ -85,7 +85,7 @@ struct Found {
     is_cut: bool,
 }
 
-/// Gives the lines of a log, the oldest first, with none for those that cannot be read.
+/// Calls `take` with each record of a log, oldest first, and with `None` for unreadable lines.
 fn each_record(
     folder: &Path,
     take: &mut dyn FnMut(Option<AuditRecord>),
@@ -148,7 +148,7 @@ fn each_record(
     Ok(found)
 }
 
-/// Whether the log of a day has this place.
+/// Whether this is the key of a day's log.
 fn is_day(key: &Key) -> bool {
     let day = RecordPlace::Audit.word(key, "day");
     day.is_some_and(|day| Layout::audit(day) == *key)

@@ -1,7 +1,7 @@
-//! The paths of all files. `state-layout.md` says the same for people, and a test compares the two.
+//! The paths of all files. `state-layout.md` documents them, and a test compares the two.
 //!
-//! Names in paths are ids we make; the few words of users that appear (scan and artifact names, source names) are
-//! percent-encoded and cut, so that no word of a user can leave its folder.
+//! Most names in paths are ids that we make. The few names from users (sources, scans, artifacts, blobs) are
+//! percent-encoded and shortened, so that no such name can leave its folder.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -18,13 +18,13 @@ use workflow::{ScanName, sha256};
 
 use crate::limits::{NAME_BYTES, TIPS_PER_FOLDER};
 
-/// Characters that a path has unencoded.
+/// Characters that stay unencoded in a path.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
 /// Makes the keys of every file in the state folder.
 pub(crate) struct Layout;
 
-/// Makes for each key a function and its [`RecordPlace`]. Values of a pattern that are no arguments follow in braces.
+/// Makes a function and a [`RecordPlace`] for each key. Values of the pattern that are not arguments follow in braces.
 macro_rules! keys {
     ($(
         $(#[$doc:meta])*
@@ -59,13 +59,14 @@ macro_rules! keys {
 }
 
 impl RecordPlace {
-    /// The place at a key. None for a key that [`Layout`] does not make.
+    /// The place of a key. `None` for a key that [`Layout`] does not make.
     pub(crate) fn parse(key: &Key) -> Option<Self> {
         let fits = |place: &Self| words(place.pattern(), key.as_str()).is_some();
         Self::ALL.iter().copied().find(fits)
     }
 
-    /// The value of a key at `{name}` of the pattern, if [`Layout`] writes it like this. A long name is cut in its key.
+    /// The value of a key at `{name}` of the pattern. `None` if [`Layout`] would write the value differently, as for a
+    /// shortened name.
     pub(crate) fn word<T: FromStr + ToString>(self, key: &Key, name: &str) -> Option<T> {
         let words = words(self.pattern(), key.as_str())?;
         let (_, word) = words.into_iter().find(|(known, _)| *known == name)?;
@@ -75,7 +76,7 @@ impl RecordPlace {
     }
 }
 
-/// The words in a text that has the form of a pattern, by their names. Only a `{path}` has slashes.
+/// The named values in a text that matches a pattern. Only a `{path}` may contain slashes.
 fn words<'t>(pattern: &'static str, text: &'t str) -> Option<Vec<(&'static str, &'t str)>> {
     let Some((before, rest)) = pattern.split_once('{') else {
         return (pattern == text).then(Vec::new);
@@ -147,14 +148,15 @@ keys! {
     Job: job(job: JobId)
         "jobs/{day}/{hour:02}/{shard}/{job}/job.json"
         { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job) };
-    /// A job's inputs, when they are too large for its record. No record itself, so not named like one.
+    /// A job's inputs, if they are too large for its record. The file is not a record, so its name does not end in
+    /// `.json`.
     Inputs: inputs(job: JobId)
         "jobs/{day}/{hour:02}/{shard}/{job}/inputs.object"
         { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job) };
     Log: log(job: JobId)
         "jobs/{day}/{hour:02}/{shard}/{job}/log.jsonl"
         { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job) };
-    /// A job's artifact. A name that ends in `.zip` gets a second one: `a` and `a.zip` are two artifacts.
+    /// A job's artifact. A name that ends in `.zip` gets a second `.zip`: `a` and `a.zip` are two artifacts.
     Artifact: artifact(job: JobId, name: &str)
         "jobs/{day}/{hour:02}/{shard}/{job}/artifacts/{name}.zip"
         { day: day(job.moment()), hour: job.moment().hour(), shard: shard(job), name: encoded(name) };
@@ -164,15 +166,15 @@ keys! {
         { day: day(expiry.at), hour: expiry.at.hour(), shard: shard(expiry.job), job: expiry.job };
     Runner: runner(runner: RunnerId) "runners/{runner}.json";
     Registration: registration(registration: RegistrationId) "registrations/{registration}.json";
-    /// A remembered request, by the digest of its idempotency key.
+    /// A stored request, by the digest of its idempotency key.
     Idempotency: idempotency(digest: &str)
         "idempotency/{shard}/{digest}.json"
         { shard: encoded(&digest.chars().take(2).collect::<String>()), digest: encoded(digest) };
     Token: token(token: TokenId) "tokens/{token}.json";
     Session: session(session: SessionId) "sessions/{session}.json";
-    /// A jump of the clock that stored expiry times have not followed.
+    /// Jumps of the clock by which stored expiry times are off.
     Clock: clock() "clock.json";
-    /// What people changed on a day.
+    /// The audit log of a day.
     Audit: audit(day: NaiveDate) "audit/{day}.jsonl";
 }
 
@@ -199,7 +201,7 @@ impl Layout {
     }
 }
 
-/// Makes the folders that are listed at the start and to find what has expired.
+/// Makes the prefixes of folders that are listed.
 pub(crate) struct Folders;
 
 impl Folders {
@@ -237,7 +239,8 @@ impl Folders {
         folder(&format!("{}/{name}", above.as_str()))
     }
 
-    /// What expires, by day, then by hour, then by shard; `below` is empty or names these, each after a slash.
+    /// The expiry records, or those below a day, an hour or a shard; `below` is empty or names these, each after a
+    /// slash.
     pub(super) fn expiries(below: &str) -> Prefix {
         folder(&format!("expiries{below}"))
     }
@@ -248,12 +251,12 @@ pub fn mirrors_folder(root: &Path) -> PathBuf {
     root.join("sources")
 }
 
-/// The folder of a source's bare mirror. It has only files of Git.
+/// The folder of a source's bare mirror. It contains only Git's files.
 pub fn mirror_folder(mirrors: &Path, source: &SourceName) -> PathBuf {
     mirrors.join(source.to_string()).join("mirror.git")
 }
 
-/// Whether a path below the state folder is a mirror, also a new or a replaced one.
+/// Whether a path relative to the state folder is a mirror, including new and replaced mirrors.
 pub(crate) fn is_mirror(below: &Path) -> bool {
     let segments: Vec<_> = below
         .iter()
@@ -274,7 +277,7 @@ fn day(moment: Timestamp) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// One of 256 folders, which keeps the folders of an hour small: the last digits of an id are random.
+/// One of 256 folders, to keep folders small. The last digits of an id are random.
 fn shard(job: JobId) -> String {
     let id = job.to_string();
     id[id.len() - 2..].to_owned()
@@ -284,7 +287,7 @@ fn short(commit: &str) -> String {
     encoded(&commit.chars().take(12).collect::<String>())
 }
 
-/// A user's word as a path segment: percent-encoded, and over 120 bytes a prefix plus a hash.
+/// A user's name as a path segment: percent-encoded. A name over 120 bytes becomes a prefix and a hash.
 fn encoded(name: &str) -> String {
     let plain = utf8_percent_encode(name, PLAIN).to_string();
     let is_a_name = !plain.is_empty() && !plain.starts_with('.');
@@ -302,13 +305,13 @@ fn cut(plain: &str, name: &str) -> String {
     format!("{prefix}~{hash}")
 }
 
-/// Names of folders and of a blob, as a path.
+/// The names of a blob and its folders, as a path.
 fn blob_place(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| blob_name(name)).collect();
     names.join("/")
 }
 
-/// The name of a blob or of a folder of blobs on disk.
+/// The name on disk of a blob or of a folder of blobs.
 pub(crate) fn blob_name(name: &str) -> String {
     let plain = utf8_percent_encode(name, PLAIN).to_string();
     let plain = match plain.strip_prefix('.') {
@@ -322,7 +325,7 @@ pub(crate) fn blob_name(name: &str) -> String {
     }
 }
 
-/// The name that [`blob_name`] encoded. None for a name that was cut.
+/// The name that [`blob_name`] encoded. `None` for a shortened name.
 pub(crate) fn blob_name_of(on_disk: &str) -> Option<String> {
     if on_disk.contains('~') {
         return None;
@@ -331,7 +334,7 @@ pub(crate) fn blob_name_of(on_disk: &str) -> Option<String> {
     Some(name.into_owned())
 }
 
-/// Every path above is built from ids and encoded words, so it is a key by construction.
+/// Every path above is built from ids and encoded names, so it is always a valid key.
 fn key(path: String) -> Key {
     match Key::new(&path) {
         Ok(key) => key,
@@ -339,7 +342,7 @@ fn key(path: String) -> Key {
     }
 }
 
-/// The same for a folder.
+/// Like `key`, for a folder.
 fn folder(path: &str) -> Prefix {
     match Prefix::folder(path) {
         Ok(folder) => folder,
@@ -349,7 +352,7 @@ fn folder(path: &str) -> Prefix {
 
 #[expect(
     clippy::panic,
-    reason = "a path of ours that is no key is a defect of this file, not of any input"
+    reason = "an invalid key is a defect of this file, not of any input"
 )]
 fn broken(path: &str, error: &KeyError) -> ! {
     panic!("layout made the path {path}, which is no key: {error}")

@@ -1,4 +1,4 @@
-//! Reading a scan's ledger, newest record first.
+//! Reads a scan's ledger, newest record first.
 
 use model::retention::Position;
 use model::{LedgerRecord, ScanHead, Timestamp};
@@ -12,14 +12,14 @@ use crate::warned::DamagedLines;
 pub struct Ledger {
     /// Newest first.
     pub records: Vec<LedgerRecord>,
-    /// Where the next page goes on: before this place. None at the end.
+    /// The next page has the records before this place. `None` at the end.
     pub next: Option<Position>,
     /// Lines that could not be read.
     pub damaged: Vec<DamagedLines>,
 }
 
-/// The newest records that are not later than `until` and stand before the place `before`, newest first. The run that
-/// the head still counts stands behind all others.
+/// The newest records up to time `until` and before the place `before`, newest first. The run that the head still
+/// counts comes after all others.
 pub(crate) async fn newest(
     reader: &StoreReader,
     head: &ScanHead,
@@ -38,13 +38,13 @@ pub(crate) async fn newest(
         records: run.into_iter().collect(),
         ..Ledger::default()
     };
-    // The place of the last record that was taken.
+    // The place of the last returned record.
     let mut last = tail;
     let end = before.filter(|before| *before < tail).unwrap_or(tail);
     for page in (0..=end.page).rev() {
         let key = Layout::ledger(&head.key(), page);
         let Some(mut bytes) = reader.get(&key).await? else {
-            // Only the page that is written next may be missing. Below the first missing page everything has been removed.
+            // Only the page that is written next may be missing. All pages before another missing page were removed.
             if page == tail.page {
                 continue;
             }
@@ -52,7 +52,7 @@ pub(crate) async fn newest(
         };
         if page == end.page {
             bytes.truncate(usize::try_from(end.at).unwrap_or(usize::MAX));
-            // A cursor that somebody made up may end within a line.
+            // An invented cursor may end within a line.
             let whole = bytes.iter().rposition(|byte| *byte == b'\n');
             bytes.truncate(whole.map_or(0, |end| end + 1));
         }

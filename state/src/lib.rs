@@ -1,13 +1,13 @@
-//! Typed records on the store: opening the state, the one committer, job logs, histories and objects.
+//! Typed records on the store: opens the state, and has the committer, job logs, histories and objects.
 //!
-//! Every change enters through [`State::submit`] and is decided, committed and only then published. Reads see what is
-//! durable and nothing else. This package knows neither Git nor HTTP.
+//! Every change enters through [`State::submit`] and is decided, committed and only then published. Reads see only
+//! durable data. This package knows neither Git nor HTTP.
 
 #![cfg_attr(
     test,
     expect(
         clippy::disallowed_methods,
-        reason = "tests lay out files and start the programs they are about"
+        reason = "tests write files and start programs"
     )
 )]
 

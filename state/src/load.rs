@@ -1,7 +1,7 @@
 //! Builds the world from the store's live records.
 //!
-//! A record that cannot be read, or that stands at another record's key, is left out: one bad file never stops the rest.
-//! `damaged.rs` replaces it.
+//! A record that cannot be read, or that is at another record's key, is left out, so that one bad file does not affect
+//! the rest. `damaged.rs` replaces it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::lost_workflows;
 use crate::reader::StoreReader;
 use crate::rebuilt;
 
-/// The world, and facts of the live records that it does not have.
+/// The world, and facts about the live records that the world does not contain.
 pub(crate) struct Loaded {
     pub(crate) world: World,
     pub(crate) revisions: HashMap<Key, u64>,
@@ -31,18 +31,18 @@ pub(crate) struct Loaded {
     pub(crate) damaged: Vec<Damaged>,
 }
 
-/// Collects live records as the store gives them.
+/// Collects live records from the store.
 #[derive(Default)]
 pub(crate) struct Loading {
     revisions: HashMap<Key, u64>,
     changes: Vec<Change>,
-    /// What belongs to heads.
+    /// Records that belong to heads.
     scan_records: HashMap<ScanKey, ScanRecords>,
     /// Tokens, sessions, runners, registrations and links, with the keys of their records.
     credentials: Vec<(Key, Change)>,
     needed: Vec<(WorkflowId, RevisionRef)>,
     damaged: Vec<Damaged>,
-    /// By which clock the expiry times of records were set.
+    /// The clock behind the expiry times of each record.
     clocks: HashMap<Holder, u64>,
     newer: Option<(Key, u32)>,
     restored: Vec<WorkflowRecord>,
@@ -119,8 +119,8 @@ impl Loading {
         }
     }
 
-    /// Leaves out credentials whose files somebody has removed. An operator who removes one wants it gone, so the index must
-    /// not bring it back.
+    /// Leaves out credentials whose files were removed. An operator who removes the file wants to revoke the
+    /// credential, so the index must not restore it.
     async fn take_credentials(&mut self, reader: &StoreReader) -> Result<(), ReadError> {
         let (keys, changes): (Vec<Key>, Vec<Change>) =
             std::mem::take(&mut self.credentials).into_iter().unzip();
@@ -135,7 +135,7 @@ impl Loading {
         Ok(())
     }
 
-    /// Reads the revisions the live records name and makes the world.
+    /// Reads the revisions that the live records name, and makes the world.
     pub(crate) async fn finish(
         mut self,
         reader: &StoreReader,
@@ -177,7 +177,7 @@ impl Loading {
         for head in heads::with_ends(reader, heads).await? {
             world.apply(&Change::Head(head));
         }
-        // The lost records said since when triggers count. They count from now on.
+        // The lost records had the time from which triggers count. They now count from the present time.
         for record in self.restored {
             let order = world.latest_order();
             let definition = world
@@ -200,7 +200,7 @@ impl Loading {
                 let retention = rebuilt::retention_after_loss(reader, &head).await?;
                 world.apply(&Change::Retention(Arc::new(retention)));
             }
-            // What was processed is next to the head. The history does not have it.
+            // Processed successes are in a record next to the head, not in the history.
             let scan_records = self.scan_records.remove(&head.key()).unwrap_or_default();
             let head = heads::whole(reader, Arc::new(head), scan_records).await;
             world.apply(&Change::Head(head));
@@ -214,7 +214,7 @@ impl Loading {
     }
 }
 
-/// A revision's record and what its text defines.
+/// A revision's record and the definition in its text.
 pub(crate) async fn load_revision(
     reader: &StoreReader,
     workflow: WorkflowId,
@@ -246,7 +246,7 @@ pub(crate) async fn load_revision(
             let first = diagnostics
                 .first()
                 .map_or_else(String::new, |first| first.message.clone());
-            let problem = format!("it is no valid workflow any more: {first}");
+            let problem = format!("it is not a valid workflow any more: {first}");
             Err(ReadError::damaged(&key, problem))
         }
     }

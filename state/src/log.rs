@@ -1,8 +1,8 @@
 //! Job logs: numbered records, appended while a job runs, read by the same code live and afterwards.
 //!
-//! An append is written at once and synced within a second; the answer says how far both have come. The end of a log
-//! that is not synced when its job completes rides inside the completing commit. So a job can end on a full disk: a
-//! little of its log is kept in memory and is read once there is room, and the journal has room for the commit.
+//! An append is written at once and synced within a second; the receipt has both positions. When a job completes, the
+//! commit contains the end of the log that is not synced yet. So a job can end on a full disk: a short end of its log
+//! stays in memory, and the journal has reserved space for the commit.
 //!
 //! A log that reaches its limit is cut: see `cut.rs`.
 
@@ -43,7 +43,7 @@ use crate::{State, SubmitError};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRecord {
-    /// Its number within the job, from 0.
+    /// The number of the record within the job, from 0.
     pub n: u64,
     #[serde(flatten)]
     pub record: NewLogRecord,
@@ -53,7 +53,7 @@ pub struct LogRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewLogRecord {
     pub at: Timestamp,
-    /// The step it belongs to, from 0.
+    /// The number of its step, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
     pub stream: Stream,
@@ -66,18 +66,18 @@ pub struct NewLogRecord {
 pub enum Stream {
     Stdout,
     Stderr,
-    /// The runner's own word.
+    /// A message of the runner itself.
     Runner,
 }
 
-/// How far a log has come.
+/// How far a log was received and synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogReceipt {
     /// Records below this number are stored.
     pub received: u64,
-    /// Records below this number survive a power cut.
+    /// Records below this number survive a power failure.
     pub durable: u64,
-    /// The number of the record that marks the cut, when the log has reached its limit. Later records are accepted and
+    /// The number of the record that marks the cut, if the log has reached its limit. Later records are accepted and
     /// dropped.
     pub cut: Option<u64>,
 }
@@ -91,7 +91,7 @@ pub enum LogError {
     /// A record's text is too long.
     #[error("record {n} is longer than a log line may be; split it")]
     TooLong { n: u64 },
-    /// A record cannot be written as JSON, which is a defect.
+    /// A record cannot be written as JSON. This is a defect.
     #[error("a log record cannot be written as JSON")]
     Unwritable(#[source] serde_json::Error),
     #[error(transparent)]
@@ -132,14 +132,14 @@ pub(crate) fn lengths(volume: Arc<dyn Volume>) -> Box<dyn Fn(JobId) -> u64 + Sen
     })
 }
 
-/// The bytes of a growing file; none when there is no such file.
+/// The length of a growing file; 0 if there is no such file.
 fn length(volume: &dyn Volume, key: &Key) -> Result<u64, Fault> {
     let file = volume.read_growing(key)?;
     file.map_or(Ok(0), |file| file.size())
 }
 
-/// Holds the one writer of a log. A slot is empty until its log is open: finding the end of a long log takes time, and
-/// must not block other logs. A slot that somebody holds stays in the map, so a log never has two writers.
+/// Holds the only writer of a log. A slot is empty until its log is open: finding the end of a long log takes time, and
+/// must not block other logs. A slot in use stays in the map, so a log never has two writers.
 type Slot = Arc<Mutex<Option<JobLog>>>;
 
 impl Logs {
@@ -174,8 +174,8 @@ impl Logs {
         self.append_within(u64::MAX, job, from, records).await
     }
 
-    /// Appends records whose first has the number `from`. Records that are stored already are compared, not stored
-    /// again. A log that would be longer than `limit` bytes is cut.
+    /// Appends records; the first has the number `from`. Records that are already stored are compared, not stored
+    /// again. A log that would become longer than `limit` bytes is cut.
     pub async fn append_within(
         &self,
         limit: u64,
@@ -196,7 +196,7 @@ impl Logs {
         Ok(receipt)
     }
 
-    /// How far the log of an unfinished job has come.
+    /// The receipt for the log of an unfinished job.
     pub async fn receipt(&self, job: JobId) -> Result<LogReceipt, LogError> {
         let logs = self.clone();
         on_volume(&self.shared.volume, move |_| {
@@ -205,7 +205,7 @@ impl Logs {
         .await
     }
 
-    /// How many records the log of a job has, whether the job runs or is over.
+    /// How many records the log of a running or finished job has.
     pub async fn records(&self, job: JobId) -> Result<u64, LogError> {
         if self.is_open(job) {
             let logs = self.clone();
@@ -220,18 +220,18 @@ impl Logs {
         }
     }
 
-    /// Wakes when the log of an unfinished job grows; closed when the job is over.
+    /// Wakes when the log of an unfinished job grows. Closed when the job ends.
     pub fn subscribe(&self, job: JobId) -> watch::Receiver<()> {
         self.shared.growth.subscribe(job)
     }
 
-    /// Reads a log from record `from` on, whether its job runs or is over.
+    /// Reads the log of a running or finished job from record `from` on.
     pub fn stream(&self, job: JobId, from: u64) -> LogStream {
         LogStream::new(self.shared.volume.clone(), Layout::log(job), from)
     }
 
-    /// The number of the record at which the last `count` of those begin that the filter takes. With a filter the log is
-    /// read backwards until they are found, which may be all of it; without one the end is enough.
+    /// The number of the first of the last `count` records that match the filter. With a filter, the log is read
+    /// backwards until they are found, possibly to its beginning. Without a filter, only the end is read.
     pub async fn begin_of_last(
         &self,
         job: JobId,
@@ -253,8 +253,8 @@ impl Logs {
         .await
     }
 
-    /// Searches a log, whether its job runs or is over. Reads all of it on a thread for blocking work; dropping the
-    /// future ends that.
+    /// Searches the log of a running or finished job. Reads the whole log on a thread for blocking work; dropping the
+    /// future stops this.
     pub async fn search(&self, job: JobId, wanted: LogSearch) -> Result<LogMatches, ReadError> {
         let key = Layout::log(job);
         while_awaited(&self.shared.volume, move |volume, awaited| {
@@ -267,13 +267,13 @@ impl Logs {
         .await
     }
 
-    /// Makes the stream mark records that cannot be read. Only for logs of jobs that are over.
+    /// Makes the stream mark unreadable records. Only for logs of finished jobs.
     pub fn mark_damage(&self, stream: &mut LogStream) {
         stream.marking_damage(self.shared.warned.clone());
     }
 
-    /// Syncs every log, and closes those to which nobody may add any more. False while there is more to do: the disk had no
-    /// room for all of them, or the log of a job that is over may still grow.
+    /// Syncs every log, and closes logs that can no longer grow. False while work remains: the disk had no space for
+    /// all logs, or the log of a finished job may still grow.
     pub(crate) fn sync(&self, now: Instant) -> Result<bool, LogError> {
         let mut is_done = true;
         let slots: Vec<_> = lock(&self.shared.open)
@@ -281,7 +281,7 @@ impl Logs {
             .map(|(job, slot)| (*job, slot.clone()))
             .collect();
         for (job, slot) in slots {
-            let is_over = self
+            let is_finished = self
                 .shared
                 .publication
                 .read(|world| world.job(job).is_none());
@@ -289,11 +289,11 @@ impl Logs {
             if let Some(log) = &mut *lock(&slot) {
                 log.sync()?;
                 is_done &= log.is_durable();
-                // A log that is opened again is read from its beginning.
-                may_grow = is_over && log.may_grow_once_over(now);
+                // Do not close a log that may grow: opening it again would read all of it.
+                may_grow = is_finished && log.may_still_grow(now);
             }
             drop(slot);
-            if is_over {
+            if is_finished {
                 if !may_grow {
                     self.close(job);
                 }
@@ -303,8 +303,8 @@ impl Logs {
         Ok(is_done)
     }
 
-    /// Checks that the log has all of its records, and answers what a completion needs. When the file was lost, the
-    /// answer counts what there is instead.
+    /// Checks that the log has all of its records, and returns the data for a completion. If the file was lost, the
+    /// result counts the records that remain.
     fn seal(&self, job: JobId, records: u64, now: Timestamp) -> Result<Sealed, LogError> {
         self.with(job, |log| {
             log.expect_whole(records)?;
@@ -321,13 +321,13 @@ impl Logs {
         })
     }
 
-    /// Notes that a job was ended by somebody else than its worker. The worker may still add to the log for a while.
+    /// Call this when a job was not ended by its worker. The worker may still append to the log for a while.
     pub fn ended(&self, job: JobId) {
         self.shared.growth.close(&job);
         self.shared.dirty.notify_one();
     }
 
-    /// Closes the log of a job that is over, if all of it is durable.
+    /// Closes the log of a finished job if all of it is durable.
     fn close(&self, job: JobId) {
         self.shared.growth.close(&job);
         let mut open = lock(&self.shared.open);
@@ -342,7 +342,7 @@ impl Logs {
         lock(&self.shared.open).remove(&job);
     }
 
-    /// Closes the log of a job whose completion was committed together with the end of the log.
+    /// Closes the log of a job after the commit of its completion, which stored the end of the log.
     fn close_sealed(&self, job: JobId, records: u64) {
         if let Some(slot) = lock(&self.shared.open).get(&job).cloned()
             && let Ok(mut slot) = slot.try_lock()
@@ -357,7 +357,7 @@ impl Logs {
         lock(&self.shared.open).contains_key(&job)
     }
 
-    /// Works on a log; opens it first when needed. Blocks.
+    /// Works on a log; opens it first if needed. Blocks.
     fn with<T>(
         &self,
         job: JobId,
@@ -378,15 +378,15 @@ impl Logs {
     }
 }
 
-/// A log as a completion finds it.
+/// The state of a log at the completion of its job.
 struct Sealed {
     records: u64,
     bytes: u64,
-    /// The end that is not durable yet.
+    /// The end of the log that is not durable yet.
     tail: Vec<Append>,
 }
 
-/// Whether nobody uses a log and all of it is durable. The caller holds the lock of the map, so nobody can begin to use
+/// True if nobody uses a log and all of it is durable. The caller holds the lock of the map, so nobody can start to use
 /// it.
 fn is_done_with(slot: &Slot) -> bool {
     Arc::strong_count(slot) == 1 && lock(slot).as_ref().is_none_or(JobLog::is_durable)
@@ -439,8 +439,8 @@ impl State {
         Ok(answer)
     }
 
-    /// Makes the log of a job durable whose end came from somebody else, now that its worker has finished. Asks again for
-    /// records that a power cut took.
+    /// For a job that was not ended by its worker: makes its log durable once the worker has finished. Fails if records
+    /// are missing after a power failure, so that the worker sends them again.
     pub async fn settle_log(&self, job: JobId, records: u64) -> Result<(), LogError> {
         let (now, logs) = (self.now(), self.logs().clone());
         // A job without output gets no log file.
@@ -455,7 +455,7 @@ impl State {
         .await
     }
 
-    /// Syncs what is appended to logs, at most every second, for as long as the daemon runs.
+    /// Syncs logs after appends, at most once per second, while the daemon runs.
     pub async fn keep_logs_durable(&self) {
         loop {
             self.logs().shared.dirty.notified().await;

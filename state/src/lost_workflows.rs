@@ -1,8 +1,8 @@
-//! Workflows whose own record was damaged or removed.
+//! Restores workflows whose own record was damaged or removed.
 //!
-//! Their revisions are still there. The newest one tells everything that the record said, except whether the workflow is
-//! retired; the next look at its source finds that out. Without a record the workflow's next text would become revision 1
-//! and overwrite the first one.
+//! Their revisions still exist. The newest revision has the data of the record, except whether the workflow is retired;
+//! the next poll of its source finds this out. Without a record, the workflow's next text would become revision 1 and
+//! overwrite the first revision.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::error::ReadError;
 use crate::layout::{Folders, Layout};
 use crate::reader::StoreReader;
 
-/// The records of workflows that have revisions and are not among those `known`.
+/// Records for workflows that have revisions and are not `known`.
 pub(crate) async fn restored(
     reader: &StoreReader,
     known: BTreeSet<WorkflowId>,
@@ -32,7 +32,7 @@ pub(crate) async fn restored(
     Ok(records)
 }
 
-/// The revisions of a workflow by their folders, the newest first. Their commits are shortened.
+/// The revisions of a workflow according to the names of their folders, newest first. Their commits are shortened.
 pub(crate) async fn revisions_of(
     reader: &StoreReader,
     workflow: WorkflowId,
@@ -46,7 +46,7 @@ pub(crate) async fn revisions_of(
     Ok(revisions)
 }
 
-/// What a revision's folder says of it; the commit is shortened.
+/// The reference of a revision according to its folder name; the commit is shortened.
 fn reference(workflow: WorkflowId, folder: &str) -> Option<RevisionRef> {
     let (number, commit) = folder.split_once('-')?;
     let number = number.parse().ok()?;
@@ -57,7 +57,7 @@ fn reference(workflow: WorkflowId, folder: &str) -> Option<RevisionRef> {
     })
 }
 
-/// The record as the newest revision that can be read has it, with the number of the newest there is.
+/// A record from the newest readable revision, with the number of the newest revision.
 async fn newest_readable(
     reader: &StoreReader,
     id: WorkflowId,

@@ -1,19 +1,19 @@
-//! What is measured of commits.
+//! Measurements of commits.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A commit that has just succeeded.
+/// The measurements of a commit that has just succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitMeasure {
-    /// The commands whose decisions share it.
+    /// The number of commands whose decisions share the commit.
     pub commands: usize,
     pub bytes: usize,
-    /// The time to decide them.
+    /// The time to decide the commands.
     pub deciding: Duration,
-    /// The time until it was durable.
+    /// The time until the commit was durable.
     pub took: Duration,
 }
 
-/// Gets every measure, on the thread that commits.
+/// Called with the measurements of every commit, on the committer's thread.
 pub(crate) type Measuring = Arc<OnceLock<Box<dyn Fn(&CommitMeasure) + Send + Sync>>>;

@@ -28,7 +28,7 @@ use crate::rebuilt;
 use crate::state::{Shared, State};
 use crate::written::Written;
 
-/// What the state needs from outside.
+/// The options and services that the state needs.
 pub struct Options {
     pub root: PathBuf,
     /// Whether the folder may be on another machine's file system.
@@ -40,7 +40,7 @@ pub struct Options {
     pub cycle_pause: TimeDelta,
 }
 
-/// An open state, and its committer. Nothing changes until the committer runs.
+/// An open state and its committer. Nothing changes until the committer runs.
 pub(crate) struct Opened<E: Engine> {
     pub(crate) state: State,
     pub(crate) committer: Committer<E>,
@@ -56,7 +56,7 @@ pub struct Closing {
 }
 
 impl Closing {
-    /// Waits until everything decided is committed and the store is closed. Blocks.
+    /// Waits until all decisions are committed and the store is closed. Blocks.
     pub fn join(self) -> Result<(), CloseError> {
         self.thread.join().map_err(|_| CloseError::Panicked)??;
         // A log may have failed to sync while nobody waited for it.
@@ -67,7 +67,7 @@ impl Closing {
 }
 
 impl State {
-    /// Opens the state folder, making it when it is missing or empty.
+    /// Opens the state folder. Creates it if it is missing or empty.
     pub async fn open(options: Options) -> Result<(Self, Closing), OpenError> {
         let of_store = store::file::Options {
             allow_network: options.allow_network,
@@ -76,7 +76,7 @@ impl State {
         Self::open_with(options, of_store).await
     }
 
-    /// The same with other options of the store.
+    /// Like `open`, with options of the store.
     pub(crate) async fn open_with(
         options: Options,
         of_store: store::file::Options,
@@ -97,7 +97,7 @@ impl State {
         Ok((state, Closing { thread, alarm }))
     }
 
-    /// Opens the state of any engine. The caller runs the committer.
+    /// Opens the state with any engine. The caller runs the committer.
     pub(crate) async fn open_on<E: Engine>(
         mut engine: E,
         clock: Arc<dyn Clock>,
@@ -186,10 +186,10 @@ impl State {
     }
 }
 
-/// Rebuilds retention records that were set aside and that nobody has replaced, as far as their histories can be read.
-/// Without them all removed jobs would count as present, and retention would remove others in their place.
+/// Rebuilds retention records that were set aside and not replaced, if their histories can be read. Without them all
+/// removed jobs would count as present, and retention would remove too many other jobs.
 async fn restore_retention<E: Engine>(engine: &E, reader: &StoreReader, world: &mut World) {
-    // Mostly there is nothing in the quarantine. Then a start costs one look, and not one for each scan.
+    // The quarantine is usually empty. Then one check is enough for all scans.
     if let Ok(false) = engine.has_set_aside(&Folders::workflows()).await {
         return;
     }

@@ -13,39 +13,39 @@ use crate::backwards::{Place, piece_of};
 use crate::history::{PieceLines, Wanted};
 use crate::limits::READ_PIECES;
 
-/// The summaries of all pieces that were read or written since the start. Those of removed pages are forgotten.
+/// The summaries of all pieces that were read or written since the start. Summaries of removed pages are dropped.
 #[derive(Default)]
 pub(crate) struct PageIndex {
     known: Mutex<HashMap<ScanKey, Known>>,
-    /// The pieces before these places, in the order in which they were read.
+    /// Recently read pieces, oldest first. Each is identified by its scan and the place after it.
     lines: Mutex<VecDeque<(ScanKey, Place, Arc<PieceLines>)>>,
 }
 
 #[derive(Default)]
 struct Known {
-    /// By page and number in the page.
+    /// By page and number of the piece in the page.
     pieces: BTreeMap<(u64, u64), Summary>,
     /// The lengths of pages that do not grow any more.
     lengths: BTreeMap<u64, u64>,
 }
 
-/// What a piece holds, as far as it was written.
+/// A summary of the lines of a piece that are written so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Summary {
-    /// Where its first line begins.
+    /// Where the first line of the piece begins.
     pub(crate) begin: Position,
-    /// Where its last line ends.
+    /// Where the last line of the piece ends.
     end: u64,
     /// The oldest and the newest job for each end state.
     jobs: [Option<(JobId, JobId)>; EndState::ALL.len()],
-    /// The earliest end of any of its jobs.
+    /// The earliest end time of its jobs.
     pub(crate) earliest_end: Option<Timestamp>,
     /// How many of its lines could not be read.
     pub(crate) damaged: u64,
 }
 
 impl Summary {
-    /// Of the lines from `begin` to `end`, before any is added.
+    /// An empty summary for the lines from `begin` to `end`.
     pub(crate) fn new(begin: Position, end: u64) -> Self {
         Self {
             begin,
@@ -66,7 +66,7 @@ impl Summary {
         self.earliest_end = self.earliest_end.into_iter().chain([finished_at]).min();
     }
 
-    /// No wanted job of the piece is newer than this one. None if there is no wanted job in it.
+    /// An upper bound for the newest wanted job of the piece. `None` if the piece has no wanted job.
     pub(crate) fn newest(&self, wanted: &Wanted) -> Option<JobId> {
         let jobs = self.jobs.iter().zip(EndState::ALL);
         let jobs = jobs.filter(|(_, of)| wanted.state.is_none_or(|wanted| wanted == *of));
@@ -93,11 +93,11 @@ impl PageIndex {
             .end
             .or_else(|| known.lengths.get(&place.page).copied())?;
         let piece = known.pieces.get(&(place.page, piece_of(end)))?;
-        // Another reader may know more of a piece that grows.
+        // The summary may belong to an earlier or later length of a growing piece.
         (piece.end == end).then_some(*piece)
     }
 
-    /// Remembers the piece before a place, and forgets the pages that were removed.
+    /// Keeps the summary of the piece before a place, and drops summaries of removed pages.
     pub(crate) fn put(&self, retention: &Retention, place: Place, summary: Summary) {
         let mut known = self.lock();
         let known = known.entry(retention.key()).or_default();
@@ -107,7 +107,7 @@ impl PageIndex {
         known
             .lengths
             .retain(|page, _| !retention.is_done_with(*page));
-        // Only a page that does not grow any more is read from its end.
+        // Without an end in `place`, the whole page was read, so it no longer grows.
         if place.end.is_none() {
             known.lengths.insert(place.page, summary.end);
         }
@@ -150,13 +150,12 @@ impl PageIndex {
         }
     }
 
-    /// Each change is a single one, so a panic elsewhere leaves it usable.
+    /// Each change is one map operation, so the data is consistent even after a panic.
     fn lock(&self) -> MutexGuard<'_, HashMap<ScanKey, Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lines of the piece before a place, if it was read recently. What stands before a place never
-    /// changes.
+    /// The cached lines of the piece before a place. Lines before a place never change.
     pub(crate) fn lines(&self, scan: &ScanKey, place: Place) -> Option<Arc<PieceLines>> {
         let kept = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = kept.iter();
@@ -164,7 +163,7 @@ impl PageIndex {
         Some(lines.clone())
     }
 
-    /// Keeps the lines of the piece before a place.
+    /// Caches the lines of the piece before a place.
     pub(crate) fn keep_lines(&self, scan: &ScanKey, place: Place, lines: Arc<PieceLines>) {
         let mut kept = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= READ_PIECES {
@@ -181,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_that_were_removed_are_forgotten() {
+    fn summaries_of_removed_pages_are_dropped() {
         let workflow = WorkflowId::from_uuid(uuid::Uuid::from_u128(1));
         let mut retention = Retention::new(workflow, "build".parse().unwrap());
         let index = PageIndex::default();

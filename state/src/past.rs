@@ -13,17 +13,17 @@ use crate::reader::StoreReader;
 use crate::state::State;
 use crate::warned::DamagedLines;
 
-/// Lines of finished jobs, the last ended first.
+/// Lines of finished jobs; the job that ended last comes first.
 #[derive(Debug, Clone, Default)]
 pub struct HistoryPage {
     pub lines: Vec<HistoryLine>,
-    /// Where the next page goes on: before this place. None at the end.
+    /// The next page has the lines before this place. `None` at the end.
     pub next: Option<Position>,
     pub damaged: Vec<DamagedLines>,
 }
 
 impl State {
-    /// Finished jobs by their ids, in that order; none for a job that is gone or unreadable.
+    /// Finished jobs in the order of `ids`; `None` for a removed or unreadable job.
     pub async fn finished_jobs(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, ReadError> {
         let keys: Vec<_> = ids.iter().map(|id| Layout::job(*id)).collect();
         let found = self.reader().get_many(keys.clone()).await?;
@@ -37,7 +37,7 @@ impl State {
         Ok(jobs.collect())
     }
 
-    /// The newest lines of a scan's history, or those before a place of it.
+    /// The newest lines of a scan's history, optionally before a place in it.
     pub async fn history(
         &self,
         scan: &ScanKey,
@@ -68,7 +68,7 @@ async fn page(
         Some(asked) => Place::before(asked, retention),
         None => Place::newest(head.history, retention),
     };
-    // A cursor that somebody made up may end within a line.
+    // An invented cursor may end within a line.
     let mut may_end_within = asked.is_some_and(|asked| asked.at > 0);
     let mut page = HistoryPage::default();
     for _ in 0..RECENT_PIECES {
@@ -97,7 +97,7 @@ async fn page(
                 lines: damaged,
             });
         }
-        for (at, line) in there(reader, retention, found).await?.into_iter().rev() {
+        for (at, line) in existing(reader, retention, found).await?.into_iter().rev() {
             page.lines.push(line);
             if page.lines.len() == limit {
                 page.next = Place::before(at, retention).map(|_| at);
@@ -109,8 +109,8 @@ async fn page(
     Ok(page)
 }
 
-/// The lines of jobs that were not removed. Their records are looked for only where jobs were removed.
-async fn there(
+/// The lines of existing jobs. Records are only checked if the scan has removed jobs.
+async fn existing(
     reader: &StoreReader,
     retention: &Retention,
     found: Vec<(Position, HistoryLine)>,

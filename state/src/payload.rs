@@ -1,6 +1,6 @@
-//! Payloads that are too large for a record: the inputs of a job and the text of a workflow. Each is written as an object
-//! before its command is decided. The commit of the command adopts it. The first admin token takes the same way, since the
-//! journal must not hold it.
+//! Payloads that are too large for a record: the inputs of a job and the text of a workflow. Each is written as an
+//! object before its command is decided, and the commit of the command adopts it. The first admin token is stored in
+//! the same way, because the journal must not contain it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl State {
             bytes: staged.size(),
         };
         let submitted = self.submit_with(dispatch, None, move |decision, batch| {
-            // A repeated request changes nothing. Its answer is the first job, which has its own inputs.
+            // A repeated request changes nothing. Its answer is the existing job, which has its own inputs.
             if !decision.changes.is_empty() {
                 adopt(batch, Layout::inputs(decision.answer), staged.clone());
             }
@@ -60,7 +60,7 @@ impl State {
                 }
                 None
             });
-            // The same text again makes no revision.
+            // An unchanged text makes no revision.
             if let Some(revision) = revision {
                 let key = Layout::revision_text(revision.workflow.id, &revision.reference);
                 adopt(batch, key, staged.clone());
@@ -69,8 +69,8 @@ impl State {
         Ok(submitted.await?)
     }
 
-    /// Makes the first admin token. Its secret is an object, so that the journal has only the hash. It replaces the file of
-    /// an older first token.
+    /// Makes the first admin token. Its secret is an object, so that the journal has only the hash. It replaces the
+    /// file of an earlier first token.
     pub(crate) async fn store_first_token(&self, secret: &PlainToken) -> Result<(), PayloadError> {
         let staged = self.stage(format!("{}\n", secret.reveal()).into()).await?;
         let command = InitialToken {
@@ -84,15 +84,15 @@ impl State {
         Ok(submitted.await?)
     }
 
-    /// Ends the secret of a token: replaces it or revokes the token. If it is the first admin token's, the same commit
-    /// deletes the file with its text.
+    /// Runs a command that replaces a token's secret or revokes the token. If the file of the first admin token has
+    /// this secret, the same commit deletes the file.
     pub async fn end_secret<C: Command>(
         &self,
         token: TokenId,
         command: C,
     ) -> Result<C::Answer, SubmitError> {
         let first = self.first_secret().await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the file of the first token cannot be read; if it is there, it stays");
+            tracing::warn!(%error, "the file of the first token cannot be read and is not deleted");
             None
         });
         let ends = self.read(|world| world.token(token).map(|token| token.hash));
@@ -119,7 +119,7 @@ impl State {
         .await
     }
 
-    /// The job's inputs, from its record or from their own file.
+    /// The job's inputs, from its record or from their file.
     pub async fn inputs(&self, job: &Job) -> Result<BTreeMap<String, InputValue>, ReadError> {
         let read = match &job.inputs {
             Inputs::Inline(inputs) => return Ok(inputs.clone()),
@@ -142,7 +142,7 @@ impl State {
         serde_json::from_slice(&bytes).map_err(|error| ReadError::damaged(&key, error))
     }
 
-    /// The file with a job's inputs, checked.
+    /// Reads the file with a job's inputs and checks its digest.
     async fn own_file(&self, job: JobId, wanted: &str) -> Result<Vec<u8>, ReadError> {
         let (key, wanted) = (Layout::inputs(job), wanted.to_owned());
         on_volume(self.volume(), move |volume| {
@@ -174,8 +174,8 @@ impl State {
         self.submit_with(end, None, attach).await
     }
 
-    /// Copies the inputs file of a job for its retry, if it may get one. If this fails, the job still
-    /// ends, without a retry.
+    /// Copies the inputs file of a job for its retry, if it may get a retry. If this fails, the job ends without a
+    /// retry.
     pub(crate) async fn copy_large_inputs(&self, id: JobId) -> Option<Staged> {
         let (job, sha256) = self.read(|world| {
             let job = world.job(id)?;
@@ -205,7 +205,7 @@ impl State {
         })
     }
 
-    /// The revision in a job's record, which may be none that the world needs.
+    /// The revision in a job's record. The world may not contain it any more.
     pub async fn revision_of(&self, job: &Job) -> Result<Arc<Revision>, ReadError> {
         let known = self.read(|world| world.revision(job.revision.id).cloned());
         match known {
@@ -216,7 +216,7 @@ impl State {
         }
     }
 
-    /// Writes a payload, durably, for a command to adopt.
+    /// Writes a payload durably as an object that a command can adopt.
     async fn stage(&self, bytes: Bytes) -> Result<Staged, WriteError> {
         let alarm = self.alarm().clone();
         on_volume(self.volume(), move |volume| {

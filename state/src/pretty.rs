@@ -1,10 +1,10 @@
-//! JSON that is easy to read with `cat`: one line for each member, and small objects and lists on one line. Also the way
-//! back, to the text without white space from which the checksum is computed.
+//! Formats JSON for people: one line for each member, and small objects and lists on one line. Also removes the white
+//! space again, to compute the checksum.
 
-/// The longest line with a whole object or list in it. A longer one gets a line for each member.
+/// The longest line with a whole object or list. A longer object or list gets a line for each member.
 const WIDTH: usize = 100;
 
-/// Lays out a compact JSON text, with a line end.
+/// Formats a compact JSON text, with a line end.
 pub(crate) fn pretty(compact: &[u8]) -> Vec<u8> {
     let mut page = Page {
         text: Vec::with_capacity(compact.len() * 2),
@@ -27,7 +27,7 @@ pub(crate) fn pretty(compact: &[u8]) -> Vec<u8> {
     page.text
 }
 
-/// The text without white space between its tokens, and with nothing in the outermost string member `blank`.
+/// The text without white space between its tokens. The string of the outermost member `blank` is emptied.
 pub(crate) fn compact(text: &[u8], blank: &str) -> Vec<u8> {
     let mut compact = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -70,7 +70,7 @@ fn next_token(text: &[u8]) -> Option<(&[u8], &[u8])> {
     text.split_at_checked(length)
 }
 
-/// With both quotes; to the end of the text when the last one is missing.
+/// Includes both quotes. Without a closing quote, the string extends to the end of the text.
 fn length_of_string(text: &[u8]) -> usize {
     let mut is_escaped = false;
     for (at, byte) in text.iter().enumerate().skip(1) {
@@ -84,7 +84,7 @@ fn length_of_string(text: &[u8]) -> usize {
     text.len()
 }
 
-/// Whether the object or list that the text begins with takes at most so many columns on one line.
+/// Whether the object or list at the beginning of the text fits into this many columns of one line.
 fn fits(text: &[u8], columns: usize) -> bool {
     let (mut depth, mut width, mut rest) = (0_usize, 0, text);
     while width <= columns
@@ -106,18 +106,19 @@ fn fits(text: &[u8], columns: usize) -> bool {
     false
 }
 
-/// A text that is being laid out.
+/// A text that is being formatted.
 struct Page {
     text: Vec<u8>,
-    /// Where the present line begins.
+    /// Where the current line begins.
     line: usize,
     indent: usize,
-    /// Brackets that were opened and stay on their line.
+    /// The number of open brackets whose content stays on the line.
     inline: usize,
 }
 
 impl Page {
-    /// Opens what `rest` begins with. The outermost brackets have a line for each member, unless there is none.
+    /// Opens the bracket at the beginning of `rest`. The outermost object or list gets a line for each member, unless
+    /// it is empty.
     fn open(&mut self, bracket: &[u8], rest: &[u8]) {
         let column = self.text.len() - self.line;
         let columns = match self.indent {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_stands_on_one_line_and_the_outermost_never_does() {
+    fn short_values_are_on_one_line_but_the_outermost_never_is() {
         let value = json!({
             "a": {"x": 1, "y": [1, 2, {"z": "}"}]},
             "empty": {},
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_changes_and_no_joined_line_is_wide() {
+    fn formatting_changes_no_value_and_joins_no_line_beyond_the_width() {
         let mut value = json!("x");
         for depth in 0..40 {
             let name = "n".repeat(depth);
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_ends() {
+    fn invalid_json_is_handled_without_a_panic() {
         for text in [
             "",
             "\"",

@@ -1,4 +1,4 @@
-//! The published world: everything in it is durable, and others may follow its changes.
+//! The published world. Everything in it is durable, and others can follow its changes.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -17,15 +17,12 @@ thread_local! {
     static IS_READING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// In tests, detects a read within a read. Such a read can deadlock.
+/// In tests, detects a read within a read, which can deadlock.
 struct Reading;
 
 impl Reading {
     fn begin() -> Self {
-        debug_assert!(
-            !IS_READING.get(),
-            "a look at the world reads the world again"
-        );
+        debug_assert!(!IS_READING.get(), "the world is read within a read");
         IS_READING.set(true);
         Self
     }
@@ -41,7 +38,7 @@ impl Drop for Reading {
 pub(crate) struct Publication {
     world: RwLock<World>,
     feed: Arc<Feed>,
-    /// Waiters for a job.
+    /// Waiters for changes of a job.
     jobs: Watchers<JobId>,
     /// Waiters whose rights depend on a token.
     tokens: Watchers<TokenId>,
@@ -74,14 +71,13 @@ impl Publication {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `look` must not call `read`: the second read could wait for a commit that waits for
-    /// the first.
+    /// `look` must not call `read`: the inner read could wait for a commit that waits for the outer read.
     pub(crate) fn read<R>(&self, look: impl FnOnce(&World) -> R) -> R {
         let _reading = Reading::begin();
         look(&self.world.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Publishes the changes of commit `seq`, or without a sequence changes that are not stored.
+    /// Publishes the changes of commit `seq`. Without `seq`, the changes are not stored.
     pub(crate) fn publish(&self, seq: Option<Seq>, changes: Vec<Change>) {
         if changes.is_empty() {
             return;

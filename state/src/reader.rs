@@ -1,4 +1,4 @@
-//! The store's reader behind one pointer, so that the kind of engine is no type parameter of everything.
+//! The store's reader as a trait object, so that other types need no type parameter for the engine.
 
 use std::ops::Deref;
 use std::pin::Pin;
@@ -50,7 +50,7 @@ impl<R: Reader> ErasedReader for R {
     }
 }
 
-/// Reads what is in the store. See [`Reader`] for what each method answers.
+/// Reads the store. See [`Reader`] for the methods.
 #[derive(Clone)]
 pub(crate) struct StoreReader {
     erased: Arc<dyn ErasedReader>,
@@ -67,7 +67,7 @@ impl StoreReader {
         }
     }
 
-    /// The files of which a warning was logged.
+    /// The files whose damage was logged.
     pub(crate) fn warned(&self) -> &Warned {
         &self.warned
     }

@@ -1,4 +1,4 @@
-//! Rebuilding lost records of a scan from its history and from each other.
+//! Rebuilds lost records of a scan from its history and from each other.
 
 use model::retention::Retention;
 use model::{JobId, ScanHead, ScanKey, TailEnd, Totals, World};
@@ -9,8 +9,8 @@ use crate::history::recount;
 use crate::layout::Layout;
 use crate::reader::StoreReader;
 
-/// Rebuilds the heads of scans that have a history and no head: somebody removed the file, or a repair was interrupted
-/// before it had counted the head again. Without a head the next line would overwrite the first line of the history.
+/// Rebuilds the heads of scans that have a history but no head, because somebody removed the file or a repair was
+/// interrupted. Without a head the next line would overwrite the first line of the history.
 pub(crate) async fn lost_heads(
     reader: &StoreReader,
     world: &World,
@@ -27,7 +27,7 @@ pub(crate) async fn lost_heads(
     Ok(restored)
 }
 
-/// The scans that are defined and have no head. Most of them never had a job.
+/// The defined scans without a head. Most of them never had a job.
 fn headless(world: &World) -> Vec<ScanKey> {
     let workflows = world.workflows();
     let scans = workflows.flat_map(|workflow| {
@@ -43,8 +43,8 @@ fn headless(world: &World) -> Vec<ScanKey> {
     scans.filter(|scan| world.head(scan).is_none()).collect()
 }
 
-/// Rebuilds a lost head. It counts the jobs of the history, as far as that can be read, and adds the removed ones. The
-/// newest successes are not known any more. The history goes on behind all existing pages.
+/// Rebuilds a lost head. It counts the jobs in the readable part of the history and the removed jobs. The newest
+/// successes remain unknown. The history continues after all existing pages.
 pub(crate) async fn after_loss(
     reader: &StoreReader,
     retention: &Retention,
@@ -69,8 +69,8 @@ pub(crate) async fn after_loss(
     })
 }
 
-/// Rebuilds a lost retention record. Jobs of a page that cannot be read count as removed: then retention keeps more than
-/// it has to.
+/// Rebuilds a lost retention record. Jobs of an unreadable page count as removed, so retention keeps more jobs than
+/// necessary.
 pub(crate) async fn retention_after_loss(
     reader: &StoreReader,
     head: &ScanHead,
@@ -81,8 +81,8 @@ pub(crate) async fn retention_after_loss(
     recounted(reader, head, &found.there).await
 }
 
-/// The retention record of a scan that has these jobs: all others that its head has counted were removed. Retention reads
-/// the rest of the history again.
+/// The retention record of a scan that still has the jobs `there`: all other jobs counted by its head were removed.
+/// Retention reads the rest of the history again.
 pub(crate) async fn recounted(
     reader: &StoreReader,
     head: &ScanHead,
@@ -106,7 +106,7 @@ async fn pages_of(reader: &StoreReader, folder: &Prefix) -> Result<Vec<u64>, Rea
     Ok(pages)
 }
 
-/// The page after the newest.
+/// The page after the newest page.
 fn after(pages: &[u64]) -> u64 {
     pages.last().map_or(0, |newest| newest + 1)
 }

@@ -1,4 +1,4 @@
-//! The newest finished jobs of a scan from its history, for expressions that read jobs.
+//! Reads the newest finished jobs of a scan from its history, for expressions that use jobs.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::layout::Layout;
 use crate::limits::RECENT_PIECES;
 use crate::reader::StoreReader;
 
-/// Reads the finished jobs of a scan that expressions can reach.
+/// Reads the finished jobs of a scan that expressions can use.
 pub(crate) trait ReadRecent: Send + Sync {
     fn read<'a>(
         &'a self,
@@ -32,7 +32,7 @@ impl ReadRecent for StoreReader {
     }
 }
 
-/// Damaged lines and records are left out.
+/// Damaged lines and records are skipped.
 pub(crate) async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Recent, ReadError> {
     let KnownPast { head, retention } = past;
     let mut recent = Recent::default();
@@ -46,7 +46,7 @@ pub(crate) async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Rec
         let read = place.read(reader, &head.key(), head.history).await?;
         next = Place::before(read.begin, retention);
         pieces += 1;
-        // Newest first, so that no record is read that is not needed.
+        // Newest first, so that only needed records are read.
         let lines: Vec<(_, HistoryLine)> =
             lines(reader.warned(), &read.key, read.begin, &read.bytes)
                 .filter_map(|(at, line)| Some((at, line?)))
@@ -55,7 +55,7 @@ pub(crate) async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Rec
             if found >= HISTORY_JOBS {
                 break;
             }
-            if line.state == EndState::Skipped || !is_there(reader, retention, &line, at).await? {
+            if line.state == EndState::Skipped || !exists(reader, retention, &line, at).await? {
                 continue;
             }
             found += 1;
@@ -83,8 +83,8 @@ pub(crate) async fn recent(reader: &StoreReader, past: &KnownPast) -> Result<Rec
     Ok(recent)
 }
 
-/// Whether a job was not removed. Its record is looked for only where jobs were removed.
-async fn is_there(
+/// Whether a job still exists. Its record is only checked if the scan has removed jobs.
+async fn exists(
     reader: &StoreReader,
     retention: &Retention,
     line: &HistoryLine,

@@ -1,5 +1,5 @@
-//! The table of the kinds of records: the type of each, its key, its id, whether it is live, and the change that brings it
-//! into the world.
+//! The table of all kinds of records: the type, key and id of each, whether it is live, and the change that adds it to
+//! the world.
 
 use std::sync::Arc;
 
@@ -24,20 +24,20 @@ pub(crate) struct RepeatsRecord {
     pub(crate) repeats: Repeats,
 }
 
-/// What every kind of record has.
+/// The properties of every kind of record.
 pub(crate) trait Record: Serialize + DeserializeOwned {
     const KIND: Kind;
 
-    /// The only key at which the record may stand.
+    /// The only valid key of the record.
     fn place(&self) -> Key;
 
-    /// The id or name in its envelope.
+    /// The id or name in the envelope of the record.
     fn id(&self) -> String;
 
-    /// Whether decisions may need it. Live records are in memory.
+    /// Whether decisions may need the record. Live records are in memory.
     fn is_live(&self) -> bool;
 
-    /// The change that brings a live record into the world. None for kinds that no decision reads.
+    /// The change that adds a live record to the world. `None` for kinds that no decision reads.
     fn into_change(self) -> Option<Change>;
 }
 
@@ -54,7 +54,7 @@ macro_rules! records {
             $($kind,)*
         }
 
-        /// A record as the type that belongs to its kind.
+        /// A record with the type of its kind.
         pub(crate) enum Typed {
             $($kind($body),)*
         }
@@ -84,7 +84,7 @@ macro_rules! records {
         })*
 
         impl Typed {
-            /// Reads the record of that kind in an envelope.
+            /// Reads the record in an envelope as this kind.
             pub(crate) fn parse(kind: Kind, envelope: &[u8]) -> Result<Self, serde_json::Error> {
                 Ok(match kind {
                     $(Kind::$kind => Self::$kind(body(envelope)?),)*

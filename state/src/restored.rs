@@ -1,6 +1,6 @@
-//! The first start of a restored backup, and the credentials that a restore ends. Jobs that ran when the backup was taken
-//! have moved on since, and their runners must not report into the past. So those jobs end, and every runner registers
-//! again. After a crash in between, the next start does it again.
+//! The first start of a restored backup, and the credentials that a restore ends. Jobs that ran when the backup was
+//! taken have continued since, and their runners must not report to the restored state. So these jobs end, and every
+//! runner registers again. After a crash, the next start repeats these steps.
 
 use std::net::Ipv4Addr;
 
@@ -16,7 +16,7 @@ use crate::error::{Interrupted, OpenError, PayloadError, SubmitError};
 use crate::state::State;
 
 impl State {
-    /// Ends running jobs and sessions of runners, and notes that this is done.
+    /// Ends running jobs and sessions of runners, and then removes the mark of the restored state.
     pub(crate) async fn settle_restored(&self) -> Result<(), OpenError> {
         let (jobs, runners): (Vec<JobId>, Vec<RunnerId>) = self.read(|world| {
             let running = world
@@ -45,8 +45,8 @@ impl State {
         .await
     }
 
-    /// Ends credentials that came back, with lines in the audit log, so that a later restore finds them there. If nobody is
-    /// admin then, `secret` becomes a first admin token.
+    /// Ends credentials that the restore brought back, with lines in the audit log for a later restore. If no admin
+    /// remains, `secret` becomes a first admin token.
     pub async fn end_credentials(
         &self,
         endings: &[Ending],
@@ -55,7 +55,7 @@ impl State {
     ) -> Result<(), PayloadError> {
         let audited = self.audited(AuditEntry {
             actor: None,
-            // Of whoever restores, on this machine.
+            // The person who restores uses this machine.
             address: Some(Ipv4Addr::LOCALHOST.into()),
             method: "everscand".to_owned(),
             path: "restore".to_owned(),
@@ -78,7 +78,7 @@ impl State {
         Ok(())
     }
 
-    /// Runs a command of the restore. A refusal does not stop the others.
+    /// Runs a command of the restore. A refusal does not stop the other commands.
     async fn settle<C: Command>(&self, command: C) -> Result<(), OpenError> {
         match self.submit(command).await {
             Ok(_) => Ok(()),

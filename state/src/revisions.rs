@@ -1,4 +1,4 @@
-//! Reading the revisions of a workflow, active or not.
+//! Reads the revisions of a workflow, active or not.
 
 use model::{RevisionRecord, RevisionRef, WorkflowId};
 use workflow::sha256;
@@ -16,8 +16,8 @@ pub struct StoredRevision {
 }
 
 impl State {
-    /// The revisions of a workflow, newest first. Their commits are shortened. While the files are behind on a full disk,
-    /// only the newest one is known.
+    /// The revisions of a workflow, newest first. Their commits are shortened. While a full disk delays the files, only
+    /// the newest revision is returned.
     pub async fn revisions(&self, workflow: WorkflowId) -> Result<Vec<RevisionRef>, ReadError> {
         match revisions_of(self.reader(), workflow).await {
             Err(ReadError::Store(store::ReadError::Unsettled)) => Ok(self
@@ -31,7 +31,7 @@ impl State {
         }
     }
 
-    /// The records of revisions, in the order of `revisions`; none for an unreadable record.
+    /// The records of revisions, in the order of `revisions`; `None` for an unreadable record.
     pub async fn revision_records(
         &self,
         workflow: WorkflowId,
@@ -52,7 +52,7 @@ impl State {
         Ok(records.collect())
     }
 
-    /// A revision with its text. A text that is missing or is not the one that was stored is [`ReadError::Damaged`].
+    /// A revision with its text. A missing or changed text is [`ReadError::Damaged`].
     pub async fn revision_text(
         &self,
         workflow: WorkflowId,

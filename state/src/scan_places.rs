@@ -1,6 +1,6 @@
-//! Finding the scan of a record by its path, when the record itself cannot be read.
+//! Finds the scan of a record by its path, if the record itself cannot be read.
 //!
-//! Most paths hold the name of their scan. A long name is cut there. Then the names in the texts of the workflow's revisions
+//! Most paths contain the whole name of their scan. If a long name is shortened, the names in the workflow's revisions
 //! are tried.
 
 use model::{RevisionRef, ScanKey};
@@ -14,14 +14,14 @@ use crate::limits::REVISIONS_LOOKED_AT;
 use crate::lost_workflows::revisions_of;
 use crate::reader::StoreReader;
 
-/// The key of the head of the scan whose digests are at this key.
+/// The key of the scan head that belongs to the digests at this key.
 pub(crate) fn head_of_digests(digests: &Key) -> Option<Key> {
     let folder = digests.as_str().strip_suffix("/digests.json")?;
     Key::new(format!("{folder}/head.json")).ok()
 }
 
-/// The scan whose record belongs at this key; `place` makes keys of such records. None when no readable text of the
-/// workflow defines it.
+/// The scan whose record belongs at this key; `place` makes the keys of such records. `None` if no readable revision of
+/// the workflow defines the scan.
 pub(crate) async fn scan_at(
     reader: &StoreReader,
     key: &Key,
@@ -52,8 +52,8 @@ pub(crate) async fn scan_at(
     Ok(None)
 }
 
-/// The revision that removed a scan: its predecessor has the scan, and no later revision does. None when a text in
-/// between cannot be read, or the files are behind on a full disk.
+/// The revision that removed a scan: its predecessor has the scan, and later revisions do not. `None` if a text in
+/// between cannot be read, or while a full disk delays the files.
 pub(crate) async fn removed_by(
     reader: &StoreReader,
     scan: &ScanKey,
@@ -77,7 +77,7 @@ pub(crate) async fn removed_by(
     Ok(None)
 }
 
-/// The scans that a revision's text defines, as far as it can be read.
+/// The scans that a revision's text defines. Empty if the text cannot be read.
 async fn names_in(reader: &StoreReader, key: &Key) -> Vec<ScanName> {
     let text = match reader.get(key).await {
         Ok(text) => text.unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! The handle through which everything reads and changes the state.
+//! The handle through which other packages read and change the state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,13 +36,13 @@ use crate::written::Rewritten;
 pub struct State {
     pub(crate) shared: Arc<Shared>,
     pub(crate) queue: mpsc::Sender<Waiting>,
-    /// What the audit log gets with each command, if a person asked for it.
+    /// The audit lines for each command, if it belongs to a person's request.
     pub(crate) audited: Option<Arc<Audited>>,
 }
 
 pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
-    /// The last commit that was there when the state was opened.
+    /// The last commit when the state was opened.
     pub(crate) found: Seq,
     pub(crate) has_lost_tokens: bool,
     pub(crate) publication: Arc<Publication>,
@@ -55,12 +55,12 @@ pub(crate) struct Shared {
 }
 
 impl State {
-    /// Decides a command, and answers once its changes are durable.
+    /// Decides a command, and returns once its changes are durable.
     pub async fn submit<C: Command>(&self, command: C) -> Result<C::Answer, SubmitError> {
         self.submit_with(command, None, |_, _| ()).await
     }
 
-    /// The same state for one request of a person: each of its commits has a line in the audit log.
+    /// A handle for one request of a person: each commit through it has a line in the audit log.
     #[must_use]
     pub fn audited(&self, entry: AuditEntry) -> Self {
         self.with_audit(Audited::Request(entry))
@@ -79,7 +79,7 @@ impl State {
         noting.submit(NoChange).await
     }
 
-    /// The same for the request that this state serves.
+    /// Writes a line for the request of [`Self::audited`] to the audit log. Without a request it does nothing.
     pub async fn note_request(&self, action: AuditAction) -> Result<(), SubmitError> {
         match self.audited.as_deref() {
             Some(Audited::Request(entry)) => self.note(vec![(entry.clone(), action)]).await,
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// Lines of the audit log, newest first, from a place on.
+    /// Lines of the audit log from a place on, newest first.
     pub async fn audit(
         &self,
         filter: &AuditFilter,
@@ -97,8 +97,8 @@ impl State {
         audit::page(self.reader(), filter, from, limit).await
     }
 
-    /// The same with an attachment, which becomes durable in the same commit, or for a command that changes the record of a
-    /// finished job.
+    /// Like [`Self::submit`], with an attachment that becomes durable in the same commit, and with the settled record
+    /// that the command changes.
     pub(crate) async fn submit_with<C: Command>(
         &self,
         command: C,
@@ -119,15 +119,15 @@ impl State {
         answer.await.unwrap_or(Err(SubmitError::OutcomeUnknown))
     }
 
-    /// Makes the first admin token in a state that never had a token. A state with damaged tokens has had some: damaging a
-    /// file must not make anybody admin.
+    /// Makes the first admin token in a state that never had a token. A state with damaged tokens already had tokens:
+    /// damaging a file must not make anybody admin.
     pub async fn make_first_token(&self, secret: PlainToken) -> Result<(), PayloadError> {
         if self.read(|world| world.tokens().next().is_some()) {
             return Ok(());
         }
         if self.shared.has_lost_tokens {
             tracing::error!(
-                "there is no token, and no first one is made, since records of tokens are in quarantine/tokens: \
+                "there is no token, and no first token is made, because records of tokens are in quarantine/tokens: \
                  restore them to tokens/ from a backup, or empty that folder and start again for a first token"
             );
             return Ok(());
@@ -135,13 +135,13 @@ impl State {
         self.store_first_token(&secret).await
     }
 
-    /// Waits until every change answered so far is in the files that other programs read. Files follow their commit by a
-    /// moment.
+    /// Waits until every committed change is in the files that other programs read. Files are written shortly after
+    /// their commit.
     pub async fn settled(&self) -> Result<(), ReadError> {
         self.shared.reader.settled().await
     }
 
-    /// Reads the published world. `look` must be short: publishing waits for it.
+    /// Reads the published world. `look` must be quick: publishing waits for it.
     pub fn read<R>(&self, look: impl FnOnce(&World) -> R) -> R {
         self.shared.publication.read(look)
     }
@@ -155,18 +155,18 @@ impl State {
         self.shared.publication.changed()
     }
 
-    /// Wakes whenever a job has changed, and for no other.
+    /// Wakes whenever this job has changed.
     pub fn job_changed(&self, job: JobId) -> watch::Receiver<()> {
         self.shared.publication.job_changed(job)
     }
 
-    /// Wakes whenever a token has changed or was removed, and for no other.
+    /// Wakes whenever this token has changed or was removed.
     pub fn token_changed(&self, token: TokenId) -> watch::Receiver<()> {
         self.shared.publication.token_changed(token)
     }
 
-    /// Follows what is committed after `from`. Ask for [`Self::seq`] first and read the world then: it has all changes up to
-    /// there. A change that comes again is harmless.
+    /// Follows the commits after `from`. Call [`Self::seq`] before reading the world: the world then has all changes up
+    /// to this number, and a repeated change is harmless.
     pub fn subscribe(&self, from: Seq) -> Result<Subscription, ChangesGone> {
         self.shared.publication.subscribe(from)
     }
@@ -176,7 +176,7 @@ impl State {
         self.shared.publication.seq()
     }
 
-    /// Gives the measures of every commit to `observe`, which must be quick. Only the first call counts.
+    /// Calls `observe` with the measurements of every commit. It must be quick. Only the first call has an effect.
     pub fn measure_commits(&self, observe: Box<dyn Fn(&CommitMeasure) + Send + Sync>) {
         if self.shared.measuring.set(observe).is_err() {
             tracing::debug!("commits are measured already");
@@ -226,8 +226,7 @@ impl State {
         listing.finished(reader, index, limit).await
     }
 
-    /// The newest records of a scan's ledger that are not later than `until` and stand before the place `before`, newest
-    /// first.
+    /// The newest records of a scan's ledger up to time `until` and before the place `before`, newest first.
     pub async fn ledger(
         &self,
         scan: &ScanKey,
@@ -242,8 +241,7 @@ impl State {
         }
     }
 
-    /// The newest finished jobs of those scans whose histories are not in the world. Histories that cannot be read are left
-    /// out.
+    /// The newest finished jobs of the scans whose histories are not in the world. Unreadable histories are skipped.
     pub async fn recent_jobs(&self, scans: BTreeSet<ScanKey>) -> BTreeMap<ScanKey, Arc<Recent>> {
         let unread: Vec<_> = self.read(|world| {
             let unread = scans
@@ -271,7 +269,7 @@ impl State {
         read
     }
 
-    /// The revision that removed the scan from its workflow, if it is among the newest ones.
+    /// The revision that removed the scan from its workflow, if it is among the newest revisions.
     pub async fn removed_by(&self, scan: &ScanKey) -> Result<Option<RevisionRef>, ReadError> {
         crate::scan_places::removed_by(&self.shared.reader, scan).await
     }
@@ -281,17 +279,17 @@ impl State {
         &self.shared.volume
     }
 
-    /// How full the disk is. Blocks for one system call, at most every second.
+    /// How full the disk is. At most once per second this blocks for a system call.
     pub fn room(&self) -> Room {
         room(&*self.shared.volume)
     }
 
-    /// How large the disk is, as old as the room. None if it cannot be measured. Blocks likewise.
+    /// The size of the disk, measured together with [`Self::room`]. `None` if it cannot be measured.
     pub fn disk_bytes(&self) -> Option<DiskBytes> {
         self.shared.volume.disk_bytes().unwrap_or(None)
     }
 
-    /// The last commit that this opening found. For a restored backup it is the last change in it.
+    /// The last commit when the state was opened. For a restored backup this is the last commit of the backup.
     pub fn found(&self) -> Seq {
         self.shared.found
     }

@@ -1,4 +1,4 @@
-//! Ledgers with one file for each day, and the end where the next line goes. Old days are removed.
+//! Ledgers with one file for each day, and the end of each ledger. Old days are removed.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ use crate::limits::READ_BYTES;
 use crate::reader::StoreReader;
 
 pub(crate) trait DayLedger: Serialize {
-    /// How many days are kept before the newest one.
+    /// How many days are kept before the newest day.
     const DAYS: u64;
 
     fn file(day: NaiveDate) -> Key;
@@ -69,7 +69,7 @@ impl<L: DayLedger> Tail<L> {
             serde_json::to_writer(&mut lines, record)?;
             lines.push(b'\n');
         }
-        // A clock that was set back does not reopen an earlier day.
+        // Setting the clock back does not reopen an earlier day.
         let last = self.days.last().copied();
         let day = last.map_or(now.date_naive(), |last| last.max(now.date_naive()));
         let mut days = self.days.clone();
@@ -91,7 +91,7 @@ impl<L: DayLedger> Tail<L> {
     }
 }
 
-/// The lines right before a byte, each with its place, and the place of the first one.
+/// The lines right before an offset, each with its offset, and the offset of the first line.
 pub(crate) async fn lines_before(
     reader: &StoreReader,
     key: &Key,
@@ -100,7 +100,7 @@ pub(crate) async fn lines_before(
     let Some(Piece { at, bytes }) = reader.piece(key, before, READ_BYTES).await? else {
         return Ok(None);
     };
-    // A line is much shorter than a piece. Without a line end nothing here is a line.
+    // A line is much shorter than a piece. A piece without line ends is damaged and has no lines.
     let first = match at {
         0 => 0,
         _ => bytes
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_day_has_a_new_file_and_removes_what_is_too_old() {
+    fn a_new_day_has_a_new_file_and_removes_old_days() {
         let mut batch = Batch::new(Epoch(1));
         let days = ["2024-02-01", "2025-11-20", "2025-11-21"];
         let tail = AuditTail::new(days.iter().map(|day| day.parse().unwrap()).collect(), 100);

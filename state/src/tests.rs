@@ -1,4 +1,4 @@
-//! The promises of the state, kept on real folders.
+//! Tests the promises of the state on real folders.
 
 mod backup;
 mod blobs;

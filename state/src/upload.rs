@@ -1,4 +1,5 @@
-//! Receiving artifacts: streamed to an object and hashed. The commit that records the artifact adopts the object.
+//! Receives artifacts: streams them to an object and hashes them. The commit that records the artifact adopts the
+//! object.
 
 use std::sync::Arc;
 
@@ -16,13 +17,13 @@ use crate::layout::Layout;
 use crate::limits::UPLOAD_BYTES;
 use crate::state::State;
 
-/// An artifact that is being received. Dropped unfinished, nothing of it stays.
+/// An artifact that is being received. Dropping it removes the unfinished object.
 pub struct Upload {
     volume: Arc<dyn Volume>,
     writer: Box<dyn ObjectWriter>,
     /// Pieces that are not written yet.
     waiting: Vec<Bytes>,
-    /// Their bytes.
+    /// The length of all waiting pieces.
     waiting_bytes: usize,
     alarm: Alarm,
 }
@@ -57,7 +58,7 @@ impl State {
 }
 
 impl Upload {
-    /// Adds a piece. Pieces are written together once they are many.
+    /// Adds a piece. Many pieces are written together.
     pub async fn write(mut self, piece: Bytes) -> Result<Self, WriteError> {
         self.waiting_bytes += piece.len();
         self.waiting.push(piece);
@@ -72,7 +73,7 @@ impl Upload {
         .await
     }
 
-    /// Ends the upload. The object is durable when this returns. Nothing stays of an answer that is dropped.
+    /// Ends the upload. The object is durable when this returns. Dropping the result removes the object.
     pub async fn finish(mut self) -> Result<Staged, WriteError> {
         on_volume(&self.volume.clone(), move |_| {
             let finished = self.flush().and_then(|()| self.writer.finish());
@@ -89,7 +90,7 @@ impl Upload {
     }
 }
 
-/// Begins a large object, unless the disk is so full that jobs can only end.
+/// Begins a large object, unless the disk is so full that only running jobs may end.
 pub(crate) fn begin_object(volume: &dyn Volume) -> Result<Box<dyn ObjectWriter>, WriteError> {
     if room(volume) == Room::Full {
         return Err(WriteError::DiskFull);

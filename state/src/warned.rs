@@ -1,4 +1,4 @@
-//! Files whose damaged lines were logged, so that each is logged once and not at every read.
+//! Files whose damaged lines were logged, so that each file is logged once instead of at every read.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,16 +8,16 @@ use store::Key;
 
 use crate::limits::WARNED_FILES;
 
-/// Lines of a file that are missing in an answer, because they cannot be read.
+/// Lines of a file that a response omits because they cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedLines {
-    /// The file, below the state folder.
+    /// The path relative to the state folder.
     pub file: String,
     /// How many.
     pub lines: u64,
 }
 
-/// The files that were logged, and those that had lost their end at the start. Clones share them.
+/// The files that were logged, and the files whose end was missing at the start. Clones share this data.
 #[derive(Clone, Default)]
 pub(crate) struct Warned {
     logged: Arc<Mutex<HashSet<Key>>>,
@@ -35,10 +35,10 @@ impl Warned {
         cut.contains(key)
     }
 
-    /// Logs a damaged line at byte `at`, unless its file was logged before.
+    /// Logs a damaged line at byte `at`, unless its file was already logged.
     pub(crate) fn warn(&self, key: &Key, at: u64, problem: impl fmt::Display) {
         if self.is_news(key) {
-            tracing::warn!(%key, at, %problem, "a file has lines that cannot be read and are left out; `everscand fsck` tells each");
+            tracing::warn!(%key, at, %problem, "a file has lines that cannot be read and are skipped; `everscand fsck` lists them");
         }
     }
 
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_told_once_and_not_all_files_are_remembered() {
+    fn a_file_is_reported_once_and_the_number_of_kept_files_is_limited() {
         let warned = Warned::default();
         let key = |n: usize| Key::new(format!("a/{n}")).unwrap();
         assert!(warned.is_news(&key(0)) && !warned.is_news(&key(0)));

@@ -1,4 +1,4 @@
-//! Waiters for changes of one job or token. A change wakes only those who wait for it.
+//! Waiters for changes of one job or token. A change wakes only its own waiters.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,12 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-/// What somebody waits for. A wake-up carries no data: the waiter reads again.
+/// The keys with waiters. A wake-up carries no data: the waiter reads the state again.
 pub(crate) struct Watchers<K>(Mutex<Watched<K>>);
 
 struct Watched<K> {
     senders: HashMap<K, watch::Sender<()>>,
-    /// How many keys were left when keys without waiters were last removed.
+    /// How many keys remained when keys without waiters were last removed.
     swept: usize,
 }
 
@@ -25,10 +25,10 @@ impl<K> Default for Watchers<K> {
 }
 
 impl<K: Eq + Hash> Watchers<K> {
-    /// Wakes whenever there is news; closed when there will be none.
+    /// Wakes after each change. Closed when no more changes can come.
     pub(crate) fn subscribe(&self, key: K) -> watch::Receiver<()> {
         let mut watched = self.lock();
-        // Twice as many as last time: a look costs each subscriber a constant share.
+        // Sweep when the number has doubled, so that the cost per subscriber stays constant.
         if watched.senders.len() > watched.swept * 2 {
             watched
                 .senders
@@ -48,7 +48,7 @@ impl<K: Eq + Hash> Watchers<K> {
         }
     }
 
-    /// There will be no more news.
+    /// Call this when no more changes can come.
     pub(crate) fn close(&self, key: &K) {
         self.lock().senders.remove(key);
     }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_who_wait_for_it_are_woken() {
+    fn a_change_wakes_only_its_waiters() {
         let watchers = Watchers::default();
         let (one, other) = (watchers.subscribe(job(1)), watchers.subscribe(job(2)));
         watchers.wake(&job(1));
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_is_forgotten() {
+    fn keys_without_waiters_are_removed() {
         let watchers = Watchers::default();
         let kept = watchers.subscribe(job(0));
         for n in 1..1_000 {

@@ -1,6 +1,6 @@
-//! The stamps of records: the commit that wrote each, and how often it was written.
+//! Stamps of records: the commit that wrote the record, and how often the record was written.
 //!
-//! They are in the envelopes and not in the values, since they describe files and no decision needs them.
+//! Stamps are in the envelopes and not in the values, because they describe files and no decision needs them.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use store::{Batch, Epoch, Key, Seq};
 use crate::encode::Encoder;
 use crate::envelope::Stamp;
 
-/// What this opening of the store has written, and found written.
+/// The revision numbers of all live records, and the last commit.
 pub(crate) struct Written {
     pub(crate) epoch: Epoch,
     last: Seq,
-    /// How often each live record was written. For a settled record only its file says so.
+    /// How often each live record was written. For a settled record only its file has this number.
     revisions: HashMap<Key, u64>,
 }
 
@@ -28,12 +28,12 @@ pub(crate) struct Rewritten {
 /// The records that a batch writes.
 pub(crate) struct Keys {
     live: Vec<Key>,
-    /// Settled or deleted.
+    /// The keys of settled and deleted records.
     gone: Vec<Key>,
 }
 
 impl Written {
-    /// Everything up to the commit `last`.
+    /// The stamps after the commit `last`.
     pub(crate) const fn until(epoch: Epoch, last: Seq, revisions: HashMap<Key, u64>) -> Self {
         Self {
             epoch,
@@ -42,12 +42,13 @@ impl Written {
         }
     }
 
-    /// Encodes changes of that world for the next commit.
+    /// An encoder for changes of `world` in the next commit.
     pub(crate) const fn encoder<'a>(&'a self, world: &'a World) -> Encoder<'a> {
         Encoder::new(self, world)
     }
 
-    /// The stamp of a record in the next commit. `rewritten` may be that record. `clock` has set its expiry times.
+    /// The stamp of a record in the next commit. `rewritten` may be this record. `clock` is the clock behind its expiry
+    /// times.
     pub(crate) fn stamp(
         &self,
         key: &Key,
@@ -64,7 +65,7 @@ impl Written {
         }
     }
 
-    /// A batch was committed.
+    /// Call this after the commit of a batch with these keys.
     pub(crate) fn committed(&mut self, sequence: Seq, keys: Keys) {
         self.last = sequence;
         for key in keys.live {

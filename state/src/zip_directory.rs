@@ -1,16 +1,16 @@
-//! The directory of a zip: what is in it, without unpacking it. The bytes may come from anybody, so every number in them
-//! is checked.
+//! Reads the directory of a zip, without unpacking the zip. The bytes are not trusted, so every number in them is
+//! checked.
 
 use crate::limits::{ARTIFACT_ENTRIES, DIRECTORY_BYTES, DIRECTORY_PIECE_BYTES};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZipEntry {
     pub name: String,
-    /// Its length unpacked.
+    /// The length when unpacked.
     pub size: u64,
-    /// Its length in the zip.
+    /// The length in the zip.
     pub packed: u64,
-    /// The checksum of its content.
+    /// The checksum of the content.
     pub crc32: u32,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Directory {
     pub(crate) bytes: usize,
 }
 
-/// The record at the end, the longest comment behind it, and the two records of a large zip before it.
+/// The end record, the longest comment after it, and the locator of a large zip before it.
 pub(crate) const TAIL_BYTES: usize = END_BYTES + u16::MAX as usize + LOCATOR_BYTES;
 
 const END: u32 = 0x0605_4b50;
@@ -39,23 +39,23 @@ const END_BYTES: usize = 22;
 const LOCATOR: u32 = 0x0706_4b50;
 const LOCATOR_BYTES: usize = 20;
 const LARGE_END: u32 = 0x0606_4b50;
-/// Bytes of the record that a locator points to, as far as it is read.
+/// Bytes that are read of the record to which a locator points.
 pub(crate) const LARGE_END_BYTES: usize = 56;
 const ENTRY: u32 = 0x0201_4b50;
 const ENTRY_BYTES: usize = 46;
-/// With the longest name, extra field and comment.
+/// An entry with the longest name, extra field and comment.
 const MOST_ENTRY_BYTES: usize = ENTRY_BYTES + 3 * u16::MAX as usize;
-/// The extra field with the numbers that do not fit.
+/// The extra field with numbers over 32 bits.
 const LARGE_NUMBERS: u16 = 1;
 
-/// What the end of a zip says.
+/// The content of the end of a zip.
 pub(crate) enum Found {
     Directory(Directory),
-    /// A large zip: the directory is described at this byte.
+    /// A large zip: the record at this offset describes the directory.
     LargeEnd(u64),
 }
 
-/// Finds the directory by the last bytes of a zip, at most [`TAIL_BYTES`] of them.
+/// Finds the directory from the last bytes of a zip, at most [`TAIL_BYTES`].
 pub(crate) fn find(tail: &[u8]) -> Result<Found, ZipProblem> {
     let last = tail
         .len()
@@ -77,7 +77,7 @@ pub(crate) fn find(tail: &[u8]) -> Result<Found, ZipProblem> {
     directory(entries, bytes, begin).map(Found::Directory)
 }
 
-/// The directory of a large zip, by the record that describes it.
+/// The directory of a large zip, from the record that describes it.
 pub(crate) fn large(record: &[u8]) -> Result<Directory, ZipProblem> {
     if u32_at(record, 0) != Some(LARGE_END) {
         return Err(ZipProblem::Damaged);
@@ -109,7 +109,7 @@ fn directory(
 }
 
 impl Directory {
-    /// Gives each file to `visit`, in their order. `read` answers bytes of the zip from a place on, at most so many.
+    /// Calls `visit` for each file, in their order. `read` returns bytes of the zip from an offset on, up to a limit.
     pub(crate) fn each<E>(
         &self,
         read: impl Fn(u64, usize) -> Result<Vec<u8>, E>,
@@ -162,7 +162,7 @@ fn entry(bytes: &[u8]) -> Option<(ZipEntry, usize)> {
             number => Some(u64::from(number)),
         }
     };
-    // In this order, which is that of the large numbers.
+    // The extra field has the numbers in this order.
     let size = number(24)?;
     let packed = number(20)?;
     let entry = ZipEntry {
@@ -174,7 +174,7 @@ fn entry(bytes: &[u8]) -> Option<(ZipEntry, usize)> {
     Some((entry, extra_end + comment))
 }
 
-/// The numbers in the extra field for large ones.
+/// The numbers in the extra field for large numbers.
 fn large_numbers(mut extra: &[u8]) -> impl Iterator<Item = u64> {
     let mut numbers = &[][..];
     while let (Some(kind), Some(length)) = (u16_at(extra, 0), u16_at(extra, 2)) {
@@ -209,7 +209,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The directory of a zip with one file, and its end. Numbers of a large zip are in the extra field.
+    /// The directory of a zip with one file, and its end. The numbers of a large file are in the extra field.
     fn zip(name: &str, numbers: Option<(u64, u64)>) -> Vec<u8> {
         let mut extra = Vec::new();
         if let Some((size, packed)) = numbers {
@@ -286,7 +286,7 @@ mod tests {
             bytes: many * end,
         };
         let bytes = one[..end].repeat(many);
-        // A read may answer less than was asked for.
+        // A read may return less than requested.
         let read = |at: u64, limit: usize| {
             let at = at as usize;
             Ok::<_, std::convert::Infallible>(
@@ -299,12 +299,12 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_are_trusted() {
+    fn damaged_zips_are_refused_without_a_panic() {
         let whole = zip("a", Some((1, 1)));
         for end in 0..whole.len() {
             assert_eq!(listed(&whole[..end]), Err(ZipProblem::Damaged), "{end}");
         }
-        // Whatever any byte says, there is an answer.
+        // Damaged bytes never cause a panic.
         for at in 0..whole.len() {
             for byte in [0, 1, 0x7f, 0x80, 0xff] {
                 let mut bytes = whole.clone();

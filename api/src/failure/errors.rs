@@ -30,7 +30,7 @@ impl From<ReadError> for Failure {
         match error {
             ReadError::Interrupted => Self::new(ErrorCode::Unavailable, error.to_string()),
             ReadError::Removed { job } => Self::no_such_job(job),
-            error if error.is_for_room() => Self::new(ErrorCode::DiskFull, error.to_string()),
+            error if error.is_disk_full() => Self::new(ErrorCode::DiskFull, error.to_string()),
             ReadError::Store(_) | ReadError::File { .. } | ReadError::Damaged { .. } => {
                 Self::internal(&error)
             }

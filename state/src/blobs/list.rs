@@ -1,4 +1,4 @@
-//! Lists of blobs: folders in the order of their names on disk, each before what comes after it.
+//! Lists blobs in the order of their names on disk. The content of a folder comes before the next name.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::layout::{Folders, Layout, blob_name, blob_name_of};
 use crate::reader::StoreReader;
 use crate::state::State;
 
-/// The record of a blob has the blob's name with this behind it, which no other name has.
+/// The suffix of a blob's record. No name of a blob or folder ends with it.
 pub(super) const RECORD: &str = "~.json";
 
 pub(super) fn record_name(name: &str) -> String {
@@ -21,13 +21,13 @@ pub(super) fn record_name(name: &str) -> String {
 #[derive(Debug, Clone)]
 pub struct BlobQuery {
     pub project: ProjectId,
-    /// Only in this folder.
+    /// Only blobs in this folder.
     pub folder: Vec<String>,
-    /// Only paths whose next name begins like this.
+    /// Only names in the folder that begin with this text.
     pub begin: String,
     /// List subfolders themselves, not their content.
     pub is_flat: bool,
-    /// Only what comes after this blob or folder.
+    /// Only entries after this blob or folder.
     pub after: Option<BlobPath>,
     pub limit: usize,
     /// Blobs that have expired by now are left out.
@@ -44,7 +44,7 @@ pub enum BlobEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobPage {
     pub entries: Vec<BlobEntry>,
-    /// Whether there is no more.
+    /// True if there are no further entries.
     pub is_last: bool,
 }
 
@@ -57,7 +57,7 @@ impl BlobEntry {
     }
 }
 
-/// A name in a folder: as it is on disk, and whether it is a blob.
+/// A name in a folder, encoded as on disk.
 struct Name {
     encoded: String,
     is_blob: bool,
@@ -67,12 +67,12 @@ struct Name {
 struct Open {
     prefix: Prefix,
     names: VecDeque<Name>,
-    /// Names to go on after, in this folder and the next ones.
+    /// The names after which to continue, in this folder and in the folders below it.
     after: VecDeque<String>,
 }
 
 impl State {
-    /// Lists blobs. Folders are read one after another, and no more of them than the page needs.
+    /// Lists blobs. Only the folders that the page needs are read, one after another.
     pub async fn list_blobs(&self, query: &BlobQuery) -> Result<BlobPage, ReadError> {
         let mut listing = Listing {
             reader: self.reader(),
@@ -94,7 +94,7 @@ struct Listing<'a> {
 }
 
 impl Listing<'_> {
-    /// Fills the page. True when there is no more.
+    /// Fills the page. True if there are no further entries.
     async fn fill(&mut self) -> Result<bool, ReadError> {
         let BlobQuery {
             project,
@@ -151,7 +151,7 @@ impl Listing<'_> {
         Ok(true)
     }
 
-    /// Reads a folder, without what comes before.
+    /// Reads the names of a folder that come after `after`.
     async fn open(&self, prefix: Prefix, after: VecDeque<String>) -> Result<Open, ReadError> {
         let names = self.reader.children(&prefix).await?;
         let mut names: Vec<Name> = names
@@ -169,7 +169,7 @@ impl Listing<'_> {
             .collect();
         names.sort_unstable_by(|one, other| one.encoded.cmp(&other.encoded));
         if let Some(last) = after.front() {
-            // The rest of the folder that the last page ended in is still to come.
+            // If the last page ended inside a folder, the rest of this folder follows.
             let is_inside = after.len() > 1 && !self.query.is_flat;
             names.retain(|name| match name.encoded.cmp(last) {
                 std::cmp::Ordering::Less => false,
@@ -201,7 +201,7 @@ impl Listing<'_> {
         Ok(bytes.and_then(|bytes| read(&key, &bytes)))
     }
 
-    /// Whether a name begins as asked for.
+    /// Whether a name begins with the text of the query.
     async fn begins(&self, folder: &Prefix, name: &Name) -> Result<bool, ReadError> {
         let begin = &self.query.begin;
         if let Some(plain) = blob_name_of(&name.encoded) {
@@ -216,7 +216,8 @@ impl Listing<'_> {
         Ok(path.is_some_and(|path| path.name().starts_with(begin)))
     }
 
-    /// The path of a folder. Names that were cut are known by what is in them. None if it is empty by now.
+    /// The path of a folder. A shortened name is restored from a blob in the folder. `None` if the folder is empty by
+    /// now.
     async fn path_of(&self, folder: &Prefix) -> Result<Option<BlobPath>, ReadError> {
         let names = folder.as_str().split('/').skip(2).map(blob_name_of);
         if let Some(names) = names.collect::<Option<Vec<String>>>() {
@@ -239,7 +240,7 @@ impl Listing<'_> {
     }
 }
 
-/// The record of a blob. None if it is unreadable.
+/// The record of a blob. `None` if it is unreadable.
 fn read(key: &Key, bytes: &[u8]) -> Option<Blob> {
     envelope::open_at(key, bytes)
         .inspect_err(|error| tracing::error!(%key, %error, "a record cannot be read"))
@@ -250,7 +251,7 @@ fn child(folder: &Prefix, name: &str) -> Prefix {
     Folders::in_blob_folder(folder, name)
 }
 
-/// The folder and the beginning of a name that a prefix as text stands for. A slash in front means nothing.
+/// Splits a textual prefix into a folder and the beginning of a name. A leading slash is ignored.
 pub fn split_prefix(prefix: &str) -> (Vec<String>, String) {
     let prefix = prefix.strip_prefix('/').unwrap_or(prefix);
     let mut folder = blob::split(prefix);

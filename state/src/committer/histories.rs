@@ -1,5 +1,5 @@
-//! Histories that commands wait for. A scan's finished jobs are read when a command first needs them. The committer goes
-//! on with other commands meanwhile.
+//! Histories that commands wait for. A scan's finished jobs are read when a command first needs them. The committer
+//! continues with other commands meanwhile.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::recent::ReadRecent;
 pub(crate) struct Histories {
     reader: Arc<dyn ReadRecent>,
     reading: JoinSet<(ScanKey, Result<Recent, ReadError>)>,
-    /// What was committed about each of them since its reading began.
+    /// The changes committed to each of these histories since its reading began.
     since: HashMap<ScanKey, Vec<Change>>,
     waiting: Vec<(BTreeSet<ScanKey>, Waiting)>,
     ready: VecDeque<Waiting>,
@@ -53,7 +53,7 @@ impl Histories {
         self.waiting.push((scans, command));
     }
 
-    /// A command that has waited long enough. Its histories have been read, or cannot be read.
+    /// A command whose histories have been read, or cannot be read.
     pub(super) fn ready(&mut self) -> Option<Waiting> {
         self.ready.pop_front()
     }
@@ -62,7 +62,7 @@ impl Histories {
         self.reading.is_empty()
     }
 
-    /// Keeps changes that a reading which has begun may not see.
+    /// Keeps the changes that a running read may have missed.
     pub(super) fn committed(&mut self, changes: &[Change]) {
         if self.since.is_empty() {
             return;
@@ -77,11 +77,11 @@ impl Histories {
         }
     }
 
-    /// Waits for the next reading to end. Answers the changes that put it into the world.
+    /// Waits for the next read to end. Returns the changes that put the history into the world.
     pub(super) async fn read(&mut self) -> Vec<Change> {
         let (scan, recent) = match self.reading.join_next().await {
             Some(Ok(read)) => read,
-            // The committer ends with it.
+            // A panic ends the committer.
             Some(Err(ended)) => std::panic::resume_unwind(ended.into_panic()),
             None => return Vec::new(),
         };
@@ -97,7 +97,7 @@ impl Histories {
                 learnt.extend(since);
                 learnt
             }
-            // It is read again for the next command that needs it.
+            // The next command that needs the history reads it again.
             Err(error) => {
                 tracing::error!(scan = %scan.scan, %error, "a scan's history cannot be read; expressions that read its jobs wait");
                 Vec::new()

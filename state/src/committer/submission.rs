@@ -14,7 +14,7 @@ use crate::encode::Encoder;
 use crate::error::SubmitError;
 use crate::written::Rewritten;
 
-/// A command waiting for its decision. Commands of all types stand in one queue as this.
+/// A command waiting for its decision. The queue holds commands of all types in this form.
 pub(crate) type Waiting = Box<dyn Submitted>;
 
 /// A command waiting for its decision.
@@ -22,21 +22,21 @@ pub(crate) trait Submitted: Send {
     /// Scans whose finished jobs must be in memory for the decision.
     fn histories(&self, world: &World) -> Result<BTreeSet<ScanKey>, SubmitError>;
 
-    /// Answers that it is not decided.
+    /// Answers with an error, without deciding.
     fn refuse(self: Box<Self>, error: SubmitError);
 
     fn decide(self: Box<Self>, deciding: &Deciding<'_>, moment: &mut Moment<'_>) -> Decided;
 }
 
 pub(super) trait Unanswered: Send {
-    /// Answers who submitted the command.
+    /// Sends the answer to the submitter.
     fn answer(self: Box<Self>, committed: Result<(), SubmitError>);
 
-    /// The command, to be decided again, because its decision was undone.
+    /// Returns the command for a new decision, because its decision was undone.
     fn again(self: Box<Self>) -> Waiting;
 }
 
-/// What a waiting command is decided against.
+/// The state on which a decision is based.
 pub(crate) struct Deciding<'a> {
     pub(super) world: &'a World,
     pub(super) encoder: Encoder<'a>,
@@ -44,12 +44,12 @@ pub(crate) struct Deciding<'a> {
     pub(super) room: Room,
 }
 
-/// A decision that is ready to be committed, and the command that is answered then.
+/// A decision that is ready to be committed, and the command to answer after the commit.
 pub(crate) struct Decided {
     pub(super) changes: Vec<Change>,
     pub(super) batch: Batch,
     pub(super) rewritten: Option<Rewritten>,
-    /// Where the audit log ends with this decision, if it has a line of it.
+    /// Where the audit log ends after this decision, if the decision adds a line.
     pub(super) audit: Option<AuditTail>,
     pub(super) command: Box<dyn Unanswered>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Decided {
 impl Decided {
     /// The same decision, encoded again for a later commit.
     pub(super) fn sealed_again(mut self, encoder: Encoder<'_>) -> Self {
-        // It was encoded before, so it can be again.
+        // The first encoding succeeded, so this one does too.
         let encoder = encoder.rewriting(self.rewritten.as_ref());
         if let Ok(batch) = encoder.encode(&self.changes) {
             self.batch.puts = batch.puts;
@@ -66,14 +66,15 @@ impl Decided {
     }
 }
 
-/// What becomes durable together with a command's changes, or not at all, and is too large or too low for a decision to
-/// see. It is added once the command is decided: only then it is known where it goes, and whether it is wanted at all.
+/// Adds data to the batch of a command that decisions do not handle, such as large objects. The data becomes durable
+/// together with the command's changes or not at all. It is added after the decision, which determines where and
+/// whether it is stored.
 pub(crate) type Attachment<C> = Box<dyn Fn(&Decision<<C as Command>::Answer>, &mut Batch) + Send>;
 
 pub(crate) struct Submission<C: Command> {
     pub(crate) command: C,
     pub(crate) attachment: Attachment<C>,
-    /// The settled record that the command changes, if it does.
+    /// The settled record that the command changes, if any.
     pub(crate) rewritten: Option<Rewritten>,
     /// What the audit log gets in the command's commit, if a person asked for it.
     pub(crate) audited: Option<Arc<Audited>>,
@@ -163,8 +164,8 @@ impl<C: Command> Submission<C> {
     }
 }
 
-/// Runs a part of the decision on a command, which reads the world and changes nothing that outlives a panic: randomness that
-/// was taken is lost.
+/// Runs a part of a decision and turns a panic into an error. The part only reads the world, so a panic loses nothing
+/// but the randomness that was used.
 fn catch_panic<C, T>(part: impl FnOnce() -> T) -> Result<T, SubmitError> {
     catch_unwind(AssertUnwindSafe(part)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -202,7 +203,7 @@ struct Answerable<C: Command> {
 
 impl<C: Command> Unanswered for Answerable<C> {
     fn answer(self: Box<Self>, committed: Result<(), SubmitError>) {
-        // Nobody may wait for the answer any more. The decision stands all the same.
+        // Maybe nobody waits for the answer any more. The decision is kept anyway.
         drop(self.submission.reply.send(committed.and(self.answer)));
     }
 

@@ -1,4 +1,4 @@
-//! The committer on an engine whose commits fail when told to.
+//! Tests the committer with an engine whose commits can be made to fail.
 
 mod audit;
 mod histories;
@@ -32,14 +32,14 @@ use crate::tests::fixture::{Seeded, TestClock};
 
 type Answer<A> = oneshot::Receiver<Result<A, SubmitError>>;
 
-/// A committer whose commands are all there before it starts, so that how they share commits is certain.
+/// A committer whose commands are all queued before it starts, so that the tests know which commands share a commit.
 struct Bench {
     store: MemoryStore,
     queue: mpsc::Sender<Waiting>,
     waiting: Option<mpsc::Receiver<Waiting>>,
     publication: Arc<Publication>,
     alarm: Alarm,
-    /// Reads histories, if not the store.
+    /// Replaces the store as the reader of histories.
     histories: Option<Arc<dyn ReadRecent>>,
 }
 
@@ -67,7 +67,7 @@ impl Bench {
         self.submit_for(None, command)
     }
 
-    /// The same for a request of a person.
+    /// Like `submit`, for a request of a person.
     fn submit_for<C: Command>(
         &self,
         audited: Option<Arc<Audited>>,
@@ -130,7 +130,7 @@ impl Bench {
         committer.start().unwrap();
     }
 
-    /// How many changes each commit has published.
+    /// The number of changes of each published commit.
     async fn commits(&self) -> Vec<usize> {
         let mut followed = self.publication.subscribe(Seq(0)).unwrap();
         let mut commits = Vec::new();
@@ -167,7 +167,7 @@ fn configure(name: &str) -> ConfigureSource {
     }
 }
 
-/// A request of the person with that token.
+/// A request of the person whose token has this name.
 fn request(name: &str) -> Arc<Audited> {
     Arc::new(Audited::Request(entry(name)))
 }
@@ -187,14 +187,14 @@ fn create_token() -> CreateToken {
 }
 
 #[tokio::test]
-async fn a_full_disk_undoes_what_was_decided_on_top_of_it_too() {
+async fn a_full_disk_also_undoes_decisions_that_depend_on_undone_changes() {
     let mut bench = Bench::new();
     bench.store.inject(Injected::Full);
     let first = bench.submit(configure("a"));
     let filling: Vec<_> = (1..BATCH_OPERATIONS)
         .map(|_| bench.submit(create_token()))
         .collect();
-    // Does not fit any more, so that the first commit comes before it; was decided when `a` seemed to be there.
+    // This command does not fit into the batch, so the batch is committed first. It was decided while `a` was pending.
     let on_top = bench.submit(DropSource { name: source("a") });
     bench.start().await;
     assert!(matches!(first.await.unwrap(), Err(SubmitError::DiskFull)));
@@ -226,7 +226,7 @@ async fn commands_that_wait_together_share_a_commit_and_see_each_other() {
     assert_eq!(
         bench.sources(),
         [("a".to_owned(), false)],
-        "published before it is told"
+        "the change was not published before the answer"
     );
     dropped.await.unwrap().unwrap();
     assert!(matches!(
@@ -236,12 +236,12 @@ async fn commands_that_wait_together_share_a_commit_and_see_each_other() {
     assert_eq!(
         bench.commits().await,
         [2],
-        "one commit with the changes of both"
+        "the commands do not share one commit"
     );
 }
 
 #[tokio::test]
-async fn more_than_one_batch_is_several_commits_and_no_decision_is_split() {
+async fn several_batches_are_several_commits_and_no_decision_is_split() {
     let mut bench = Bench::new();
     let answers: Vec<_> = (0..BATCH_OPERATIONS * 2 + 1)
         .map(|_| bench.submit(create_token()))
@@ -254,7 +254,7 @@ async fn more_than_one_batch_is_several_commits_and_no_decision_is_split() {
 }
 
 #[tokio::test]
-async fn a_commit_that_fails_otherwise_ends_the_thread_and_is_told() {
+async fn another_commit_failure_stops_the_committer_and_is_reported() {
     for fault in [
         Injected::Fenced,
         Injected::Unknown { stored: true },
@@ -272,19 +272,19 @@ async fn a_commit_that_fails_otherwise_ends_the_thread_and_is_told() {
         let refused = refused.await.unwrap();
         assert!(
             matches!(refused, Err(SubmitError::OutcomeUnknown)),
-            "a refusal may rest on what was not committed"
+            "a refusal may depend on an uncommitted change"
         );
         assert!(!bench.alarm.rung().await.message.is_empty());
         assert_eq!(bench.sources(), []);
-        // The engine stays open, and with it the lock, while somebody may still write to the state.
+        // The engine and its lock stay open while somebody may still write to the state.
         assert!(bench.submit(configure("b")).await.is_err());
         assert!(!bench.queue.is_closed());
     }
 }
 
-/// They would wait for ever, and with them whoever waits for the engine to close.
+/// Otherwise these commands, and whoever waits for the engine to close, would wait forever.
 #[tokio::test]
-async fn commands_that_wait_for_a_second_decision_are_let_go_when_a_commit_fails() {
+async fn commands_that_wait_for_a_second_decision_are_dropped_when_a_commit_fails() {
     let mut bench = Bench::new();
     bench.store.inject(Injected::TooLarge);
     bench.store.inject(Injected::Unknown { stored: false });
@@ -299,13 +299,13 @@ async fn commands_that_wait_for_a_second_decision_are_let_go_when_a_commit_fails
     second.await.unwrap_err();
 }
 
-/// What the store refuses before it writes leaves it as it was: one removed file must not stop the daemon, and refuses
-/// only the command that relies on it.
+/// A batch that the store refuses before writing leaves the store unchanged. So a removed file does not stop the
+/// daemon; only the command that needs the file is refused.
 #[tokio::test]
 async fn a_batch_that_the_store_refuses_undoes_only_the_decision_that_caused_it() {
     let mut bench = Bench::new();
     let before = bench.submit(configure("a"));
-    // It goes on in a log that has been removed.
+    // Appends to a log that was removed.
     let wrong = bench.submit_with(
         None,
         configure("b"),
@@ -337,7 +337,7 @@ async fn a_batch_that_the_store_refuses_undoes_only_the_decision_that_caused_it(
 }
 
 #[tokio::test]
-async fn without_room_only_what_ends_something_goes_through() {
+async fn a_full_disk_refuses_all_commands_except_finishing_commands() {
     let mut bench = Bench::new();
     bench.store.set_room(Room::Full);
     let answer = bench.submit(configure("a"));
@@ -349,7 +349,7 @@ async fn without_room_only_what_ends_something_goes_through() {
     let answer = bench.submit(remove).await.unwrap();
     assert!(
         matches!(answer, Err(SubmitError::Refused(_))),
-        "it was decided"
+        "the command was not decided"
     );
 }
 
@@ -361,13 +361,13 @@ impl Command for Panics {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    #[expect(clippy::panic, reason = "what is tested is a panic")]
+    #[expect(clippy::panic, reason = "the test needs a panic")]
     fn decide(self, _: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         panic!("an invariant is broken")
     }
 }
 
-/// The same before its decision.
+/// A command that panics before its decision.
 #[derive(Clone)]
 struct PanicsBefore;
 
@@ -375,7 +375,7 @@ impl Command for PanicsBefore {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    #[expect(clippy::panic, reason = "what is tested is a panic")]
+    #[expect(clippy::panic, reason = "the test needs a panic")]
     fn histories(&self, _: &World) -> BTreeSet<ScanKey> {
         panic!("an invariant is broken")
     }
@@ -386,7 +386,7 @@ impl Command for PanicsBefore {
 }
 
 #[tokio::test]
-async fn a_command_whose_decision_panics_is_refused_and_the_others_are_committed() {
+async fn a_command_whose_decision_panics_is_refused_and_other_commands_are_committed() {
     let mut bench = Bench::new();
     let before = bench.submit_for(Some(request("before")), configure("a"));
     let wrong = bench.submit_for(Some(request("nobody")), Panics);
@@ -401,7 +401,11 @@ async fn a_command_whose_decision_panics_is_refused_and_the_others_are_committed
     assert!(defect(also_wrong.await.unwrap()).starts_with("PanicsBefore "));
     before.await.unwrap().unwrap();
     after.await.unwrap().unwrap();
-    assert_eq!(bench.commits().await, [2], "they share a commit as ever");
+    assert_eq!(
+        bench.commits().await,
+        [2],
+        "the valid commands do not share a commit"
+    );
     let again = bench.submit(Panics).await.unwrap();
     assert!(
         matches!(again, Err(SubmitError::Defect { .. })),
@@ -418,8 +422,8 @@ fn a_command_is_named_without_paths() {
 }
 
 #[tokio::test]
-#[expect(clippy::panic, reason = "what is tested is a panic")]
-async fn any_other_panic_is_told_to_who_waits_for_failures() {
+#[expect(clippy::panic, reason = "the test needs a panic")]
+async fn another_panic_of_the_committer_rings_the_alarm() {
     let mut bench = Bench::new();
     let attachment = Box::new(|_: &Decision<_>, _: &mut Batch| panic!("an invariant is broken"));
     let answer = bench.submit_with(None, configure("a"), attachment);

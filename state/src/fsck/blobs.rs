@@ -1,5 +1,5 @@
-//! Checks the blobs: each record against its content, and each content for a record. Every folder is a part of its own, so
-//! that a change in one does not mean that all are read again.
+//! Checks that each blob record has its content, and each content its record. Every folder is a part of its own, so
+//! that after a change only this folder is read again.
 
 use store::look::Role;
 
@@ -8,7 +8,7 @@ use super::finding::Code;
 use crate::layout::Layout;
 use crate::record::Typed;
 
-/// Checks a folder of records. The folders in it are left to the caller.
+/// Checks a folder of records. The caller checks the folders in it.
 pub(crate) fn check_records(check: &mut Check<'_>, folder: &str) {
     for entry in check.entries(folder) {
         let path = join(folder, &entry.name);
@@ -34,7 +34,7 @@ pub(crate) fn check_records(check: &mut Check<'_>, folder: &str) {
     }
 }
 
-/// Checks a folder of contents. The folders in it are left to the caller.
+/// Checks a folder of contents. The caller checks the folders in it.
 pub(crate) fn check_contents(check: &mut Check<'_>, folder: &str) {
     for entry in check.entries(folder) {
         let path = join(folder, &entry.name);

@@ -1,5 +1,5 @@
-//! Checking one part of the state: a job, a workflow, a folder. Its findings and facts count only once it is certain that
-//! nothing changed meanwhile.
+//! Checks one part of the state: a job, a workflow or a folder. The caller uses findings and facts only if nothing
+//! changed meanwhile.
 
 use bytes::Bytes;
 use store::look::{Entry, Look, Role};
@@ -12,10 +12,10 @@ use super::finding::{Code, Finding};
 use crate::envelope::{self, EnvelopeError};
 use crate::record::Typed;
 
-/// What others than the owner may do, in the bits of a mode.
+/// The permission bits of users other than the owner.
 const OTHERS: u32 = 0o077;
 
-/// A file system has this folder at its root for lost files. It belongs to the administrator.
+/// File systems have this folder at their root. It belongs to the administrator.
 const LOST_FOUND: &str = "lost+found";
 
 pub(crate) struct Check<'a> {
@@ -31,7 +31,7 @@ pub(crate) struct Checked {
     pub(crate) sequence: store::Seq,
 }
 
-/// What a record says of a large object.
+/// The properties of a large object according to its record.
 pub(crate) struct Expected<'a> {
     pub(crate) sha256: &'a str,
     pub(crate) size: Option<u64>,
@@ -49,7 +49,7 @@ impl Check<'_> {
         self.found.push(Finding::new(code, path, what));
     }
 
-    /// The entries of a folder. Strange ones are reported and left out. Wrong rights are reported.
+    /// The entries of a folder. Unknown entries are reported and left out. Wrong permissions are reported.
     pub(crate) fn entries(&mut self, folder: &str) -> Vec<Entry> {
         let entries = match self.look.entries(folder) {
             Ok(entries) => entries,
@@ -86,7 +86,7 @@ impl Check<'_> {
         taken
     }
 
-    /// The folders in a folder that holds nothing else.
+    /// The folders in a folder that contains only folders.
     pub(crate) fn only_folders(&mut self, folder: &str) -> Vec<String> {
         let mut found = Vec::new();
         for entry in self.entries(folder) {
@@ -112,7 +112,7 @@ impl Check<'_> {
             return;
         };
         if details.form == Form::Other {
-            // The rights of a link say nothing.
+            // The mode of a link has no meaning.
             return;
         }
         if details.mode & OTHERS != 0 {
@@ -132,7 +132,7 @@ impl Check<'_> {
                 format!("it belongs to user {}", details.owner),
             );
         }
-        // Copies of a blob share one file, which is never written again.
+        // Copies of a blob share one file, which never changes.
         let is_shared = path.starts_with("blobs/");
         if details.form == Form::File && details.links > 1 && !is_shared {
             self.find(Code::Links, path, format!("it has {} names", details.links));
@@ -154,7 +154,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reads the record at `key`, and reports what is wrong with it by itself.
+    /// Reads the record at `key` and reports problems of the record itself.
     pub(crate) fn record(&mut self, key: &Key) -> Option<Checked> {
         let bytes = self.content(key)?;
         self.facts.counts.records += 1;
@@ -193,7 +193,7 @@ impl Check<'_> {
         }
         let last = self.look.position().last;
         if sequence > last {
-            let what = format!("commit {sequence} wrote it, and the last one known is {last}");
+            let what = format!("commit {sequence} wrote it, but the last known commit is {last}");
             self.find(Code::RecordAhead, key, what);
         }
         self.check_index(key, live.then_some(&bytes));
@@ -208,24 +208,28 @@ impl Check<'_> {
         let what = match (self.look.live_record(key), live) {
             (None, None) => return,
             (Some(indexed), Some(bytes)) if indexed == bytes => return,
-            (Some(_), Some(_)) => "the live index has another content of it",
-            (None, Some(_)) => "it is live, and not in the live index",
-            (Some(_), None) => "it is settled, and still in the live index",
+            (Some(_), Some(_)) => "the live index has different content for it",
+            (None, Some(_)) => "it is live, but missing in the live index",
+            (Some(_), None) => "it is settled, but still in the live index",
         };
         self.find(Code::IndexDiffers, key, what);
     }
 
-    /// Compares a large object with what its record says of it.
+    /// Compares a large object with its record.
     pub(crate) fn object(&mut self, key: &Key, expected: &Expected<'_>) {
         let object = self.look.object(key);
         let Some(object) = self.readable(key.as_str(), object) else {
             return;
         };
         match object {
-            None => self.find(expected.missing, key, "a record names it, and it is gone"),
+            None => self.find(
+                expected.missing,
+                key,
+                "a record names it, but the file is missing",
+            ),
             Some(found) if expected.size.is_some_and(|size| size != found.size) => {
                 let size = expected.size.unwrap_or_default();
-                let what = format!("it has {} bytes, and its record says {size}", found.size);
+                let what = format!("it has {} bytes, but its record says {size}", found.size);
                 self.find(expected.differs, key, what);
             }
             Some(found) if hex(&found.sha256) != expected.sha256 => {
@@ -236,7 +240,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reports an error of the disk as a finding.
+    /// Reports a disk error as a finding.
     pub(crate) fn readable<T>(&mut self, path: &str, result: Result<T, DiskError>) -> Option<T> {
         result.map_err(|error| self.unreadable(path, &error)).ok()
     }

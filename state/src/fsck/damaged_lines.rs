@@ -1,5 +1,5 @@
-//! Damaged lines of one file. The first few are reported one by one and the rest is counted, so that a file of noise makes
-//! few findings.
+//! Damaged lines of one file. The first few are reported one by one and the rest are counted, so that a file of random
+//! bytes produces few findings.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a check learns from its parts, for the parts that come later.
+//! Facts that a check learns from one part and uses in later parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,41 +12,41 @@ use super::{Counts, Miscounted};
 pub(crate) struct Facts {
     pub(crate) counts: Counts,
     pub(crate) learned: Learned,
-    /// Folders to be checked by themselves, below the state folder.
+    /// Folders that are checked as parts of their own. Paths are relative to the state folder.
     pub(crate) folders: Vec<String>,
     pub(crate) miscounted: Miscounted,
 }
 
-/// What is known when a part is checked.
+/// The facts that are known before a part is checked.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// The user that the state folder belongs to.
+    /// The user who owns the state folder.
     pub(crate) owner: Option<u32>,
-    /// The last commit when the check began. Changes of later ones are not compared across parts.
+    /// The last commit when the check began. Changes of later commits are not compared across parts.
     pub(crate) began: Seq,
-    /// Whether somebody has the store open, so that unfinished writes may be under way.
+    /// Whether a process has the store open, so that writes may be in progress.
     pub(crate) is_used: bool,
-    /// From the parts before.
+    /// Facts from earlier parts.
     pub(crate) learned: Learned,
 }
 
-/// What parts that come later are compared with.
+/// Facts with which later parts are compared.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
     pub(crate) ended: Vec<EndedJob>,
     pub(crate) revisions: BTreeSet<RevisionId>,
     /// Scans whose histories have lost lines.
     pub(crate) cut: BTreeSet<ScanKey>,
-    /// The finished jobs of a scan that should be there, by its counters.
+    /// The finished jobs of a scan according to its counters.
     pub(crate) counted: BTreeMap<ScanKey, Totals>,
-    /// The finished jobs of a scan that are there.
-    pub(crate) there: BTreeMap<ScanKey, Totals>,
+    /// The finished jobs of a scan whose records exist.
+    pub(crate) present: BTreeMap<ScanKey, Totals>,
     /// Scans with a job that cannot be read.
     pub(crate) doubtful: BTreeSet<ScanKey>,
 }
 
-/// What a history says of a job. It takes forty bytes, so that a million fit into memory while they are compared with the
-/// jobs' own records.
+/// A finished job according to its history. It takes forty bytes, so a million of them fit into memory for the
+/// comparison with the job records.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EndedJob {
     pub(crate) job: JobId,
@@ -61,13 +61,13 @@ impl Learned {
         self.revisions.append(&mut more.revisions);
         self.cut.append(&mut more.cut);
         self.counted.append(&mut more.counted);
-        for (scan, totals) in more.there {
-            self.there.entry(scan).or_default().add(&totals);
+        for (scan, totals) in more.present {
+            self.present.entry(scan).or_default().add(&totals);
         }
         self.doubtful.append(&mut more.doubtful);
     }
 
-    /// Sorts the jobs that have ended. Call it once, before any lookup. Answers jobs that are there twice.
+    /// Sorts the jobs that have ended. Call it once, before any lookup. Returns the jobs that occur twice.
     pub(super) fn sort_ended(&mut self) -> Vec<JobId> {
         self.ended.sort_unstable();
         let pairs = self.ended.windows(2);

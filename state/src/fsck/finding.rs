@@ -1,5 +1,5 @@
-//! What a check can find, and what a repair does about it. Every code is stable, and `docs/fsck.md` explains each; a test
-//! compares the two.
+//! The findings of a check, and what a repair does about each. Codes are stable. `docs/fsck.md` explains each code; a
+//! test compares the two.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use serde::{Serialize, Serializer};
 pub struct Finding {
     pub severity: Severity,
     pub code: Code,
-    /// Where, below the state folder.
+    /// The path relative to the state folder.
     pub path: String,
-    /// What is wrong, in this case.
+    /// What is wrong with this file.
     pub what: String,
-    /// What to do about it.
+    /// What a person can do about it.
     pub hint: &'static str,
 }
 
@@ -32,11 +32,11 @@ impl Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Something is lost, or would be answered wrongly.
+    /// Data is lost, or the daemon would return wrong data.
     Error,
-    /// Nothing is lost, and it should be put right.
+    /// Nothing is lost, but a person should correct it.
     Warning,
-    /// What a crash may leave. It harms nothing, and a state with nothing else is clean.
+    /// A crash may leave this. It is harmless, and a state with only notes is clean.
     Note,
 }
 
@@ -50,7 +50,7 @@ impl Severity {
     }
 }
 
-/// What a finding with this code depends on.
+/// The files on which a finding depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Evidence {
     /// One file, which is always replaced as a whole.
@@ -66,13 +66,13 @@ pub(crate) enum Remedy {
     CloseToOthers,
     SetIndexAside,
     Recount,
-    /// No program can know what is right.
+    /// No program can know the right content.
     Nothing,
 }
 
 macro_rules! codes {
     ($($name:ident $text:literal $severity:ident $evidence:ident $remedy:ident $hint:expr;)*) => {
-        /// The kinds of findings. `docs/fsck.md` has the meaning of each.
+        /// The kinds of findings, as `docs/fsck.md` explains them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             $($name,)*

@@ -1,4 +1,4 @@
-//! Checks the folders except jobs and workflows, and the store's own files.
+//! Checks all folders except jobs, workflows and blobs, and the store's own files.
 
 use std::path::Path;
 
@@ -76,13 +76,13 @@ pub(crate) fn check_store(check: &mut Check<'_>) {
             check.find(
                 Code::RecordMissing,
                 &key,
-                "the live index has it, and its file is gone",
+                "the live index has it, but its file is missing",
             );
         }
     }
 }
 
-/// Checks the root, and answers which of the known folders are there.
+/// Checks the root, and collects the known folders in it.
 pub(crate) fn check_root(check: &mut Check<'_>) {
     for entry in check.entries("") {
         match (&entry.role, entry.name.as_str()) {
@@ -104,7 +104,7 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
     }
 }
 
-/// Checks that the audit log has a file for each day and nothing else.
+/// Checks that the folder of the audit log contains only files named after a day.
 fn check_audit(check: &mut Check<'_>) {
     for entry in check.entries("audit") {
         match entry.role {

@@ -1,4 +1,4 @@
-//! The history of a scan: every line of it, compared with its head.
+//! Checks every line of a scan's history, and compares the history with its head.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retentio
     let last = Layout::history(&scan, head.history.page);
     let is_read = each_record(check, pages, head.history, last, &HISTORY, visit);
     check.facts.learned.ended.append(&mut ended);
-    // Lines are missing unless every page that may hold a job is there and readable.
+    // The history is whole if every page that may hold a job exists and is readable.
     let is_whole = is_read
         && (0..head.history.page)
             .all(|page| retention.is_done_with(page) || pages.contains_key(&page));
@@ -58,16 +58,16 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retentio
     let key = Layout::head(&head.key());
     if let Some(newest) = newest.filter(|newest| *newest > head.latest_job) {
         let what = format!(
-            "job {newest} has ended, and {} is the newest it knows",
+            "job {newest} has ended, but the newest job that the head knows is {}",
             head.latest_job
         );
         check.find(Code::HeadBehind, &key, what);
     }
     successes.reverse();
     let known: Vec<_> = head.successes.iter().map(|success| success.job).collect();
-    // A success that a person deleted has no line any more when its page is gone.
+    // A deleted success may have no line, because its page may have been removed.
     let are_known = if head.renamed_from.is_some() {
-        // Its other ones are in the history of its old name.
+        // After a rename, earlier successes are in the history of the old name.
         let own: Vec<_> = known.iter().filter(|job| successes.contains(job)).collect();
         successes.iter().take(own.len()).eq(own)
     } else if has_all {
@@ -77,7 +77,7 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retentio
     };
     if is_whole && !are_known {
         let what = format!(
-            "its newest successes are {}, and those of its history {}",
+            "its newest successes are {}, but its history has {}",
             list(&known),
             list(&successes)
         );
@@ -89,8 +89,8 @@ pub(super) fn check(check: &mut Check<'_>, head: &ScanHead, retention: &Retentio
     }
 }
 
-/// A head counts over the life of its scan. There may be fewer lines, where pages were removed, and never more. Answers
-/// whether they fit.
+/// A head counts all jobs of its scan. The history may have fewer lines, because pages were removed, but never more.
+/// Returns whether the counts match.
 fn check_totals(check: &mut Check<'_>, head: &ScanHead, counted: &Totals, has_all: bool) -> bool {
     let known = &head.totals;
     let jobs = EndState::ALL.map(|state| {
@@ -101,7 +101,7 @@ fn check_totals(check: &mut Check<'_>, head: &ScanHead, counted: &Totals, has_al
     let mut fits = true;
     for (what, known, counted) in jobs.into_iter().chain([bytes]) {
         if counted > known || (has_all && counted < known) {
-            let what = format!("it counts {known} {what}, and its history has {counted}");
+            let what = format!("it counts {known} {what}, but its history has {counted}");
             check.find(Code::HeadTotals, Layout::head(&head.key()), what);
             fits = false;
         }

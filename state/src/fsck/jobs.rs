@@ -1,4 +1,4 @@
-//! Checks a job's folder: the record, the log, the artifacts, and what other records say about the job.
+//! Checks a job's folder: the record, the log and the artifacts. Compares them with other records.
 
 use std::collections::BTreeSet;
 
@@ -59,8 +59,8 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     };
     check.facts.counts.jobs += 1;
     if let Some(state) = job.state.kind().ended() {
-        let there = check.facts.learned.there.entry(job.scan_key());
-        there.or_default().count(state, job.bytes());
+        let present = check.facts.learned.present.entry(job.scan_key());
+        present.or_default().count(state, job.bytes());
         check_expiry(check, &job);
     }
     for problem in job.irregularities() {
@@ -72,7 +72,7 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
     if !job.state.is_terminal() && !check.known.learned.revisions.contains(&job.revision.id) {
         let revision = Layout::revision(job.workflow.id, &job.revision);
         let what = format!(
-            "job {} runs this revision, and its record is not readable",
+            "job {} runs this revision, but the record of the revision is not readable",
             job.id
         );
         check.find(Code::RecordMissing, revision, what);
@@ -110,7 +110,7 @@ fn check_history(check: &mut Check<'_>, job: &Job) {
         None if check.known.learned.cut.contains(&job.scan_key()) => {}
         None => {
             let what = format!(
-                "it has ended, and no line in the history of `{}` says so",
+                "the job has ended, but the history of `{}` has no line for it",
                 job.scan
             );
             check.find(Code::HistoryLacks, key, what);
@@ -121,7 +121,7 @@ fn check_history(check: &mut Check<'_>, job: &Job) {
                 || line.at != end.at =>
         {
             let what = format!(
-                "it was {} at {}, and the history of `{}` says something else",
+                "the job was {} at {}, but the history of `{}` has a different end",
                 job.state.name(),
                 end.at,
                 job.scan
@@ -138,7 +138,7 @@ fn check_log(check: &mut Check<'_>, job: &Job) {
     let mut damaged = DamagedLines::new(Code::LogLine, &key);
     let mut next = 0;
     let read = each_line(check.look, &key, u64::MAX, |at, line| {
-        // A crash or a lost runner can leave half a line. It was never acknowledged.
+        // A crash or a lost runner can leave half a line, which was never acknowledged.
         if !line.ends_with(b"\n") && damaged.is_empty() {
             return;
         }
@@ -147,7 +147,7 @@ fn check_log(check: &mut Check<'_>, job: &Job) {
             Ok(record) => {
                 damaged.add(
                     at,
-                    format!("the line has the number {}, and {next} is next", record.n),
+                    format!("the line has the number {} instead of {next}", record.n),
                 );
                 next = record.n.saturating_add(1);
             }
@@ -168,10 +168,16 @@ fn check_log(check: &mut Check<'_>, job: &Job) {
         return;
     }
     if length.is_none() {
-        let what = format!("its job says that it has {} lines", run.log_records);
+        let what = format!(
+            "the job's record counts {} log lines, but there is no log",
+            run.log_records
+        );
         check.find(Code::LogMissing, key, what);
     } else if next != run.log_records {
-        let what = format!("it has {next} lines, and its job says {}", run.log_records);
+        let what = format!(
+            "it has {next} lines, but the job's record counts {}",
+            run.log_records
+        );
         check.find(Code::LogCount, key, what);
     }
 }
@@ -189,14 +195,14 @@ fn check_artifact(check: &mut Check<'_>, job: JobId, artifact: &Artifact) {
     check.object(&Layout::artifact(job, &artifact.name), &expected);
 }
 
-/// A finished job with artifacts that expire must have an expiry record for the first one.
+/// A finished job with artifacts that expire must have an expiry record for its earliest expiry.
 fn check_expiry(check: &mut Check<'_>, job: &Job) {
     let Some(expiry) = job.expiry() else {
         return;
     };
     let key = Layout::expiry(&expiry);
     if let Ok(None) = check.look.length(&key) {
-        let what = format!("an artifact of job {} runs out at {}", job.id, expiry.at);
+        let what = format!("an artifact of job {} expires at {}", job.id, expiry.at);
         check.find(Code::ExpiryMissing, key, what);
     }
 }
@@ -210,12 +216,12 @@ pub(super) fn check_expiry_record(check: &mut Check<'_>, key: &Key, expiry: &Exp
         Ok(None) => return check.find(Code::ExpiryStray, key, format!("there is no job {id}")),
         Err(_) => return,
     };
-    // The job's own check reports an unreadable job.
+    // The check of the job itself reports an unreadable record.
     let Ok(job) = job else {
         return;
     };
     if !job.state.is_terminal() || job.expiry().as_ref() != Some(expiry) {
-        let what = format!("no artifact of job {id} runs out at {}", expiry.at);
+        let what = format!("no artifact of job {id} expires at {}", expiry.at);
         check.find(Code::ExpiryStray, key, what);
     }
 }

@@ -1,12 +1,13 @@
-//! The lines of a growing file, read piece by piece, however long it is.
+//! Reads the lines of a growing file piece by piece.
 
 use store::look::Look;
 use store::{DiskError, Key};
 
 use crate::limits::{LINE_BYTES, READ_BYTES};
 
-/// Calls `visit` with each line up to byte `end`, its line end included, and where it begins. The last line may lack its
-/// line end. A line that is too long comes in pieces. Answers the bytes that were read; none when there is no such file.
+/// Calls `visit` with each line up to byte `end`: its offset, and its bytes with the line end. The last line may lack
+/// its line end. A line that is too long comes in pieces. Returns the number of bytes read, or `None` if there is no
+/// such file.
 pub(crate) fn each_line(
     look: &Look,
     key: &Key,

@@ -39,8 +39,8 @@ pub(super) fn pages(check: &mut Check<'_>, folder: &str) -> Pages {
     pages
 }
 
-/// Calls `visit` with every line, and reports lines that cannot be read and pages that do not end where the head says.
-/// `newest` is the key of the last page. Answers whether each page could be read to its end, and the last one is there.
+/// Calls `visit` with every line. Reports unreadable lines, and pages that do not end where the head says. `newest` is
+/// the key of the last page. Returns true if every page is readable to its end and the last page exists.
 pub(super) fn each_record<L: DeserializeOwned>(
     check: &mut Check<'_>,
     pages: &Pages,
@@ -71,7 +71,7 @@ pub(super) fn each_record<L: DeserializeOwned>(
             continue;
         };
         if page > tail.page {
-            let what = format!("its head says that page {} is the last", tail.page);
+            let what = format!("according to the head, page {} is the last page", tail.page);
             check.find(codes.long, key, what);
         }
         if is_last {
@@ -85,9 +85,9 @@ pub(super) fn each_record<L: DeserializeOwned>(
     is_whole
 }
 
-/// Whether the last page has all `bytes` that its head says. `read` is how many of them are there.
+/// Whether the last page has all `bytes` that the head counts. `read` is the number of bytes found.
 fn check_end(check: &mut Check<'_>, key: &Key, read: u64, bytes: u64, codes: &PageCodes) -> bool {
-    let found = |found| format!("it has {found} bytes, and its head says {bytes}");
+    let found = |found| format!("it has {found} bytes, but the head counts {bytes}");
     if read < bytes {
         check.find(codes.short, key, found(read));
         return false;

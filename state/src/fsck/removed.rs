@@ -1,4 +1,4 @@
-//! The counters of scans, compared with the folders of jobs.
+//! Compares the counters of scans with the folders of jobs.
 
 use model::retention::{Position, Retention};
 use model::{ScanHead, ScanKey, Totals};
@@ -9,12 +9,12 @@ use super::finding::Code;
 use crate::envelope;
 use crate::layout::Layout;
 
-/// Compares the counters of each scan with the folders of its jobs. A scan whose counters have changed since they were read
-/// is left out, since its folders may have changed too.
+/// Compares the counters of each scan with the folders of its jobs. If the counters have changed since they were read,
+/// the scan is left out: its folders may have changed too.
 pub(super) fn check(check: &mut Check<'_>) {
     let known = &check.known.learned;
     for (scan, counted) in &known.counted {
-        let there = known.there.get(scan).copied().unwrap_or_default();
+        let present = known.present.get(scan).copied().unwrap_or_default();
         let Some((head, retention)) = records(check.look, scan) else {
             continue;
         };
@@ -29,19 +29,20 @@ pub(super) fn check(check: &mut Check<'_>) {
         let is_ahead = retention.from > end;
         if is_ahead {
             let Position { page, at } = retention.from;
-            let what = format!("it has read byte {at} of page {page}, and the history ends before");
+            let what =
+                format!("it begins at byte {at} of page {page}, but the history ends before");
             check.find(Code::RetentionDiffers, Layout::retention(scan), what);
         }
-        if there != left {
+        if present != left {
             let what = format!(
-                "by it {} are left, and there are {}",
+                "it counts {}, but there are {}",
                 counts(&left),
-                counts(&there)
+                counts(&present)
             );
             check.find(Code::KeptDiffers, Layout::retention(scan), what);
         }
-        if is_ahead || there != left {
-            check.facts.miscounted.push((scan.clone(), there));
+        if is_ahead || present != left {
+            check.facts.miscounted.push((scan.clone(), present));
         }
     }
 }

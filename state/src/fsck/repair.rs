@@ -1,5 +1,5 @@
-//! Repairs what a check finds, where a program can know what is right. It moves untrustworthy files to the quarantine,
-//! tightens rights, rebuilds derived files and counts scans again. It deletes nothing, and every step can be undone.
+//! Repairs findings whose right content a program can know. It moves untrustworthy files to the quarantine, tightens
+//! permissions, rebuilds derived files and counts scans again. It deletes nothing, and a person can undo every step.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -23,31 +23,31 @@ use crate::rebuilt;
 use crate::scan_places::{head_of_digests, scan_at};
 use crate::written::{Keys, Written};
 
-/// Something that was repaired. Paths are below the state folder.
+/// A step of a repair. Paths are relative to the state folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "repair", rename_all = "snake_case")]
 pub enum Repair {
     /// A file was moved to the quarantine.
     Moved(Moved),
-    /// Others than the owner can no longer use it.
+    /// Users other than the owner no longer have access.
     Closed {
         path: String,
-        /// The mode before, in octal digits.
+        /// The earlier mode, in octal digits.
         mode: String,
     },
     /// The counters of a scan were rewritten.
     Recounted { path: String },
-    /// Damage in the journal was cut off.
+    /// The damaged rest of the journal was cut off.
     Lost(Loss),
 }
 
-/// Why a state was not repaired, or not completely.
+/// Why a state was not repaired completely.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
-    /// The state folder, for a tool that works on its files.
+    /// The folder could not be opened for work on its files.
     #[error(transparent)]
     Open(#[from] store::file::OpenError),
-    /// The store, for counting again.
+    /// The store could not be opened for a new count.
     #[error(transparent)]
     Engine(#[from] store::OpenError),
     #[error(transparent)]
@@ -64,46 +64,46 @@ pub enum RepairError {
     Unwritable(#[from] serde_json::Error),
 }
 
-/// Repairs the state folder at `root`, which nobody has open, and checks it once more. With `accept_loss` a journal
-/// that is damaged in the middle is cut there.
+/// Repairs the state folder at `root` and checks it once more. Nobody may have the folder open. With `accept_loss`, a
+/// journal that is damaged in the middle is cut there.
 pub async fn repair(
     root: &Path,
     accept_loss: bool,
-    tell: &mut dyn FnMut(Event),
+    report: &mut dyn FnMut(Event),
 ) -> Result<Checked, RepairError> {
-    mend_store(root, accept_loss, tell)?;
-    // The journal is applied first, so that no later redo brings anything back.
+    mend_store(root, accept_loss, report)?;
+    // Apply the journal first, so that a later replay undoes no repair.
     let mut engine = FileEngine::new(root, Options::default());
     engine.open(&mut |_, _| ()).await?;
     engine.close().await?;
 
-    let heads = mend_files(root, tell)?;
+    let heads = mend_files(root, report)?;
     let heads: Vec<_> = heads.into_iter().map(|key| (key, Rebuild::Head)).collect();
-    rewrite(root, heads, tell).await?;
-    let (mut left, mut checked, miscounted) = check(root, tell)?;
-    // Now it is known which jobs are in the quarantine, and what the heads count.
+    rewrite(root, heads, report).await?;
+    let (mut left, mut checked, miscounted) = check(root, report)?;
+    // Only now are the jobs in the quarantine and the counts of the heads known.
     if !miscounted.is_empty() {
-        let records = miscounted.into_iter().map(|(scan, there)| {
+        let records = miscounted.into_iter().map(|(scan, present)| {
             let key = Layout::retention(&scan);
-            (key, Rebuild::Retention(scan, there))
+            (key, Rebuild::Retention(scan, present))
         });
-        rewrite(root, records.collect(), tell).await?;
-        (left, checked, _) = check(root, tell)?;
+        rewrite(root, records.collect(), report).await?;
+        (left, checked, _) = check(root, report)?;
     }
     for finding in left {
-        tell(Event::Left(finding));
+        report(Event::Left(finding));
     }
     Ok(checked)
 }
 
 fn check(
     root: &Path,
-    tell: &mut dyn FnMut(Event),
+    report: &mut dyn FnMut(Event),
 ) -> Result<(Vec<Finding>, Checked, Miscounted), RepairError> {
     let mut found = Vec::new();
     let (checked, miscounted) = super::check(root, &mut |event| match event {
         Event::Found(finding) => found.push(finding),
-        event => tell(event),
+        event => report(event),
     })?;
     Ok((found, checked, miscounted))
 }
@@ -111,36 +111,36 @@ fn check(
 fn mend_store(
     root: &Path,
     accept_loss: bool,
-    tell: &mut dyn FnMut(Event),
+    report: &mut dyn FnMut(Event),
 ) -> Result<(), RepairError> {
     let mending = Mending::begin(root)?;
     for moved in mending.mend_checkpoint()? {
-        tell(Event::Done(Repair::Moved(moved)));
+        report(Event::Done(Repair::Moved(moved)));
     }
     if accept_loss && let Some((loss, moved)) = mending.accept_loss()? {
-        tell(Event::Done(Repair::Lost(loss)));
+        report(Event::Done(Repair::Lost(loss)));
         for moved in moved {
-            tell(Event::Done(Repair::Moved(moved)));
+            report(Event::Done(Repair::Moved(moved)));
         }
     }
     Ok(())
 }
 
 /// Checks, and repairs single files. Returns the keys of heads that must be counted again.
-fn mend_files(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<BTreeSet<Key>, RepairError> {
+fn mend_files(root: &Path, report: &mut dyn FnMut(Event)) -> Result<BTreeSet<Key>, RepairError> {
     let mending = Mending::begin(root)?;
     let (mut heads, mut failed) = (BTreeSet::new(), None);
     fsck(root, &mut |event| {
         let Event::Found(finding) = event else {
-            return tell(event);
+            return report(event);
         };
-        tell(Event::Found(finding.clone()));
+        report(Event::Found(finding.clone()));
         if let Ok(key) = Key::new(&finding.path) {
             match RecordPlace::parse(&key) {
                 Some(RecordPlace::Head) if is_about_a_head(finding.code) => {
                     heads.insert(key);
                 }
-                // The head says what the lost record held.
+                // The head shows what the lost record contained.
                 Some(RecordPlace::Digests) if finding.code == Code::RecordMissing => {
                     heads.extend(head_of_digests(&key));
                 }
@@ -148,7 +148,7 @@ fn mend_files(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<BTreeSet<Key>,
             }
         }
         match mend(&mending, &finding) {
-            Ok(done) => done.into_iter().for_each(|done| tell(Event::Done(done))),
+            Ok(done) => done.into_iter().for_each(|done| report(Event::Done(done))),
             Err(error) => {
                 failed.get_or_insert(error);
             }
@@ -162,7 +162,7 @@ fn mend_files(root: &Path, tell: &mut dyn FnMut(Event)) -> Result<BTreeSet<Key>,
 
 fn mend(mending: &Mending, finding: &Finding) -> Result<Vec<Repair>, store::DiskError> {
     match finding.code.remedy() {
-        // The index first: if the repair is interrupted, an index that has the record would miss its file.
+        // Move the index first. Otherwise an interrupted repair would leave an index that names a missing file.
         Remedy::SetAside => {
             let mut moved = mending.set_index_aside()?;
             moved.extend(mending.set_aside(&finding.path)?);
@@ -193,15 +193,15 @@ const fn is_about_a_head(code: Code) -> bool {
 /// A record to rebuild.
 enum Rebuild {
     Head,
-    /// The record of removed jobs of a scan that has these jobs.
+    /// The record of removed jobs, for a scan that still has these jobs.
     Retention(ScanKey, Totals),
 }
 
-/// Rebuilds records, each in a commit of its own. An existing one is moved to the quarantine first.
+/// Rebuilds records, each in a commit of its own. An existing record is moved to the quarantine first.
 async fn rewrite(
     root: &Path,
     records: Vec<(Key, Rebuild)>,
-    tell: &mut dyn FnMut(Event),
+    report: &mut dyn FnMut(Event),
 ) -> Result<(), RepairError> {
     if records.is_empty() {
         return Ok(());
@@ -217,11 +217,11 @@ async fn rewrite(
             }
             before.insert(key.clone(), bytes);
             if let Some(moved) = mending.set_aside(key.as_str())? {
-                tell(Event::Done(Repair::Moved(moved)));
+                report(Event::Done(Repair::Moved(moved)));
             }
         }
         for moved in mending.set_index_aside()? {
-            tell(Event::Done(Repair::Moved(moved)));
+            report(Event::Done(Repair::Moved(moved)));
         }
     }
     let mut engine = FileEngine::new(root, Options::default());
@@ -233,8 +233,8 @@ async fn rewrite(
         let bytes = before.remove(&key).unwrap_or_default();
         let change = match rebuild {
             Rebuild::Head => rebuild_head(&look, &reader, &key, &bytes).await?,
-            Rebuild::Retention(scan, there) => {
-                rebuild_retention(&look, &reader, &scan, &there, &bytes).await?
+            Rebuild::Retention(scan, present) => {
+                rebuild_retention(&look, &reader, &scan, &present, &bytes).await?
             }
         };
         let Some(change) = change else {
@@ -245,15 +245,15 @@ async fn rewrite(
         let keys = Keys::of(&batch);
         let sequence = engine.commit(batch).await?;
         written.committed(sequence, keys);
-        tell(Event::Done(Repair::Recounted { path }));
+        report(Event::Done(Repair::Recounted { path }));
     }
     drop(reader);
     engine.close().await?;
     Ok(())
 }
 
-/// The head at `key`, whose content was `bytes`. None if no text names the scan any more: then the missing head is left to
-/// a person.
+/// Rebuilds the head at `key`, whose content was `bytes`. `None` if no revision names the scan: a person must decide
+/// about this head.
 async fn rebuild_head(
     look: &Look,
     reader: &StoreReader,
@@ -278,19 +278,19 @@ async fn rebuild_head(
     Ok(Some(Change::Head(head.into())))
 }
 
-/// Whether the record of the scan's digests has what was processed.
+/// Whether the scan's record of digests has processed successes.
 fn has_processed(look: &Look, scan: &ScanKey) -> Result<bool, RepairError> {
     let bytes = look.get(&Layout::digests(scan))?.unwrap_or_default();
     let digests = envelope::open::<Digests>(&bytes).ok();
     Ok(digests.is_some_and(|digests| !digests.processed.is_empty()))
 }
 
-/// The record of removed jobs of a scan that has these jobs, where `bytes` were before.
+/// Rebuilds the record of removed jobs of a scan that still has the jobs `present`. `bytes` is the earlier record.
 async fn rebuild_retention(
     look: &Look,
     reader: &StoreReader,
     scan: &ScanKey,
-    there: &Totals,
+    present: &Totals,
     bytes: &[u8],
 ) -> Result<Option<Change>, RepairError> {
     let head = look.get(&Layout::head(scan))?.unwrap_or_default();
@@ -300,12 +300,12 @@ async fn rebuild_retention(
     let known = envelope::open::<Retention>(bytes).ok();
     let retention = Retention {
         deletions: known.map(|known| known.deletions).unwrap_or_default(),
-        ..rebuilt::recounted(reader, &head, there).await?
+        ..rebuilt::recounted(reader, &head, present).await?
     };
     Ok(Some(Change::Retention(retention.into())))
 }
 
-/// The head that a start would rebuild.
+/// The head that the daemon would rebuild at its start.
 async fn after_loss(
     look: &Look,
     reader: &StoreReader,

@@ -31,7 +31,7 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
                 Some(RecordPlace::Digests | RecordPlace::Repeats | RecordPlace::Retention) => {
                     records.push(key);
                 }
-                // A scan without a past can be suspended.
+                // A scan can be suspended before its first job.
                 Some(RecordPlace::ScanSuspension) => drop(check.record(&key)),
                 Some(_) | None => check.unknown(&path),
             },
@@ -51,7 +51,11 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
     let Some(key) = head else {
         if !(history.is_empty() && ledger.is_empty() && records.is_empty()) {
             let path = join(folder, "head.json");
-            check.find(Code::RecordMissing, path, "the scan has a past");
+            check.find(
+                Code::RecordMissing,
+                path,
+                "it is missing, but the scan has other files",
+            );
         }
         return;
     };

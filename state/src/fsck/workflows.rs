@@ -40,7 +40,11 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
         None => {
             if !revisions.is_empty() {
                 let path = join(folder, "workflow.json");
-                check.find(Code::RecordMissing, path, "the workflow has revisions");
+                check.find(
+                    Code::RecordMissing,
+                    path,
+                    "it is missing, but the workflow has revisions",
+                );
             }
             None
         }
@@ -61,7 +65,7 @@ fn check_newest(check: &mut Check<'_>, workflow: &WorkflowRecord, newest: u64) {
         .contains(&workflow.revision.id)
     {
         let what = format!(
-            "it is the newest revision of `{}`, and not readable",
+            "it is the newest revision of `{}`, but not readable",
             workflow.name
         );
         let key = Layout::revision(workflow.id, &workflow.revision);
@@ -69,14 +73,14 @@ fn check_newest(check: &mut Check<'_>, workflow: &WorkflowRecord, newest: u64) {
     }
     if newest > workflow.revision.number {
         let what = format!(
-            "revision {} is the newest it knows, and there is a revision {newest}",
+            "its newest revision is {}, but there is a revision {newest}",
             workflow.revision.number
         );
         check.find(Code::RecordAhead, Layout::workflow(workflow.id), what);
     }
 }
 
-/// Checks a revision, and answers its number.
+/// Checks a revision and returns its number.
 fn check_revision(check: &mut Check<'_>, folder: &str) -> Option<u64> {
     let (mut record, mut text) = (None, None);
     for entry in check.entries(folder) {
@@ -92,7 +96,11 @@ fn check_revision(check: &mut Check<'_>, folder: &str) -> Option<u64> {
     }
     let Some(key) = record else {
         let path = join(folder, "revision.json");
-        check.find(Code::RecordMissing, path, "the revision has a folder");
+        check.find(
+            Code::RecordMissing,
+            path,
+            "it is missing, but the revision has a folder",
+        );
         return None;
     };
     let Some(Typed::Revision(revision)) = check.record(&key).map(|checked| checked.typed) else {
@@ -117,6 +125,10 @@ fn check_text(check: &mut Check<'_>, revision: &RevisionRecord, text: Option<Key
     let is_valid = std::str::from_utf8(&bytes)
         .is_ok_and(|text| workflow::parse(&revision.file, text, TemplatePolicy::Warn).is_ok());
     if !is_valid {
-        check.find(Code::RevisionText, key, "it is no valid workflow any more");
+        check.find(
+            Code::RevisionText,
+            key,
+            "it is not a valid workflow any more",
+        );
     }
 }

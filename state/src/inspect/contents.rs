@@ -1,4 +1,4 @@
-//! What is in a state folder: counts and sizes, like a `du` that knows what it counts.
+//! The contents of a state folder: counts and sizes, like `du`, but per kind of record.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::record::Record;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Contents {
     pub last_commit: u64,
-    /// Commits that only the journal has for certain.
+    /// Commits that are only guaranteed to be in the journal.
     pub commits_in_journal: u64,
     /// Sources by name, mirrors included.
     pub sources: Vec<(String, Size)>,
@@ -27,22 +27,22 @@ pub struct Contents {
     pub others: Vec<(String, Size)>,
 }
 
-/// How much there is of something.
+/// A number of files and their size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Size {
     pub files: u64,
     pub bytes: u64,
-    /// What they take on the disk.
+    /// The space on the disk.
     pub allocated: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Workflow {
     pub id: String,
-    /// Source and name, when its record can be read.
+    /// Source and name, if the record can be read.
     pub name: Option<String>,
     pub revisions: u64,
-    /// Scans with the number of jobs that have ended over their lives.
+    /// Each scan with the number of all jobs that have ever ended.
     pub scans: Vec<(String, u64)>,
     pub size: Size,
 }
@@ -55,7 +55,7 @@ pub struct Day {
     pub size: Size,
 }
 
-/// Looks through the whole folder.
+/// Counts everything in the folder at `root`.
 pub fn contents(root: &Path) -> Result<Contents, InspectError> {
     let look = Look::at(root)?;
     let position = look.position();
@@ -134,7 +134,7 @@ fn workflow(look: &Look, folder: &str) -> Result<Workflow, DiskError> {
     })
 }
 
-/// The record of the workflow in a folder, when it can be read.
+/// The record of the workflow in a folder, if it can be read.
 pub(super) fn record_of(look: &Look, folder: &str) -> Option<WorkflowRecord> {
     record_at(look, &join(folder, "workflow.json"))
 }
@@ -148,7 +148,7 @@ pub(super) fn is_named(workflow: &WorkflowRecord, name: &str) -> bool {
     workflow.name == name || full_name(workflow) == name
 }
 
-/// The record at a path, when it can be read.
+/// The record at a path, if it can be read.
 pub(super) fn record_at<R: Record>(look: &Look, path: &str) -> Option<R> {
     let key = Key::new(path).ok()?;
     let bytes = look.get(&key).ok()??;
@@ -160,7 +160,7 @@ fn size(look: &Look, path: &str) -> Result<Size, DiskError> {
     let mut waiting = vec![path.to_owned()];
     while let Some(path) = waiting.pop() {
         for entry in look.entries(&path)? {
-            // What only the journal has takes no room yet.
+            // An entry that only the journal has takes no space yet.
             let Some(details) = entry.details else {
                 continue;
             };

@@ -1,8 +1,8 @@
-//! Hides what must stay secret in a record: hashes of tokens are shortened, sealed values are replaced.
+//! Hides secrets in a record: hashes of tokens are shortened, sealed values are replaced.
 
 use serde_json::Value;
 
-/// Digits of a token's hash that are shown: enough to tell tokens apart, too few to find the token.
+/// Digits of a token's hash that are shown: enough to distinguish tokens, too few to guess a token.
 const SHOWN_DIGITS: usize = 8;
 
 /// The record without what must stay secret.
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_cut_and_sealed_values_are_gone() {
+    fn hashes_are_shortened_and_sealed_values_are_replaced() {
         let record = json!({"body": {
             "session": {"token": "0123456789abcdef"},
             "list": [{"hash": "fedcba9876543210"}],

@@ -1,4 +1,4 @@
-//! The past of a job, from its record, or of a scan, from its history.
+//! The past of a job from its record, or of a scan from its history.
 
 use std::path::Path;
 
@@ -21,8 +21,7 @@ pub struct Step {
     pub what: String,
 }
 
-/// What happened to a job, in order; or the jobs that ended of a scan, or of all scans of a workflow, the newest first
-/// and at most `limit`.
+/// The events of a job, in order; or at most `limit` ended jobs of a scan or of all scans of a workflow, newest first.
 pub fn history(root: &Path, name: &str, limit: usize) -> Result<Vec<Step>, InspectError> {
     let look = Look::at(root)?;
     if let Ok(id) = name.parse::<JobId>() {
@@ -102,7 +101,7 @@ fn of_scan(
         };
         let key = Layout::history(&head.key(), page);
         each_line(look, &key, end, |_, line| {
-            // Damaged lines are left out, as everywhere. `fsck` reports them.
+            // Damaged lines are skipped. `fsck` reports them.
             if let Ok(line) = serde_json::from_slice::<HistoryLine>(line) {
                 found += 1;
                 steps.push(Step {

@@ -1,4 +1,4 @@
-//! Holds `state-layout.md` to the code, and words of users to their folders.
+//! Compares `state-layout.md` with the code, and checks that names from users stay in their folders.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::tests::fixture::{Folder, scan_name};
 
 const PAGE: &str = include_str!("../../../state-layout.md");
 
-/// What the store makes for itself.
+/// Paths that the store or Git makes.
 const ENGINE: [&str; 12] = [
     "sources/<source>/mirror.git/",
     "BACKUP",
@@ -27,7 +27,7 @@ const ENGINE: [&str; 12] = [
     "index/live-<sequence>",
 ];
 
-/// The paths that head the items of the page's lists.
+/// The paths at the beginning of the page's list items.
 fn paths_of_page() -> BTreeSet<&'static str> {
     let (_, lists) = PAGE.split_once("\n## Sources\n").unwrap();
     lists
@@ -46,8 +46,8 @@ fn the_page_has_no_long_line() {
     }
 }
 
-/// Whether a path is what a pattern describes: `<word>` stands for one or more characters that are no slash, and a
-/// pattern with a slash at its end for a folder and everything in it.
+/// Whether a path matches a pattern. `<word>` matches one or more characters except slashes. A pattern with a slash at
+/// its end matches a folder and everything in it.
 fn fits(pattern: &str, path: &str) -> bool {
     if let Some(folder) = pattern.strip_suffix('/') {
         return path
@@ -74,8 +74,8 @@ fn segment_fits(pattern: &str, text: &str) -> bool {
 }
 
 #[test]
-fn the_page_names_what_the_code_makes_and_nothing_else() {
-    // `{word:..}` of a pattern is `<word>` on the page.
+fn the_page_names_exactly_the_paths_that_the_code_makes() {
+    // The page writes `<word>` for `{word:..}` of a pattern.
     let plain = |pattern: &str| {
         let unpadded = pattern
             .replace(":02", "")
@@ -112,8 +112,7 @@ async fn every_file_of_a_busy_state_is_on_the_page_and_every_path_of_the_page_is
             "{path} is not on the page"
         );
     }
-    // Git makes the mirrors, repair tools fill the quarantine, spares come once the journal has grown, and backups are made
-    // elsewhere.
+    // Git makes the mirrors, repairs fill the quarantine, a long journal has spares, and backups are made elsewhere.
     let made_by_others = [
         "sources/<source>/mirror.git/",
         "quarantine/",
@@ -182,7 +181,7 @@ fn keys_fit_their_patterns() {
 }
 
 #[test]
-fn words_of_users_stay_in_their_folder_and_apart() {
+fn names_from_users_stay_in_their_folder_and_have_different_keys() {
     let long = "x".repeat(10_000);
     let words = [
         "",
@@ -240,7 +239,7 @@ fn words_of_users_stay_in_their_folder_and_apart() {
     assert_eq!(
         Layout::artifact(job, "nuclei-results.txt").name(),
         "nuclei-results.txt.zip",
-        "plain words stay readable"
+        "a plain name is encoded"
     );
 }
 

@@ -1,9 +1,9 @@
-//! Logs that have reached their limit. The log is *cut*: a record in the stream `runner` marks the place, and later records
-//! are accepted and dropped. A few of the runner's own records are still stored, since they say how the job ended. They get
-//! the numbers after the mark.
+//! Logs that have reached their limit. The log is *cut*: a record in the stream `runner` marks the place, and later
+//! records are accepted and dropped. A few of the runner's own records are still stored, because they explain how the
+//! job ended. They get the numbers after the mark.
 //!
-//! Only the mark in the file says that a log is cut, so a restarted daemon finds it again. Behind the cut the worker's
-//! numbers differ from the stored ones. They are not checked: no repeat depends on them.
+//! Only the mark in the file shows that a log is cut, so a restarted daemon finds it again. After the cut the worker's
+//! numbers differ from the stored numbers. They are not checked, because repeats do not depend on them.
 
 use workflow::format_size;
 
@@ -12,24 +12,24 @@ use super::records::{EncodedRecord, line};
 use super::stream::decode;
 use super::{LogError, LogReceipt, NewLogRecord, Stream};
 use crate::error::ReadError;
-use crate::limits::LAST_WORDS_BYTES;
+use crate::limits::AFTER_CUT_BYTES;
 
-/// How the record at the cut begins.
+/// The beginning of the record at the cut.
 const MARK: &str = "the log is cut here: ";
 
 pub(super) struct Cut {
-    /// The number of the record that marks it.
+    /// The number of the record that marks the cut.
     at: u64,
     /// The number that the worker uses next.
     next: u64,
-    /// The runner's records behind the cut.
-    words: Vec<NewLogRecord>,
+    /// The runner's records after the cut.
+    records: Vec<NewLogRecord>,
     /// Their length in the file.
     bytes: u64,
 }
 
 impl Cut {
-    /// Dropped records count as durable once the stored ones are.
+    /// Dropped records count as durable once the stored records are durable.
     pub(super) fn receipt(&self, durable: u64, is_durable: bool) -> LogReceipt {
         LogReceipt {
             received: self.next,
@@ -58,31 +58,31 @@ impl JobLog {
         }
     }
 
-    /// Finds the cut of a log that was just opened. It is near the end, since little is stored behind it.
+    /// Finds the cut of a log that was just opened. It is near the end, because little is stored after it.
     pub(super) fn find_cut(&self) -> Result<Option<Cut>, LogError> {
         let failed = |source| LogError::Read(ReadError::file(&self.key, source));
         let Some(file) = self.volume.read_growing(&self.key).map_err(failed)? else {
             return Ok(None);
         };
-        let start = self.received.bytes.saturating_sub(2 * LAST_WORDS_BYTES);
+        let start = self.received.bytes.saturating_sub(2 * AFTER_CUT_BYTES);
         let wanted = usize::try_from(self.received.bytes - start).unwrap_or(usize::MAX);
         let end = file.read_at(start, wanted).map_err(failed)?;
         let mut cut: Option<Cut> = None;
         for line in end.split_inclusive(|byte| *byte == b'\n') {
-            // The first line may be half of one.
+            // The first line may be incomplete.
             let Some(stored) = decode(line) else {
                 continue;
             };
             match &mut cut {
                 Some(cut) => {
                     cut.bytes += line.len() as u64;
-                    cut.words.push(stored.record);
+                    cut.records.push(stored.record);
                 }
                 None if is_mark(&stored.record) => {
                     cut = Some(Cut {
                         at: stored.n,
                         next: stored.n,
-                        words: Vec::new(),
+                        records: Vec::new(),
                         bytes: 0,
                     });
                 }
@@ -118,13 +118,13 @@ impl JobLog {
         let cut = Cut {
             at,
             next: at,
-            words: Vec::new(),
+            records: Vec::new(),
             bytes: 0,
         };
         self.append_behind(cut, at, rest)
     }
 
-    /// Handles records behind the cut. Stored ones are synced at once, so that the worker may forget all of them.
+    /// Handles records after the cut. The stored records are synced at once, so that the worker may drop all of them.
     pub(super) fn append_behind(
         &mut self,
         mut cut: Cut,
@@ -150,17 +150,17 @@ impl JobLog {
         if !self.has(from, repeated)? {
             return Err(LogError::Mismatch { next: cut.next });
         }
-        for word in behind {
-            // A repeated record is the same text.
-            if word.stream != Stream::Runner || cut.words.contains(word) {
+        for record in behind {
+            // A repeated record has the same text.
+            if record.stream != Stream::Runner || cut.records.contains(record) {
                 continue;
             }
-            let line = self.next_line(word)?;
+            let line = self.next_line(record)?;
             let bytes = cut.bytes + line.len() as u64;
-            if !self.is_sealed && bytes <= LAST_WORDS_BYTES {
+            if !self.is_sealed && bytes <= AFTER_CUT_BYTES {
                 self.keep(&line, 1)?;
                 cut.bytes = bytes;
-                cut.words.push(word.clone());
+                cut.records.push(record.clone());
             }
         }
         cut.next = cut.next.max(from.saturating_add(records.len() as u64));

@@ -1,4 +1,4 @@
-//! Which records of a log are wanted, and where the last ones of them begin.
+//! Selects records of a log, and finds where the last selected records begin.
 
 use bytes::Bytes;
 use model::Timestamp;
@@ -11,13 +11,13 @@ use crate::blocking::Awaited;
 use crate::error::ReadError;
 use crate::limits::READ_BYTES;
 
-/// Takes some records of a log. A field that is `None` does not restrict.
+/// Selects records of a log. A field that is `None` does not restrict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogFilter {
-    /// Of this step, from 0.
+    /// Records of this step, from 0.
     pub step: Option<u32>,
     pub stream: Option<Stream>,
-    /// Read at this time or later.
+    /// Records written at this time or later.
     pub since: Option<Timestamp>,
 }
 
@@ -32,7 +32,7 @@ impl LogFilter {
             && self.since.is_none_or(|since| record.at >= since)
     }
 
-    /// Those of the lines that it takes.
+    /// The lines that match the filter.
     pub(super) fn sift(&self, lines: Bytes) -> Bytes {
         if self.takes_all() {
             return lines;
@@ -47,9 +47,9 @@ impl LogFilter {
     }
 }
 
-/// The number of the record at which the last `count` of those begin that the filter takes; 0 when there are fewer.
+/// The number of the first of the last `count` records that match the filter; 0 if there are fewer.
 ///
-/// Reads backwards and decodes each line, no more of them than needed: a filter that takes little reads the whole log.
+/// Reads backwards and decodes each line until they are found: a filter with few matches reads the whole log.
 pub(super) fn begin_of_last(
     file: &dyn ReadAt,
     key: &Key,
@@ -77,7 +77,7 @@ pub(super) fn begin_of_last(
     Ok(0)
 }
 
-/// The lines right before an offset, and where they begin. At least one line, when the offset is not 0.
+/// The lines right before an offset, and where they begin. At least one line, if the offset is not 0.
 fn lines_before(file: &dyn ReadAt, end: u64) -> Result<(u64, Vec<u8>), Fault> {
     let mut wanted = READ_BYTES as u64;
     loop {
@@ -87,7 +87,7 @@ fn lines_before(file: &dyn ReadAt, end: u64) -> Result<(u64, Vec<u8>), Fault> {
         if begin == 0 {
             return Ok((0, piece));
         }
-        // The first line is cut off at its front, unless the piece begins with a line by chance.
+        // The piece usually begins within a line, so its first line is dropped.
         let first = piece.iter().position(|byte| *byte == b'\n');
         if let Some(first) = first.filter(|first| first + 1 < piece.len()) {
             piece.drain(..=first);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_records_are_found_from_the_end() {
+    fn the_last_matching_records_are_found_from_the_end() {
         let mut lines: Vec<Vec<u8>> = (0..3_000)
             .map(|n| line(n, &record(n, if n == 1_500 { 2 * READ_BYTES } else { 200 })).unwrap())
             .collect();
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(find(&lines, step(0), 1), 999);
         assert_eq!(find(&lines, step(0), 990), 10);
         assert_eq!(find(&lines, step(0), 991), 0, "there are fewer");
-        assert_eq!(find(&lines, step(9), 1), 0, "there is none");
+        assert_eq!(find(&lines, step(9), 1), 0, "no record matches");
         let stderr = LogFilter {
             stream: Some(Stream::Stderr),
             ..step(1)
@@ -157,7 +157,7 @@ mod tests {
         };
         assert_eq!(find(&lines, since, 10), 2_990);
         assert_eq!(find(&lines, since, 11), 0);
-        // A damaged line is passed over, and so is half a line at the end.
+        // A damaged line and half a line at the end are skipped.
         lines[2_998][0] = b'[';
         lines.push(lines[0][..30].to_vec());
         assert_eq!(find(&lines, all, 2), 2_997);

@@ -1,4 +1,4 @@
-//! An open log: where it ends, how much of it is durable, and what waits in memory for room on the disk.
+//! An open log: its end, how much of it is durable, and the records that wait in memory for space on the disk.
 
 use std::sync::Arc;
 
@@ -20,26 +20,26 @@ use crate::limits::LOG_TAIL_BYTES;
 pub(crate) struct JobLog {
     pub(super) volume: Arc<dyn Volume>,
     pub(super) key: Key,
-    /// None while the disk is too full to create it.
+    /// `None` while the disk is too full to create the file.
     file: Option<Box<dyn GrowingFile>>,
     alarm: Alarm,
-    /// The sync that failed. After it nothing becomes durable any more.
+    /// A failed sync. After it nothing becomes durable any more.
     failed: Option<Fault>,
-    /// Whether the end was committed. Then nothing is added.
+    /// Whether the end was committed. Then no records are added.
     pub(super) is_sealed: bool,
     /// Set once the log has reached its limit.
     pub(super) cut: Option<Cut>,
-    /// When the job was first seen to be over.
-    over_since: Option<Instant>,
+    /// When this log was first found to belong to a finished job.
+    finished_since: Option<Instant>,
     pub(super) received: Reach,
-    /// How much is in the file. The rest waits in `tail` until the disk has room.
+    /// How much is in the file. The rest waits in `tail` until the disk has space.
     written: Reach,
     durable: Reach,
-    /// The bytes between `durable` and `received`, while they are few.
+    /// The bytes between `durable` and `received`, if they are few.
     tail: Vec<u8>,
 }
 
-/// How far a log has come.
+/// A position in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Reach {
     pub(super) records: u64,
@@ -47,8 +47,8 @@ pub(super) struct Reach {
 }
 
 impl JobLog {
-    /// Opens the log and finds its end. A crash can leave half a record there. It was never acknowledged, and the next
-    /// append overwrites it.
+    /// Opens the log and finds its end. A crash can leave half a record there, which was never acknowledged and is cut
+    /// off.
     pub(crate) fn open(volume: Arc<dyn Volume>, key: Key, alarm: Alarm) -> Result<Self, LogError> {
         let mut stream = LogStream::new(volume.clone(), key.clone(), 0);
         let mut found = Reach::default();
@@ -66,7 +66,7 @@ impl JobLog {
                 file.cut(found.bytes).map_err(broken)?;
                 Some(file)
             }
-            // Only a file that does not exist yet needs room to be opened.
+            // Only creating a new file needs space on the disk.
             Err(error) if error.is_full() => None,
             Err(error) => return Err(broken(error)),
         };
@@ -78,7 +78,7 @@ impl JobLog {
             failed: None,
             is_sealed: false,
             cut: None,
-            over_since: None,
+            finished_since: None,
             received: found,
             written: found,
             durable: Reach::default(),
@@ -86,7 +86,7 @@ impl JobLog {
         };
         if found.records > 0 {
             log.cut = log.find_cut()?;
-            // What survived the last process may still be in the page cache only.
+            // Data of an earlier process may only be in the page cache.
             log.sync()?;
         }
         Ok(log)
@@ -152,7 +152,7 @@ impl JobLog {
         Ok(self.receipt())
     }
 
-    /// Whether the records received from `from` on are these.
+    /// Whether the received records from number `from` on equal `records`.
     pub(super) fn has(&self, from: u64, records: &[NewLogRecord]) -> Result<bool, LogError> {
         let mut stream = LogStream::new(self.volume.clone(), self.key.clone(), from);
         let mut wanted = records.iter();
@@ -203,7 +203,7 @@ impl JobLog {
         Ok(())
     }
 
-    /// What was received and is not in the file.
+    /// The received bytes that are not in the file yet.
     fn waiting(&self) -> &[u8] {
         let written = usize::try_from(self.written.bytes - self.durable.bytes);
         match written {
@@ -239,7 +239,7 @@ impl JobLog {
         self.durable == self.received
     }
 
-    /// Notes that a commit has stored everything up to record `records`.
+    /// Call this after a commit has stored all records below number `records`.
     pub(crate) fn committed(&mut self, records: u64) {
         if records == self.received.records {
             self.is_sealed = true;
@@ -249,14 +249,15 @@ impl JobLog {
         }
     }
 
-    /// Whether the worker of a job that is over may still add something.
-    pub(crate) fn may_grow_once_over(&mut self, now: Instant) -> bool {
-        let over_since = *self.over_since.get_or_insert(now);
+    /// True while the worker of a finished job may still append.
+    pub(crate) fn may_still_grow(&mut self, now: Instant) -> bool {
+        let finished_since = *self.finished_since.get_or_insert(now);
         let last_words = WORKER_LAST_WORDS.to_std().unwrap_or_default();
-        now.saturating_duration_since(over_since) < last_words
+        now.saturating_duration_since(finished_since) < last_words
     }
 
-    /// Makes the log durable and checks that it has all records. For a file that was lost, a note is enough.
+    /// Makes the log durable and checks that it has all records. If the file was lost, a record about the loss is
+    /// enough.
     pub(crate) fn settle(&mut self, records: u64, now: Timestamp) -> Result<(), LogError> {
         if records > self.received.records {
             self.expect_whole(records)?;
@@ -303,7 +304,7 @@ impl JobLog {
         Ok(())
     }
 
-    /// The end that is not durable yet, for a commit to carry. A long one is synced instead.
+    /// The end of the log that is not durable yet, for a commit to store. A long end is synced instead.
     pub(crate) fn tail_for_commit(&mut self) -> Result<Vec<Append>, LogError> {
         if self.received.bytes - self.durable.bytes > LOG_TAIL_BYTES {
             self.sync()?;
@@ -319,7 +320,7 @@ impl JobLog {
         }])
     }
 
-    /// Whether somebody removed or shortened the file. Then the end of the log cannot be appended.
+    /// True if somebody removed or shortened the file. Then the end of the log cannot be appended.
     pub(crate) fn is_lost(&self) -> Result<bool, LogError> {
         match length(&*self.volume, &self.key) {
             Ok(length) => Ok(length < self.durable.bytes),
@@ -327,7 +328,8 @@ impl JobLog {
         }
     }
 
-    /// Goes on after the whole lines that are left, and notes what is lost. A job must be able to end without its log.
+    /// Continues after the remaining whole lines, and appends a record about the loss. A job must be able to end
+    /// without its log.
     pub(crate) fn restart_after_loss(&mut self, now: Timestamp) -> Result<(), LogError> {
         let lost = self.received.records;
         *self = Self::open(self.volume.clone(), self.key.clone(), self.alarm.clone())?;

@@ -1,5 +1,5 @@
-//! Log records arrive as JSON and are stored as JSON. Every line of every step passes through here. So a record that
-//! arrives in *canonical form*, exactly as it would be stored, is neither decoded nor encoded again.
+//! Log records arrive as JSON and are stored as JSON. Every line of every step passes through this code. So a record in
+//! *canonical form*, exactly as it would be stored, is neither decoded nor encoded again.
 
 use bytes::Bytes;
 use memchr::memchr2;
@@ -7,15 +7,15 @@ use memchr::memchr2;
 use super::{LogError, NewLogRecord};
 use crate::limits::LOG_TEXT_BYTES;
 
-/// Bytes of a line around its record: the number and the line end.
+/// Bytes that a line adds to its record: the number and the line end.
 const LINE_FRAME_BYTES: usize = 28;
 
-/// A log record before it has a number, as it is stored.
+/// A log record without its number, in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncodedRecord(Bytes);
 
 impl EncodedRecord {
-    /// Encodes records, the first of which will have the number `from`.
+    /// Encodes records; the first will get the number `from`.
     pub fn all(from: u64, records: &[NewLogRecord]) -> Result<Vec<Self>, LogError> {
         let encode = |(at, record): (u64, &NewLogRecord)| {
             if record.text.len() > LOG_TEXT_BYTES {
@@ -28,9 +28,9 @@ impl EncodedRecord {
         (0..).zip(records).map(encode).collect()
     }
 
-    /// The records of a JSON array, if all of them are in canonical form with nothing in between.
+    /// The records of a JSON array, if all are in canonical form without white space in between.
     pub fn all_canonical(array: &Bytes) -> Option<Vec<Self>> {
-        // JSON has escapes for control characters.
+        // Valid JSON escapes control characters.
         if array
             .iter()
             .fold(false, |found, byte| found | (*byte < b' '))
@@ -42,7 +42,7 @@ impl EncodedRecord {
         if rest == "]" {
             return Some(records);
         }
-        // How the last record began, up to its text. The next one mostly begins in the same way.
+        // The beginning of the last record, up to its text. The next record usually begins in the same way.
         let mut head = "";
         loop {
             let length = match rest.strip_prefix(head).filter(|_| !head.is_empty()) {
@@ -65,7 +65,7 @@ impl EncodedRecord {
         }
     }
 
-    /// Adds the line under which the record is stored, with its line end.
+    /// Appends the stored line of the record, with its line end.
     pub(super) fn write(&self, n: u64, lines: &mut Vec<u8>) -> Result<(), LogError> {
         lines.extend_from_slice(br#"{"n":"#);
         serde_json::to_writer(&mut *lines, &n).map_err(LogError::Unwritable)?;
@@ -75,7 +75,7 @@ impl EncodedRecord {
         Ok(())
     }
 
-    /// Upper bound of its line, in bytes.
+    /// Upper bound for the bytes of its line.
     pub(super) fn line_bytes(&self) -> usize {
         self.0.len() + LINE_FRAME_BYTES
     }
@@ -87,7 +87,7 @@ impl EncodedRecord {
     }
 }
 
-/// The line under which a record is stored, with its line end.
+/// The stored line of a record, with its line end.
 pub(super) fn line(n: u64, record: &NewLogRecord) -> Result<Vec<u8>, LogError> {
     let mut line = Vec::new();
     let json = serde_json::to_vec(record).map_err(LogError::Unwritable)?;
@@ -95,13 +95,13 @@ pub(super) fn line(n: u64, record: &NewLogRecord) -> Result<Vec<u8>, LogError> {
     Ok(line)
 }
 
-/// A record in canonical form, in bytes.
+/// Byte lengths of a record in canonical form.
 struct First {
     head: usize,
     length: usize,
 }
 
-/// The first record of a text, if encoding it gives the same text.
+/// The first record of a text, if encoding it again gives the same text.
 fn first_record(text: &str) -> Option<First> {
     let mut records = serde_json::Deserializer::from_str(text).into_iter::<NewLogRecord>();
     let mut record = records.next()?.ok()?;
@@ -115,8 +115,8 @@ fn first_record(text: &str) -> Option<First> {
     Some(First { head, length })
 }
 
-/// The length of the JSON string that a text without control characters begins with, if it is in canonical form and short
-/// enough.
+/// The length of the JSON string at the beginning of a text, if it is in canonical form and short enough. The text has
+/// no control characters.
 fn canonical_text(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -126,17 +126,17 @@ fn canonical_text(text: &str) -> Option<usize> {
     loop {
         at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
         match &bytes[at..] {
-            // A text that is shorter with its escapes is shorter without.
+            // Escapes only lengthen a text, so the decoded text is short enough too.
             [b'"', ..] => return (at < LOG_TEXT_BYTES).then_some(at + 1),
             [b'\\', b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't', ..] => at += 2,
-            // Other control characters; those above have a letter of their own.
+            // Control characters without a letter of their own.
             [b'\\', b'u', b'0', b'0', high, low, ..] if is_control(*high, *low) => at += 6,
             _ => return None,
         }
     }
 }
 
-/// Whether two hexadecimal digits stand for a control character that has no letter.
+/// Whether two hexadecimal digits encode a control character that has no letter.
 fn is_control(high: u8, low: u8) -> bool {
     match (high, low) {
         (b'0', b'8' | b'9' | b'a' | b'c' | b'd') => false,
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_canonical_is_left_to_be_encoded() {
+    fn records_that_are_not_canonical_are_not_stored_unchanged() {
         let line = r#"{"at":"2026-11-20T10:00:00.123Z","step":1,"stream":"stdout","text":"a"}"#;
         let canonical = |array: String| EncodedRecord::all_canonical(&array.into()).is_some();
         assert!(canonical(format!("[{line}]")));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_too_long_is_refused_by_its_number() {
+    fn the_error_for_a_text_that_is_too_long_names_its_record() {
         let long = [
             record(0, None, "short"),
             record(0, None, &"x".repeat(LOG_TEXT_BYTES + 1)),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_encoded_is_canonical_and_no_part_of_it() {
+    fn encoded_arrays_are_canonical_and_truncated_arrays_are_not() {
         let characters = (0..0x3000)
             .chain(0x1f600..0x1f610)
             .filter_map(char::from_u32);

@@ -1,8 +1,8 @@
-//! Searching a log for a text. All of the log is read, so the count is true; only lines with a hit are looked at more
-//! closely, and only those that are shown are decoded.
+//! Searches a log for a text. The whole log is read, so the count is exact. Only lines with a hit are examined, and
+//! mostly only shown lines are decoded.
 //!
-//! A line is JSON, and the text is searched for as JSON writes it. A hit may lie outside the text of its record, or in the
-//! middle of an escape, so each one is confirmed.
+//! A line is JSON, and the search uses the JSON form of the text. A hit may be outside the text of its record, or
+//! within an escape, so each hit is confirmed.
 
 use memchr::{memchr, memmem, memrchr};
 use store::Key;
@@ -15,40 +15,40 @@ use crate::blocking::Awaited;
 use crate::error::ReadError;
 use crate::limits::FOUND_TEXT_BYTES;
 
-/// How the line of a record begins, up to its number.
+/// The beginning of a record's line, up to its number.
 const LINE_BEGIN: &[u8] = br#"{"n":"#;
 
-/// How the line of a record ends, behind its text.
+/// The end of a record's line, after its text.
 const LINE_END: &[u8] = b"\"}\n";
 
 /// What to search for, and which matches to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSearch {
-    /// Not empty.
+    /// Must not be empty.
     pub text: String,
-    /// Takes ASCII letters in either case.
+    /// Ignores the case of ASCII letters.
     pub ignores_case: bool,
-    /// Other records count as if they did not match.
+    /// Other records do not match.
     pub filter: LogFilter,
-    /// Matches before this record are counted and not shown.
+    /// Matches before this record are counted but not shown.
     pub from: u64,
-    /// How many matches are shown at most, and at least one. Long texts make it fewer.
+    /// How many matches are shown at most; at least 1. With long texts fewer are shown.
     pub limit: usize,
 }
 
 /// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogMatches {
-    /// All matches of the log.
+    /// The number of all matches in the log.
     pub total: u64,
     pub matches: Vec<LogRecord>,
-    /// The number from which to show more, if there are more.
+    /// The record number at which to continue, if there are more matches.
     pub next: Option<u64>,
     /// How many records the log has.
     pub records: u64,
 }
 
-/// Searches a whole log, a piece of it after the other.
+/// Searches a whole log, piece by piece.
 pub(super) fn search(
     file: &dyn ReadAt,
     key: &Key,
@@ -57,7 +57,7 @@ pub(super) fn search(
     awaited: &Awaited,
 ) -> Result<LogMatches, ReadError> {
     let failed = |fault| ReadError::file(key, fault);
-    // A log that grows faster than it is searched must not hold the search.
+    // The search must end even if the log grows faster than it is searched.
     let end = file.size().map_err(failed)?;
     let mut matches = LogMatches::default();
     let mut search = Search::new(wanted, &mut matches);
@@ -105,23 +105,23 @@ impl Needle {
 
 struct Search<'a> {
     wanted: &'a LogSearch,
-    /// The text as it is.
+    /// The text without escapes.
     plain: Needle,
-    /// The text as JSON writes it. Escapes have no upper-case letters, so it is folded like the text.
+    /// The text in its JSON form. Escapes have no upper-case letters, so lower case applies to it as to the text.
     escaped: Needle,
-    /// Lines in lower case, when that is how they are searched.
+    /// A buffer for lines in lower case, used if the search ignores case.
     folded: Vec<u8>,
     frame: Frame,
     found: &'a mut LogMatches,
     shown_bytes: usize,
 }
 
-/// What stands between the number and the text of a line. It is the same for all lines that were read at once, so most
-/// lines need not be decoded.
+/// The JSON between the number and the text of a line. Neighbouring lines usually have the same, so most lines need not
+/// be decoded.
 #[derive(Default)]
 struct Frame {
     json: Vec<u8>,
-    /// Whether the filter takes the records that have it.
+    /// Whether the filter matches records with this frame.
     is_taken: bool,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Search<'a> {
         self.folded = folded;
     }
 
-    /// Confirms a hit. `searched` is the line in the case in which it is searched.
+    /// Confirms a hit. `searched` is the line, in lower case if the search ignores case.
     fn look_at(&mut self, line: &[u8], searched: &[u8]) {
         match self.frame.text_of(line) {
             Some(_) if !self.frame.is_taken => {}
@@ -219,7 +219,7 @@ impl Frame {
         }
     }
 
-    /// The number of a line with this frame, and where its text is.
+    /// The number of a line with this frame, and the position of its text.
     fn text_of(&self, line: &[u8]) -> Option<(u64, std::ops::Range<usize>)> {
         let behind = line.strip_prefix(LINE_BEGIN)?;
         let digits = behind.iter().take_while(|byte| byte.is_ascii_digit());
@@ -236,13 +236,13 @@ impl Frame {
     }
 }
 
-/// Whether a text in JSON stands as it is.
+/// Whether a text has no JSON escapes and is valid.
 fn is_plain(text: &[u8]) -> bool {
     let is_plain = |plain, byte: &u8| plain & (*byte >= b' ') & !matches!(byte, b'"' | b'\\');
     text.iter().fold(true, is_plain) && str::from_utf8(text).is_ok()
 }
 
-/// A text as JSON writes it between quotes.
+/// The JSON form of a text, without quotes.
 fn escape(text: &str) -> Vec<u8> {
     // Writing to memory does not fail.
     let quoted = serde_json::to_vec(text).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Reading a log from a record number on, in pieces of whole lines.
+//! Reads a log from a record number on, in pieces of whole lines.
 
 use std::sync::Arc;
 
@@ -15,27 +15,27 @@ use crate::error::ReadError;
 use crate::limits::{LEAST_LINE_BYTES, LOG_PIECE, READ_BYTES};
 use crate::warned::Warned;
 
-/// A position in a log. The bytes are JSON lines exactly as they are stored.
+/// A reader of a log. It returns JSON lines exactly as they are stored.
 pub struct LogStream {
     volume: Arc<dyn Volume>,
     key: Key,
     file: Option<Box<dyn ReadAt>>,
     /// The number of the next record.
     next: u64,
-    /// Its offset, once it was looked for.
+    /// The offset of the next record, once it is known.
     offset: Option<u64>,
-    /// Which stored records are wanted. Marks are always given.
+    /// Selects stored records. Marks are always returned.
     filter: LogFilter,
-    /// How many records may still be given.
+    /// How many records may still be returned.
     left: u64,
-    /// Set when damaged lines are marked. Otherwise the log ends before the first one.
+    /// Set if damaged lines are marked. Otherwise the log ends before the first damaged line.
     damage: Option<Damage>,
 }
 
-/// What a reader does about damaged lines.
+/// For readers that mark damaged lines.
 struct Damage {
     warned: Warned,
-    /// How many there are behind the last record.
+    /// How many damaged lines follow the last record.
     at_end: u64,
 }
 
@@ -53,33 +53,33 @@ impl LogStream {
         }
     }
 
-    /// Leaves out the records that the filter does not take. Marks for unreadable records stay.
+    /// Leaves out records that do not match the filter. Marks for unreadable records stay.
     #[must_use]
     pub fn filtered(mut self, filter: LogFilter) -> Self {
         self.filter = filter;
         self
     }
 
-    /// Gives at most this many records.
+    /// Returns at most this many records.
     #[must_use]
     pub fn limited(mut self, limit: u64) -> Self {
         self.left = limit;
         self
     }
 
-    /// Whether it has given as many records as it may.
+    /// Whether the limit of records is reached.
     pub fn has_given_all(&self) -> bool {
         self.left == 0
     }
 
-    /// Marks records that cannot be read, in the log of a job that is over. While a log grows, its end may look damaged
-    /// until it is written again.
+    /// Marks unreadable records, in the log of a finished job. While a log grows, its end may look damaged until it is
+    /// written again.
     pub(crate) fn marking_damage(&mut self, warned: Warned) {
         self.damage = Some(Damage { warned, at_end: 0 });
     }
 
-    /// A record in place of the last ones, when they are missing. The job has ended at `at`. `records` is how many there
-    /// were, or 0 when the job was not ended by its worker.
+    /// A mark in place of missing records at the end. The job ended at `at`. `records` is the number of records, or 0
+    /// if the job was not ended by its worker.
     pub fn missing_end(&self, records: u64, at: Timestamp) -> Option<Bytes> {
         let end = match (&self.damage, records) {
             (Some(damage), 0) => self.next.saturating_add(damage.at_end),
@@ -88,12 +88,12 @@ impl LogStream {
         (self.next < end).then(|| unreadable(self.next, end, at))
     }
 
-    /// The number of the record that comes next.
+    /// The number of the next record.
     pub fn position(&self) -> u64 {
         self.next
     }
 
-    /// How many records the log has: one more than the number of the last whole one.
+    /// How many records the log has: one more than the number of the last whole record.
     pub(crate) async fn count(self) -> Result<u64, ReadError> {
         on_volume(&self.volume.clone(), move |volume| {
             let opened = volume.read_growing(&self.key);
@@ -107,7 +107,8 @@ impl LogStream {
         .await
     }
 
-    /// The next whole lines, or none when there are no more yet. Lines that are all left out are an empty piece.
+    /// The next whole lines, or `None` if there are no more yet. If the filter leaves out all lines, the piece is
+    /// empty.
     pub async fn next(self) -> (Self, Result<Option<Bytes>, ReadError>) {
         let (volume, key, next) = (self.volume.clone(), self.key.clone(), self.next);
         let read = on_volume(&volume, move |_| {
@@ -196,8 +197,8 @@ fn failed(key: &Key, source: Fault) -> ReadError {
     ReadError::file(key, source)
 }
 
-/// A record in place of those from `from` to `end` (exclusive). It has the number of the last one: a reader that goes on
-/// after it gets what follows.
+/// A mark in place of the records from `from` to `end` (exclusive). It has the number of the last missing record, so a
+/// reader continues with the following record.
 fn unreadable(from: u64, end: u64, at: Timestamp) -> Bytes {
     let last = end.saturating_sub(1);
     let which = if from == last {
@@ -211,13 +212,13 @@ fn unreadable(from: u64, end: u64, at: Timestamp) -> Bytes {
         stream: Stream::Runner,
         text: format!("{which} cannot be read from its file; `everscand fsck` tells more"),
     };
-    // Nothing in it that JSON could not hold.
+    // This record can always be written as JSON.
     line(last, &record).unwrap_or_default().into()
 }
 
-/// Finds the first record from `offset` on whose number is at least `next`. Answers it with its place, and how many lines
-/// before it are no records. A number that is too high for the bytes before it counts as damage, unless the next record has
-/// the number after it.
+/// Finds the first record from `offset` on whose number is at least `next`. Returns it with its offset, and how many
+/// lines before it are not records. A number that is too high for the bytes before it counts as damage, unless the next
+/// record has the following number.
 fn next_readable(
     file: &dyn ReadAt,
     offset: u64,
@@ -247,13 +248,13 @@ fn next_readable(
     }
 }
 
-/// Where in a piece the wanted lines are, in bytes.
+/// The byte range of the wanted lines in a piece.
 struct Span {
     skipped: usize,
     length: usize,
 }
 
-/// The lines from record `next` on. A gap in the numbers, or half a line that a crash left, ends them.
+/// The lines from record `next` on, up to a gap in the numbers or half a line left by a crash.
 fn span(lines: &[u8], mut next: u64) -> Span {
     let mut span = Span {
         skipped: 0,
@@ -272,7 +273,7 @@ fn span(lines: &[u8], mut next: u64) -> Span {
     span
 }
 
-/// A record from its line, when the line is whole.
+/// Decodes a record from its line, if the line is whole.
 pub(crate) fn decode(line: &[u8]) -> Option<LogRecord> {
     if line.ends_with(b"\n") {
         serde_json::from_slice(line).ok()
@@ -281,7 +282,7 @@ pub(crate) fn decode(line: &[u8]) -> Option<LogRecord> {
     }
 }
 
-/// The number of the last whole record. A half written one behind it, which a crash can leave, does not count.
+/// The number of the last whole record. Half a record after it, left by a crash, does not count.
 pub(super) fn last_number(file: &dyn ReadAt) -> Result<Option<u64>, Fault> {
     let length = file.size()?;
     let mut wanted = READ_BYTES as u64;
@@ -289,7 +290,7 @@ pub(super) fn last_number(file: &dyn ReadAt) -> Result<Option<u64>, Fault> {
         let start = length.saturating_sub(wanted);
         let piece = file.read_at(start, usize::try_from(length - start).unwrap_or(usize::MAX))?;
         let whole = piece.split_inclusive(|byte| *byte == b'\n');
-        // The first line of a piece that does not begin the file is cut off at its front.
+        // A piece usually begins within a line, except at the start of the file.
         let whole = whole.skip(usize::from(start > 0));
         if let Some(last) = whole.filter_map(decode).last() {
             return Ok(Some(last.n));
@@ -301,10 +302,11 @@ pub(super) fn last_number(file: &dyn ReadAt) -> Result<Option<u64>, Fault> {
     }
 }
 
-/// An offset at or before record `n`, at the start of a line: numbers rise through the file, so it is bisected.
+/// An offset at or before record `n`, at the start of a line. Numbers increase through the file, so this is a binary
+/// search.
 fn find(file: &dyn ReadAt, n: u64) -> Result<u64, Fault> {
     let (mut low, mut high) = (0, file.size()?);
-    // The log may grow meanwhile, so the record may be behind the end that was read first.
+    // The log may grow meanwhile, so the record may be after the end that was read first.
     while n > 0 && high.saturating_sub(low) > READ_BYTES as u64 {
         let middle = low + (high - low) / 2;
         let piece = file.read_at(middle, READ_BYTES)?;
@@ -325,7 +327,7 @@ fn find(file: &dyn ReadAt, n: u64) -> Result<u64, Fault> {
     Ok(low)
 }
 
-/// About `wanted` bytes of whole lines from `offset` on: at least one line, if there is one, and never half a line.
+/// About `wanted` bytes of whole lines from `offset` on: at least one line, if there is one.
 pub(super) fn read_lines(
     file: &dyn ReadAt,
     offset: u64,

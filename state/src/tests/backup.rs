@@ -1,4 +1,4 @@
-//! Backups made beside the daemon, and what a restored state begins with.
+//! Tests backups taken while the daemon runs, and the first start of a restored state.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ fn never() -> bool {
     false
 }
 
-/// A folder that a backup of `folder` was restored to.
+/// Backs up `folder` and restores the backup to a new folder.
 fn restored(folder: &Folder) -> Folder {
     let kept = folder.root().with_file_name("backup");
     back_up(folder.root(), &kept, &never).unwrap();
@@ -71,7 +71,7 @@ async fn a_restored_state_is_complete_and_its_running_jobs_have_ended() {
         }));
         opened.close();
     }
-    // Jobs are ended only at the first start after a restore; jobs that start later keep running.
+    // Only the first start after a restore ends jobs. Jobs that start later keep running.
     let opened = restored.open().await;
     opened.claim(fleet, waiting).await;
     opened.close();
@@ -88,7 +88,7 @@ async fn a_restored_state_is_complete_and_its_running_jobs_have_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_ends_while_a_backup_is_made_has_its_whole_log_in_it() {
+async fn the_backup_has_the_whole_log_of_a_job_that_ends_meanwhile() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let (job, cancelled) = (
         opened.running_job(fleet, "build").await,
@@ -106,7 +106,7 @@ async fn a_job_that_ends_while_a_backup_is_made_has_its_whole_log_in_it() {
     let last = Path::new("last");
     std::fs::create_dir(folder.root().join(last)).unwrap();
     std::fs::write(folder.root().join(last).join("file"), "text").unwrap();
-    // Asked before each piece of each file.
+    // Called before each piece of each file.
     let meanwhile = || {
         let is_copied = |log: &Path| log.metadata().is_ok_and(|log| log.len() > 0);
         if is_copied(&copied) && is_copied(&other) && !has_ended.swap(true, Ordering::SeqCst) {
@@ -169,7 +169,10 @@ async fn backup_refuses_a_used_folder_and_restore_needs_a_backup() {
         );
     }
     std::fs::remove_file(other_name).unwrap();
-    assert!(!root.join("x").exists(), "nothing is written");
+    assert!(
+        !root.join("x").exists(),
+        "a refused backup wrote to the state"
+    );
     let nothing = restore(twin.root(), &twin.root().join("x"), &never);
     assert!(matches!(nothing, Err(CopyError::NotABackup { .. })));
     let backup = root.with_file_name("backup");
@@ -231,7 +234,7 @@ fn summaries(endings: &[Ending]) -> Vec<(&str, AuditKind)> {
 }
 
 #[tokio::test]
-async fn what_was_revoked_since_the_backup_does_not_come_back_with_it() {
+async fn credentials_revoked_since_the_backup_are_ended_after_a_restore() {
     let (folder, opened, _) = Folder::prepared().await;
     opened.make_first_token().await;
     let first = opened.state.read(|world| sorted(world)[0].id);
@@ -258,7 +261,7 @@ async fn what_was_revoked_since_the_backup_does_not_come_back_with_it() {
     by_a_person(&opened, 5).submit(sign_out).await.unwrap();
     made(&opened, "another admin", Scope::Admin).await;
     revoke(&opened, first, 6).await;
-    // As a crash leaves it: what was done last may be in the journal alone.
+    // The state is still open, so the last changes may only be in the journal.
     let newer = folder.root();
     let audit = LaterAudit::read(newer, &backup).unwrap();
     assert!(!audit.is_cut && audit.unreadable == 0);
@@ -294,7 +297,7 @@ async fn what_was_revoked_since_the_backup_does_not_come_back_with_it() {
     let found = findings_at(twin.root()).unwrap();
     assert!(found.is_empty(), "{found:?}");
 
-    // The next restore of the same backup finds it in the audit log of this one.
+    // The next restore of the same backup finds these endings in the audit log of the restored state.
     opened.close();
     let mut third = folder.empty_twin();
     restore(&backup, third.root(), &never).unwrap();
@@ -305,7 +308,7 @@ async fn what_was_revoked_since_the_backup_does_not_come_back_with_it() {
     assert_eq!(names, expected.map(|(name, _)| name));
     again.close();
 
-    // A copy of the folder is enough, and a line that cannot be read is counted.
+    // A copy of the audit folder is enough, and unreadable lines are counted.
     let copy = folder.root().with_file_name("copy");
     std::fs::create_dir(&copy).unwrap();
     let days = std::fs::read_dir(newer.join("audit")).unwrap();

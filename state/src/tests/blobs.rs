@@ -1,4 +1,4 @@
-//! Blobs on disk: a content is there with its record, or neither is.
+//! Tests blobs on disk: content and record exist together or not at all.
 
 use bytes::Bytes;
 use model::decide::{MoveBlob, Refusal, RemoveBlob, StoreBlob};
@@ -125,7 +125,7 @@ impl Opened {
 }
 
 #[tokio::test]
-async fn a_blob_is_a_file_in_real_folders_and_there_after_a_restart() {
+async fn a_blob_is_a_file_in_real_folders_and_survives_a_restart() {
     let (folder, opened, _) = Folder::prepared().await;
     opened.store_blob("reports/2026/a b.json", "{}").await;
     opened.state.settled().await.unwrap();
@@ -135,7 +135,7 @@ async fn a_blob_is_a_file_in_real_folders_and_there_after_a_restart() {
     assert_eq!(opened.usage(), (1, 4));
     let mut crashed = folder.crashed();
     drop(opened);
-    // Here every record is looked for.
+    // Without the index, all record files are read.
     crashed.remove_index();
     let folder = &mut crashed;
     let opened = folder.open().await;
@@ -170,7 +170,7 @@ async fn a_file_of_a_user_never_counts_as_a_record() {
 }
 
 #[tokio::test]
-async fn a_move_takes_content_and_record_along() {
+async fn a_move_moves_content_and_record() {
     let (mut folder, opened, _) = Folder::prepared().await;
     opened.store_blob("a/one", "1").await;
     opened.store_blob("b/two", "22").await;
@@ -187,7 +187,7 @@ async fn a_move_takes_content_and_record_along() {
 }
 
 #[tokio::test]
-async fn lists_are_in_order_and_page_by_page_the_same() {
+async fn lists_are_in_the_same_order_for_every_page_size() {
     let (_folder, opened, _) = Folder::prepared().await;
     let long = "long-".repeat(40);
     let deep = format!("{long}/x");
@@ -235,9 +235,9 @@ async fn lists_are_in_order_and_page_by_page_the_same() {
 }
 
 #[tokio::test]
-async fn a_path_of_the_greatest_length_is_a_path_on_disk() {
+async fn the_longest_allowed_path_can_be_stored() {
     let (_folder, opened, _) = Folder::prepared().await;
-    // Each of these characters has three letters on disk, and each name is too short to be cut.
+    // Each of these characters takes three letters on disk, and each name is short enough to stay whole.
     let widest = vec!["!".repeat(31); 32].join("/");
     let longest = "ä".repeat(512);
     for text in [&widest, &longest] {
@@ -250,7 +250,7 @@ async fn a_path_of_the_greatest_length_is_a_path_on_disk() {
 }
 
 #[tokio::test]
-async fn what_is_in_the_way_of_a_blob_is_named() {
+async fn the_reason_why_a_path_cannot_get_a_blob_is_named() {
     let (_folder, opened, _) = Folder::prepared().await;
     opened.store_blob("a/b/c", "x").await;
     opened.store_blob("d", "x").await;
@@ -311,13 +311,13 @@ async fn blobs_that_expire_are_known_after_a_restart() {
     assert_eq!(opened.blobs(&[], "", false, 10).await, ["kept", "tmp/x"]);
     folder.advance(3_600_000);
     assert_eq!(opened.blobs(&[], "", false, 10).await, ["kept"]);
-    // Stored once more for good.
+    // Now it is stored without an expiry time.
     opened.store_blob("tmp/x", "y").await;
     assert_eq!(over(end), 0);
 }
 
 #[tokio::test]
-async fn a_lost_count_is_taken_anew() {
+async fn a_lost_count_of_blobs_is_counted_again() {
     let (mut folder, opened, _) = Folder::prepared().await;
     opened.store_blob("a/b", "four").await;
     opened.store_blob("c", "x").await;
@@ -352,7 +352,7 @@ async fn a_check_compares_blobs_with_their_records() {
 }
 
 #[tokio::test]
-async fn a_backup_made_beside_the_daemon_has_every_blob() {
+async fn a_backup_of_a_running_daemon_has_every_blob() {
     let (folder, opened, _) = Folder::prepared().await;
     opened.store_blob("a/b", "before").await;
     opened.state.settled().await.unwrap();

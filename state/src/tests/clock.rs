@@ -1,4 +1,4 @@
-//! Somebody sets the clock, and the daemon dies before its expiry times have followed.
+//! Tests a clock that is set, and a daemon that dies before it has adjusted the expiry times.
 
 use chrono::TimeDelta;
 use model::blob::LinkUse;
@@ -21,12 +21,12 @@ use crate::layout::Layout;
 const LIFE: TimeDelta = TimeDelta::days(1);
 const LATER: TimeDelta = TimeDelta::minutes(10);
 
-/// Clocks that were set.
+/// Changes of the clock.
 fn steps() -> [TimeDelta; 4] {
     [5, -5, 400 * 24, -400 * 24].map(TimeDelta::hours)
 }
 
-/// Makes one of everything that expires, and answers the job that is made once.
+/// Makes one record of every kind that expires. Returns the job with the idempotency key.
 async fn begin(opened: &Opened, fleet: Fleet, key: &str) -> JobId {
     let state = &opened.state;
     create_token(opened).await;
@@ -64,7 +64,7 @@ async fn dispatch(opened: &Opened, fleet: Fleet, key: &str) -> JobId {
     opened.state.submit(dispatch).await.unwrap()
 }
 
-/// What is left of each span, by the world's time. All were begun when nothing of them had passed.
+/// The remaining time of each record that expires, by the world's time.
 fn left(opened: &Opened, folder: &Folder) -> Vec<TimeDelta> {
     opened.state.read(|world| {
         let time = world.time(folder.clock.steady());
@@ -80,21 +80,21 @@ fn left(opened: &Opened, folder: &Folder) -> Vec<TimeDelta> {
     })
 }
 
-/// The spans of [`begin`].
+/// The remaining times of the records of [`begin`] after `passed`.
 fn spans(passed: TimeDelta) -> Vec<TimeDelta> {
     [LIFE, REGISTRATION, RUNNER_SESSION, LIFE, WORKER_SESSION]
         .map(|span| span - passed)
         .to_vec()
 }
 
-/// What a crash leaves, for a process that starts a while later by a clock that is that far ahead of the present one.
+/// A crashed copy for a process that starts later. Its clock is `ahead` of the current clock.
 fn crashed(folder: &Folder, ahead: TimeDelta) -> Folder {
     let crashed = folder.crashed();
     crashed.clock.jump(ahead + LATER);
     crashed
 }
 
-/// Stores each end that has followed, and forgets the jump.
+/// Stores the adjusted expiry times of the first `holders` records.
 async fn keep(opened: &Opened, holders: usize) {
     for holder in opened.state.read(World::holders).into_iter().take(holders) {
         opened.state.submit(StoreExpiry { holder }).await.unwrap();
@@ -110,11 +110,11 @@ async fn a_start_within_the_hour_after_a_jump_ends_and_repeats_nothing() {
         opened.state.submit(NoteClocks).await.unwrap();
         let during = dispatch(&opened, fleet, "during").await;
         opened.state.settled().await.unwrap();
-        // The clock stays as it was set, or is as wrong as before.
+        // The clock stays as it was set, or it is set back.
         for ahead in [TimeDelta::zero(), -by] {
             let mut folder = crashed(&folder, ahead);
-            // The first process dies before it has stored anything, the second one after a part of it, and the third one
-            // has stored everything.
+            // The first process dies before it stores anything, the second process stores some, and the third process
+            // stores all.
             for stored in [0, 3, usize::MAX, 0] {
                 let opened = folder.open().await;
                 assert_eq!(left(&opened, &folder), spans(LATER), "{by} {ahead}");
@@ -127,7 +127,7 @@ async fn a_start_within_the_hour_after_a_jump_ends_and_repeats_nothing() {
                 opened.state.settled().await.unwrap();
                 opened.close();
                 let found = findings(&folder).into_iter();
-                // The copy has other modes.
+                // The copy has different modes.
                 let found = found.filter(|finding| finding.code != Code::Mode);
                 assert_eq!(found.collect::<Vec<_>>(), []);
             }
@@ -138,7 +138,7 @@ async fn a_start_within_the_hour_after_a_jump_ends_and_repeats_nothing() {
 }
 
 #[tokio::test]
-async fn a_start_that_finds_a_jump_half_followed_knows_which_ends_have_moved() {
+async fn a_start_after_a_partly_stored_jump_knows_which_expiry_times_have_moved() {
     for by in steps() {
         let (folder, opened, fleet) = Folder::prepared().await;
         begin(&opened, fleet, "k").await;
@@ -157,14 +157,14 @@ async fn a_start_that_finds_a_jump_half_followed_knows_which_ends_have_moved() {
 }
 
 #[tokio::test]
-async fn a_jump_that_is_undone_by_the_next_process_moves_everything_back() {
+async fn a_jump_that_is_undone_in_the_next_process_moves_all_expiry_times_back() {
     let by = TimeDelta::hours(5);
     let (folder, opened, fleet) = Folder::prepared().await;
     begin(&opened, fleet, "k").await;
     folder.clock.jump(by);
     opened.state.submit(NoteClocks).await.unwrap();
     opened.state.settled().await.unwrap();
-    // The second process begins by the wrong clock, and sees it put right.
+    // The second process starts with the wrong clock, which is then corrected.
     let mut second = crashed(&folder, TimeDelta::zero());
     let again = second.open().await;
     let late = create_token(&again).await;
@@ -189,7 +189,7 @@ async fn a_jump_that_is_undone_by_the_next_process_moves_everything_back() {
 }
 
 #[tokio::test]
-async fn what_an_earlier_process_has_set_stays_though_it_is_written_again() {
+async fn an_expiry_time_of_an_earlier_process_stays_when_its_record_is_written_again() {
     let (mut folder, opened, _) = Folder::prepared().await;
     let token = create_token(&opened).await;
     let end = |opened: &Opened| {
@@ -198,7 +198,7 @@ async fn what_an_earlier_process_has_set_stays_though_it_is_written_again() {
     };
     let before = end(&opened);
     opened.close();
-    // A machine without a battery, whose clock is put right after the start.
+    // The clock of a machine without a battery is corrected after the start.
     let by = TimeDelta::days(20_000);
     folder.clock.jump(-by);
     let opened = folder.open().await;
@@ -217,7 +217,7 @@ async fn what_an_earlier_process_has_set_stays_though_it_is_written_again() {
 }
 
 #[tokio::test]
-async fn a_check_takes_no_time_for_damage_and_a_repair_moves_nothing() {
+async fn a_check_reports_no_time_as_damage_and_a_repair_moves_nothing() {
     for by in steps() {
         let (folder, opened, fleet) = Folder::prepared().await;
         make_one_of_everything(&opened, fleet).await;
@@ -241,11 +241,11 @@ async fn a_check_takes_no_time_for_damage_and_a_repair_moves_nothing() {
         assert_eq!(severe(), [], "{by}");
         let files = folder.files();
         let mut done = Vec::new();
-        let tell = &mut |event| match event {
+        let report = &mut |event| match event {
             Event::Done(repair) => done.push(repair),
-            Event::Found(_) | Event::Looked(_) | Event::Left(_) => {}
+            Event::Found(_) | Event::Progress(_) | Event::Left(_) => {}
         };
-        repair(folder.root(), false, tell).await.unwrap();
+        repair(folder.root(), false, report).await.unwrap();
         assert_eq!(done, [], "{by}");
         assert_eq!(folder.files(), files, "{by}");
     }

@@ -1,5 +1,5 @@
-//! Damages one thing after the other in a state, thousands of times. Nothing panics, wrong content is never served without a
-//! report of the damaged file, and all other files are still served.
+//! Damages a state in thousands of ways. Nothing panics, fsck reports the file whenever wrong data is served, and other
+//! files stay readable.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,13 +13,13 @@ use super::fsck::findings_at;
 use super::picture::picture;
 use crate::fsck::Finding;
 
-/// Mutations of each test; more of them: EVERSCAN_MUTATIONS.
+/// Mutations per test. EVERSCAN_MUTATIONS overrides this number.
 const MUTATIONS: usize = 1_000;
 
-/// One in so many mutations is also opened by the daemon's own code, which writes to the folder and is slow.
+/// Every 25th mutated state is also opened by the daemon's code, which is slow.
 const OPENED: usize = 25;
 
-/// Repeatable choices.
+/// Repeatable random choices.
 struct Choices(u64);
 
 impl Choices {
@@ -32,7 +32,7 @@ impl Choices {
     }
 }
 
-/// The files of a state, and what they held.
+/// The files of an intact state with their content.
 struct Original {
     folder: Folder,
     files: BTreeMap<String, Vec<u8>>,
@@ -40,7 +40,7 @@ struct Original {
 }
 
 impl Original {
-    /// One with everything in it, stopped cleanly or as a crash leaves it.
+    /// A state with every kind of record, stopped cleanly or crashed.
     async fn new(is_crashed: bool) -> Self {
         let (mut folder, opened, fleet) = Folder::prepared_in_memory().await;
         make_one_of_everything(&opened, fleet).await;
@@ -50,7 +50,7 @@ impl Original {
         }
         opened.new_job(fleet, "check").await;
         if is_crashed {
-            // What is copied is the same at every run.
+            // Wait until all commits are applied, so that every run copies the same files.
             opened.state.settled().await.unwrap();
             let crashed = folder.crashed();
             opened.close();
@@ -98,7 +98,7 @@ impl Original {
         self.files.keys().for_each(|name| self.restore(name));
     }
 
-    /// Everything the daemon's own code serves, or why it does not start.
+    /// Everything that the daemon's code serves, or why it does not start.
     async fn serve(&mut self) -> Result<BTreeMap<String, Value>, String> {
         let opened = self.folder.try_open().await;
         let (state, closing) = opened.map_err(|error| model::error_chain(&error))?;
@@ -113,7 +113,7 @@ impl Original {
             }
         }
         drop(state);
-        // Damage may well show at the end only; the next mutation begins with whole files.
+        // The close may fail because of the damage. The next mutation starts from intact files.
         drop(closing.join());
         Ok(served)
     }
@@ -123,7 +123,7 @@ impl Original {
     }
 }
 
-/// What is done to a state.
+/// A way to damage a state.
 #[derive(Debug)]
 enum Mutation {
     Flip(String, usize, u8),
@@ -193,19 +193,18 @@ impl Mutation {
     }
 }
 
-/// Segments are mostly reserved space, where a change changes nothing.
+/// The length without trailing zeros. Changes in the reserved space of a segment have no effect.
 fn used(bytes: &[u8]) -> usize {
     let end = bytes.iter().rposition(|byte| *byte != 0);
     end.map_or(1, |end| end + 1)
 }
 
-/// Whether a file has a checksum. Lines of logs, histories and ledgers have none, nor have the mirror of the lock and the
-/// first token.
-fn is_summed(name: &str) -> bool {
+/// True if the file has a checksum. Log, history and ledger lines, `LOCK` and the first token have no checksum.
+fn has_checksum(name: &str) -> bool {
     !(name.ends_with(".jsonl") || matches!(name, "LOCK" | "initial-admin-token"))
 }
 
-/// Whether something that is served depends on a file.
+/// True if the served `entity` is read from the file `name`.
 fn is_about(entity: &str, name: &str) -> bool {
     let words = entity.split([' ', '/']).skip(1);
     let mut ids = words.filter(|word| !word.is_empty());
@@ -222,7 +221,7 @@ async fn check(seed: u64, is_crashed: bool) {
     for number in 0..mutations {
         let mutation = Mutation::choose(&mut choices, &original.files);
         mutation.apply(&original);
-        let told = match original.findings() {
+        let reported = match original.findings() {
             Ok(found) => {
                 let is_new = |one: &&Finding| {
                     clean
@@ -240,7 +239,7 @@ async fn check(seed: u64, is_crashed: bool) {
         };
         if number % OPENED == 0 {
             let served = original.serve().await;
-            compare(&original, &mutation, served, told.as_deref());
+            compare(&original, &mutation, served, reported.as_deref());
             original.restore_all();
         } else {
             mutation
@@ -251,22 +250,22 @@ async fn check(seed: u64, is_crashed: bool) {
     }
 }
 
-/// Served content is unchanged, or its damage was reported. Everything that the damage does not concern is served.
+/// Served data is unchanged, or its damage was reported. Records unrelated to the damage are still served.
 fn compare(
     original: &Original,
     mutation: &Mutation,
     served: Result<BTreeMap<String, Value>, String>,
-    told: Option<&str>,
+    reported: Option<&str>,
 ) {
     let names = mutation.names();
     let Ok(served) = served else {
         assert!(
-            told.is_some(),
-            "{mutation:?}: it does not start, and the check says nothing"
+            reported.is_some(),
+            "{mutation:?}: the daemon does not start, but fsck reports nothing"
         );
         return;
     };
-    let is_of_the_store = names.iter().any(|name| {
+    let is_store_file = names.iter().any(|name| {
         let first = name.split('/').next().unwrap_or_default();
         matches!(first, "journal" | "index" | "FORMAT" | "LOCK")
     });
@@ -274,27 +273,27 @@ fn compare(
         if served.get(entity) == Some(value) {
             continue;
         }
-        // A finished job may be removed by anybody, as `state-layout.md` says.
+        // Anybody may remove a finished job, as `state-layout.md` says.
         let is_removal = matches!(mutation, Mutation::Delete(name) if name.ends_with("/job.json"));
         assert!(
-            told.is_some() || is_removal || !names.iter().all(|name| is_summed(name)),
-            "{mutation:?}: {entity} is served otherwise, and the check says nothing: {:?}",
+            reported.is_some() || is_removal || !names.iter().all(|name| has_checksum(name)),
+            "{mutation:?}: {entity} is served with a different value, but fsck reports nothing: {:?}",
             served.get(entity)
         );
         assert!(
-            is_of_the_store || names.iter().any(|name| is_about(entity, name)),
-            "{mutation:?}: {entity} is served otherwise: {:?}; {told:?}",
+            is_store_file || names.iter().any(|name| is_about(entity, name)),
+            "{mutation:?}: {entity} is served with a different value: {:?}; {reported:?}",
             served.get(entity)
         );
     }
 }
 
 #[tokio::test]
-async fn damage_to_a_stopped_state_is_told_and_stops_nothing_else() {
+async fn damage_to_a_stopped_state_is_reported_and_affects_nothing_else() {
     check(1, false).await;
 }
 
 #[tokio::test]
-async fn damage_to_a_crashed_state_is_told_and_stops_nothing_else() {
+async fn damage_to_a_crashed_state_is_reported_and_affects_nothing_else() {
     check(2, true).await;
 }

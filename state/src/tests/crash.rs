@@ -1,4 +1,4 @@
-//! What a crash leaves, and what is found after it.
+//! Tests the state after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::JobFilter;
 use crate::layout::Layout;
 
 #[tokio::test]
-async fn submitters_at_the_same_time_each_get_their_own_answer() {
+async fn concurrent_submitters_get_their_own_answers() {
     const SUBMITTERS: usize = 64;
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let before = opened.state.seq();
@@ -36,18 +36,18 @@ async fn submitters_at_the_same_time_each_get_their_own_answer() {
             .read(|world| world.job(job).unwrap().inputs.clone());
         assert_eq!(
             asked, inputs,
-            "an answer is published before it is told, and to who asked"
+            "the answer belongs to another command or was sent before it was published"
         );
         assert!(
             answers.insert(job, inputs).is_none(),
-            "one job was given to two"
+            "two submitters got the same job"
         );
     }
     assert_eq!(answers.len(), SUBMITTERS);
     let rounds = opened.state.seq().0 - before.0;
     assert!(
         rounds < SUBMITTERS as u64,
-        "{rounds} commits for {SUBMITTERS} submitters: none was shared"
+        "{rounds} commits for {SUBMITTERS} submitters: no commit was shared"
     );
     opened.close();
     let opened = folder.open().await;
@@ -62,7 +62,7 @@ async fn submitters_at_the_same_time_each_get_their_own_answer() {
 }
 
 #[tokio::test]
-async fn everything_acknowledged_outlives_a_crash() {
+async fn acknowledged_changes_survive_a_crash() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let mut ended = Vec::new();
     for round in 0..5 {
@@ -79,7 +79,7 @@ async fn everything_acknowledged_outlives_a_crash() {
         assert!(after.state.read(|world| world.job(waiting).is_some()));
         let page = after.state.jobs(&filter("build"), None, 100).await.unwrap();
         let listed: Vec<_> = page.jobs.iter().rev().map(|job| job.id).collect();
-        assert_eq!(listed, ended, "every job once");
+        assert_eq!(listed, ended, "the jobs are not listed exactly once");
         for job in &ended {
             let (_, log) = after.state.logs().stream(*job, 0).next().await;
             assert_eq!(
@@ -102,14 +102,14 @@ async fn everything_acknowledged_outlives_a_crash() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_log_rides_in_the_completing_commit() {
+async fn the_end_of_a_log_is_stored_in_the_completing_commit() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;
     let receipt = opened.append(job, 0, vec![line("last words")]).await;
     assert_eq!((receipt.received, receipt.durable), (1, 0));
     opened.state.complete(completion(job, 1)).await.unwrap();
 
-    // The file was never synced: a power cut may leave it empty, or not there at all.
+    // The file was never synced: a power failure may leave it empty or missing.
     for left in [Some(&b""[..]), Some(&b"\0\0\0\0"[..]), None] {
         let mut crashed = folder.crashed();
         let log = crashed.path(&Layout::log(job));
@@ -125,7 +125,7 @@ async fn the_end_of_a_log_rides_in_the_completing_commit() {
 }
 
 #[tokio::test]
-async fn a_history_that_was_cut_short_stops_nobody() {
+async fn jobs_can_end_after_their_history_was_removed() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let lost = opened.running_job(fleet, "build").await;
     opened.complete(lost).await;
@@ -145,7 +145,7 @@ async fn a_history_that_was_cut_short_stops_nobody() {
 }
 
 #[tokio::test]
-async fn a_workflow_whose_record_is_lost_does_not_write_over_its_revisions() {
+async fn a_workflow_whose_record_is_lost_does_not_overwrite_its_revisions() {
     let changed = |number: u32| format!("{WORKFLOW}# {number}\n");
     for lost in [&["workflow"][..], &["workflow", "second revision"]] {
         for is_removed in [true, false] {
@@ -173,7 +173,7 @@ async fn a_workflow_whose_record_is_lost_does_not_write_over_its_revisions() {
             let restored = opened.workflow(fleet);
             assert_eq!(restored.revision.number, 2);
             if lost == ["workflow"] {
-                // The next look notes it again, where it matters.
+                // The next poll sets `held` again, if needed.
                 let known = WorkflowRecord {
                     held: None,
                     ..WorkflowRecord::clone(&record)

@@ -1,4 +1,4 @@
-//! Damaged records are never overwritten, and all other records stay usable.
+//! Tests that damaged records are kept aside and all other records stay usable.
 
 use std::fs;
 use std::io::Read;
@@ -36,7 +36,7 @@ fn tokens(opened: &Opened) -> usize {
 }
 
 #[tokio::test]
-async fn a_token_is_void_once_its_file_is_gone_though_the_index_has_it() {
+async fn removing_the_file_of_a_token_revokes_it_although_the_index_has_it() {
     let (mut folder, opened, _) = Folder::prepared().await;
     opened.make_first_token().await;
     let token = opened
@@ -85,7 +85,7 @@ async fn no_admin_token_is_created_while_a_token_is_in_quarantine() {
 }
 
 #[tokio::test]
-async fn lost_values_are_kept_aside_and_no_version_is_given_twice() {
+async fn lost_values_are_kept_aside_and_versions_are_not_reused() {
     let (mut folder, opened, _) = Folder::prepared().await;
     let project = opened.set_values().await;
     opened.close();
@@ -110,7 +110,7 @@ async fn lost_values_are_kept_aside_and_no_version_is_given_twice() {
     assert_eq!(kept(&root, &keys[0]), damaged[0]);
 }
 
-/// Sets a var and answers its version.
+/// Sets a var and returns its version.
 async fn set_var(opened: &Opened, project: ProjectId) -> u64 {
     let set = SetVar {
         project,
@@ -129,11 +129,11 @@ async fn set_var(opened: &Opened, project: ProjectId) -> u64 {
 async fn history_is_not_overwritten_when_the_head_is_lost() {
     type Change = fn(&str) -> Option<String>;
     let changes: [(&str, Change); 3] = [
-        ("no record", |text| Some(text.replacen('{', "[", 1))),
+        ("damaged", |text| Some(text.replacen('{', "[", 1))),
         ("wrong", |text| {
             Some(text.replace("\"succeeded\": 1", "\"succeeded\": 7"))
         }),
-        ("gone", |_| None),
+        ("missing", |_| None),
     ];
     for (what, change) in changes {
         let (mut folder, opened, fleet) = Folder::prepared().await;
@@ -146,7 +146,7 @@ async fn history_is_not_overwritten_when_the_head_is_lost() {
             None => fs::remove_file(path).unwrap(),
         }
         folder.remove_index();
-        // It may take many starts until the scan has another job.
+        // The daemon may start several times before the scan has another job.
         for _ in 0..2 {
             folder.open().await.close();
         }
@@ -157,11 +157,14 @@ async fn history_is_not_overwritten_when_the_head_is_lost() {
         let listed: Vec<_> = page.unwrap().jobs.iter().map(|job| job.id).collect();
         assert_eq!(listed, [second, first], "{what}");
         let head = opened.head(fleet, "build");
-        assert_eq!(head.totals.succeeded, 2, "{what}: the history is counted");
+        assert_eq!(
+            head.totals.succeeded, 2,
+            "{what}: the history is not counted"
+        );
         assert_eq!(
             head.successes.len(),
             1,
-            "values that the history does not record are reset"
+            "successes that the history cannot restore are kept"
         );
     }
 }
@@ -193,7 +196,7 @@ async fn history_of_a_long_scan_name_survives_a_lost_head() {
     let first_page = fs::read_to_string(root.join(Layout::history(&scan, 0).as_str())).unwrap();
     assert!(first_page.contains(&first.to_string()), "{first_page}");
 
-    // A repair finds it again too.
+    // A repair also restores the head.
     damage(&root, &Layout::head(&scan));
     repair(&root, false, &mut |_| ()).await.unwrap();
     let opened = folder.open().await;
@@ -210,7 +213,7 @@ async fn an_unreadable_history_is_not_overwritten_after_a_lost_head() {
     opened.close();
     let scan = fleet.scan("build");
     let page = folder.path(&Layout::history(&scan, 0));
-    // More than the store reads at once.
+    // This is more than the store reads at once.
     let file = fs::OpenOptions::new().write(true).open(&page).unwrap();
     file.set_len(1 << 30).unwrap();
     damage(folder.root(), &Layout::head(&scan));
@@ -229,7 +232,7 @@ fn file_start(path: &Path, bytes: &mut [u8]) {
 }
 
 #[tokio::test]
-async fn a_record_of_a_newer_program_is_a_reason_not_to_start() {
+async fn the_daemon_does_not_start_with_a_record_of_a_newer_program() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let job = opened.new_job(fleet, "build").await;
     opened.close();
@@ -248,7 +251,7 @@ async fn a_record_of_a_newer_program_is_a_reason_not_to_start() {
 }
 
 #[test]
-fn the_places_of_live_records_are_known() {
+fn a_loss_message_exists_exactly_for_live_records() {
     for (key, expected) in [
         ("tokens/a.json", true),
         ("jobs/2026-11-20/12/8b/a/job.json", true),

@@ -1,4 +1,4 @@
-//! A state with one of everything in it.
+//! Fills a state with one record of every kind.
 
 use model::blob::LinkUse;
 use model::decide::{

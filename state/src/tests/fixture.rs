@@ -1,4 +1,4 @@
-//! A state in a temporary folder with one workflow and one runner, a clock that stands and randomness that repeats.
+//! A state in a temporary folder with one workflow and one runner, a fixed clock and repeatable randomness.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +30,7 @@ mod opened;
 /// 2026-11-20T12:00:00Z.
 const NOON: i64 = 1_795_176_000_000;
 
-/// More than any disk has.
+/// More free space than any disk has.
 const EVERYTHING: Watermark = Watermark {
     percent: 1000,
     bytes: u64::MAX,
@@ -55,7 +55,7 @@ scans:
       - run: make check
 ";
 
-/// A scan that starts once another has succeeded twice.
+/// The scan `announce` starts once `build` has succeeded twice.
 pub(crate) const WATCHING: &str = "\
 scans:
   build:
@@ -67,10 +67,10 @@ scans:
     steps: [{run: announce}]
 ";
 
-/// In milliseconds.
+/// A clock that only tests move. Times are in milliseconds.
 pub(crate) struct TestClock {
     now: AtomicI64,
-    /// How far somebody has set it ahead since the start of the process.
+    /// How far the clock was set ahead since the start of the process.
     set_by: AtomicI64,
 }
 
@@ -104,7 +104,7 @@ impl TestClock {
     }
 }
 
-/// Every opening gets another seed, so that a state that is opened again does not repeat itself.
+/// Repeatable randomness. Each opening uses a new seed, so that a reopened state does not generate the same ids again.
 pub(crate) struct Seeded(pub(crate) u64);
 
 impl Entropy for Seeded {
@@ -132,7 +132,7 @@ impl Folder {
         Self::kept_in(tempfile::tempdir().unwrap())
     }
 
-    /// The same in memory, where that can be had, for tests that write a lot.
+    /// Like `new`, but in memory if possible, for tests that write much.
     fn in_memory() -> Self {
         let memory = tempfile::tempdir_in("/dev/shm");
         Self::kept_in(memory.or_else(|_| tempfile::tempdir()).unwrap())
@@ -148,8 +148,8 @@ impl Folder {
         }
     }
 
-    /// A folder with what is stored at `fixture`. Git keeps neither modes nor empty folders, and the zeros at the end of
-    /// segments are left out of it.
+    /// Copies `fixture` into a new folder. Restores modes, empty folders and the trailing zeros of segments, which Git
+    /// does not store.
     pub(crate) fn holding(fixture: &Path) -> Self {
         let mut folder = Self::new();
         folder.openings = 1_000;
@@ -182,14 +182,14 @@ impl Folder {
         self.root.join(key.as_str())
     }
 
-    /// Lets the next start read the files themselves.
+    /// Removes the index, so that the next start reads all record files.
     pub(crate) fn remove_index(&self) {
         drop(std::fs::remove_dir_all(self.root.join("index")));
     }
 
-    /// Changes a record as a program would that seals what it writes.
+    /// Changes a record and writes it with a valid checksum.
     pub(crate) fn change<R: Record>(&self, key: &Key, change: impl FnOnce(&mut R)) {
-        // The live index would say so as well.
+        // The live index still has the old record.
         self.remove_index();
         let bytes = std::fs::read(self.path(key)).unwrap();
         let stamp = envelope::read(&bytes).unwrap().stamp;
@@ -200,7 +200,7 @@ impl Folder {
 
     pub(crate) async fn try_open(&mut self) -> Result<(State, Closing), OpenError> {
         self.openings += 1;
-        // Another process.
+        // Each opening stands for a new process.
         self.clock.set_by.store(0, Ordering::SeqCst);
         let entropy = Box::new(Seeded(self.openings));
         State::open(Options {
@@ -217,13 +217,13 @@ impl Folder {
         Opened::new(self.try_open().await.unwrap())
     }
 
-    /// Opens as if the disk had less room than anything new needs.
+    /// Opens as if the disk were full.
     pub(crate) async fn open_on_full_disk(&mut self) -> Opened {
         let (low, full) = (Watermark::NONE, EVERYTHING);
         self.open_below(Watermarks { low, full }).await
     }
 
-    /// The same on a disk that is getting full.
+    /// Opens as if the disk were getting full.
     pub(crate) async fn open_on_low_disk(&mut self) -> Opened {
         let (low, full) = (EVERYTHING, Watermark::NONE);
         self.open_below(Watermarks { low, full }).await
@@ -249,7 +249,7 @@ impl Folder {
         Self::new().prepare().await
     }
 
-    /// The same in memory.
+    /// Like `prepared`, in memory.
     pub(crate) async fn prepared_in_memory() -> (Self, Opened, Fleet) {
         Self::in_memory().prepare().await
     }
@@ -264,14 +264,14 @@ impl Folder {
         self.clock.now.fetch_add(millis, Ordering::SeqCst);
     }
 
-    /// What a crash at this moment leaves behind: a copy of everything, made while the state is in use.
+    /// The folder as a crash would leave it now: a copy made while the state is in use.
     pub(crate) fn crashed(&self) -> Self {
         let twin = self.empty_twin();
         copy(&self.root, &twin.root);
         twin
     }
 
-    /// A folder beside this one that is not there yet, at the same time of day.
+    /// A new folder that does not exist yet. Its clock shows the same time.
     pub(crate) fn empty_twin(&self) -> Self {
         let place = self._kept.path().parent().unwrap();
         let kept = tempfile::tempdir_in(place).unwrap();
@@ -285,7 +285,7 @@ impl Folder {
     }
 }
 
-/// What jobs are made of.
+/// The workflow and the runner of the fixture.
 #[derive(Clone, Copy)]
 pub(crate) struct Fleet {
     pub(crate) workflow: WorkflowId,
@@ -293,7 +293,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Names a scan of the workflow.
+    /// The key of a scan of the workflow.
     pub(crate) fn scan(self, name: &str) -> ScanKey {
         ScanKey {
             workflow: self.workflow,
@@ -306,7 +306,7 @@ pub(crate) fn scan_name(name: &str) -> ScanName {
     serde_json::from_value(serde_json::Value::from(name)).unwrap()
 }
 
-/// The worker token of a job, the same each time.
+/// The worker token of a job, derived from its id.
 pub(crate) fn token(job: JobId) -> TokenHash {
     TokenHash::of(&job.to_string())
 }
@@ -317,7 +317,7 @@ pub(crate) fn large_inputs() -> Inputs {
     Inputs::Inline(BTreeMap::from([("note".to_owned(), note)]))
 }
 
-/// What records a received artifact.
+/// The command that records a received artifact.
 pub(crate) fn artifact(job: JobId, name: &str, received: &Staged) -> StoreArtifact {
     StoreArtifact {
         job,
@@ -329,7 +329,7 @@ pub(crate) fn artifact(job: JobId, name: &str, received: &Staged) -> StoreArtifa
     }
 }
 
-/// A success of the one step.
+/// A completion in which the only step succeeded.
 pub(crate) fn completion(job: JobId, log_records: u64) -> Complete {
     let step = Step {
         name: None,

@@ -1,8 +1,8 @@
-//! What an earlier program left can still be opened. `tests/format-<n>/state` is a folder of format `n` as a crash left
-//! it, with changes that only its journal has, and `expected.json` beside it is what was known before the crash.
+//! Tests that states of earlier programs can still be opened. `tests/format-<n>/state` is a state of format `n` after a
+//! crash, with changes that only its journal has. `expected.json` beside it is the content before the crash.
 //!
-//! `UPDATE_STATE_FIXTURE=1` writes the one of the present format anew. Only for a format that was not released: the
-//! fixture of a released one never changes again. Run the tests once more after it.
+//! `UPDATE_STATE_FIXTURE=1` writes the fixture of the current format again. Use it only before the format is released:
+//! the fixture of a released format never changes. Then run the tests once more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::fsck::Severity;
 
 const PAGE: &str = include_str!("../../../state-layout.md");
 
-/// The format of the present program: a new one of the store or of the records is a new one of the whole.
+/// The format of the current program: a new format of the store or of the records is a new format of the state.
 fn newest() -> u64 {
     store::FORMAT.max(u64::from(VERSION))
 }
@@ -32,7 +32,7 @@ fn fixture(format: u64) -> PathBuf {
 }
 
 #[tokio::test]
-async fn the_states_of_all_formats_open_as_they_were() {
+async fn states_of_all_formats_open_with_their_content() {
     if std::env::var_os("UPDATE_STATE_FIXTURE").is_some() {
         renew(&fixture(newest())).await;
     }
@@ -47,14 +47,14 @@ async fn the_states_of_all_formats_open_as_they_were() {
             assert_ne!(
                 json!(files(&folder)),
                 expected["files"],
-                "the journal of format {format} has something to do"
+                "the journal of format {format} has no changes to apply"
             );
             let opened = folder.open().await;
             let found = seen(&folder, &opened).await;
             let mut differences = Vec::new();
             compare("", &found, &expected, &mut differences);
             assert_eq!(differences, [""; 0], "format {format}, index: {has_index}");
-            go_on(&opened).await;
+            run_another_job(&opened).await;
             opened.close();
             let severe = findings(&folder).into_iter();
             let severe = severe.filter(|finding| finding.severity < Severity::Note);
@@ -88,10 +88,10 @@ fn every_format_has_its_fixture() {
     let (list, _) = list.split_once('.').unwrap();
     let known = list.split(',').map(|kind| kind.trim().to_owned());
     let known: BTreeSet<String> = known.collect();
-    assert_eq!(kinds, known, "the fixture has a record of every kind");
+    assert_eq!(kinds, known, "the fixture lacks a kind of record");
 }
 
-/// Writes the fixture of the present format. Ids and times repeat; the store's own id does not.
+/// Writes the fixture of the current format. Ids and times are the same at each run, except the store's own id.
 async fn renew(fixture: &Path) {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     make_one_of_everything(&opened, fleet).await;
@@ -111,7 +111,7 @@ async fn renew(fixture: &Path) {
     let store = artifact(job, "report", &received);
     state.store_artifact(store, received).await.unwrap();
     state.complete(completion(job, 1)).await.unwrap();
-    // From the copy on the crash keeps nothing but the journal.
+    // Of the changes after the copy, the crash keeps only the journal.
     copy(
         &folder.root().join("journal"),
         &crashed.root().join("journal"),
@@ -125,14 +125,14 @@ async fn renew(fixture: &Path) {
         std::fs::remove_dir_all(&state).unwrap();
     }
     copy(crashed.root(), &state);
-    // It names the machine, and every start writes it anew.
+    // This file names the machine, and every start writes it again.
     std::fs::remove_file(state.join("LOCK")).unwrap();
     trim_journal(&state.join("journal"));
     let expected = serde_json::to_string_pretty(&expected).unwrap() + "\n";
     std::fs::write(fixture.join("expected.json"), expected).unwrap();
 }
 
-/// Leaves out the zeros that a segment is filled with when it is reserved, but for those of a block that is begun.
+/// Removes the zeros of the reserved space of segments, except in the last used block.
 fn trim_journal(journal: &Path) {
     const BLOCK: usize = 4096;
     for entry in std::fs::read_dir(journal).unwrap() {
@@ -140,14 +140,14 @@ fn trim_journal(journal: &Path) {
         if path.extension().is_some_and(|extension| extension == "jnl") {
             let mut bytes = std::fs::read(&path).unwrap();
             let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
-            // The last record may end with a zero itself.
+            // The last record itself may end with a zero.
             bytes.truncate((last / BLOCK + 2) * BLOCK);
             std::fs::write(path, bytes).unwrap();
         }
     }
 }
 
-/// What an open state knows: everything live, and what it reads from settled records, ledgers and logs.
+/// The content of an open state: live records, settled records, ledgers and logs.
 async fn seen(folder: &Folder, opened: &Opened) -> Value {
     let state = &opened.state;
     let page = state.jobs(&JobFilter::default(), None, 100).await.unwrap();
@@ -174,7 +174,7 @@ async fn seen(folder: &Folder, opened: &Opened) -> Value {
     })
 }
 
-/// The files that are not the store's own. What is damaged shows as a file in `quarantine/`.
+/// All files except the store's own. Damaged files appear in `quarantine/`.
 fn files(folder: &Folder) -> BTreeSet<String> {
     let is_of_store = |path: &str| {
         let first = path.split('/').next();
@@ -184,7 +184,7 @@ fn files(folder: &Folder) -> BTreeSet<String> {
     paths.filter(|path| !is_of_store(path)).collect()
 }
 
-/// What a program says otherwise than expected. It may know more about a thing than the one that wrote it.
+/// Collects differences from the expected content. Additional fields of newer programs are no difference.
 fn compare(place: &str, found: &Value, expected: &Value, differences: &mut Vec<String>) {
     match (found, expected) {
         (Value::Object(found), Value::Object(expected)) => {
@@ -205,8 +205,8 @@ fn compare(place: &str, found: &Value, expected: &Value, differences: &mut Vec<S
     }
 }
 
-/// Runs another job in a state that was opened.
-async fn go_on(opened: &Opened) {
+/// Runs another job in the opened state.
+async fn run_another_job(opened: &Opened) {
     let runner = opened
         .state
         .read(|world| world.runners().next().unwrap().id);

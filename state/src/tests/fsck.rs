@@ -1,4 +1,4 @@
-//! Checks of whole states: clean ones, and ones that somebody damaged.
+//! Tests checks of clean and of damaged states.
 
 mod removed;
 
@@ -12,28 +12,28 @@ use super::fixture::Folder;
 use crate::fsck::{Code, Event, Finding, Severity, fsck};
 use crate::layout::Layout;
 
-/// What a check of the folder finds.
+/// The findings of a check of the folder.
 pub(crate) fn findings(folder: &Folder) -> Vec<Finding> {
     findings_at(folder.root()).unwrap()
 }
 
 pub(crate) fn findings_at(root: &Path) -> Result<Vec<Finding>, OpenError> {
     let mut found = Vec::new();
-    let told = &mut |event| {
+    let report = &mut |event| {
         if let Event::Found(finding) = event {
             found.push(finding);
         }
     };
-    fsck(root, told)?;
+    fsck(root, report)?;
     Ok(found)
 }
 
 #[test]
-fn every_code_is_explained_and_nothing_else() {
+fn the_page_explains_exactly_the_codes_of_the_program() {
     let page = include_str!("../../../docs/fsck.md");
     let (_, table) = page.split_once("## Codes").unwrap();
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
-    // Its name, its severity, and whether a repair does anything about it.
+    // Name, severity, and whether a repair does anything about it.
     let explained: Vec<(&str, &str, bool)> = rows
         .map(|row| {
             let cells: Vec<_> = row.split('|').map(str::trim).collect();
@@ -62,9 +62,9 @@ async fn a_state_with_one_of_everything_is_clean_running_crashed_and_stopped() {
             .collect::<Vec<_>>()
     };
     assert_eq!(severe(&folder, None), []);
-    // An object that gets its place while it is copied may be in neither.
+    // An object that is moved to its place during the copy may be missing in the copy.
     opened.state.settled().await.unwrap();
-    // The copy has other modes.
+    // The copy has different modes.
     assert_eq!(severe(&folder.crashed(), Some(Code::Mode)), []);
     opened.close();
     assert_eq!(severe(&folder, None), []);
@@ -75,16 +75,16 @@ async fn a_state_with_one_of_everything_is_clean_running_crashed_and_stopped() {
     assert_eq!(severe(&folder, None), []);
 }
 
-/// Whoever opens a pipe to read it waits for somebody to write.
+/// Opening a pipe for reading would wait for a writer.
 #[tokio::test]
-async fn a_pipe_in_the_place_of_a_record_is_told_and_not_waited_for() {
+async fn a_pipe_in_place_of_a_record_is_reported_without_waiting() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;
     opened.complete(job).await;
     opened.close();
     let path = folder.path(&Layout::job(job));
     std::fs::remove_file(&path).unwrap();
-    // Without a process: one that is being started has the locks of all open states for a moment.
+    // Do not start a process here: a new process briefly holds the locks of all open states.
     let (cwd, mode) = (rustix::fs::CWD, rustix::fs::Mode::from_raw_mode(0o600));
     rustix::fs::mknodat(cwd, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     assert_ne!(findings(&folder), []);
@@ -94,10 +94,10 @@ async fn a_pipe_in_the_place_of_a_record_is_told_and_not_waited_for() {
 }
 
 #[tokio::test]
-async fn what_a_backup_and_a_file_system_add_is_no_finding() {
+async fn files_of_a_backup_and_of_the_file_system_are_not_findings() {
     let (folder, opened, fleet) = Folder::prepared().await;
     std::fs::create_dir(folder.root().join("lost+found")).unwrap();
-    // Left by a process that is gone.
+    // A dead process left this file.
     std::fs::write(folder.root().join("journal/HOLD"), "").unwrap();
     let job = opened.running_job(fleet, "build").await;
     opened.store_artifact(job, "report", "zip").await;
@@ -111,7 +111,7 @@ async fn what_a_backup_and_a_file_system_add_is_no_finding() {
 }
 
 #[tokio::test]
-async fn an_index_that_a_crash_left_without_content_is_only_noted() {
+async fn an_index_that_is_empty_after_a_crash_is_only_a_note() {
     let (folder, opened, fleet) = Folder::prepared().await;
     make_one_of_everything(&opened, fleet).await;
     let mut crashed = folder.crashed();
@@ -125,7 +125,7 @@ async fn an_index_that_a_crash_left_without_content_is_only_noted() {
             .map(|finding| (finding.code, finding.path))
             .collect::<Vec<_>>()
     };
-    // The copy has other modes, also of this file.
+    // The copy, including this file, has different modes.
     let found = of_index(&crashed);
     assert!(found.contains(&(Code::Leftover, index)), "{found:?}");
     assert!(found.iter().all(|(code, _)| *code != Code::IndexDamaged));

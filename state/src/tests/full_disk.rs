@@ -1,4 +1,4 @@
-//! A disk that is nearly full: nothing new begins, and what runs can end.
+//! Tests a disk that is nearly full: no new jobs are made, and running jobs can end.
 
 use model::JobState;
 
@@ -6,7 +6,7 @@ use super::fixture::{Folder, completion, line};
 use crate::{Room, SubmitError, WriteError};
 
 #[tokio::test]
-async fn below_the_watermark_jobs_end_and_nothing_begins() {
+async fn on_a_full_disk_jobs_can_end_and_nothing_else_begins() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;
     opened.close();
@@ -25,7 +25,7 @@ async fn below_the_watermark_jobs_end_and_nothing_begins() {
 }
 
 #[tokio::test]
-async fn on_a_disk_that_is_getting_full_jobs_run_to_their_end_and_none_is_made() {
+async fn while_the_disk_is_getting_full_jobs_run_but_no_new_jobs_are_made() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let job = opened.new_job(fleet, "build").await;
     opened.close();

@@ -1,4 +1,4 @@
-//! Heads stay small, and records next to them are restored.
+//! Tests that heads stay small and that records next to them are restored.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use super::fixture::Folder;
 use crate::envelope::{Stamp, seal};
 use crate::layout::Layout;
 
-/// Every number of a head at its widest.
+/// A head with its longest numbers.
 fn widest(name: &str) -> ScanHead {
     let job: JobId = "0198c5f2-7c1e-7000-8000-000000000000".parse().unwrap();
     let order = serde_json::from_value(json!(u64::from(u32::MAX))).unwrap();
@@ -48,7 +48,7 @@ fn widest(name: &str) -> ScanHead {
 }
 
 #[test]
-fn the_file_of_a_head_is_at_most_a_kibibyte() {
+fn the_file_of_a_head_has_at_most_one_kibibyte() {
     let stamp = Stamp {
         revision: 1_000_000_000,
         sequence: store::Seq(1_000_000_000),
@@ -56,13 +56,13 @@ fn the_file_of_a_head_is_at_most_a_kibibyte() {
     };
     for name in ["a".to_owned(), "n".repeat(40)] {
         let bytes = seal(&widest(&name), stamp).unwrap();
-        // Design section 6: a head is written with every claim and end of a job, and all of them are in memory.
+        // A head is written at every claim and end of a job, and all heads are in memory.
         assert!(bytes.len() <= 1_024, "{} bytes of {name}", bytes.len());
     }
 }
 
 #[tokio::test]
-async fn digests_come_back_from_their_file_and_without_it_from_the_jobs() {
+async fn digests_are_restored_from_their_file_or_from_the_jobs() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let scan = fleet.scan("build");
     for _ in 0..3 {

@@ -1,5 +1,4 @@
-//! The whole state over the engine in memory, on one thread and one clock that a test may move: the ground for
-//! simulations.
+//! Tests the state with the engine in memory, on one thread and with a clock that the test moves, as in simulations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +46,7 @@ impl Simulated {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_in_memory_lives_on_its_callers_runtime_and_is_there_again() {
+async fn a_state_in_memory_runs_on_the_callers_runtime_and_can_be_reopened() {
     let (store, clock) = (MemoryStore::new(), TestClock::at_noon());
     let first = Simulated::open(&store, &clock, 1).await;
     let opened = &first.opened;
@@ -57,7 +56,7 @@ async fn a_state_in_memory_lives_on_its_callers_runtime_and_is_there_again() {
     let logs = opened.state.logs();
     let appended = logs.append(job, 0, vec![line("one"), line("two")]).await;
     assert_eq!(appended.unwrap().durable, 0);
-    // Time passes at once, for nothing else is to be done.
+    // The paused clock advances at once, because all tasks are idle.
     tokio::time::sleep(LOG_SYNC + Duration::from_millis(1)).await;
     assert_eq!(logs.receipt(job).await.unwrap().durable, 2);
     opened.store_artifact(job, "report", "zip").await;
@@ -76,9 +75,9 @@ async fn a_state_in_memory_lives_on_its_callers_runtime_and_is_there_again() {
     second.close().await;
 }
 
-/// A job ends on a disk that is getting full, and the expression that it would wake waits for room.
+/// A job ends on a disk that is getting full. The expression that it triggers waits until the disk has space.
 #[tokio::test(start_paused = true)]
-async fn an_expression_makes_no_job_while_there_is_little_room() {
+async fn an_expression_makes_no_job_while_the_disk_is_getting_full() {
     let (store, clock) = (MemoryStore::new(), TestClock::at_noon());
     let simulated = Simulated::open(&store, &clock, 1).await;
     let opened = &simulated.opened;

@@ -1,17 +1,17 @@
-//! Looks into whole states without a daemon.
+//! Tests the inspection of states without a daemon.
 
 use super::everything::make_one_of_everything;
 use super::fixture::Folder;
 use crate::inspect::{InspectError, contents, history, show};
 
 #[tokio::test]
-async fn a_state_is_looked_into_by_ids_and_names() {
+async fn records_are_found_by_ids_and_names() {
     let (folder, opened, fleet) = Folder::prepared().await;
     make_one_of_everything(&opened, fleet).await;
     let ended = opened.running_job(fleet, "check").await;
     opened.complete(ended).await;
     let waiting = opened.new_job(fleet, "check").await;
-    // It counts what lies in folders, and a file follows its commit by a moment.
+    // `contents` counts files, and files are written shortly after their commit.
     opened.state.settled().await.unwrap();
     let root = folder.root();
 

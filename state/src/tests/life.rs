@@ -1,4 +1,4 @@
-//! Opening, changing and reading, and what is on disk meanwhile.
+//! Tests opening, changing and reading a state, and its files.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::layout::Layout;
 use crate::{OpenError, SubmitError};
 
 #[tokio::test]
-async fn a_state_that_is_opened_again_is_the_same() {
+async fn reopening_a_state_changes_nothing() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     opened.make_first_token().await;
     let done = opened.running_job(fleet, "build").await;
@@ -32,12 +32,12 @@ async fn a_state_that_is_opened_again_is_the_same() {
     assert_eq!(job.state.end().unwrap().reason, Reason::StepsSucceeded);
     assert!(
         opened.new_job(fleet, "check").await > done,
-        "ids go on rising"
+        "ids do not increase"
     );
 }
 
 #[tokio::test]
-async fn a_job_lives_from_dispatch_to_its_history() {
+async fn a_job_goes_from_dispatch_to_its_history() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let id = opened.new_job(fleet, "build").await;
     assert_eq!(
@@ -49,7 +49,7 @@ async fn a_job_lives_from_dispatch_to_its_history() {
     assert_eq!(
         opened.claim(fleet, id).await,
         claimed,
-        "a repeat gets the same answer"
+        "a repeated claim gets a different answer"
     );
 
     opened.store_artifact(id, "report", "zip").await;
@@ -57,7 +57,10 @@ async fn a_job_lives_from_dispatch_to_its_history() {
     let stored = stored.unwrap();
     let (stored, piece) = stored.read(1, 2).await.unwrap();
     assert_eq!(piece, "ip");
-    assert!(stored.read(2, 2).await.is_err(), "there are three bytes");
+    assert!(
+        stored.read(2, 2).await.is_err(),
+        "a read beyond the third byte succeeded"
+    );
     assert!(
         opened
             .state
@@ -71,7 +74,7 @@ async fn a_job_lives_from_dispatch_to_its_history() {
     assert_eq!(job.state.name(), "succeeded");
     assert!(
         opened.state.read(|world| world.job(id).is_none()),
-        "a finished job is settled"
+        "a finished job is still live"
     );
     assert_eq!(opened.state.job(id).await.unwrap().unwrap(), job);
     let head = opened.head(fleet, "build");
@@ -88,7 +91,7 @@ async fn a_job_lives_from_dispatch_to_its_history() {
 }
 
 #[tokio::test]
-async fn a_repeated_request_gets_the_job_of_the_first() {
+async fn a_repeated_request_gets_the_job_of_the_first_request() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let caller = TokenId::from_uuid(uuid::Uuid::from_u128(7));
     let asked = |what: &[u8]| Some(IdempotencyKey::new(caller, "dispatch", "key", what));
@@ -112,7 +115,7 @@ async fn a_repeated_request_gets_the_job_of_the_first() {
 }
 
 #[tokio::test]
-async fn a_token_is_made_once_for_its_key_also_across_a_restart() {
+async fn a_token_is_made_once_for_its_key_even_across_a_restart() {
     let (mut folder, opened, _) = Folder::prepared().await;
     let caller = TokenId::from_uuid(uuid::Uuid::from_u128(7));
     let create = || Once {
@@ -177,13 +180,13 @@ async fn the_journal_never_holds_the_first_token() {
         assert!(!holds(&bytes, first.reveal()));
         knows_hash |= holds(&bytes, &id.to_string());
     }
-    assert!(knows_hash, "the commit was looked at");
+    assert!(knows_hash, "the journal does not contain the commit");
     let file = folder.root().join("initial-admin-token");
     let kept = || std::fs::read_to_string(&file).unwrap();
     assert_eq!(kept(), format!("{}\n", first.reveal()));
     opened.close();
 
-    // As after a power cut in an older version, or when its record was deleted: the file alone makes nobody admin.
+    // Without its record, the file makes nobody admin. An older version could leave this after a power failure.
     std::fs::remove_file(folder.path(&Layout::token(id))).unwrap();
     let opened = folder.open().await;
     let second = opened.make_first_token().await;
@@ -198,7 +201,7 @@ async fn the_journal_never_holds_the_first_token() {
 }
 
 #[tokio::test]
-async fn records_that_are_damaged_or_misplaced_are_left_out_and_the_others_serve() {
+async fn damaged_and_misplaced_records_are_set_aside_and_the_others_are_served() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let (damaged, good) = (
         opened.new_job(fleet, "build").await,
@@ -217,7 +220,7 @@ async fn records_that_are_damaged_or_misplaced_are_left_out_and_the_others_serve
         folder.root().join("runners/elsewhere.json"),
     )
     .unwrap();
-    // Without its index the store reads the files themselves.
+    // Without its index the store reads all record files.
     folder.remove_index();
 
     let opened = folder.open().await;

@@ -1,4 +1,4 @@
-//! Lists over live and finished jobs.
+//! Tests lists of live and finished jobs.
 
 mod bounded;
 
@@ -13,7 +13,7 @@ use store::memory::MemoryStore;
 use store::{Batch, Engine, Key, Put, Reader};
 
 use super::fixture::{Fleet, Folder, Opened, completion, scan_name, token};
-use crate::history::{HistoryCursor, KnownPast, Look, Wanted};
+use crate::history::{CursorResult, HistoryCursor, KnownPast, Wanted};
 use crate::jobs::Listing;
 use crate::layout::Layout;
 use crate::limits::{HISTORY_PIECE_BYTES, LINE_BEGIN_BYTES, LINES_OF_A_PIECE};
@@ -21,7 +21,7 @@ use crate::page_index::PageIndex;
 use crate::reader::StoreReader;
 use crate::{DamagedLines, JobFilter, State};
 
-/// 300 jobs of both scans with how they stand: most succeed or are cancelled, out of order; some run and some wait.
+/// 300 jobs of both scans with their states: most succeed or are cancelled, out of order; some run and some wait.
 async fn many_jobs(
     folder: &Folder,
     opened: &Opened,
@@ -69,16 +69,16 @@ async fn many_jobs(
         });
         together(claims.map(|claim| submit(state, claim))).await;
         running.extend(&claimed);
-        // The two oldest go on, so that later jobs end before them; the others end in the opposite order.
+        // The two oldest jobs keep running, so that later jobs end before them. The others end in reverse order.
         let ended: Vec<_> = running.drain(2..).rev().collect();
         together(ended.iter().map(|job| submit(state, completion(*job, 0)))).await;
-        let stand = |jobs: &mut BTreeMap<JobId, (&str, &'static str)>, ids: &[JobId], state| {
+        let set_state = |jobs: &mut BTreeMap<JobId, (&str, &'static str)>, ids: &[JobId], state| {
             ids.iter()
                 .for_each(|id| jobs.get_mut(id).unwrap().1 = state);
         };
-        stand(&mut jobs, &cancelled, "cancelled");
-        stand(&mut jobs, &running, "running");
-        stand(&mut jobs, &ended, "succeeded");
+        set_state(&mut jobs, &cancelled, "cancelled");
+        set_state(&mut jobs, &running, "running");
+        set_state(&mut jobs, &ended, "succeeded");
     }
     opened.complete(running[0]).await;
     jobs.get_mut(&running[0]).unwrap().1 = "succeeded";
@@ -93,7 +93,7 @@ fn submit<C: Command>(
     async move { state.submit(command).await.unwrap() }
 }
 
-/// Things that are asked at once share commits, and come in the order in which they stand here.
+/// Runs futures concurrently, so that their commands share commits. Returns the answers in order.
 async fn together<T: Send + 'static>(
     asks: impl Iterator<Item = impl Future<Output = T> + Send + 'static>,
 ) -> Vec<T> {
@@ -119,7 +119,7 @@ async fn all_pages(opened: &Opened, filter: &JobFilter, limit: usize) -> Vec<Job
 }
 
 #[tokio::test]
-async fn every_job_is_listed_once_newest_first_whatever_the_filter() {
+async fn for_every_filter_each_job_is_listed_once_newest_first() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let jobs = many_jobs(&folder, &opened, fleet).await;
     let lists = [
@@ -179,7 +179,7 @@ async fn a_job_that_ends_while_it_is_listed_is_listed_once() {
 }
 
 #[tokio::test]
-async fn a_finished_job_that_is_damaged_does_not_hide_the_others() {
+async fn a_damaged_finished_job_does_not_hide_other_jobs() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let mut jobs = Vec::new();
     for _ in 0..3 {
@@ -198,7 +198,7 @@ async fn a_finished_job_that_is_damaged_does_not_hide_the_others() {
 }
 
 #[tokio::test]
-async fn histories_go_on_over_pages() {
+async fn a_cursor_reads_across_pages() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let state = &opened.state;
     let made = together((0..30).map(|_| submit(state, opened.dispatch(fleet, "build")))).await;
@@ -214,7 +214,7 @@ async fn histories_go_on_over_pages() {
     .await;
     let jobs = BTreeSet::from_iter(made);
     opened.close();
-    // Three pages as a long history would have them, of ten lines each.
+    // Split the history into three pages of ten lines, as a long history has several pages.
     let scan = fleet.scan("build");
     let path = |page| folder.path(&Layout::history(&scan, page));
     let text = std::fs::read_to_string(path(0)).unwrap();
@@ -223,7 +223,8 @@ async fn histories_go_on_over_pages() {
         std::fs::write(path(page as u64), lines.concat()).unwrap();
     }
     let opened = folder.open().await;
-    // The head says that page 0 is longer than it is now, so the next line goes to page 1; put it at the end instead.
+    // The head says that page 0 is longer than it is now, so the next line would go to page 1. Put it after the last
+    // page instead.
     let mut head = model::ScanHead::clone(&opened.head(fleet, "build"));
     head.history = model::TailEnd { page: 3, bytes: 0 };
     let past = opened
@@ -239,7 +240,7 @@ async fn histories_go_on_over_pages() {
     for before in [None, jobs.iter().nth(15).copied()] {
         let mut cursor = cursor(before);
         let mut read = Vec::new();
-        while let Look::Job(job) = cursor.newest(&mut 3).await.unwrap() {
+        while let CursorResult::Job(job) = cursor.newest(&mut 3).await.unwrap() {
             cursor.pop();
             read.push(job);
         }
@@ -254,7 +255,7 @@ async fn histories_go_on_over_pages() {
 }
 
 #[tokio::test]
-async fn a_list_says_what_of_its_histories_cannot_be_read() {
+async fn a_list_reports_damaged_lines_of_its_histories() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     for _ in 0..5 {
         let job = opened.running_job(fleet, "build").await;
@@ -274,7 +275,7 @@ async fn a_list_says_what_of_its_histories_cannot_be_read() {
     std::fs::write(&path, damaged).unwrap();
     let opened = folder.open().await;
     let filter = JobFilter::default();
-    // The second list takes what the first one has remembered.
+    // The second list uses the summaries of the first list.
     for _ in 0..2 {
         let page = opened.state.jobs(&filter, None, 50).await.unwrap();
         assert_eq!(page.jobs.len(), 3);
@@ -289,10 +290,10 @@ async fn a_list_says_what_of_its_histories_cannot_be_read() {
     assert!(page.damaged.is_empty());
 }
 
-/// Cut within a line, at the end of one, and all of it: of the first two the next start knows too, and goes on with the
-/// next page.
+/// The history is cut within a line, cut after a line, or removed. The next start also notices this and continues with
+/// the next page.
 #[tokio::test]
-async fn a_list_says_when_a_history_has_lost_its_end() {
+async fn a_list_reports_a_history_that_has_lost_its_end() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     for _ in 0..3 {
         let job = opened.running_job(fleet, "build").await;

@@ -1,4 +1,4 @@
-//! Logs while a job runs and after it, across crashes.
+//! Tests logs while a job runs and afterwards, across crashes.
 
 mod damaged;
 mod limit;
@@ -134,7 +134,7 @@ async fn a_completion_needs_the_whole_log() {
     opened.complete(silent).await;
     assert!(
         !folder.path(&Layout::log(silent)).exists(),
-        "no log, no file"
+        "a job without output has a log file"
     );
 }
 
@@ -216,7 +216,7 @@ async fn a_long_log_is_read_from_any_record() {
         let first = chunk.unwrap().map(|chunk| {
             assert!(
                 chunk.len() <= LOG_PIECE || from == 4_000,
-                "a slow reader has several in memory"
+                "the piece is too long"
             );
             serde_json::from_slice::<LogRecord>(chunk.split(|byte| *byte == b'\n').next().unwrap())
                 .unwrap()
@@ -236,12 +236,12 @@ async fn a_long_log_is_read_from_any_record() {
     assert_eq!(
         read(&opened, job, 0).await,
         all,
-        "live and finished logs read alike"
+        "the log has changed at the end of the job"
     );
 }
 
 #[tokio::test]
-async fn followers_hear_of_growth_and_of_the_end() {
+async fn followers_are_woken_by_growth_and_by_the_end() {
     let (_folder, opened, _, job) = a_running_job().await;
     let logs = opened.state.logs();
     let mut growth = logs.subscribe(job);
@@ -250,14 +250,14 @@ async fn followers_hear_of_growth_and_of_the_end() {
     growth.changed().await.unwrap();
     assert!(
         !changes.has_changed().unwrap(),
-        "a line is no change of its job"
+        "a log line counts as a change of the job"
     );
     opened.state.complete(completion(job, 2)).await.unwrap();
-    assert!(growth.changed().await.is_err(), "the log is closed");
+    assert!(growth.changed().await.is_err(), "the log is still open");
     changes.changed().await.unwrap();
 }
 
-/// As good as a full disk: it takes no byte and reads as empty.
+/// Simulates a full disk: the log file accepts no bytes and reads as empty.
 fn fill_the_disk(folder: &Folder, job: JobId) -> std::path::PathBuf {
     let path = folder.path(&Layout::log(job));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -266,7 +266,7 @@ fn fill_the_disk(folder: &Folder, job: JobId) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn a_job_ends_on_a_full_disk_with_all_of_its_log() {
+async fn a_job_ends_on_a_full_disk_with_its_whole_log() {
     let (mut folder, opened, _, job) = a_running_job().await;
     let path = fill_the_disk(&folder, job);
     let logs = opened.state.logs();
@@ -284,7 +284,10 @@ async fn a_job_ends_on_a_full_disk_with_all_of_its_log() {
     ));
     let ended = opened.state.complete(completion(job, 4)).await.unwrap();
     assert_eq!(ended.state.name(), "succeeded");
-    assert!(!logs.is_open(job), "a commit holds what waited");
+    assert!(
+        !logs.is_open(job),
+        "the log is still open after the commit of its end"
+    );
 
     let unfinished = store::CloseError::Unfinished;
     let closed = opened.try_close().unwrap_err();
@@ -298,7 +301,7 @@ async fn a_job_ends_on_a_full_disk_with_all_of_its_log() {
 }
 
 #[tokio::test]
-async fn a_job_whose_log_was_removed_or_cut_ends_and_its_log_says_so() {
+async fn a_job_whose_log_was_removed_or_shortened_ends_and_its_log_reports_the_loss() {
     let (mut folder, opened, fleet, _) = a_running_job().await;
     let mut jobs = Vec::new();
     for left in [None, Some(0), Some(2)] {
@@ -313,7 +316,7 @@ async fn a_job_whose_log_was_removed_or_cut_ends_and_its_log_says_so() {
             Some(records) => {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let whole: String = text.split_inclusive('\n').take(records).collect();
-                // Half a record is left behind the whole ones.
+                // Half a record remains after the whole records.
                 std::fs::write(&path, whole + "{\"n\":").unwrap();
             }
         }
@@ -384,14 +387,14 @@ async fn a_log_is_searched_and_filtered_while_it_grows_and_afterwards() {
 }
 
 #[tokio::test]
-async fn long_work_on_a_log_learns_that_nobody_waits_for_it() {
+async fn long_work_on_a_log_can_detect_that_nobody_waits() {
     let (_folder, opened, _, _) = a_running_job().await;
-    let (tell, ended) = tokio::sync::oneshot::channel();
+    let (send, ended) = tokio::sync::oneshot::channel();
     let work = while_awaited(opened.state.volume(), move |_, awaited| {
         while awaited.check().is_ok() {
             std::thread::yield_now();
         }
-        tell.send(()).unwrap();
+        send.send(()).unwrap();
         Ok::<_, ReadError>(())
     });
     let waited = tokio::time::timeout(Duration::from_millis(10), work).await;

@@ -1,4 +1,4 @@
-//! What a scan has processed comes back from its file, and its loss is noticed.
+//! Tests that processed successes are restored from their file, and that the loss of the file is noticed.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::repair::repaired;
 use crate::fsck::Code;
 use crate::layout::Layout;
 
-/// A scan that processes what another one makes.
+/// The scan `reader` processes the artifact of `build`.
 pub(super) const WATCHING: &str = "
 scans:
   build:
@@ -22,7 +22,7 @@ scans:
     steps: [{run: work}]
 ";
 
-/// A reader that has processed a success, and that success.
+/// A state whose `reader` has processed a success of `build`. Returns this success too.
 pub(super) async fn watching(folder: &mut Folder) -> (Opened, Fleet, JobId) {
     let opened = folder.open().await;
     let workflow = opened.activate("watching", WATCHING).await;
@@ -32,7 +32,7 @@ pub(super) async fn watching(folder: &mut Folder) -> (Opened, Fleet, JobId) {
     (opened, fleet, job)
 }
 
-/// Lets the reader process a success of `build`, and answers that.
+/// Lets the reader process a new success of `build`. Returns the success.
 pub(super) async fn process(opened: &Opened, fleet: Fleet) -> JobId {
     let job = built(opened, fleet).await;
     let reader = reader(opened, fleet).unwrap();
@@ -41,7 +41,7 @@ pub(super) async fn process(opened: &Opened, fleet: Fleet) -> JobId {
     job
 }
 
-/// A success of `build`, always with the same artifact.
+/// A new success of `build`, always with the same artifact.
 pub(super) async fn built(opened: &Opened, fleet: Fleet) -> JobId {
     let job = opened.running_job(fleet, "build").await;
     opened.store_artifact(job, "report", "zip").await;
@@ -64,7 +64,7 @@ fn processed(head: &ScanHead) -> Vec<(String, JobId)> {
 }
 
 #[tokio::test]
-async fn what_was_processed_comes_back_from_its_file_also_if_the_head_is_lost() {
+async fn processed_successes_are_restored_from_their_file_even_without_the_head() {
     let mut folder = Folder::new();
     let (opened, fleet, job) = watching(&mut folder).await;
     let head = opened.head(fleet, "reader");
@@ -75,7 +75,11 @@ async fn what_was_processed_comes_back_from_its_file_also_if_the_head_is_lost() 
     let opened = folder.open().await;
     assert_eq!(opened.head(fleet, "reader"), head);
     built(&opened, fleet).await;
-    assert_eq!(reader(&opened, fleet), None, "there is no news");
+    assert_eq!(
+        reader(&opened, fleet),
+        None,
+        "the same artifact counts as news"
+    );
     opened.close();
     assert_eq!(findings(&folder), []);
 
@@ -89,7 +93,7 @@ async fn what_was_processed_comes_back_from_its_file_also_if_the_head_is_lost() 
 }
 
 #[tokio::test]
-async fn a_lost_file_means_that_nothing_was_processed_and_is_found() {
+async fn without_its_file_nothing_counts_as_processed_and_fsck_reports_the_loss() {
     let mut folder = Folder::new();
     let (opened, fleet, _) = watching(&mut folder).await;
     opened.close();
@@ -107,7 +111,7 @@ async fn a_lost_file_means_that_nothing_was_processed_and_is_found() {
 
     let opened = folder.open().await;
     assert_eq!(processed(&opened.head(fleet, "reader")), []);
-    // The same content is news again, and is worked on twice rather than never.
+    // The same content is news again: it is better to process it twice than never.
     let job = built(&opened, fleet).await;
     let made = reader(&opened, fleet).unwrap();
     opened.claim(fleet, made).await;

@@ -1,4 +1,4 @@
-//! Files too large for a commit belong to what the commit names: they appear with it, or not at all.
+//! Tests objects, which are too large for a commit: they appear together with their commit or not at all.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::fixture::{Fleet, Folder, WORKFLOW, artifact, large_inputs};
 use crate::layout::Layout;
 use crate::{PayloadError, ReadError, State, SubmitError};
 
-/// A scan that starts by itself, with defaults that together are too large for a record of its jobs.
+/// The scan `announce` starts by itself. Its defaults together are too large for a job record.
 fn with_large_defaults(value: &str) -> String {
     format!(
         "\
@@ -42,7 +42,7 @@ async fn received(state: &State, zip: &'static str) -> Staged {
     upload.unwrap().finish().await.unwrap()
 }
 
-/// What waits in `tmp/`, and the objects that have their place.
+/// The number of objects in `tmp/`, and the paths of objects in their places.
 fn objects(folder: &Folder) -> (usize, Vec<String>) {
     let (waiting, placed): (Vec<_>, Vec<_>) = folder
         .files()
@@ -52,12 +52,12 @@ fn objects(folder: &Folder) -> (usize, Vec<String>) {
     (waiting.len(), placed)
 }
 
-fn is_there(folder: &Folder, key: &Key) -> bool {
+fn exists(folder: &Folder, key: &Key) -> bool {
     folder.path(key).exists()
 }
 
 #[tokio::test]
-async fn an_artifact_is_in_its_place_only_when_its_job_names_it() {
+async fn an_artifact_is_moved_to_its_place_only_if_its_job_names_it() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;
     let first = received(&opened.state, "one").await;
@@ -65,7 +65,7 @@ async fn an_artifact_is_in_its_place_only_when_its_job_names_it() {
     let store = artifact(job, "report", &first);
     let stored = opened.state.store_artifact(store, first).await.unwrap();
 
-    // A repeat gets the same answer and other bytes are refused: neither leaves a file.
+    // A repeat gets the same answer, and different bytes are refused. Neither leaves a file.
     let again = received(&opened.state, "one").await;
     let store = artifact(job, "report", &again);
     assert_eq!(
@@ -94,12 +94,12 @@ async fn an_artifact_is_in_its_place_only_when_its_job_names_it() {
 }
 
 #[tokio::test]
-async fn a_crash_keeps_an_artifact_whole_with_its_record_or_not_at_all() {
+async fn after_a_crash_an_artifact_exists_whole_with_its_record_or_not_at_all() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;
     let unrecorded = received(&opened.state, "two").await;
     opened.store_artifact(job, "report", "one").await;
-    // A copy of files that move meanwhile is no crash.
+    // Wait first, because a copy of files that move meanwhile is not like a crash.
     opened.state.settled().await.unwrap();
     let mut crashed = folder.crashed();
     drop(unrecorded);
@@ -157,7 +157,7 @@ async fn large_inputs_are_a_file_of_their_job() {
     assert!(damaged.to_string().contains("is damaged: its SHA-256 is"));
     inputs(opened.state.clone(), second).await.unwrap();
 
-    // Somebody has read the record of a job, and it is removed before the inputs are read.
+    // A job may be removed after its record was read and before its inputs are read.
     let read = opened.state.job(second).await.unwrap().unwrap();
     opened.cancel(second).await;
     opened.delete(second).await;
@@ -188,7 +188,7 @@ async fn a_retry_has_its_own_copy_of_large_inputs() {
     failed.steps[0].status = StepStatus::Failed;
     let ended = opened.state.complete(failed).await.unwrap();
     let third = ended.retried_by.unwrap();
-    // Its runner may not say anything any more.
+    // Wait until the runner can no longer report on these jobs.
     folder.advance(300_000);
     opened.delete(first).await;
     opened.delete(second).await;
@@ -200,7 +200,7 @@ async fn a_retry_has_its_own_copy_of_large_inputs() {
     assert_eq!(
         job.retry_of.unwrap().job,
         second,
-        "a link may be to nothing"
+        "the link to the deleted job is missing"
     );
     let found = opened.state.inputs(&job).await.unwrap();
     assert_eq!(found, note("x".repeat(100_000)));
@@ -227,7 +227,7 @@ async fn a_large_text_is_the_file_of_its_revision() {
     assert_eq!(revision.number, 1);
     opened.close();
     let place = Layout::revision_text(large.workflow, &revision);
-    assert!(is_there(&folder, &place));
+    assert!(exists(&folder, &place));
     assert_eq!(objects(&folder), (0, Vec::new()));
     let opened = folder.open().await;
     let workflow = opened.state.read(|world| world.workflow(large.workflow));
@@ -264,7 +264,7 @@ async fn large_defaults_are_read_from_the_revision_of_the_job() {
         found,
         BTreeMap::from(["one", "two"].map(|name| (name.to_owned(), value.clone())))
     );
-    // An object of the later revision may still be on its way from `tmp/` to its place.
+    // Wait until the object of the later revision was moved from `tmp/` to its place.
     opened.state.settled().await.unwrap();
     assert_eq!(objects(&folder), (0, Vec::new()));
 }

@@ -1,4 +1,4 @@
-//! The past of a scan, page by page: history lines and ledger records.
+//! Tests the past of a scan page by page: history lines and ledger records.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::fixture::{Fleet, Folder, Opened, WATCHING};
 use crate::DamagedLines;
 use crate::layout::Layout;
 
-/// Cuts a page behind its third line into two, as a full one would be. Answers where the second one ends.
+/// Splits page 0 after its third line, as if the page were full. Returns the end of the second page.
 fn split(folder: &Folder, page: impl Fn(u64) -> Key) -> TailEnd {
     let text = fs::read_to_string(folder.path(&page(0))).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -96,7 +96,7 @@ async fn lists_go_back_over_the_pages_on_disk() {
         assert_eq!(records(&opened, fleet, limit).await, whole, "{limit}");
     }
 
-    // A removed job has no line; a line that cannot be read is told.
+    // A removed job has no line, and unreadable lines are reported.
     opened.delete(ended.remove(1)).await;
     let found: Vec<JobId> = lines(&opened, fleet, 2)
         .await

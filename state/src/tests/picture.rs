@@ -1,4 +1,4 @@
-//! What a state serves, to be compared with what it serves at another time.
+//! A picture of a state, for comparison with another picture.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -6,7 +6,7 @@ use std::fmt::Display;
 use model::World;
 use serde_json::{Value, to_value};
 
-/// Every live record in a form that can be compared.
+/// Every live record as JSON, by kind and name.
 pub(crate) fn picture(world: &World) -> BTreeMap<String, Value> {
     let mut picture = BTreeMap::new();
     let mut add = |kind: &str, name: &dyn Display, record: Result<Value, serde_json::Error>| {

@@ -1,5 +1,5 @@
-//! How a record looks on disk. A change here is a change of the format: old records must go on being read.
-//! `UPDATE_RECORDS=1` writes the expected texts anew, for a format that was not released.
+//! Tests the form of records on disk. A change here changes the format, and old records must stay readable.
+//! `UPDATE_RECORDS=1` writes the expected texts again, for a format that was not released.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::fixture::{Folder, completion, line};
 use crate::envelope::{self, Stamp};
 use crate::layout::Layout;
 
-/// Compares a file of the state with the text of that name.
+/// Compares a file of the state with the expected text `name`.
 fn assert_written(folder: &Folder, key: store::Key, name: &str) {
     let found = std::fs::read_to_string(folder.path(&key)).unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -25,7 +25,7 @@ fn stamp(folder: &Folder, key: &store::Key) -> Stamp {
 }
 
 #[tokio::test]
-async fn the_records_of_a_job_are_written_as_ever() {
+async fn the_form_of_job_records_is_unchanged() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;
     folder.advance(1_500);
@@ -46,7 +46,7 @@ async fn the_records_of_a_job_are_written_as_ever() {
 }
 
 #[tokio::test]
-async fn the_values_of_a_project_are_written_as_ever() {
+async fn the_form_of_project_values_is_unchanged() {
     let (folder, opened, _) = Folder::prepared().await;
     let project = opened.set_values().await;
     opened.close();
@@ -55,14 +55,20 @@ async fn the_values_of_a_project_are_written_as_ever() {
 }
 
 #[tokio::test]
-async fn a_record_counts_its_commits_across_starts_and_names_the_last() {
+async fn a_record_counts_its_commits_across_starts_and_names_the_last_commit() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;
     opened.state.settled().await.unwrap();
     let running = stamp(&folder, &Layout::job(job));
-    assert_eq!(running.revision, 2, "dispatched and claimed");
+    assert_eq!(
+        running.revision, 2,
+        "not one commit each for dispatch and claim"
+    );
     let head = stamp(&folder, &Layout::head(&fleet.scan("build")));
-    assert_eq!(head.sequence, running.sequence, "both are of one commit");
+    assert_eq!(
+        head.sequence, running.sequence,
+        "job and head were written by different commits"
+    );
     opened.close();
     let opened = folder.open().await;
     opened.complete(job).await;

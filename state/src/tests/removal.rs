@@ -1,4 +1,4 @@
-//! Jobs and artifacts that were removed: what is gone, and what is found afterwards.
+//! Tests the removal of jobs and artifacts.
 
 use bytes::Bytes;
 use model::decide::{Prune, StoreArtifact};
@@ -12,7 +12,7 @@ use crate::JobFilter;
 use crate::envelope;
 use crate::layout::Layout;
 
-/// Declares an artifact that lasts a day, beside one that is kept.
+/// The artifact `cache` expires after a day, and `report` is kept.
 pub(crate) const EXPIRING: &str = "\
 scans:
   build:
@@ -33,7 +33,7 @@ pub(super) async fn prepared() -> (Folder, Opened, Fleet) {
     (folder, opened, Fleet { workflow, ..fleet })
 }
 
-/// A job with a log and artifacts of these names, of 100 bytes each.
+/// A finished job with a log and artifacts of 100 bytes each.
 pub(crate) async fn finished(opened: &Opened, fleet: Fleet, artifacts: &[&str]) -> JobId {
     let job = opened.running_job(fleet, "build").await;
     let logs = opened.state.logs();
@@ -57,8 +57,7 @@ pub(crate) async fn finished(opened: &Opened, fleet: Fleet, artifacts: &[&str]) 
     job
 }
 
-/// Removes the oldest jobs of the scan `build`, as many as asked for, and passes over what is protected. Answers how many
-/// were removed.
+/// Removes the `count` oldest jobs of the scan `build`, except protected jobs. Returns how many were removed.
 pub(super) async fn prune(opened: &Opened, fleet: Fleet, count: usize) -> u64 {
     let scan = fleet.scan("build");
     let state = &opened.state;
@@ -94,7 +93,7 @@ async fn listed(opened: &Opened, fleet: Fleet) -> Vec<JobId> {
     page.jobs.iter().rev().map(|job| job.id).collect()
 }
 
-/// Whether anything in the state folder is named after the job.
+/// Whether a path in the state folder contains the id of the job.
 fn is_on_disk(folder: &Folder, job: JobId) -> bool {
     let id = job.to_string();
     folder.walk().keys().any(|path| path.contains(&id))
@@ -108,7 +107,7 @@ fn retained(opened: &Opened, fleet: Fleet) -> (u64, u64) {
 }
 
 #[tokio::test]
-async fn what_was_removed_is_gone_and_stays_gone() {
+async fn removed_jobs_stay_removed() {
     let (mut folder, opened, fleet) = prepared().await;
     let mut jobs = Vec::new();
     for _ in 0..6 {
@@ -145,7 +144,7 @@ async fn what_was_removed_is_gone_and_stays_gone() {
 }
 
 #[tokio::test]
-async fn a_deleted_job_is_out_of_reach_of_expressions_after_a_restart_too() {
+async fn expressions_do_not_see_deleted_jobs_even_after_a_restart() {
     let (mut folder, opened, fleet) = prepared().await;
     let mut jobs = Vec::new();
     for _ in 0..4 {
@@ -155,7 +154,11 @@ async fn a_deleted_job_is_out_of_reach_of_expressions_after_a_restart_too() {
         let scan = fleet.scan("announce");
         opened.state.read(|world| world.unfinished_of(&scan))
     };
-    assert_eq!(announced(&opened), 1, "four are more than three");
+    assert_eq!(
+        announced(&opened),
+        1,
+        "four jobs do not trigger the expression"
+    );
     let announce = opened.state.read(|world| {
         let scan = fleet.scan("announce");
         world.jobs_of(&scan).next().unwrap().id
@@ -167,19 +170,23 @@ async fn a_deleted_job_is_out_of_reach_of_expressions_after_a_restart_too() {
     opened.close();
     let opened = folder.open().await;
     finished(&opened, fleet, &[]).await;
-    assert_eq!(announced(&opened), 0, "three are left");
+    assert_eq!(
+        announced(&opened),
+        0,
+        "deleted jobs still count for the expression"
+    );
     finished(&opened, fleet, &[]).await;
     assert_eq!(announced(&opened), 1);
 }
 
-/// How often the record of a job says that it was written.
+/// The revision number in the record of a job.
 fn revision(folder: &Folder, job: JobId) -> u64 {
     let bytes = std::fs::read(folder.path(&Layout::job(job))).unwrap();
     envelope::read(&bytes).unwrap().stamp.revision
 }
 
 #[tokio::test]
-async fn an_artifact_runs_out_by_itself_and_its_record_stays() {
+async fn an_artifact_expires_on_its_own_and_its_record_stays() {
     let (mut folder, opened, fleet) = prepared().await;
     let job = finished(&opened, fleet, &["report", "cache"]).await;
     let now = || Timestamp::from_timestamp_millis(1_795_176_000_000).unwrap();
@@ -204,7 +211,7 @@ async fn an_artifact_runs_out_by_itself_and_its_record_stays() {
     assert!(opened.state.expired(later(50)).await.unwrap().is_empty());
 }
 
-/// Makes a record unreadable while nobody has the folder open.
+/// Makes a record unreadable. Nobody may have the folder open.
 fn damage(folder: &Folder, key: &Key, member: &str) {
     let path = folder.path(key);
     let text = std::fs::read_to_string(&path).unwrap();
@@ -213,7 +220,7 @@ fn damage(folder: &Folder, key: &Key, member: &str) {
 }
 
 #[tokio::test]
-async fn after_a_loss_what_is_there_is_counted_and_nothing_twice() {
+async fn after_the_loss_of_a_record_each_existing_job_is_counted_once() {
     let (mut folder, opened, fleet) = prepared().await;
     let mut jobs = Vec::new();
     for _ in 0..5 {
@@ -229,17 +236,21 @@ async fn after_a_loss_what_is_there_is_counted_and_nothing_twice() {
     let scan = fleet.scan("build");
     damage(&folder, &Layout::retention(&scan), "removed");
     let opened = folder.open().await;
-    assert_eq!(retained(&opened, fleet), before, "without its retention");
+    assert_eq!(
+        retained(&opened, fleet),
+        before,
+        "without the retention record"
+    );
     assert_eq!(listed(&opened, fleet).await, [jobs[1], jobs[3], jobs[4]]);
     opened.close();
     damage(&folder, &Layout::head(&scan), "latest_job");
     let opened = folder.open().await;
-    assert_eq!(retained(&opened, fleet), before, "without its head");
+    assert_eq!(retained(&opened, fleet), before, "without the head");
     assert_eq!(listed(&opened, fleet).await, [jobs[1], jobs[3], jobs[4]]);
     assert_eq!(opened.head(fleet, "build").totals.succeeded, 5);
     opened.close();
 
-    // What was removed by hand counts until a repair, also when the head is lost.
+    // Jobs removed by hand count until a repair, even if the head is lost.
     let by_hand = folder.path(&Layout::job(jobs[1]));
     std::fs::remove_dir_all(by_hand.parent().unwrap()).unwrap();
     damage(&folder, &Layout::head(&scan), "latest_job");
@@ -270,7 +281,7 @@ async fn a_history_is_read_forward_across_its_pages() {
     }
     assert_eq!(read, jobs);
     opened.close();
-    // The page is closed behind its third line, as a long one would be.
+    // Cut the page after its third line, as if it were full.
     let root = folder.root().to_owned();
     let page = |page| root.join(Layout::history(&scan, page).as_str());
     let text = std::fs::read_to_string(page(0)).unwrap();
@@ -295,7 +306,7 @@ async fn a_history_is_read_forward_across_its_pages() {
 }
 
 #[tokio::test]
-async fn a_job_that_is_shown_again_is_as_it_was_changed_last() {
+async fn a_cached_job_has_its_latest_changes() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;
     opened.store_artifact(job, "report", "zip").await;
@@ -304,7 +315,7 @@ async fn a_job_that_is_shown_again_is_as_it_was_changed_last() {
     let opened = folder.open().await;
     let shown = async || opened.state.job(job).await.unwrap();
     let artifact = |job: &Job| job.state.run().unwrap().artifacts[0].removed.clone();
-    // From its file, and then from memory.
+    // The first read is from the file, and the second from the cache.
     for _ in 0..2 {
         assert_eq!(artifact(&shown().await.unwrap()), None);
     }

@@ -1,4 +1,4 @@
-//! A renamed scan goes on where it stood, also after a crash.
+//! Tests that a renamed scan continues from its old state, even after a crash.
 
 use model::decide::Suspend;
 use model::{Actor, ScanHead, World};
@@ -8,7 +8,7 @@ use super::fsck::findings;
 use super::news;
 use crate::fsck::Code;
 
-/// The copy that a crash leaves has other modes.
+/// Ignores modes, because a crashed copy has different modes.
 fn assert_clean(folder: &Folder) {
     let found = findings(folder).into_iter();
     let found = found.filter(|finding| finding.code != Code::Mode);
@@ -16,7 +16,7 @@ fn assert_clean(folder: &Folder) {
 }
 
 #[tokio::test]
-async fn what_a_renamed_scan_has_taken_over_comes_back_after_a_crash_and_without_the_index() {
+async fn the_state_that_a_renamed_scan_took_over_survives_a_crash_and_a_lost_index() {
     let mut folder = Folder::new();
     let (opened, fleet, first) = news::watching(&mut folder).await;
     let second = news::built(&opened, fleet).await;
@@ -60,7 +60,7 @@ async fn what_a_renamed_scan_has_taken_over_comes_back_after_a_crash_and_without
         assert_clean(&crashed);
     }
 
-    // A job that still runs under the old name ends there, and its result is one of the new name as well.
+    // A job that still runs under the old name ends there. Its result also counts for the new name.
     let opened = crashed.open().await;
     opened.complete(running).await;
     let (head, _) = known(&opened);

@@ -1,4 +1,4 @@
-//! States that somebody damaged, put right.
+//! Tests repairs of damaged states.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,23 +12,23 @@ use crate::JobFilter;
 use crate::fsck::{Code, Event, Finding, Moved, Repair, Severity, repair};
 use crate::layout::Layout;
 
-/// What a repair found, did and left.
+/// The events of a repair.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Reported {
     pub(super) found: Vec<Finding>,
     done: Vec<Repair>,
     pub(super) left: Vec<Finding>,
 }
 
-pub(super) async fn repaired(folder: &Folder, accept_loss: bool) -> Told {
-    let mut told = Told::default();
-    let tell = &mut |word| match word {
+pub(super) async fn repaired(folder: &Folder, accept_loss: bool) -> Reported {
+    let mut told = Reported::default();
+    let report = &mut |event| match event {
         Event::Found(finding) => told.found.push(finding),
         Event::Done(done) => told.done.push(done),
         Event::Left(finding) => told.left.push(finding),
-        Event::Looked(_) => {}
+        Event::Progress(_) => {}
     };
-    repair(folder.root(), accept_loss, tell).await.unwrap();
+    repair(folder.root(), accept_loss, report).await.unwrap();
     told
 }
 
@@ -38,7 +38,7 @@ fn severe(found: &[Finding]) -> Vec<&Finding> {
 }
 
 #[tokio::test]
-async fn what_cannot_be_trusted_goes_aside_and_the_rest_goes_on() {
+async fn untrustworthy_files_are_set_aside_and_the_rest_stays_usable() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     make_one_of_everything(&opened, fleet).await;
     let broken = opened.running_job(fleet, "check").await;
@@ -76,8 +76,8 @@ async fn what_cannot_be_trusted_goes_aside_and_the_rest_goes_on() {
     for aside in [job.as_str(), head_key.as_str(), "jobs/notes.txt"] {
         assert!(root.join("quarantine").join(aside).exists(), "{aside}");
     }
-    // A head that is lost does not know its successes any more, and says so until there are others. Nobody misses the job
-    // that went aside.
+    // A rebuilt head does not know its newest successes, so a finding remains until there are new successes. No record
+    // refers to the job that was set aside.
     let left: Vec<Code> = severe(&told.left)
         .iter()
         .map(|finding| finding.code)
@@ -104,7 +104,7 @@ async fn what_cannot_be_trusted_goes_aside_and_the_rest_goes_on() {
         "{codes:?}"
     );
 
-    // What was moved and closed can be put back.
+    // Moved files can be put back.
     for done in told.done.iter().rev() {
         if let Repair::Moved(Moved { from, to }) = done
             && !from.starts_with("index/")
@@ -116,24 +116,24 @@ async fn what_cannot_be_trusted_goes_aside_and_the_rest_goes_on() {
 }
 
 #[tokio::test]
-async fn a_repair_that_was_broken_off_is_brought_to_its_end_by_another() {
+async fn the_next_repair_completes_an_interrupted_repair() {
     let (folder, opened, fleet) = Folder::prepared().await;
     let job = opened.running_job(fleet, "build").await;
     opened.close();
     let key = Layout::job(job);
     fs::write(folder.path(&key), "{").unwrap();
     let root = folder.root().to_owned();
-    let broken_off = std::thread::spawn(move || {
-        let tell = &mut |word| {
-            let is_aside = matches!(&word, Event::Done(Repair::Moved(Moved { from, .. })) if *from == key.as_str());
+    let interrupted = std::thread::spawn(move || {
+        let report = &mut |event| {
+            let is_aside = matches!(&event, Event::Done(Repair::Moved(Moved { from, .. })) if *from == key.as_str());
             assert!(!is_aside, "on purpose");
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
-        runtime.block_on(repair(&root, false, tell)).map(drop)
+        runtime.block_on(repair(&root, false, report)).map(drop)
     });
-    broken_off.join().unwrap_err();
+    interrupted.join().unwrap_err();
     let told = repaired(&folder, false).await;
     assert_eq!(severe(&told.left), Vec::<&Finding>::new());
 }
@@ -167,9 +167,9 @@ async fn wrong_counters_are_counted_again() {
     opened.close();
 }
 
-/// A repair that was interrupted between two of its steps, or a person, may leave none in the place of such a record.
+/// The record may be missing after an interrupted repair, or because a person moved it.
 #[tokio::test]
-async fn a_record_of_removed_jobs_that_was_set_aside_is_rebuilt_at_the_next_start() {
+async fn a_retention_record_that_was_set_aside_is_rebuilt_at_the_next_start() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     for _ in 0..3 {
         let job = opened.running_job(fleet, "check").await;
@@ -209,10 +209,10 @@ async fn a_record_of_removed_jobs_that_was_set_aside_is_rebuilt_at_the_next_star
 }
 
 #[tokio::test]
-async fn a_journal_that_is_damaged_in_the_middle_is_cut_when_that_is_asked_for() {
+async fn a_journal_that_is_damaged_in_the_middle_is_only_cut_on_request() {
     let (_folder, opened, fleet) = Folder::prepared().await;
     make_one_of_everything(&opened, fleet).await;
-    // What is left without a journal is the files of one moment.
+    // Wait, so that all files are from the same commit.
     opened.state.settled().await.unwrap();
     let mut crashed = _folder.crashed();
     opened.close();
@@ -225,7 +225,7 @@ async fn a_journal_that_is_damaged_in_the_middle_is_cut_when_that_is_asked_for()
         .max()
         .unwrap();
     let mut bytes = fs::read(&segment).unwrap();
-    // In the first record after the header.
+    // This byte is in the first record after the header.
     bytes[4096 + 40] ^= 1;
     fs::write(&segment, bytes).unwrap();
 

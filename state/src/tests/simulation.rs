@@ -1,9 +1,8 @@
-//! A simulation of the daemon and its runners, in virtual time and on one thread. All that happens follows from a seed:
-//! requests that are lost, late or repeated, crashes of each side, steps of the wall clock, full disks, pushes, and people.
-//! After every step an oracle checks what must always hold, and at the end, when the faults have stopped, that
-//! everything comes to rest.
+//! Simulates the daemon and its runners in virtual time and on one thread. A seed determines all events: lost, late and
+//! repeated requests, crashes of both sides, jumps of the wall clock, full disks, pushes, and actions of people. After
+//! every step an oracle checks the invariants. At the end, when the faults have stopped, all jobs must finish.
 //!
-//! `EVERSCAN_SEEDS` is the number of seeds. `EVERSCAN_SEED` replays one of them and prints its steps.
+//! `EVERSCAN_SEEDS` is the number of seeds. `EVERSCAN_SEED` replays one seed and prints its steps.
 
 mod choices;
 mod daemon;
@@ -23,16 +22,16 @@ use tokio::time::timeout;
 
 use self::steps::Simulation;
 
-/// Seeds of a run; more of them: EVERSCAN_SEEDS.
+/// Seeds per run. EVERSCAN_SEEDS overrides this number.
 const SEEDS: u64 = 100;
 
-/// Steps with faults, in each of the two halves of a seed.
+/// Steps with faults in each half of a seed.
 const STEPS: usize = 100;
 
-/// How many steps are printed of a seed that fails.
+/// How many steps of a failed seed are printed.
 const PRINTED: usize = 40;
 
-/// What has happened, for whoever reads of a failure.
+/// The latest steps, for the report of a failure.
 #[derive(Default)]
 struct Trace {
     steps: u64,
@@ -41,7 +40,7 @@ struct Trace {
 }
 
 impl Trace {
-    #[expect(clippy::print_stderr, reason = "this is what a replay is for")]
+    #[expect(clippy::print_stderr, reason = "a replay prints its steps")]
     fn note(&mut self, step: String) {
         self.steps += 1;
         if self.prints {
@@ -71,15 +70,15 @@ fn run(seed: u64, prints: bool) -> Result<usize, String> {
             for _ in 0..STEPS {
                 simulation.step().await;
             }
-            simulation.come_to_rest().await;
+            simulation.settle_all().await;
         }
         simulation.end().await
     };
-    // Tokio's clock stands still, and jumps to the end of this only when nothing else can go on.
+    // Tokio's clock is paused. It jumps to this timeout only if all tasks wait.
     let bounded = async { timeout(Duration::from_secs(1), simulation).await };
     let simulated = catch_unwind(AssertUnwindSafe(|| {
         let simulated = runtime.block_on(bounded);
-        simulated.expect("everything waits for something else")
+        simulated.expect("deadlock: all tasks wait")
     }));
     simulated.map_err(|panic| {
         let said = panic.downcast_ref::<String>().cloned();
@@ -103,7 +102,7 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 #[test]
-fn whatever_happens_nothing_is_lost_and_nothing_happens_twice() {
+fn despite_all_faults_nothing_is_lost_and_nothing_happens_twice() {
     if let Some(seed) = number("EVERSCAN_SEED") {
         run(seed, true).unwrap_or_else(|failure| panic!("{failure}"));
         return;
@@ -117,7 +116,7 @@ fn whatever_happens_nothing_is_lost_and_nothing_happens_twice() {
             if seed >= seeds {
                 return Ok(successes);
             }
-            // One failure ends the run.
+            // The first failure ends the run.
             successes += run(seed, false).inspect_err(|_| next.store(seeds, Ordering::Relaxed))?;
         }
     };
@@ -126,5 +125,5 @@ fn whatever_happens_nothing_is_lost_and_nothing_happens_twice() {
         halves.into_iter().map(|half| half.join().unwrap()).sum()
     });
     let successes = successes.unwrap_or_else(|failure| panic!("{failure}"));
-    assert!(successes as u64 > seeds, "hardly any job succeeds");
+    assert!(successes as u64 > seeds, "too few jobs succeed");
 }

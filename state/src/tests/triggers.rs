@@ -1,4 +1,4 @@
-//! Expressions that read jobs, and the ledger that says what they read.
+//! Tests expressions that use jobs, and the ledger of their evaluations.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,9 +34,9 @@ fn waiting(opened: &Opened, fleet: Fleet) -> usize {
     opened.state.read(|world| world.jobs_of(&announce).count())
 }
 
-/// `validate` counts their bytes. With the longest times the count is at most a hundredth too high.
+/// Validation counts the bytes of triggers. Even with the longest times, the count is at most one percent too high.
 #[test]
-fn the_most_triggers_of_a_file_fit_into_their_record() {
+fn the_largest_number_of_triggers_fits_into_the_record() {
     const SCHEDULE: &str = "cron: '*/5 0-23 * * *', timezone: America/Argentina/ComodRivadavia";
     let scan = |number: usize| {
         let read = usize::from(number == 0);
@@ -114,7 +114,7 @@ async fn an_expression_reads_jobs_that_ended_before_a_restart() {
 }
 
 #[tokio::test]
-async fn a_success_that_was_considered_is_not_considered_again_after_a_restart() {
+async fn a_restart_does_not_consider_a_success_again() {
     let mut folder = Folder::new();
     let (opened, fleet) = watching(&mut folder).await;
     succeed(&opened, fleet).await;
@@ -125,7 +125,7 @@ async fn a_success_that_was_considered_is_not_considered_again_after_a_restart()
 }
 
 #[tokio::test]
-async fn a_ledger_goes_on_behind_what_was_damaged_or_lost() {
+async fn a_ledger_continues_after_damage_and_loss() {
     let mut folder = Folder::new();
     let (opened, fleet) = watching(&mut folder).await;
     let announce = fleet.scan("announce");
@@ -141,7 +141,7 @@ async fn a_ledger_goes_on_behind_what_was_damaged_or_lost() {
         .ledger(&announce, None, None, 10)
         .await
         .unwrap();
-    assert_eq!(ledger.records.len(), 1, "the damaged line is left out");
+    assert_eq!(ledger.records.len(), 1, "the damaged line is not skipped");
     let file = Layout::ledger(&announce, 0).to_string();
     assert_eq!(ledger.damaged, [DamagedLines { file, lines: 1 }]);
     opened.close();

@@ -1,4 +1,4 @@
-//! Each commit of a person has its line in the audit log.
+//! Tests that each commit of a person has its line in the audit log.
 
 use super::histories::{NeedsHistory, scan};
 use super::*;
@@ -19,7 +19,7 @@ impl Bench {
 }
 
 #[tokio::test]
-async fn the_audit_log_has_the_lines_of_what_was_committed_and_no_others() {
+async fn the_audit_log_has_only_lines_of_committed_changes() {
     let mut bench = Bench::new();
     bench.store.inject(Injected::Full);
     let request = || Some(somebody());
@@ -39,9 +39,9 @@ async fn the_audit_log_has_the_lines_of_what_was_committed_and_no_others() {
     assert_eq!(bench.audit_log().await.len(), 2);
 }
 
-/// All are decided again, and each line belongs to its decision.
+/// All commands are decided again, and each line matches the new decision.
 #[tokio::test]
-async fn a_change_has_its_line_also_when_the_store_refuses_the_batch_that_it_shared() {
+async fn a_change_has_its_line_even_after_the_store_refused_a_shared_batch() {
     let mut bench = Bench::new();
     bench.store.inject(Injected::TooLarge);
     let request = somebody();
@@ -66,7 +66,7 @@ async fn a_change_has_its_line_also_when_the_store_refuses_the_batch_that_it_sha
 }
 
 #[tokio::test]
-async fn a_request_that_is_refused_first_has_its_line_with_its_next_commit() {
+async fn a_request_whose_first_command_is_refused_has_its_line_in_its_next_commit() {
     let mut bench = Bench::new();
     let request = somebody();
     let large =

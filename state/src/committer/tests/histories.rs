@@ -1,8 +1,8 @@
-//! Commands that wait for histories.
+//! Tests commands that wait for histories.
 
 use super::*;
 
-/// Needs the history of a scan, and says whether it has it.
+/// Needs the history of a scan. Its answer is whether the world has the history.
 #[derive(Clone)]
 pub(super) struct NeedsHistory(pub(super) ScanKey);
 
@@ -19,7 +19,7 @@ impl Command for NeedsHistory {
     }
 }
 
-/// Gives a scan a first job, as its end does.
+/// Adds the head of a scan, as the end of its first job does.
 #[derive(Clone)]
 struct Begin(ScanKey);
 
@@ -36,7 +36,7 @@ impl Command for Begin {
     }
 }
 
-/// Reads a history when it gets a permit, and fails first if it is to.
+/// Reads a history when it gets a permit. If `fails` is set, the first read fails.
 struct Slow {
     permits: Semaphore,
     fails: AtomicBool,
@@ -76,7 +76,7 @@ pub(super) fn scan() -> ScanKey {
 }
 
 #[tokio::test]
-async fn a_history_that_is_read_holds_up_only_who_needs_it() {
+async fn reading_a_history_delays_only_commands_that_need_it() {
     let mut bench = Bench::new();
     let slow = slow(&mut bench, false);
     let begun = bench.submit(Begin(scan()));
@@ -88,12 +88,12 @@ async fn a_history_that_is_read_holds_up_only_who_needs_it() {
     assert!(needing.try_recv().is_err(), "the history is not read yet");
     slow.permits.add_permits(1);
     assert!(needing.await.unwrap().unwrap());
-    // It is at hand from now on.
+    // The history is now in the world.
     assert!(bench.submit(NeedsHistory(scan())).await.unwrap().unwrap());
 }
 
 #[tokio::test]
-async fn a_history_that_cannot_be_read_is_read_again_for_the_next_who_needs_it() {
+async fn an_unreadable_history_is_read_again_for_the_next_command_that_needs_it() {
     let mut bench = Bench::new();
     let slow = slow(&mut bench, true);
     slow.permits.add_permits(2);
@@ -105,7 +105,7 @@ async fn a_history_that_cannot_be_read_is_read_again_for_the_next_who_needs_it()
 }
 
 #[tokio::test]
-async fn who_waits_for_a_history_is_answered_also_when_nobody_can_ask_any_more() {
+async fn commands_that_wait_for_a_history_are_answered_after_the_queue_is_closed() {
     let mut bench = Bench::new();
     let slow = slow(&mut bench, false);
     bench.submit(Begin(scan()));

@@ -1,4 +1,4 @@
-//! Searches of logs that are built line by line.
+//! Tests searches of logs that are built line by line.
 
 use bytes::Bytes;
 use model::Timestamp;
@@ -48,7 +48,7 @@ fn found(lines: &[Vec<u8>], wanted: &LogSearch) -> Vec<u64> {
 }
 
 #[test]
-fn a_text_is_found_wherever_the_pieces_end() {
+fn matches_are_found_for_every_piece_size() {
     let texts: Vec<String> = (0..50)
         .map(|n| format!("{}a needle{}", "x".repeat(n), "y".repeat(50 - n)))
         .collect();
@@ -83,7 +83,7 @@ fn only_the_text_of_a_record_is_searched() {
 }
 
 #[test]
-fn escapes_are_searched_as_what_they_stand_for() {
+fn escapes_match_the_characters_they_encode() {
     let lines = log([
         "a\ttab",
         "nt",
@@ -136,7 +136,7 @@ fn case_is_ignored_for_ascii_letters() {
 }
 
 #[test]
-fn a_filter_and_the_frame_of_lines_agree() {
+fn filters_give_the_same_result_on_raw_lines_and_records() {
     let later = Timestamp::from_timestamp(1_795_176_060, 0).unwrap();
     let mut records: Vec<NewLogRecord> = (0..40)
         .map(|n| record(n / 10, format!("line {n} \"x\"")))
@@ -192,14 +192,14 @@ fn a_filter_and_the_frame_of_lines_agree() {
 }
 
 #[test]
-fn what_is_damaged_is_passed_over() {
+fn damaged_lines_are_skipped() {
     type Damage = fn(&mut Vec<u8>);
     let whole = log((0..8).map(|n| format!("needle {n}")));
     let cases: &[(&str, Damage)] = &[
-        ("its begin", |line| line[0] = b'['),
-        ("its number", |line| line[5] = b'x'),
-        ("its frame", |line| line[10] = b'#'),
-        ("its text", |line| {
+        ("the beginning", |line| line[0] = b'['),
+        ("the number", |line| line[5] = b'x'),
+        ("the frame", |line| line[10] = b'#'),
+        ("the text", |line| {
             let at = line.len() - 5;
             line[at] = 0xff;
         }),
@@ -207,8 +207,8 @@ fn what_is_damaged_is_passed_over() {
             let at = line.len() - 5;
             line[at] = 1;
         }),
-        ("its line end", |line| *line.last_mut().unwrap() = b'~'),
-        ("its end", |line| line.truncate(line.len() - 3)),
+        ("the line end", |line| *line.last_mut().unwrap() = b'~'),
+        ("the end", |line| line.truncate(line.len() - 3)),
     ];
     for (what, damage) in cases {
         for n in [0, 3] {
@@ -221,7 +221,7 @@ fn what_is_damaged_is_passed_over() {
             assert!(found.iter().copied().eq(expected), "{what} {n}: {found:?}");
         }
     }
-    // A crash can leave half a line.
+    // A crash can leave half a line at the end.
     let mut lines = whole;
     lines.push(lines[0][..lines[0].len() - 1].to_vec());
     let found = run(&lines, &wanted("needle"), 64);
@@ -231,7 +231,7 @@ fn what_is_damaged_is_passed_over() {
 }
 
 #[test]
-fn all_are_counted_and_a_page_is_shown() {
+fn all_matches_are_counted_and_one_page_is_returned() {
     let lines = log((0..100).map(|n| format!("{} {n}", if n % 2 == 0 { "even" } else { "odd" })));
     let (mut from, mut pages) = (0, Vec::new());
     loop {
@@ -263,7 +263,7 @@ fn all_are_counted_and_a_page_is_shown() {
 }
 
 #[test]
-fn long_texts_make_a_page_shorter() {
+fn a_page_with_long_texts_has_fewer_matches() {
     let text = "x".repeat(FOUND_TEXT_BYTES / 2);
     let lines = log([text.as_str(), &text, &text, "x"]);
     let found = run(&lines, &wanted("x"), 1_000);

@@ -1,4 +1,4 @@
-//! What is remembered of removed jobs and artifacts, damaged in one way after the other.
+//! Tests checks of the records about removed jobs and artifacts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,8 +17,8 @@ use crate::record::Record;
 use crate::tests::fixture::{Fleet, Folder, copy};
 use crate::tests::removal::{finished, prepared, prune};
 
-/// A state from which jobs and artifacts were removed in every way: the first two and the fifth of eight jobs are gone,
-/// and an artifact of the sixth. The last two are the newest successes.
+/// A state with removed jobs and artifacts: of eight jobs, the first, second and fifth are removed, and an artifact of
+/// the sixth. The last two jobs are the newest successes.
 struct Removed {
     folder: Folder,
     fleet: Fleet,
@@ -55,7 +55,7 @@ impl Removed {
         findings(&self.folder).iter().map(|it| it.code).collect()
     }
 
-    /// What a check finds after a record was changed by a program that seals what it writes.
+    /// The findings after a record was changed with a valid checksum.
     fn codes_after<R: Record>(&self, key: &Key, change: impl FnOnce(&mut R)) -> Vec<Code> {
         let before = fs::read(self.folder.path(key)).unwrap();
         self.folder.change(key, change);
@@ -73,7 +73,7 @@ impl Removed {
         repaired.unwrap();
     }
 
-    /// Moves everything behind the given line of the history to a page of its own, as a long history has them.
+    /// Moves all but the first `lines` lines of the history to a second page.
     fn split_history(&self, lines: usize) {
         let scan = self.fleet.scan("build");
         let page = |page| self.folder.path(&Layout::history(&scan, page));
@@ -93,7 +93,7 @@ impl Removed {
 }
 
 #[tokio::test]
-async fn counters_that_do_not_add_up_are_found_and_counted_again() {
+async fn wrong_counters_are_found_and_counted_again() {
     let removed = Removed::new().await;
     assert_eq!(removed.codes(), []);
     let retention = removed.retention();
@@ -134,7 +134,7 @@ async fn counters_that_do_not_add_up_are_found_and_counted_again() {
 }
 
 #[tokio::test]
-async fn a_job_that_nobody_finds_any_more_is_found() {
+async fn a_job_without_a_history_line_is_found() {
     let mut removed = Removed::new().await;
     let opened = removed.folder.open().await;
     prune(&opened, removed.fleet, 9).await;
@@ -148,9 +148,9 @@ async fn a_job_that_nobody_finds_any_more_is_found() {
 }
 
 #[tokio::test]
-async fn jobs_that_are_gone_are_found_and_count_no_more_after_a_repair() {
+async fn missing_jobs_are_found_and_not_counted_after_a_repair() {
     let mut removed = Removed::new().await;
-    // Nothing of it runs out any more, so nothing else misses it.
+    // This job has no artifacts that expire, so no other record names it.
     let key = Layout::job(removed.jobs[5]);
     let job = removed.folder.path(&key).parent().unwrap().to_owned();
     let aside = removed.folder.root().with_extension("aside");
@@ -158,7 +158,7 @@ async fn jobs_that_are_gone_are_found_and_count_no_more_after_a_repair() {
     assert_eq!(removed.codes(), [Code::KeptDiffers]);
     fs::rename(&aside, &job).unwrap();
     assert_eq!(removed.codes(), []);
-    // One that cannot be read is told of itself, and not once more by its absence.
+    // An unreadable job has its own finding and is not also reported as missing.
     fs::write(removed.folder.path(&key), "{").unwrap();
     let codes: BTreeSet<Code> = removed.codes().into_iter().collect();
     assert!(codes.contains(&Code::RecordMalformed));
@@ -169,14 +169,14 @@ async fn jobs_that_are_gone_are_found_and_count_no_more_after_a_repair() {
     assert!(!codes.contains(&Code::KeptDiffers), "{codes:?}");
     let after: Retention = removed.read(&removed.retention());
     assert_eq!(after.removed.succeeded, before.removed.succeeded + 1);
-    // The next pass finds what is left, and counts nothing twice.
+    // The next retention pass removes the rest, and counts no job twice.
     let opened = removed.folder.open().await;
     assert_eq!(prune(&opened, removed.fleet, 9).await, 2);
     opened.close();
 }
 
 #[tokio::test]
-async fn what_runs_out_without_a_record_and_records_of_nothing_are_found() {
+async fn missing_and_stray_expiry_records_are_found() {
     let removed = Removed::new().await;
     let job = removed.jobs[6];
     let found = removed.folder.files().into_iter();
@@ -245,7 +245,7 @@ async fn scans_whose_pages_were_removed_are_checked_too() {
     let swapped = changed(|head| head.successes.reverse());
     assert_eq!(swapped, [Code::HeadSuccesses]);
 
-    // A job that was removed comes back from somewhere, without its line.
+    // A removed job comes back without its line in the history.
     let id = removed.jobs[2];
     let job = |root: PathBuf| {
         root.join(Layout::job(id).as_str())

@@ -1,8 +1,8 @@
-//! A list reads a bounded part of its histories.
+//! Tests that a list reads a bounded part of its histories.
 
 use super::*;
 
-/// Counts the files, or pieces of them, that are read.
+/// A reader that counts reads of files and pieces.
 #[derive(Clone)]
 struct Counting<R>(R, Arc<Reads>);
 
@@ -63,7 +63,7 @@ impl<R: Reader> Reader for Counting<R> {
     }
 }
 
-/// Reads these files from memory, and counts.
+/// A counting reader of these files, which are in memory.
 async fn counted(files: impl Iterator<Item = (Key, Bytes)>) -> (StoreReader, Arc<Reads>) {
     let mut engine = MemoryStore::new().engine();
     let (epoch, _) = engine.open(&mut |_, _| {}).await.unwrap();
@@ -78,7 +78,7 @@ async fn counted(files: impl Iterator<Item = (Key, Bytes)>) -> (StoreReader, Arc
 }
 
 #[tokio::test]
-async fn a_list_reads_a_bounded_number_of_pages_fruitless_and_goes_on() {
+async fn a_list_without_matches_stops_after_a_limit_and_continues_with_its_cursor() {
     const PAGES: u64 = 10;
     const FRUITLESS: usize = 3;
     let (folder, opened, fleet) = Folder::prepared().await;
@@ -92,7 +92,7 @@ async fn a_list_reads_a_bounded_number_of_pages_fruitless_and_goes_on() {
     let newest = opened.running_job(fleet, "build").await;
     opened.complete(newest).await;
     opened.state.settled().await.unwrap();
-    // A long history whose oldest page alone has the failure.
+    // In this long history, only the oldest page has a failed job.
     let line = |id: JobId, state: &str| {
         let at = id.moment();
         format!(
@@ -151,18 +151,18 @@ async fn a_list_reads_a_bounded_number_of_pages_fruitless_and_goes_on() {
     assert_eq!((jobs, next), (vec![failing], None));
     assert_eq!(
         read, 0,
-        "pages without a failure are remembered as such, and the job that was shown is in memory with its line"
+        "summaries, the line and the shown job are not cached"
     );
     let none = list("cancelled", None).await;
     assert_eq!(
         none,
         (Vec::new(), None, 0),
-        "the head knows that there is none"
+        "the head shows that no job was cancelled"
     );
 }
 
 #[tokio::test]
-async fn a_list_looks_for_a_bounded_number_of_records_that_are_gone() {
+async fn a_list_reads_a_bounded_number_of_missing_records() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let mut made = Vec::new();
     for _ in 0..3 * LINES_OF_A_PIECE {
@@ -199,7 +199,7 @@ async fn a_list_looks_for_a_bounded_number_of_records_that_are_gone() {
 }
 
 #[tokio::test]
-async fn a_history_is_read_no_further_than_is_asked_for() {
+async fn a_history_is_read_only_as_far_as_needed() {
     const LINES: u64 = 2_000;
     struct Zeros;
     impl Entropy for Zeros {
@@ -222,7 +222,7 @@ async fn a_history_is_read_no_further_than_is_asked_for() {
     };
     let text: String = ids.iter().map(line).collect();
     ids.reverse();
-    // The last line is of a job that ended after the head was looked at.
+    // The last line belongs to a job that ended after the head was read.
     let end = model::TailEnd {
         page: 4,
         bytes: text.len() as u64,
@@ -238,7 +238,7 @@ async fn a_history_is_read_no_further_than_is_asked_for() {
     let mut cursor = HistoryCursor::new(reader, Arc::default(), &past, Wanted::default());
     let mut newest = Vec::new();
     for _ in 0..50 {
-        let Look::Job(id) = cursor.newest(&mut 1).await.unwrap() else {
+        let CursorResult::Job(id) = cursor.newest(&mut 1).await.unwrap() else {
             panic!("{} of {LINES} jobs", newest.len());
         };
         cursor.pop();
@@ -252,15 +252,18 @@ async fn a_history_is_read_no_further_than_is_asked_for() {
         "{files} reads, {bytes} of {} bytes",
         text.len()
     );
-    while let Look::Job(id) = cursor.newest(&mut 9).await.unwrap() {
+    while let CursorResult::Job(id) = cursor.newest(&mut 9).await.unwrap() {
         cursor.pop();
         newest.push(id);
     }
-    assert!(newest == ids, "each once, across the ends of the pieces");
+    assert!(
+        newest == ids,
+        "not every job was returned once across pieces"
+    );
 }
 
-/// Lists the 50 newest jobs twice after a backlog: jobs that were all made before the first of them ended.
-async fn list_twice_after_a_backlog(order: &[usize], is_noted: bool) {
+/// Lists the 50 newest jobs twice after a backlog, in which all jobs were made before the first job ended.
+async fn list_twice_after_a_backlog(order: &[usize], has_summaries: bool) {
     let (_folder, opened, fleet) = Folder::prepared().await;
     let scan = fleet.scan("build");
     let millis =
@@ -295,7 +298,7 @@ async fn list_twice_after_a_backlog(order: &[usize], is_noted: bool) {
             head.history.page += 1;
             head.history.bytes = 0;
         }
-        if is_noted {
+        if has_summaries {
             index.added(&entry);
         }
     }
@@ -312,28 +315,31 @@ async fn list_twice_after_a_backlog(order: &[usize], is_noted: bool) {
         let mut cursor =
             HistoryCursor::new(reader.clone(), index.clone(), &past, Wanted::default());
         for wanted in &newest {
-            assert_eq!(cursor.newest(&mut 999).await.unwrap(), Look::Job(*wanted));
+            assert_eq!(
+                cursor.newest(&mut 999).await.unwrap(),
+                CursorResult::Job(*wanted)
+            );
             cursor.pop();
         }
         took.push(reads.take().0);
     }
     assert_eq!(
         took[0] <= 60,
-        is_noted,
-        "of a history that was not read yet: {took:?}"
+        has_summaries,
+        "reads of an unread history: {took:?}"
     );
-    assert_eq!(took[1], 0, "its lines are still known");
+    assert_eq!(took[1], 0, "the lines are not cached");
 }
 
 #[tokio::test]
-async fn after_a_backlog_a_page_reads_only_what_it_shows_and_the_next_one_nothing() {
+async fn after_a_backlog_a_page_reads_only_its_jobs_and_a_repeat_reads_nothing() {
     let fifo: Vec<usize> = (0..6_000).collect();
     let lifo: Vec<usize> = fifo.iter().rev().copied().collect();
-    // Neighbours are far apart.
+    // Jobs that were made one after another are far apart in the history.
     let mixed: Vec<usize> = fifo.iter().map(|at| at * 1_009 % 6_000).collect();
     for order in [fifo, lifo, mixed] {
-        for is_noted in [false, true] {
-            list_twice_after_a_backlog(&order, is_noted).await;
+        for has_summaries in [false, true] {
+            list_twice_after_a_backlog(&order, has_summaries).await;
         }
     }
 }

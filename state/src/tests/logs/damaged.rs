@@ -1,9 +1,9 @@
-//! Logs of jobs that are over with records that cannot be read.
+//! Tests logs of finished jobs with unreadable records.
 
 use super::*;
 
-/// What a reader of the log of a job that is over gets from a record on.
-async fn read_over(opened: &Opened, job: &Job, from: u64) -> Vec<LogRecord> {
+/// Reads the log of a finished job from a record on, with marks.
+async fn read_finished(opened: &Opened, job: &Job, from: u64) -> Vec<LogRecord> {
     read_filtered(opened, job, from, LogFilter::default()).await
 }
 
@@ -32,7 +32,7 @@ async fn read_filtered(opened: &Opened, job: &Job, from: u64, filter: LogFilter)
         .collect()
 }
 
-/// Each record that can be read, and the others by the records that say so.
+/// The numbers of readable records, and in brackets the ranges that marks replace.
 fn told(records: &[LogRecord]) -> String {
     let told = records.iter().map(|LogRecord { n, record }| {
         if record.stream == Stream::Runner {
@@ -42,7 +42,11 @@ fn told(records: &[LogRecord]) -> String {
                 .next()
                 .unwrap();
             let last = which.split(' ').next_back().unwrap();
-            assert_eq!(last, n.to_string(), "readers go on behind it");
+            assert_eq!(
+                last,
+                n.to_string(),
+                "a mark does not have the number of the last unreadable record"
+            );
             format!("[{}]", which.split_once(' ').unwrap().1)
         } else {
             assert_eq!(record.text, format!("line {n}"));
@@ -53,30 +57,30 @@ fn told(records: &[LogRecord]) -> String {
 }
 
 #[tokio::test]
-async fn where_records_of_a_finished_log_cannot_be_read_one_says_so() {
+async fn a_mark_replaces_unreadable_records_of_a_finished_log() {
     type Change = fn(&str) -> String;
     let (folder, opened, _, job) = a_running_job().await;
     opened.append(job, 0, lines(0..10)).await;
     let ended = opened.state.complete(completion(job, 10)).await.unwrap();
-    // The commit holds the end of the log, and writes it once more.
+    // Wait until the end of the log from the commit is written.
     opened.state.settled().await.unwrap();
     let path = folder.path(&Layout::log(job));
     let whole = std::fs::read_to_string(&path).unwrap();
     let flip = |line: &str| line.replacen('{', "[", 1);
     let without = |_: &str| String::new();
     let joined = |line: &str| line.replace('\n', "~");
-    // What is changed, in which lines, how, and what a reader is told.
+    // The name of the damage, the changed lines, the change, and the expected result.
     let cases: &[(&str, &[usize], Change, &str)] = &[
         ("nothing", &[], flip, "0 1 2 3 4 5 6 7 8 9"),
         ("one line", &[3], flip, "0 1 2 [3] 4 5 6 7 8 9"),
         ("three lines", &[3, 4, 5], flip, "0 1 2 [3 to 5] 6 7 8 9"),
         (
-            "every second one",
+            "every second line",
             &[0, 2, 4, 6, 8],
             flip,
             "[0] 1 [2] 3 [4] 5 [6] 7 [8] 9",
         ),
-        ("the last one", &[9], flip, "0 1 2 3 4 5 6 7 8 [9]"),
+        ("the last line", &[9], flip, "0 1 2 3 4 5 6 7 8 [9]"),
         ("a line end", &[7], joined, "0 1 2 3 4 5 6 [7 to 8] 9"),
         ("the last line end", &[9], joined, "0 1 2 3 4 5 6 7 8 [9]"),
         (
@@ -123,10 +127,10 @@ async fn where_records_of_a_finished_log_cannot_be_read_one_says_so() {
             false => line.to_owned(),
         });
         std::fs::write(&path, changed.collect::<String>()).unwrap();
-        // The same from there on; a reader that begins among missing ones is told of the rest.
-        let all = read_over(&opened, &ended, 0).await;
+        // Read all records first. Readers that begin later must get the same records and marks.
+        let all = read_finished(&opened, &ended, 0).await;
         assert_eq!(told(&all), *wanted, "{what}");
-        // Some of the missing ones may be wanted.
+        // Marks are returned for every filter, because unreadable records may match.
         let other_step = LogFilter {
             step: Some(7),
             ..LogFilter::default()
@@ -140,10 +144,10 @@ async fn where_records_of_a_finished_log_cannot_be_read_one_says_so() {
                 numbers.filter(|n| *n >= from).collect()
             };
             let rest = numbers(&all);
-            let found = numbers(&read_over(&opened, &ended, from).await);
+            let found = numbers(&read_finished(&opened, &ended, from).await);
             assert_eq!(found, rest, "{what} from {from}");
         }
     }
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(told(&read_over(&opened, &ended, 0).await), "[0 to 9]");
+    assert_eq!(told(&read_finished(&opened, &ended, 0).await), "[0 to 9]");
 }

@@ -1,10 +1,10 @@
-//! Logs that reach their limit.
+//! Tests logs that reach their limit.
 
 use super::sync::refuse_syncs;
 use super::*;
 
 #[tokio::test]
-async fn a_log_that_has_reached_its_limit_comes_to_the_same_end_whatever_happens_meanwhile() {
+async fn a_log_is_cut_in_the_same_way_despite_repeats_and_restarts() {
     const LIMIT: u64 = 4_000;
     let word = |text: &str| NewLogRecord {
         stream: Stream::Runner,
@@ -14,7 +14,7 @@ async fn a_log_that_has_reached_its_limit_comes_to_the_same_end_whatever_happens
     sent[70] = word("the step was killed");
     sent[99] = word("the job was cancelled");
     let mut ends = Vec::new();
-    // How many records an append has, whether its answer is lost, and whether the daemon starts anew after it.
+    // The number of records per append, whether each append is repeated, and whether the daemon restarts after it.
     for (piece, is_repeated, is_restarted) in [
         (100, false, false),
         (7, false, false),
@@ -32,9 +32,15 @@ async fn a_log_that_has_reached_its_limit_comes_to_the_same_end_whatever_happens
                     .logs()
                     .append_within(LIMIT, job, from, encoded(records));
                 let receipt = append.await.unwrap();
-                assert_eq!(receipt.received, end, "an older runner goes on");
+                assert_eq!(
+                    receipt.received, end,
+                    "dropped records do not count as received"
+                );
                 if let Some(cut) = receipt.cut {
-                    assert_eq!(receipt.durable, end, "and forgets what it has sent");
+                    assert_eq!(
+                        receipt.durable, end,
+                        "dropped records do not count as durable"
+                    );
                     assert!(cut < end);
                 } else {
                     assert!(receipt.durable <= receipt.received);
@@ -77,7 +83,7 @@ async fn a_log_that_has_reached_its_limit_comes_to_the_same_end_whatever_happens
 }
 
 #[tokio::test]
-async fn nothing_is_forgotten_for_a_cut_that_a_power_cut_could_take_back() {
+async fn records_after_the_cut_are_only_accepted_once_the_cut_is_durable() {
     let (folder, opened, _, job) = a_running_job().await;
     refuse_syncs(&folder, job);
     let append = opened
@@ -89,7 +95,7 @@ async fn nothing_is_forgotten_for_a_cut_that_a_power_cut_could_take_back() {
 }
 
 #[tokio::test]
-async fn the_words_of_a_runner_behind_the_cut_are_few() {
+async fn few_records_of_the_runner_are_stored_after_the_cut() {
     let (_folder, opened, _, job) = a_running_job().await;
     let limit = 1_000;
     let mut words = lines(0..2_000);

@@ -1,16 +1,16 @@
-//! Logs become durable, or the process ends.
+//! Tests that logs become durable or the process ends.
 
 use super::*;
 
-/// Does `work` beside what makes logs durable. When the work panics, nothing keeps the state open.
-async fn beside_syncs(state: &State, work: impl Future<Output = ()>) {
+/// Runs `work` together with the task that syncs logs. If `work` panics, nothing keeps the state open.
+async fn with_syncs(state: &State, work: impl Future<Output = ()>) {
     tokio::select! {
-        () = state.keep_logs_durable() => panic!("it lasts as long as the daemon"),
+        () = state.keep_logs_durable() => panic!("the task that syncs logs has ended"),
         () = work => {}
     }
 }
 
-/// Looks again and again.
+/// Polls until the condition is true.
 async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
     let waiting = async {
         while !is_so().await {
@@ -18,11 +18,11 @@ async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
         }
     };
     let waited = tokio::time::timeout(Duration::from_secs(120), waiting).await;
-    waited.unwrap_or_else(|_| panic!("in vain: {what}"));
+    waited.unwrap_or_else(|_| panic!("timeout: {what}"));
 }
 
 #[tokio::test]
-async fn what_was_appended_becomes_durable_within_a_moment() {
+async fn appended_records_soon_become_durable() {
     let (_folder, opened, _, job) = a_running_job().await;
     let logs = opened.state.logs();
     let work = async {
@@ -33,25 +33,31 @@ async fn what_was_appended_becomes_durable_within_a_moment() {
             cut: None,
         };
         let is_durable = async || logs.receipt(job).await.unwrap() == durable;
-        until("it becomes durable", is_durable).await;
-        // The last words of a job that somebody else has ended are kept and its log is let go of.
+        until("the log becomes durable", is_durable).await;
+        // The last records of a cancelled job are stored, and then its log is closed.
         opened.cancel(job).await;
         logs.append(job, 2, lines(2..3)).await.unwrap();
         opened.state.settle_log(job, 3).await.unwrap();
-        assert!(!logs.is_open(job), "its worker is done");
+        assert!(
+            !logs.is_open(job),
+            "the log is open although its worker has finished"
+        );
         assert_eq!(read(&opened, job, 0).await.len(), 3);
     };
-    beside_syncs(&opened.state, work).await;
+    with_syncs(&opened.state, work).await;
 }
 
 #[tokio::test]
-async fn the_log_of_a_job_that_is_over_stays_open_while_its_worker_may_add_to_it() {
+async fn the_log_of_a_finished_job_stays_open_while_its_worker_may_append() {
     let (_folder, opened, _, job) = a_running_job().await;
     let logs = opened.state.logs();
     logs.append(job, 0, lines(0..2)).await.unwrap();
     opened.cancel(job).await;
     let cancelled = Instant::now();
-    assert!(!logs.sync(cancelled).unwrap(), "there is more to do");
+    assert!(
+        !logs.sync(cancelled).unwrap(),
+        "the log of a finished job was closed too early"
+    );
     assert!(logs.is_open(job));
     logs.append(job, 2, lines(2..3)).await.unwrap();
     let last_words = model::limits::WORKER_LAST_WORDS.to_std().unwrap();
@@ -60,7 +66,7 @@ async fn the_log_of_a_job_that_is_over_stays_open_while_its_worker_may_add_to_it
 }
 
 #[tokio::test]
-async fn the_worker_of_a_job_that_is_over_is_done_once_all_of_its_log_is_durable() {
+async fn the_worker_of_a_finished_job_may_stop_once_its_log_is_durable() {
     let (mut folder, opened, fleet, job) = a_running_job().await;
     let logs = opened.state.logs();
     logs.append(job, 0, lines(0..2)).await.unwrap();
@@ -75,14 +81,14 @@ async fn the_worker_of_a_job_that_is_over_is_done_once_all_of_its_log_is_durable
     logs.append(job, 2, lines(2..3)).await.unwrap();
     opened.state.settle_log(job, 3).await.unwrap();
     opened.close();
-    // Nobody knows after a start what of it has reached the disk, and the disk says no.
+    // After a start, `settle_log` syncs the log again. Later, the disk refuses the sync.
     let opened = folder.open().await;
     opened.state.settle_log(job, 3).await.unwrap();
     let silent = opened.running_job(fleet, "build").await;
     opened.cancel(silent).await;
     opened.state.settle_log(silent, 0).await.unwrap();
     let log = folder.path(&Layout::log(silent));
-    assert!(!log.exists(), "no log, no file");
+    assert!(!log.exists(), "a job without output has a log file");
     let job = opened.running_job(fleet, "build").await;
     refuse_syncs(&folder, job);
     let logs = opened.state.logs();
@@ -92,7 +98,7 @@ async fn the_worker_of_a_job_that_is_over_is_done_once_all_of_its_log_is_durable
     opened.try_close().unwrap_err();
 }
 
-/// The log takes every write and refuses every sync.
+/// Makes a log that accepts every write and refuses every sync.
 pub(super) fn refuse_syncs(folder: &Folder, job: JobId) {
     let path = folder.path(&Layout::log(job));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -100,7 +106,7 @@ pub(super) fn refuse_syncs(folder: &Folder, job: JobId) {
 }
 
 #[tokio::test]
-async fn a_sync_that_fails_while_nobody_waits_for_failures_is_told_by_the_stop() {
+async fn a_failed_sync_that_nobody_noticed_is_reported_at_the_stop() {
     let (folder, opened, _, job) = a_running_job().await;
     refuse_syncs(&folder, job);
     let logs = opened.state.logs().clone();
@@ -124,5 +130,5 @@ async fn a_log_that_cannot_be_synced_ends_the_process() {
         assert!(failed.message.contains("log.jsonl"), "{failed}");
         assert_eq!(logs.receipt(job).await.unwrap().durable, 0);
     };
-    beside_syncs(&opened.state, work).await;
+    with_syncs(&opened.state, work).await;
 }

@@ -1,4 +1,4 @@
-//! Everything that is left to chance, from one seed.
+//! Random choices, all from one seed.
 
 /// SplitMix64.
 pub(super) struct Choices(pub(super) u64);

@@ -1,5 +1,5 @@
-//! The daemon: the state, and around it the loops of the reconciler in a short form: deadlines, triggers, and the board
-//! with its offers.
+//! The simulated daemon: the state, and short forms of the reconciler's loops for deadlines, triggers and offers of
+//! jobs.
 
 mod requests;
 
@@ -31,7 +31,7 @@ const SILENCE: i64 = 2 * MINUTE;
 /// Delay before a trigger that could not be checked is tried again.
 const REST: i64 = 5 * SECOND;
 
-/// A running daemon. All of it but the store is gone when it is dropped.
+/// A running daemon. Only its store survives a drop.
 pub(super) struct Daemon {
     pub(super) state: State,
     committer: JoinHandle<Result<(), store::CloseError>>,
@@ -46,12 +46,12 @@ pub(super) struct Daemon {
     resting: HashMap<ScanKey, i64>,
     /// The latest evaluation of each expression.
     evaluated: HashMap<ScanKey, Arc<Evaluated>>,
-    /// Requests that were let in and whose commands have not been submitted yet.
+    /// Accepted requests whose commands have not been submitted yet.
     admitted: Vec<Request>,
     last_clock_offset: i64,
     doubted_until: i64,
     /// Whether the tip is not applied yet.
-    pub(super) look_due: bool,
+    pub(super) poll_due: bool,
     /// A commit failed: the process must end.
     pub(super) has_failed: bool,
 }
@@ -60,7 +60,7 @@ struct Offer {
     runner: RunnerId,
     token: TokenHash,
     until: i64,
-    told: i64,
+    reported: i64,
 }
 
 impl Daemon {
@@ -94,15 +94,15 @@ impl Daemon {
             admitted: Vec::new(),
             last_clock_offset: time.set_by(),
             doubted_until,
-            look_due: true,
+            poll_due: true,
             has_failed: false,
         }
     }
 
-    /// The end of the process at once.
+    /// Kills the process.
     pub(super) async fn crash(self) {
         self.committer.abort();
-        // It may have ended by itself.
+        // The committer may have ended on its own.
         drop(self.committer.await);
     }
 
@@ -152,8 +152,8 @@ impl Daemon {
         answers
     }
 
-    /// Applies the tip. What fails is tried again at the next look.
-    pub(super) async fn look(&mut self, repository: &Repository) {
+    /// Applies the tip. After a failure, the next poll tries again.
+    pub(super) async fn poll_source(&mut self, repository: &Repository) {
         let (name, now) = (source(), self.time.wall());
         let planned = self.state.read(|world| {
             let source = world.source(&name)?;
@@ -193,7 +193,7 @@ impl Daemon {
             standing: plan.standing,
             default_reference: None,
         };
-        self.look_due = self.submit(tip).await.is_err() || is_held;
+        self.poll_due = self.submit(tip).await.is_err() || is_held;
         if is_held {
             let commit = format!("{:040}", repository.commit);
             drop(self.submit(ApproveRemoval { name, commit }).await);
@@ -220,19 +220,19 @@ impl Daemon {
         if lag.abs() >= MINUTE && self.submit(FollowClock).await.is_err() {
             return;
         }
-        let (is_noted, holders) = self.state.read(|world| {
+        let (has_summaries, holders) = self.state.read(|world| {
             let holders = world.has_earlier_clocks().then(|| world.holders());
             (world.clocks().is_some(), holders.unwrap_or_default())
         });
         let keep = holders.into_iter().map(|holder| StoreExpiry { holder });
         let kept = self.submit_all(keep.collect()).await;
-        if is_noted && kept.iter().all(|(_, kept)| kept.is_ok()) {
+        if has_summaries && kept.iter().all(|(_, kept)| kept.is_ok()) {
             drop(self.submit(ForgetClocks).await);
         }
     }
 
-    /// Whether a process that starts now cannot mistake what the clock has done. A difference of less than an hour is no
-    /// jump, and is not told from the time that passes.
+    /// True if a process that starts now can recognize all clock jumps. A difference of less than an hour does not
+    /// count as a jump, because it could be elapsed time.
     pub(super) fn is_sure_of_clock(&self) -> bool {
         let (wall, time) = (self.time.wall(), self.world_time());
         self.state.read(|world| {
@@ -246,13 +246,13 @@ impl Daemon {
                 .windows(2)
                 .map(|two| (two[1] - two[0]).num_milliseconds());
             let mut distances = distances.chain([(wall - time).num_milliseconds().abs()]);
-            let is_told =
+            let is_known =
                 (wall - time).num_milliseconds().abs() < MINUTE || world.is_noted(wall, time);
-            is_told && distances.all(|by| !(MINUTE..HOUR).contains(&by))
+            is_known && distances.all(|by| !(MINUTE..HOUR).contains(&by))
         })
     }
 
-    /// Ends jobs whose deadline has passed, and those that wait and are not wanted any more.
+    /// Ends jobs whose deadline has passed, and waiting jobs that are no longer wanted.
     pub(super) async fn keep_time(&mut self) {
         let steady = self.clock.steady();
         let ends: Vec<EndJob> = self.state.read(|world| {
@@ -331,10 +331,10 @@ impl Daemon {
         }
     }
 
-    /// Checks a trigger that may not be due, as a task does whose reading of the world is old.
+    /// Checks a trigger that may not be due, like a task with an old view of the world.
     pub(super) async fn check_late(&mut self, scan: ScanKey) {
         drop(self.submit(Fire { scan: scan.clone() }).await);
-        // An old evaluation counts only if it read the same.
+        // An old evaluation counts only if its inputs are unchanged.
         let evaluate = match self.evaluated.get(&scan).cloned() {
             Some(done) => Evaluate::Done(done),
             None => Evaluate::HERE,
@@ -342,7 +342,8 @@ impl Daemon {
         drop(self.submit(Consider { scan, evaluate }).await);
     }
 
-    /// Evaluates the expression of a scan on the published world. A history that cannot be read is tried inside.
+    /// Evaluates the expression of a scan on the published world. If a history cannot be read, the committer evaluates
+    /// the expression.
     async fn evaluate(&mut self, scan: &ScanKey) -> Evaluate<Evaluated> {
         let Some(trigger) = self.state.read(|world| ExplainedTrigger::of(world, scan)) else {
             return Evaluate::HERE;
@@ -357,7 +358,7 @@ impl Daemon {
         Evaluate::Done(done)
     }
 
-    /// Whether nothing is to be done but by people: what is unfinished is held by a suspension.
+    /// True if only people can cause further work: all unfinished jobs are held by a suspension.
     pub(super) fn is_at_rest(&self) -> bool {
         let now = self.time.wall();
         self.state.read(|world| {
@@ -369,10 +370,10 @@ impl Daemon {
             jobs.all(|job| is_held(job) && !job.ends_with_suspension())
                 && world.due(now).is_empty()
                 && world.unseen().is_empty()
-        }) && !self.look_due
+        }) && !self.poll_due
     }
 
-    /// The unfinished jobs, for people.
+    /// The unfinished jobs, for actions of people.
     pub(super) fn unfinished(&self) -> Vec<Arc<Job>> {
         self.state.read(|world| world.jobs().cloned().collect())
     }

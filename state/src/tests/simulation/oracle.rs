@@ -1,4 +1,4 @@
-//! What must hold after every step, by a record that the simulation keeps itself.
+//! Checks the invariants after every step, with records that the simulation keeps itself.
 
 mod jobs;
 mod laps;
@@ -25,68 +25,68 @@ use super::scenario::files;
 use crate::State;
 use crate::layout::Layout;
 
-/// The moment of a look.
+/// The time of a check.
 #[derive(Clone, Copy)]
 pub(super) struct Now {
     pub(super) steady: i64,
     pub(super) wall: Timestamp,
-    /// The world's time; none for a look at what a crash has left.
+    /// The world's time; `None` for a check of the state after a crash.
     pub(super) time: Option<Timestamp>,
 }
 
-/// What is known of a job.
+/// The oracle's knowledge about a job.
 struct Known {
     record: Arc<Job>,
-    /// The number of the look that saw it first, and of the one that saw its end.
+    /// The number of the first check that saw the job.
     since: u64,
     ended: Option<u64>,
     ended_at: i64,
 }
 
-/// What is known of a scan.
+/// The oracle's knowledge about a scan.
 #[derive(Default)]
 struct OfScan {
-    /// What has been read of the ledger: a page, and how much of it.
+    /// How far the ledger was read: the page, and the bytes in this page.
     page: u64,
     read: usize,
-    /// How many checks the open run of equal outcomes had.
+    /// How many evaluations the open run of equal outcomes has.
     run: u64,
     schedule: Option<Schedule>,
-    /// The cursor of its schedule, which stays when the schedule goes.
+    /// The cursor of its schedule, which stays if the schedule is removed.
     cursor: Option<Timestamp>,
     consumer: Option<Consumer>,
-    /// Whether a resumption comes back to slots.
+    /// Whether a resumption still has to return to slots.
     has_passed: bool,
-    /// How often a suspension of it ended.
+    /// How often a suspension of the scan ended.
     resumptions: usize,
     is_suspended: bool,
     /// The successes of its jobs, in their order.
     successes: Vec<JobId>,
 }
 
-/// New in a ledger since the last look.
+/// New entries of a ledger since the last check.
 #[derive(Default)]
 struct News {
     records: Vec<LedgerRecord>,
-    /// How many checks were only counted.
+    /// How many evaluations were only counted.
     counted: u64,
 }
 
 #[derive(Default)]
 pub(super) struct Oracle {
-    look: u64,
+    round: u64,
     scans: BTreeMap<ScanKey, OfScan>,
     jobs: BTreeMap<JobId, Known>,
-    /// Jobs that triggers made, by the jobs and by the ledger.
+    /// Jobs made by triggers, according to the jobs.
     triggered: BTreeSet<JobId>,
     made: BTreeSet<JobId>,
-    /// Jobs whose execution has started, and with which token.
+    /// Jobs whose execution has started, with their tokens.
     started: BTreeMap<JobId, TokenHash>,
-    /// Jobs that were dispatched, by the answers.
+    /// Dispatched jobs, according to the answers.
     dispatched: BTreeSet<JobId>,
-    /// When the clock was set last.
+    /// When the clock was last set.
     clock_set: i64,
-    /// What was left of each span, and when.
+    /// The remaining time of each expiry at the time of its last check.
     left: HashMap<Holder, (i64, TimeDelta)>,
     pub(super) successes: usize,
 }
@@ -101,18 +101,21 @@ impl Oracle {
         assert!(before.is_none(), "{job} is executed twice");
     }
 
-    pub(super) fn was_told_of_success(&mut self, job: JobId) {
+    pub(super) fn success_was_reported(&mut self, job: JobId) {
         let known = self.jobs.get(&job);
         let has_succeeded = known
             .is_none_or(|known| !known.record.state.is_terminal() || is_success(&known.record));
-        assert!(has_succeeded, "{job} is no success, as its runner was told");
+        assert!(
+            has_succeeded,
+            "{job} has not succeeded, although its runner got this answer"
+        );
     }
 
     pub(super) fn was_dispatched(&mut self, job: JobId) {
         self.dispatched.insert(job);
     }
 
-    /// The jobs that anybody may name.
+    /// The newest jobs, for requests of people.
     pub(super) fn newest_jobs(&self, limit: usize) -> Vec<Arc<Job>> {
         let newest = self.jobs.values().rev().take(limit);
         newest.map(|known| known.record.clone()).collect()
@@ -122,16 +125,16 @@ impl Oracle {
         Some(self.jobs.get(&job)?.record.workflow.id)
     }
 
-    /// Looks at everything.
+    /// Checks the whole state.
     pub(super) async fn check(&mut self, state: &State, store: &MemoryStore, now: Now) {
-        self.look += 1;
+        self.round += 1;
         let (heads, live) = state.read(|world| {
             let heads: Vec<Arc<ScanHead>> = world.heads().cloned().collect();
             let live: Vec<Arc<Job>> = world.jobs().cloned().collect();
             (heads, live)
         });
         state.read(|world| {
-            self.look_at_scans(world, now);
+            self.check_scans(world, now);
             self.check_spans(world, now);
         });
         let mut news: BTreeMap<ScanKey, News> = BTreeMap::new();
@@ -140,7 +143,7 @@ impl Oracle {
             let found = of_scan.read_ledger(head, store).await;
             news.insert(head.key(), found);
         }
-        self.look_at_jobs(state, &live, &news, now).await;
+        self.check_jobs(state, &live, &news, now).await;
         for head in &heads {
             let key = head.key();
             let Some(found) = news.get(&key) else {
@@ -153,12 +156,12 @@ impl Oracle {
         }
         assert_eq!(
             self.triggered, self.made,
-            "the jobs that triggers have made, and those of the ledgers"
+            "jobs and ledgers disagree about the jobs that triggers made"
         );
     }
 
-    /// Notes which scans there are, and which are suspended.
-    fn look_at_scans(&mut self, world: &World, now: Now) {
+    /// Records which scans exist, and which are suspended.
+    fn check_scans(&mut self, world: &World, now: Now) {
         for file in files() {
             let active = world
                 .workflow(file.id)
@@ -174,11 +177,11 @@ impl Oracle {
             for key in file.scans() {
                 let scan = version.and_then(|version| version.definition.scan(key.scan.as_str()));
                 let is_suspended = world.suspension(&key).is_some();
-                let look = self.look;
+                let round = self.round;
                 self.scans
                     .entry(key)
                     .or_default()
-                    .arm(scan, is_suspended, now, look);
+                    .arm(scan, is_suspended, now, round);
             }
         }
     }
@@ -196,7 +199,7 @@ impl Oracle {
         }
     }
 
-    /// When nothing more is to be done.
+    /// Checks the state once all jobs have finished.
     pub(super) fn check_at_rest(&self, world: &World, wall: Timestamp) {
         for (key, of_scan) in &self.scans {
             of_scan.check_slots_at_rest(key, wall);
@@ -214,17 +217,17 @@ impl Oracle {
 
 impl OfScan {
     /// Notes what the newest revision says of the scan.
-    fn arm(&mut self, scan: Option<&Scan>, is_suspended: bool, now: Now, look: u64) {
+    fn arm(&mut self, scan: Option<&Scan>, is_suspended: bool, now: Now, round: u64) {
         if self.is_suspended && !is_suspended {
             self.resumptions += 1;
         }
         self.is_suspended = is_suspended;
         let cursor = self.cursor;
         self.schedule = Schedule::following(self.schedule.take(), scan, cursor, now.wall);
-        self.consumer = Consumer::following(self.consumer.take(), scan, look);
+        self.consumer = Consumer::following(self.consumer.take(), scan, round);
     }
 
-    /// Reads what the ledger has got since the last look.
+    /// Reads the ledger entries since the last check.
     async fn read_ledger(&mut self, head: &ScanHead, store: &MemoryStore) -> News {
         let mut news = News::default();
         loop {
@@ -240,7 +243,7 @@ impl OfScan {
             (self.page, self.read) = (self.page + 1, 0);
         }
         let run = head.repeats.as_ref().map_or(0, |repeats| repeats.count);
-        assert!(run >= self.run, "{} forgets checks", head.scan);
+        assert!(run >= self.run, "{} lost evaluations", head.scan);
         news.counted += run - self.run;
         self.run = run;
         news
@@ -250,11 +253,17 @@ impl OfScan {
 impl News {
     fn take(&mut self, record: LedgerRecord, run: &mut u64) {
         if let model::Cause::Repeats { count, .. } = &record.cause {
-            assert!(*count >= *run, "a run of checks got shorter: {record:?}");
+            assert!(
+                *count >= *run,
+                "a run of evaluations became shorter: {record:?}"
+            );
             self.counted += count - *run;
             *run = 0;
         } else {
-            assert_eq!(*run, 0, "a run of checks is not in the ledger: {record:?}");
+            assert_eq!(
+                *run, 0,
+                "a run of evaluations is missing in the ledger: {record:?}"
+            );
             self.records.push(record);
         }
     }
@@ -264,7 +273,7 @@ fn is_success(job: &Job) -> bool {
     matches!(job.state, JobState::Succeeded { .. })
 }
 
-/// Whether a trigger made the job, and not a retry.
+/// True if a trigger made the job, rather than a retry.
 fn is_triggered(job: &Job) -> bool {
     match job.trigger {
         Trigger::Dispatch => false,
@@ -272,7 +281,7 @@ fn is_triggered(job: &Job) -> bool {
     }
 }
 
-/// Whether a job that ended so is retried.
+/// Whether a job with this reason is retried.
 fn is_retried(reason: &Reason) -> bool {
     matches!(
         reason,

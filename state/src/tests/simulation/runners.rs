@@ -1,4 +1,4 @@
-//! Runners: processes that poll, execute jobs, and may be stopped, lost and cut off.
+//! Simulated runners: processes that poll, execute jobs, and may be stopped, lost or cut off.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,24 +9,24 @@ use super::daemon::{Answer, Body, Message, Request};
 use super::oracle::Oracle;
 use super::time::SECOND;
 
-/// A runner ends its jobs when it has not reached the daemon for so long.
+/// A runner ends its jobs if it has not reached the daemon for this time.
 const SILENCE: i64 = 100 * SECOND;
 
-/// Which jobs fail in any case.
+/// Selects jobs that always fail.
 pub(super) type Fails<'a> = &'a dyn Fn(JobId) -> bool;
 
 pub(super) struct Runner {
     pub(super) id: RunnerId,
     pub(super) capacity: usize,
-    /// Whether there is a process.
+    /// Whether the process runs.
     pub(super) is_up: bool,
-    /// The process does nothing, and does not know it.
+    /// The process is paused and does not notice it.
     pub(super) is_paused: bool,
-    /// Nothing reaches the daemon, or nothing comes back.
+    /// Requests or answers are lost.
     pub(super) is_cut_off: bool,
-    /// It ends what it has and takes no more.
+    /// The runner finishes its jobs and accepts no new jobs.
     pub(super) is_draining: bool,
-    /// The daemon has not been told yet that it runs nothing.
+    /// The runner has not yet reported to the daemon that it runs no jobs.
     is_new: bool,
     contact: i64,
     polls: u64,
@@ -43,7 +43,7 @@ enum Phase {
     Running {
         is_stored: bool,
     },
-    /// Its processes have ended, and the daemon is to be told how.
+    /// The processes of the job have ended, and the result is not reported yet.
     Over {
         is_success: bool,
     },
@@ -65,7 +65,7 @@ impl Runner {
         }
     }
 
-    /// Whether it can ask the daemon for something.
+    /// Whether it can send requests to the daemon.
     pub(super) const fn is_connected(&self) -> bool {
         self.is_up && !self.is_paused && !self.is_cut_off
     }
@@ -82,7 +82,7 @@ impl Runner {
         !self.work.is_empty()
     }
 
-    /// The process and all that it runs is gone.
+    /// Kills the process and its jobs.
     pub(super) fn crash(&mut self) {
         self.work.clear();
         (self.is_up, self.is_paused, self.is_draining) = (false, false, false);
@@ -92,15 +92,15 @@ impl Runner {
         (self.is_up, self.is_new, self.contact) = (true, true, now);
     }
 
-    /// What it does by its own clock, also before it does anything else after a pause.
-    pub(super) fn mind_silence(&mut self, now: i64) {
+    /// Ends the jobs after a long silence. After a pause, the runner checks this first.
+    pub(super) fn check_silence(&mut self, now: i64) {
         if self.is_up && !self.is_paused && now - self.contact >= SILENCE {
             self.work.clear();
             self.contact = now;
         }
     }
 
-    /// A request that it makes now.
+    /// The next request of the runner.
     pub(super) fn request(&mut self, choices: &mut Choices, fails: Fails<'_>) -> Request {
         let body = if self.is_new {
             Body::Empty
@@ -117,7 +117,7 @@ impl Runner {
         }
     }
 
-    /// Requests that bring all its work forward.
+    /// Requests that continue all work of the runner.
     pub(super) fn all_requests(&mut self, choices: &mut Choices, fails: Fails<'_>) -> Vec<Request> {
         let runner = self.id;
         if self.is_new {
@@ -153,7 +153,7 @@ impl Runner {
             Phase::Running { is_stored } => match choices.below(6) {
                 0..3 => Body::Report { job, token },
                 3 if !*is_stored => {
-                    // Each job has one content, so that a repeat has the same.
+                    // Each job has one content, so that repeats are equal.
                     let content = u64::from(job.uuid().as_bytes()[15] % 3);
                     Body::Artifact {
                         job,
@@ -179,7 +179,7 @@ impl Runner {
         }
     }
 
-    /// The answer to one of its requests.
+    /// Handles the answer to a request of the runner.
     pub(super) fn take(&mut self, body: &Body, answer: &Answer, now: i64, oracle: &mut Oracle) {
         if !self.is_up {
             return;
@@ -227,7 +227,7 @@ impl Runner {
             ) => {
                 self.work.remove(job);
                 if *is_success {
-                    oracle.was_told_of_success(*job);
+                    oracle.success_was_reported(*job);
                 }
             }
             (

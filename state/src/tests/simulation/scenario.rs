@@ -1,5 +1,5 @@
-//! The repository of the simulation: workflow files in several versions, and what the oracle must know of them without
-//! asking the code that it tests.
+//! The repository of the simulation: workflow files in several versions, and facts about them for the oracle, which
+//! must not use the tested code.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,10 +10,11 @@ use workflow::{TemplatePolicy, Workflow, sha256};
 use super::choices::Choices;
 use crate::tests::fixture::scan_name;
 
-/// All retried scans have so many further attempts.
+/// The number of retries of all scans that have retries.
 pub(super) const ATTEMPTS: u32 = 2;
 
-/// One with a schedule that others follow. One expression costs too much for a decision. The versions change the schedule, take a scan away, and bring it back.
+/// A scan with a schedule, and scans that follow it. One expression is too expensive for a decision. The versions
+/// change the schedule, and remove and restore a scan.
 const FOLLOWED: [&str; 3] = [
     "
 scans:
@@ -80,7 +81,7 @@ scans:
 /// The scans of the file `cycle` that can wake each other.
 const GROUP: [&str; 2] = ["left", "right"];
 
-/// Schedules that differ in what they do with missed slots.
+/// Schedules with different rules for missed slots.
 const CRON: [&str; 2] = [
     "
 scans:
@@ -94,7 +95,7 @@ scans:
 ",
 ];
 
-/// Which success wakes which scan, in any version that has both.
+/// File, scan, and the scan that its success wakes, in every version that has both scans.
 const WAKES: [(&str, &str, &str); 7] = [
     ("followed", "produce", "available"),
     ("followed", "produce", "differs"),
@@ -143,7 +144,7 @@ impl File {
         }
     }
 
-    /// Names of scans in any version.
+    /// The scans of all versions.
     pub(super) fn scans(&self) -> impl Iterator<Item = ScanKey> {
         let scans = self.versions.iter().flat_map(|it| it.definition.scans());
         scans.map(|scan| self.key(scan.name.as_str()))
@@ -180,19 +181,19 @@ pub(super) fn woken_by(scan: &ScanKey) -> impl Iterator<Item = ScanKey> {
         })
 }
 
-/// The scan that asks for news, and the one of which it does.
+/// The scan that uses `has_news()`, and the scan whose news it reads.
 pub(super) fn reader_and_read() -> (ScanKey, ScanKey) {
     let [followed, ..] = &*FILES;
     (followed.key("reader"), followed.key("produce"))
 }
 
-/// How many scans the group of a scan has, if it is in one.
+/// The number of scans in the group of a scan, if it is in a group.
 pub(super) fn group_of(scan: &ScanKey) -> Option<u64> {
     let is_in_cycle = files()[1].id == scan.workflow;
     (is_in_cycle && GROUP.contains(&scan.scan.as_str())).then_some(GROUP.len() as u64)
 }
 
-/// What a file is at the tip.
+/// The state of a file at the tip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AtTip {
     Absent,

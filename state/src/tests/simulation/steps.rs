@@ -1,4 +1,4 @@
-//! What may happen, one step after another.
+//! The random steps of the simulation.
 
 mod people;
 
@@ -18,11 +18,11 @@ use super::runners::Runner;
 use super::scenario::{Repository, files, source};
 use super::time::{HOUR, MINUTE, SECOND, Time};
 
-/// A late request comes within this time.
+/// A late request arrives within this time.
 const LATE: i64 = 5 * MINUTE;
-/// The longest time that passes without a look at anything.
+/// The longest time between two checks.
 const CHUNK: i64 = 20 * SECOND;
-/// Rounds until everything must have come to rest.
+/// After this many rounds no job may be unfinished.
 const ROUNDS: usize = 200;
 
 pub(super) struct Simulation {
@@ -39,7 +39,7 @@ pub(super) struct Simulation {
     is_calm: bool,
     /// When the last daemon ended.
     ended_at: i64,
-    /// The newest commit that the oracle has seen of this daemon.
+    /// The newest commit of this daemon that the oracle has checked.
     seen: Option<Seq>,
     trace: Arc<Mutex<Trace>>,
 }
@@ -99,14 +99,14 @@ impl Simulation {
         self.trace.lock().unwrap().note(step);
     }
 
-    /// One thing happens.
+    /// Runs one random step.
     pub(super) async fn step(&mut self) {
         if self.daemon.is_none() && self.choices.percent(20) {
             self.start_daemon().await;
         }
         match self.choices.below(100) {
-            0..30 => self.pass_some_time().await,
-            30..70 => self.let_a_runner_ask().await,
+            0..30 => self.pass_random_time().await,
+            30..70 => self.runner_request().await,
             70..75 => self.dispatch().await,
             75..77 => self.cancel().await,
             77..79 => self.rerun().await,
@@ -116,7 +116,7 @@ impl Simulation {
                 self.repository.push(&mut self.choices);
                 self.note(format!("push {:?}", self.repository));
                 if let Some(daemon) = &mut self.daemon {
-                    daemon.look_due = true;
+                    daemon.poll_due = true;
                 }
             }
             86..88 => {
@@ -128,8 +128,8 @@ impl Simulation {
                 let set_by = self.time.set_by() + self.choices.between(-most, most);
                 self.set_clock(set_by.clamp(-10 * HOUR, 10 * HOUR));
             }
-            88..92 => self.trouble_a_runner(),
-            92..94 => self.trouble_the_daemon().await,
+            88..92 => self.disturb_runner(),
+            92..94 => self.disturb_daemon().await,
             94..96 => {
                 let rooms = [Room::Enough, Room::Enough, Room::Low, Room::Full];
                 let room = rooms[self.choices.below(4)];
@@ -155,7 +155,7 @@ impl Simulation {
                 }
             }
         }
-        self.look().await;
+        self.check().await;
         if self.choices.percent(60) {
             self.tick().await;
         }
@@ -170,7 +170,7 @@ impl Simulation {
         }
     }
 
-    async fn pass_some_time(&mut self) {
+    async fn pass_random_time(&mut self) {
         let millis = match self.choices.below(10) {
             0..3 => self.choices.between(1, SECOND),
             3..8 => self.choices.between(SECOND, 20 * SECOND),
@@ -180,10 +180,10 @@ impl Simulation {
         self.pass(millis).await;
     }
 
-    /// Time passes. Runners that can poll do so meanwhile.
+    /// Lets time pass. Connected runners poll meanwhile.
     async fn pass(&mut self, mut millis: i64) {
         loop {
-            // A late request comes at its time, not at the end of a chunk.
+            // A late request arrives at its time, not at the end of a chunk.
             let arrivals = self.late.iter().map(|(at, _)| at - self.time.steady());
             let step = millis.min(CHUNK);
             let step = arrivals.fold(step, i64::min).max(0);
@@ -191,7 +191,7 @@ impl Simulation {
             millis -= step;
             let now = self.time.steady();
             for runner in &mut self.runners {
-                runner.mind_silence(now);
+                runner.check_silence(now);
             }
             let arrived: Vec<_> = self.late.extract_if(.., |(at, _)| *at <= now).collect();
             for (_, request) in arrived {
@@ -210,7 +210,7 @@ impl Simulation {
         }
     }
 
-    /// The loops of the daemon run once.
+    /// Runs the loops of the daemon once.
     async fn tick(&mut self) {
         for task in 0..5 {
             let may_wait = !self.is_calm && self.choices.percent(30);
@@ -230,17 +230,17 @@ impl Simulation {
                         }
                     }
                 }
-                2 if !may_wait && daemon.look_due => daemon.look(&self.repository).await,
+                2 if !may_wait && daemon.poll_due => daemon.poll_source(&self.repository).await,
                 3 => daemon.keep_time().await,
                 4 => daemon.pull_triggers().await,
                 _ => continue,
             }
-            self.look().await;
+            self.check().await;
         }
     }
 
-    /// The oracle looks at everything. A daemon whose commit failed is gone.
-    async fn look(&mut self) {
+    /// Lets the oracle check everything. A daemon whose commit failed is replaced.
+    async fn check(&mut self) {
         let (steady, wall) = (self.time.steady(), self.time.wall());
         if let Some(daemon) = self.daemon.take_if(|daemon| daemon.has_failed) {
             self.note("the daemon ends, because a commit failed".to_owned());
@@ -257,8 +257,8 @@ impl Simulation {
         self.oracle.check_executions(executions);
     }
 
-    /// Looks at what a daemon has left that is gone.
-    async fn look_at_remains(&mut self) {
+    /// Checks the state that a dead daemon left behind.
+    async fn check_remains(&mut self) {
         let (steady, wall, time) = (self.time.steady(), self.time.wall(), None);
         let next = Daemon::start(&self.store, &self.time, 0).await;
         let now = Now { steady, wall, time };
@@ -266,22 +266,22 @@ impl Simulation {
         next.crash().await;
     }
 
-    async fn let_a_runner_ask(&mut self) {
+    async fn runner_request(&mut self) {
         let at = self.choices.below(self.runners.len());
         if self.runners[at].is_connected() {
             self.ask(at, true).await;
         } else if self.choices.percent(20) {
-            self.trouble_a_runner();
+            self.disturb_runner();
         }
     }
 
-    /// A runner asks for something. The network may fail.
-    async fn ask(&mut self, at: usize, is_noted: bool) {
+    /// A runner sends a request. The network may fail.
+    async fn ask(&mut self, at: usize, has_summaries: bool) {
         let request = self.runners[at].request(&mut self.choices, &|_| false);
         let is_start = matches!(request.body, super::daemon::Body::Empty);
         let may_be_late = !is_start && !self.is_calm;
         let fate = self.choices.below(100);
-        if is_noted {
+        if has_summaries {
             self.note(format!("{request:?} with fate {fate}"));
         }
         let arrives = self.time.steady() + self.choices.between(1, LATE);
@@ -300,7 +300,7 @@ impl Simulation {
     async fn deliver(&mut self, request: Request) {
         if let Some(daemon) = &mut self.daemon {
             daemon.answer(request).await;
-            self.look().await;
+            self.check().await;
         }
     }
 
@@ -312,13 +312,13 @@ impl Simulation {
         let answer = daemon.answer(request).await;
         let now = self.time.steady();
         self.runners[at].take(&body, &answer, now, &mut self.oracle);
-        self.look().await;
+        self.check().await;
     }
 
-    fn trouble_a_runner(&mut self) {
+    fn disturb_runner(&mut self) {
         let mut at = self.choices.below(self.runners.len());
         if self.choices.percent(50) {
-            // More happens where there is work.
+            // Prefer a runner with work.
             at = self.runners.iter().position(Runner::holds).unwrap_or(at);
         }
         let (choice, now) = (self.choices.below(8), self.time.steady());
@@ -330,7 +330,7 @@ impl Simulation {
             }
             _ if runner.is_paused => {
                 runner.is_paused = false;
-                runner.mind_silence(now);
+                runner.check_silence(now);
                 "goes on"
             }
             _ if runner.is_cut_off => {
@@ -361,7 +361,7 @@ impl Simulation {
         self.note(format!("runner {at} {what}"));
     }
 
-    async fn trouble_the_daemon(&mut self) {
+    async fn disturb_daemon(&mut self) {
         match self.daemon.take() {
             None => self.start_daemon().await,
             Some(daemon) if self.choices.percent(60) => {
@@ -372,43 +372,43 @@ impl Simulation {
                 self.note("the daemon stops".to_owned());
                 self.ended_at = self.time.steady();
                 daemon.stop().await;
-                self.look_at_remains().await;
+                self.check_remains().await;
             }
         }
     }
 
-    /// What it knows of the clock and has not noted is lost.
+    /// Kills the daemon. Its unrecorded knowledge of the clock is lost.
     async fn crash(&mut self, daemon: Daemon) {
         if !daemon.is_sure_of_clock() {
             self.oracle.clock_is_unknown();
         }
         self.ended_at = self.time.steady();
         daemon.crash().await;
-        self.look_at_remains().await;
+        self.check_remains().await;
     }
 
     async fn start_daemon(&mut self) {
         self.note("the daemon starts".to_owned());
-        // A jump is told from the time that has passed only if that is shorter.
+        // A jump can only be recognized if it is longer than the downtime.
         if self.time.steady() - self.ended_at >= HOUR / 2 {
             self.oracle.clock_is_unknown();
         }
-        // Connections end with the process that they lead to.
+        // The connections to the old process are closed.
         self.late.clear();
         let seed = self.choices.next();
         self.seen = None;
         self.daemon = Some(Daemon::start(&self.store, &self.time, seed).await);
     }
 
-    /// The faults stop, and everything must come to rest.
-    pub(super) async fn come_to_rest(&mut self) {
+    /// Stops the faults. Then all jobs must finish.
+    pub(super) async fn settle_all(&mut self) {
         self.note("the faults stop".to_owned());
         self.is_calm = true;
         self.store.set_room(Room::Enough);
         let now = self.time.steady();
         for runner in &mut self.runners {
             (runner.is_paused, runner.is_cut_off) = (false, false);
-            runner.mind_silence(now);
+            runner.check_silence(now);
             if !runner.is_up || runner.is_draining {
                 runner.crash();
                 runner.start(now);
@@ -425,7 +425,7 @@ impl Simulation {
             let mut is_at_rest = false;
             for _ in 0..6 {
                 self.tick().await;
-                self.bring_work_forward().await;
+                self.continue_work().await;
                 let holds = self.runners.iter().any(Runner::holds);
                 let rests = self.daemon.as_ref().is_some_and(Daemon::is_at_rest);
                 is_at_rest = is_prepared && rests && !holds && self.late.is_empty();
@@ -440,7 +440,7 @@ impl Simulation {
                     state.read(|world| self.oracle.check_at_rest(world, wall));
                 }
                 self.is_calm = false;
-                self.note("everything is at rest".to_owned());
+                self.note("all jobs are finished".to_owned());
                 return;
             }
             self.pass(self.until_next_retry().unwrap_or(5 * SECOND))
@@ -455,11 +455,12 @@ impl Simulation {
             .iter()
             .map(|job| (job.id, &job.scan, job.reason()))
             .collect();
-        panic!("this does not come to rest: {jobs:?}");
+        panic!("these jobs do not finish: {jobs:?}");
     }
 
-    /// Every runner asks all that it can, without faults. The jobs of the cycle fail, because it would never end.
-    async fn bring_work_forward(&mut self) {
+    /// Lets every runner send all its requests, without faults. The jobs of the cycle fail, because otherwise it would
+    /// never end.
+    async fn continue_work(&mut self) {
         for at in 0..self.runners.len() {
             let oracle = &self.oracle;
             let cycle: WorkflowId = files()[1].id;
@@ -478,7 +479,7 @@ impl Simulation {
         Some((next - time).num_milliseconds().clamp(SECOND, 6 * HOUR))
     }
 
-    /// How many jobs have succeeded.
+    /// Stops the simulation. Returns how many jobs have succeeded.
     pub(super) async fn end(mut self) -> usize {
         if let Some(daemon) = self.daemon.take() {
             daemon.stop().await;

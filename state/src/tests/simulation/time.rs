@@ -1,4 +1,4 @@
-//! Virtual time. One clock cannot be set; the wall clock can.
+//! Virtual time: a steady clock, and a wall clock that can be set.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
@@ -12,16 +12,16 @@ pub(super) const SECOND: i64 = 1_000;
 pub(super) const MINUTE: i64 = 60 * SECOND;
 pub(super) const HOUR: i64 = 60 * MINUTE;
 
-/// In milliseconds.
+/// All times are in milliseconds.
 #[derive(Default)]
 pub(super) struct Time {
     steady: AtomicI64,
-    /// How far somebody has set the wall clock ahead.
+    /// How far the wall clock is set ahead.
     set_by: AtomicI64,
 }
 
 impl Time {
-    /// Nobody can set it.
+    /// The steady clock, which cannot be set.
     pub(super) fn steady(&self) -> i64 {
         self.steady.load(SeqCst)
     }
@@ -47,7 +47,7 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::from_timestamp_millis(NOON + millis).unwrap()
 }
 
-/// The clocks of one process: its steady clock begins with the wall clock of its start.
+/// The clocks of one process. Its steady clock starts with the time of the wall clock.
 pub(super) struct ProcessClock {
     time: Arc<Time>,
     set_by: i64,

@@ -1,4 +1,4 @@
-//! What the daemon answers to runners.
+//! Requests of runners and their answers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::log::CompleteError;
 use crate::tests::fixture::Seeded;
 use crate::tests::simulation::time::SECOND;
 
-/// What a runner or a worker on it asks for.
+/// A request of a runner or of a worker on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) runner: RunnerId,
@@ -31,7 +31,7 @@ pub(crate) struct Request {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
-    /// The process of the runner has started, or ends: it runs nothing.
+    /// The process of the runner has started or ends, and runs no jobs.
     Empty,
     Poll {
         number: u64,
@@ -68,9 +68,9 @@ pub(crate) enum Message {
 pub(crate) enum Answer {
     Done,
     Messages(Vec<Message>),
-    /// It will not be otherwise if it is asked again.
+    /// A retry would be refused too.
     Refused,
-    /// It may be asked again.
+    /// The runner may retry the request.
     Failed,
 }
 
@@ -101,13 +101,13 @@ impl Daemon {
                 if self.lose(runner, is_lost).await != Answer::Done {
                     return Answer::Failed;
                 }
-                Answer::Messages(self.say(runner, *capacity, holding))
+                Answer::Messages(self.messages(runner, *capacity, holding))
             }
             Body::Claim { job, token }
             | Body::Report { job, token }
             | Body::Artifact { job, token, .. }
             | Body::Complete { job, token, .. } => {
-                if !self.is_let_in(*job, *token) {
+                if !self.is_allowed(*job, *token) {
                     return Answer::Refused;
                 }
                 self.heard.insert(runner, self.time.steady());
@@ -121,7 +121,7 @@ impl Daemon {
         }
     }
 
-    /// Submits the commands of requests that were let in some time ago. Returns them with their answers.
+    /// Submits the commands of requests that were accepted earlier. Returns the requests with their answers.
     pub(crate) async fn serve_admitted(&mut self) -> Vec<(Request, Answer)> {
         let mut answers = Vec::new();
         for request in std::mem::take(&mut self.admitted) {
@@ -131,8 +131,8 @@ impl Daemon {
         answers
     }
 
-    /// Whether the token is that of the job's offer or execution.
-    fn is_let_in(&self, id: JobId, token: TokenHash) -> bool {
+    /// Whether the token belongs to the job's offer or execution.
+    fn is_allowed(&self, id: JobId, token: TokenHash) -> bool {
         let offer = self.offers.get(&id);
         let is_offered =
             offer.is_some_and(|offer| offer.token == token && self.time.steady() < offer.until);
@@ -161,7 +161,7 @@ impl Daemon {
                 };
                 let mut outcome = self.submit(claim.clone()).await;
                 if let Ok(ClaimOutcome::Unevaluated) = outcome {
-                    // Something may come between evaluating and claiming.
+                    // Other decisions may come between evaluation and claim.
                     let histories = self.state.read(|world| claim.histories(world));
                     let read = self.state.recent_jobs(histories).await;
                     let prepared = self.state.read(|world| claim.prepare(world, &read));
@@ -180,7 +180,9 @@ impl Daemon {
                 match outcome {
                     Ok(ClaimOutcome::Claimed(_)) => Answer::Done,
                     Ok(ClaimOutcome::Skipped(_)) => Answer::Refused,
-                    Ok(ClaimOutcome::Unevaluated) => panic!("it is evaluated inside"),
+                    Ok(ClaimOutcome::Unevaluated) => {
+                        panic!("the committer did not evaluate the expression")
+                    }
                     Err(error) => refused(&error),
                 }
             }
@@ -244,7 +246,7 @@ impl Daemon {
         done(self.note(answer))
     }
 
-    /// Ends jobs of a runner as lost. `is_lost` is asked with the time that is left of the job's session.
+    /// Ends jobs of a runner as lost. `is_lost` gets the remaining time of the job's session.
     async fn lose(
         &mut self,
         runner: RunnerId,
@@ -267,8 +269,8 @@ impl Daemon {
         }
     }
 
-    /// The messages for a runner: what it is to stop, and jobs that it may claim.
-    fn say(
+    /// The messages for a runner: jobs that it must stop, and jobs that it may claim.
+    fn messages(
         &mut self,
         runner: RunnerId,
         capacity: usize,
@@ -301,8 +303,8 @@ impl Daemon {
             for (job, offer) in &mut self.offers {
                 if offer.runner == runner {
                     busy += 1;
-                    if !holding.contains(job) && offer.told + SECOND <= now {
-                        offer.told = now;
+                    if !holding.contains(job) && offer.reported + SECOND <= now {
+                        offer.reported = now;
                         messages.push(Message::Assigned(*job, offer.token));
                     }
                 }
@@ -322,7 +324,7 @@ impl Daemon {
                     runner,
                     token,
                     until: now + OFFER,
-                    told: now,
+                    reported: now,
                 };
                 self.offers.insert(job, offer);
                 messages.push(Message::Assigned(job, token));
@@ -355,7 +357,7 @@ fn done<A>(answer: Result<A, SubmitError>) -> Answer {
     answer.map_or_else(|error| refused(&error), |_| Answer::Done)
 }
 
-/// Whether the same request may have another answer later.
+/// `Refused` if a retry would be refused too, and otherwise `Failed`.
 fn refused(error: &SubmitError) -> Answer {
     match error {
         SubmitError::Refused(
@@ -371,6 +373,6 @@ fn refused(error: &SubmitError) -> Answer {
         | SubmitError::Contradicted
         | SubmitError::Defect { .. }
         | SubmitError::OutcomeUnknown => Answer::Failed,
-        SubmitError::Refused(refusal) => panic!("no runner may be told this: {refusal}"),
+        SubmitError::Refused(refusal) => panic!("a runner must not get this refusal: {refusal}"),
     }
 }

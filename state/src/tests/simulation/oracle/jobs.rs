@@ -1,4 +1,5 @@
-//! A job is claimed at most once and never goes back; a job that fails gets its retry, and a chain of retries ends.
+//! Checks that a job is claimed at most once and never returns to an earlier state, that a failed job gets its retry,
+//! and that a chain of retries ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::tests::simulation::scenario::ATTEMPTS;
 use crate::tests::simulation::time::SECOND;
 
 impl Oracle {
-    pub(super) async fn look_at_jobs(
+    pub(super) async fn check_jobs(
         &mut self,
         state: &State,
         live: &[Arc<Job>],
@@ -55,21 +56,21 @@ impl Oracle {
         for job in &seen {
             self.check_retry_of(job, now);
             self.check_place(job, now);
-            if self.jobs[&job.id].ended == Some(self.look) {
+            if self.jobs[&job.id].ended == Some(self.round) {
                 self.check_retried(state, job, now);
             }
         }
     }
 
-    /// Notes what a job is now. True if its end is new.
+    /// Records the state of a job. True if its end is new.
     fn see(&mut self, job: &Arc<Job>, steady: i64) -> bool {
-        let look = self.look;
+        let round = self.round;
         if is_triggered(job) {
             self.triggered.insert(job.id);
         }
         let known = self.jobs.entry(job.id).or_insert_with(|| Known {
             record: job.clone(),
-            since: look,
+            since: round,
             ended: None,
             ended_at: 0,
         });
@@ -94,19 +95,19 @@ impl Oracle {
             let is_its = run.is_some_and(|run| run.token == *token);
             assert!(
                 is_its,
-                "{} is executed, and its claim is another one",
+                "{} is executed with a token that differs from its claim",
                 job.id
             );
         }
         known.record = job.clone();
         let is_new_end = job.state.is_terminal() && known.ended.is_none();
         if is_new_end {
-            (known.ended, known.ended_at) = (Some(look), steady);
+            (known.ended, known.ended_at) = (Some(round), steady);
         }
         is_new_end
     }
 
-    /// Successes of one look are in the order of their heads, as far as these know them.
+    /// Orders the successes of one check by the order in the heads, if known.
     fn note_successes(&mut self, state: &State, mut succeeded: Vec<Arc<Job>>) {
         state.read(|world| {
             succeeded.sort_by_key(|job| {
@@ -123,18 +124,18 @@ impl Oracle {
         }
     }
 
-    /// A retry has one predecessor, which is over, and begins after its pause.
+    /// A retry has one finished predecessor, and begins after its pause.
     fn check_retry_of(&self, job: &Job, now: Now) {
         let Some(retry) = job.retry_of else {
             return;
         };
         assert!(
             retry.attempt <= ATTEMPTS + 1 && retry.attempts == ATTEMPTS + 1,
-            "{} goes beyond its attempts: {retry:?}",
+            "{} has too many attempts: {retry:?}",
             job.id
         );
         let Some(before) = self.jobs.get(&retry.job) else {
-            panic!("{} retries {}, which nobody knows", job.id, retry.job);
+            panic!("{} retries {}, which is unknown", job.id, retry.job);
         };
         assert_eq!(before.record.retried_by, Some(job.id), "{}", retry.job);
         assert_eq!(retry.attempt, before.record.attempt() + 1, "{}", job.id);
@@ -144,9 +145,9 @@ impl Oracle {
             "{} is retried after {reason:?}",
             retry.job
         );
-        // The pause is counted in the world's time, which a new process takes from the wall clock.
+        // The pause is in the world's time, which a new process takes from the wall clock.
         let is_claimed_now = job.state.run().is_some()
-            && self.jobs[&job.id].since < self.look
+            && self.jobs[&job.id].since < self.round
             && self.clock_set < before.ended_at;
         if is_claimed_now {
             let pause = now.steady - before.ended_at;
@@ -154,7 +155,7 @@ impl Oracle {
         }
     }
 
-    /// A job that failed has a retry unless there is a reason against it.
+    /// A failed job has a retry unless there is a reason against it.
     fn check_retried(&self, state: &State, job: &Job, now: Now) {
         let Some(time) = now.time else {
             return;
@@ -165,7 +166,7 @@ impl Oracle {
         let wants = state.read(|world| {
             let scan = world.revision(job.revision.id);
             let scan = scan.and_then(|revision| revision.definition.scan(job.scan.as_str()));
-            // A revision that is not needed any more is known to have no retries then.
+            // If the revision is no longer in the world, nothing is checked.
             scan.map(|scan| {
                 scan.retry.is_some()
                     && world.suspension(&job.scan_key()).is_none()
@@ -186,7 +187,7 @@ impl Oracle {
         }
     }
 
-    /// No job of a chain runs beside another one of it.
+    /// Two jobs of the same chain never run at the same time.
     pub(in crate::tests::simulation) fn check_executions(&self, live: impl Iterator<Item = JobId>) {
         let mut chains: BTreeMap<JobId, JobId> = BTreeMap::new();
         for job in live {
@@ -199,7 +200,7 @@ impl Oracle {
                 first = retry.job;
             }
             if let Some(other) = chains.insert(first, job) {
-                panic!("{job} runs beside {other}");
+                panic!("{job} and {other} run at the same time");
             }
         }
     }

@@ -1,4 +1,5 @@
-//! A job knows its causes and its place in the chain of them, and none of a later lap begins before its pause.
+//! Checks that a job has the right causes and the right place in their chain, and that jobs of later laps begin after
+//! their pause.
 
 use model::{Job, JobId, Trigger};
 
@@ -20,16 +21,16 @@ impl Oracle {
             }
             (None, Trigger::Expr) => self.hops_by_causes(job),
         };
-        assert_eq!(job.hops.count, hops, "the place of {}", job.id);
+        assert_eq!(job.hops.count, hops, "the hops of {}", job.id);
         self.check_pause(job, now);
     }
 
     fn cause(&self, job: &Job, cause: JobId) -> &Known {
         let known = self.jobs.get(&cause);
-        known.unwrap_or_else(|| panic!("{} names {cause}, which nobody knows", job.id))
+        known.unwrap_or_else(|| panic!("{} names {cause}, which is unknown", job.id))
     }
 
-    /// A job that an activation made has no cause.
+    /// The number of hops according to the causes. A job made by an activation has no causes.
     fn hops_by_causes(&self, job: &Job) -> u64 {
         let scan = job.scan_key();
         let mut scans = Vec::new();
@@ -37,14 +38,18 @@ impl Oracle {
         for cause in &job.causes {
             let record = &self.cause(job, *cause).record;
             let of = record.scan_key();
-            assert!(is_success(record), "{cause} is no success");
+            assert!(is_success(record), "{cause} has not succeeded");
             let wakes = woken_by(&of).any(|woken| woken == scan);
             assert!(wakes, "{cause} does not wake {}", scan.scan);
             let is_in_group = group_of(&scan).is_some() && group_of(&of).is_some();
             if is_in_group {
                 hops = hops.max(record.hops.count + 1);
             }
-            assert!(!scans.contains(&of), "{} has two causes of a scan", job.id);
+            assert!(
+                !scans.contains(&of),
+                "{} has two causes from the same scan",
+                job.id
+            );
             scans.push(of);
         }
         hops
@@ -60,9 +65,9 @@ impl Oracle {
         let Some(ended_at) = ends.max().filter(|_| laps > 0) else {
             return;
         };
-        // The pause is counted in the world's time, which a new process takes from the wall clock.
+        // The pause is in the world's time, which a new process takes from the wall clock.
         let is_claimed_now = job.state.run().is_some()
-            && self.jobs[&job.id].since < self.look
+            && self.jobs[&job.id].since < self.round
             && self.clock_set < ended_at;
         if is_claimed_now {
             let pause = now.steady - ended_at;

@@ -1,4 +1,5 @@
-//! A scan has processed exactly what its last claimed successful job read; no result is lost.
+//! Checks that a scan has processed exactly the result that its last claimed successful job read, and that no result is
+//! lost.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ impl Oracle {
         self.jobs.values().filter(is_of)
     }
 
-    /// What the reader has processed, by its jobs.
+    /// The success that the reader has processed, according to its jobs.
     fn processed(&self) -> Option<Processed> {
         let (reader, read) = reader_and_read();
         let successes = self
@@ -39,7 +40,7 @@ impl Oracle {
         processed.max_by_key(|processed| processed.claimed)
     }
 
-    /// A head knows what its scan has processed, also after a crash.
+    /// A head has the success that its scan has processed, even after a crash.
     pub(super) fn check_processed(&self, head: &ScanHead) {
         let (reader, read) = reader_and_read();
         let expected = (head.key() == reader)
@@ -47,10 +48,14 @@ impl Oracle {
             .flatten()
             .map(|processed| (read.scan, processed));
         let expected: BTreeMap<_, _> = expected.into_iter().collect();
-        assert_eq!(head.processed, expected, "what {} has processed", head.scan);
+        assert_eq!(
+            head.processed, expected,
+            "the processed success of {}",
+            head.scan
+        );
     }
 
-    /// The newest success brings no news, unless the job that was to process it has failed or was cancelled.
+    /// The newest success is processed, unless the job that should process it has failed or was cancelled.
     pub(super) fn check_news_at_rest(&self, world: &World) {
         let (reader, read) = reader_and_read();
         let of_reader = self.scans.get(&reader);

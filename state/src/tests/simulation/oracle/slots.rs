@@ -1,4 +1,4 @@
-//! Each slot of a schedule has one record, and no other time has one.
+//! Checks that each slot of a schedule has one record, and that other times have none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,16 +12,16 @@ use super::{News, OfScan, Oracle};
 /// A schedule that is in effect.
 pub(super) struct Schedule {
     on: Triggers,
-    /// Up to where slots have a record.
+    /// Slots up to this time have a record.
     cursor: Timestamp,
-    /// How often a resumption came back to a slot.
+    /// How often a resumption returned to each slot.
     resumed: BTreeMap<Timestamp, usize>,
-    /// The slots of a suspension to which its end has to come back.
+    /// The slots during a suspension, to which its end must return.
     passed: BTreeSet<Timestamp>,
 }
 
 impl Schedule {
-    /// The schedule after another one. A changed or new one begins now.
+    /// The schedule after `before`. A changed or new schedule begins now.
     pub(super) fn following(
         before: Option<Self>,
         scan: Option<&Scan>,
@@ -72,7 +72,7 @@ impl Oracle {
             let mut records = news.records.iter();
             assert!(
                 !records.any(|record| of_slots(&record.cause)),
-                "{name} has no schedule and a record of a slot"
+                "{name} has a record of a slot but no schedule"
             );
             return;
         };
@@ -87,7 +87,7 @@ impl Oracle {
                     assert_eq!(
                         (slots.len() as u64, slots.first(), slots.last()),
                         (*count, Some(first), Some(last)),
-                        "{name} had these slots due since {}: {due:?}, not {record:?}",
+                        "{name} had these due slots since {}: {due:?}, not {record:?}",
                         schedule.cursor
                     );
                     due.retain(|slot| slot < first || slot > last);
@@ -96,24 +96,24 @@ impl Oracle {
                     came_back += 1;
                     assert!(
                         *slot <= schedule.cursor,
-                        "{name} comes back to {slot} early"
+                        "{name} returns to {slot} too early"
                     );
                     let times = schedule.resumed.entry(*slot).or_default();
                     *times += 1;
                     assert!(
                         *times <= resumptions,
-                        "{name} comes back to {slot} {times} times after {resumptions} resumptions"
+                        "{name} returns to {slot} {times} times after {resumptions} resumptions"
                     );
                     assert!(
                         !is_suspended,
-                        "{name} comes back to {slot} while it is suspended"
+                        "{name} returns to {slot} while it is suspended"
                     );
                 }
                 Cause::Success { .. }
                 | Cause::Failure { .. }
                 | Cause::Activation { .. }
                 | Cause::Claim { .. } => {}
-                Cause::Clock { .. } => panic!("the clock is never set by a day: {record:?}"),
+                Cause::Clock { .. } => panic!("the clock is never set by a whole day: {record:?}"),
                 Cause::Repeats { .. } => {}
             }
             if let Outcome::Made { job } = &record.outcome
@@ -125,23 +125,23 @@ impl Oracle {
                     Cause::Resumed { slot: of } => *of == slot,
                     _ => false,
                 };
-                assert!(is_of, "{job} is of the slot {slot}: {record:?}");
+                assert!(is_of, "{job} belongs to the slot {slot}: {record:?}");
             }
         }
-        // The others were counted: one check each, or one for all that were missed together. A resumption may come back to
-        // slots that have a record, too.
+        // The other slots were only counted: one evaluation each, or one for all slots that were missed together. A
+        // resumption may also return to slots that have a record.
         let counted = news.counted;
         let again = if of_scan.has_passed { CATCH_UP } else { 0 };
         let least = u64::from(!due.is_empty());
         let most = (due.len() + again) as u64;
         assert!(
             (least..=most).contains(&counted),
-            "{name} counted {counted} checks, for the slots {due:?}"
+            "{name} counted {counted} evaluations for the slots {due:?}"
         );
         if is_suspended {
             schedule.passed.extend(new);
         } else if !news.records.is_empty() || counted > 0 {
-            // After a step back of the clock some are ahead again.
+            // After the clock was set back, some slots are in the future again.
             let ahead = schedule
                 .passed
                 .split_off(&(wall + TimeDelta::milliseconds(1)));
@@ -150,7 +150,7 @@ impl Oracle {
                 let wanted = (schedule.passed.len() + due.len()) as u64;
                 assert!(
                     came_back >= wanted,
-                    "{name} came back to {came_back} slots only, of {:?} and {due:?}",
+                    "{name} returned only to {came_back} slots of {:?} and {due:?}",
                     schedule.passed
                 );
             }
@@ -171,7 +171,7 @@ impl OfScan {
             let waits = self.is_suspended || schedule.on.catch_up == CatchUp::None;
             assert!(
                 is_settled || waits,
-                "{} never came back to {passed:?}",
+                "{} never returned to {passed:?}",
                 key.scan
             );
         }

@@ -1,5 +1,5 @@
-//! No span gets longer or shorter, whatever somebody does to the clock: sessions of workers and of runners, and the time
-//! for which a request is remembered.
+//! Checks that clock changes do not shorten or extend sessions of workers and runners, or the time for which a request
+//! is stored.
 
 use std::collections::HashSet;
 
@@ -9,11 +9,11 @@ use model::{Holder, JobState, Timestamp, World};
 use super::{Now, Oracle};
 use crate::tests::simulation::time::MINUTE;
 
-/// A clock that is wrong by less than a minute is not followed, and the next process begins by it.
+/// A clock change below a minute is not recognized, and the next process starts with the changed clock.
 const UNSEEN: i64 = MINUTE + 1;
 
 impl Oracle {
-    /// The clock was set, and nobody can know that. The spans are measured anew.
+    /// The clock was set while nobody could notice. All spans are measured again.
     pub(in crate::tests::simulation) fn clock_is_unknown(&mut self) {
         self.left.clear();
     }
@@ -26,7 +26,7 @@ impl Oracle {
         let before = std::mem::take(&mut self.left);
         for (holder, end) in ends(world) {
             let left = end - time;
-            // Ends that an unknown clock has set stay as they are when another one is followed.
+            // Expiry times that an unknown clock has set do not move with later clocks.
             if let Some((at, before)) = before.get(&holder).filter(|_| known.contains(&holder)) {
                 let passed = TimeDelta::milliseconds(now.steady - at);
                 let gained = left + passed - *before;
@@ -38,7 +38,7 @@ impl Oracle {
     }
 }
 
-/// Every span that is running, by its end.
+/// All records that expire, with their expiry times.
 fn ends(world: &World) -> Vec<(Holder, Timestamp)> {
     let jobs = world.running().filter_map(|job| match &job.state {
         JobState::Running { run } => Some((Holder::Job(job.id), run.expires_at)),

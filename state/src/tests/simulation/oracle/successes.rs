@@ -1,4 +1,4 @@
-//! Each success is considered by every scan that it wakes, with the newest results, and by no other.
+//! Checks that each success is considered exactly by the scans that it wakes, with the newest results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,32 +11,32 @@ use crate::tests::simulation::scenario::{reader_and_read, woken_by};
 /// An expression that is in effect.
 pub(super) struct Consumer {
     expression: String,
-    /// The look that saw it first.
+    /// The first check that saw this expression.
     since: u64,
-    /// The newest look that saw a check of it.
+    /// The newest check that saw an evaluation.
     checked: Option<u64>,
-    /// The same for a check that made a job.
+    /// The newest check that saw an evaluation which made a job.
     made: Option<u64>,
     /// How often each success made a job.
     causes: BTreeMap<JobId, usize>,
 }
 
 impl Consumer {
-    /// The expression after another one. A changed or new one begins now.
-    pub(super) fn following(before: Option<Self>, scan: Option<&Scan>, look: u64) -> Option<Self> {
+    /// The expression after `before`. A changed or new expression begins now.
+    pub(super) fn following(before: Option<Self>, scan: Option<&Scan>, round: u64) -> Option<Self> {
         let expression = scan?.on.expr.as_ref()?.source().to_owned();
         before
             .filter(|before| before.expression == expression)
             .or(Some(Self {
                 expression,
-                since: look,
+                since: round,
                 checked: None,
                 made: None,
                 causes: BTreeMap::new(),
             }))
     }
 
-    /// Whether it is true after each success of the scans that wake it, until there is a claim.
+    /// True for expressions that are true after each waking success, until a job is claimed.
     fn is_true_after_success(&self) -> bool {
         self.expression.contains("is_available") || self.expression.contains("'succeeded'")
     }
@@ -44,7 +44,7 @@ impl Consumer {
 
 impl Oracle {
     pub(super) fn check_evaluations(&mut self, key: &ScanKey, news: &News) {
-        let look = self.look;
+        let round = self.round;
         for record in &news.records {
             if let Some(evaluation) = &record.evaluation {
                 for (scan, read) in &evaluation.scans {
@@ -53,7 +53,10 @@ impl Oracle {
             }
             if let Cause::Activation { .. } = &record.cause {
                 let (reader, _) = reader_and_read();
-                assert_eq!(*key, reader, "nobody else is looked at: {record:?}");
+                assert_eq!(
+                    *key, reader,
+                    "only the reader is evaluated at an activation: {record:?}"
+                );
             }
             if let Cause::Success { scan, job } = &record.cause {
                 let of = ScanKey {
@@ -69,7 +72,7 @@ impl Oracle {
                 let is_known = known.is_some_and(|known| {
                     is_success(&known.record) && known.record.scan_key() == of
                 });
-                assert!(is_known, "{job} is no success of {scan}: {record:?}");
+                assert!(is_known, "{job} is not a success of {scan}: {record:?}");
             }
         }
         let Some(of_scan) = self.scans.get_mut(key) else {
@@ -80,13 +83,13 @@ impl Oracle {
             return;
         };
         if !news.records.is_empty() || news.counted > 0 {
-            consumer.checked = Some(look);
+            consumer.checked = Some(round);
         }
         for record in &news.records {
             if let (Outcome::Made { .. }, Cause::Success { job, .. }) =
                 (&record.outcome, &record.cause)
             {
-                consumer.made = Some(look);
+                consumer.made = Some(round);
                 let times = consumer.causes.entry(*job).or_default();
                 *times += 1;
                 assert!(
@@ -98,7 +101,7 @@ impl Oracle {
         }
     }
 
-    /// An expression reads the newest two successes of a scan. Those that this look sees may be later ones.
+    /// An expression reads the newest two successes of a scan. Successes that this check sees first may be later.
     fn check_read(&self, key: &ScanKey, scan: &str, read: &[JobId]) {
         let of = ScanKey {
             workflow: key.workflow,
@@ -108,9 +111,9 @@ impl Oracle {
             return;
         };
         let new = successes.iter().rev();
-        let is_new = |job: &&JobId| self.jobs[*job].ended == Some(self.look);
+        let is_new = |job: &&JobId| self.jobs[*job].ended == Some(self.round);
         let before = successes.len() - new.take_while(is_new).count();
-        // Which of several new ones came first is not known.
+        // The order of several new successes is unknown.
         let known: BTreeSet<_> = successes[before.saturating_sub(2)..].iter().collect();
         let is_fresh = match before {
             0 => true,
@@ -170,7 +173,7 @@ impl Oracle {
         }
     }
 
-    /// Whether a job of the scan was claimed after that place in the order of decisions.
+    /// Whether a job of the scan was claimed after `order`.
     fn is_claimed_after(&self, scan: &ScanKey, order: Order) -> bool {
         let mut jobs = self.jobs.values().map(|known| &known.record);
         jobs.any(|job| {

@@ -1,4 +1,4 @@
-//! What people ask for.
+//! Requests of people.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ impl Simulation {
         if let Some(job) = answer.filter(|_| self.choices.percent(80)) {
             let asked = &mut self.asked[at];
             let first = *asked.answer.get_or_insert(job);
-            assert_eq!(first, job, "one request has made two jobs");
+            assert_eq!(first, job, "two jobs were made for one request");
             self.oracle.was_dispatched(job);
         }
     }
@@ -136,7 +136,7 @@ impl Simulation {
         }
     }
 
-    /// Ends one of the suspensions.
+    /// Ends a suspension.
     pub(super) async fn resume(&mut self) {
         let suspended = self.suspended();
         if let Some(resume) = self.choices.one_of(&suspended).cloned() {
@@ -156,7 +156,7 @@ impl Simulation {
                     return false;
                 };
                 let resumed = daemon.submit(resume).await;
-                self.look().await;
+                self.check().await;
                 if resumed.is_err() {
                     return false;
                 }

@@ -67,7 +67,7 @@ impl Place {
         })
     }
 
-    /// The lines of the piece that ends at this place. `tail` is where the history ends.
+    /// The lines right before this place, back to the start of their piece. `tail` is where the history ends.
     pub(crate) async fn read(
         self,
         reader: &StoreReader,

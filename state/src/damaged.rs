@@ -177,7 +177,7 @@ fn version_after(last: Seq) -> u64 {
 /// The consequence of losing a live record, and the remedy. `None` if no live record can have this key.
 pub(crate) fn loss(key: &Key) -> Option<&'static str> {
     Some(match RecordPlace::parse(key)? {
-        RecordPlace::Source => "the next look treats every file of the source as new",
+        RecordPlace::Source => "the next poll treats every file of the source as new",
         RecordPlace::Vars => "the vars of the project are gone; set them again",
         RecordPlace::Secrets => "the secrets of the project are gone; set them again",
         RecordPlace::BlobUsage => "the blobs of the project are counted again",
@@ -189,7 +189,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         RecordPlace::Workflow => "it is rebuilt from the newest revision",
         RecordPlace::Head | RecordPlace::Retention => "it is rebuilt from the history of the scan",
         RecordPlace::Digests => {
-            "what the scan has processed of others is not known any more; the rest is rebuilt from the jobs of the scan"
+            "the processed successes of other scans are lost; the digests are rebuilt from the jobs of the scan"
         }
         RecordPlace::ScanSuspension => "the scan is not suspended any more; suspend it again",
         RecordPlace::Repeats => {
@@ -201,7 +201,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         RecordPlace::Token => "the token is void; make another one",
         RecordPlace::Session => "the browser is signed out; sign in again",
         RecordPlace::Clock => {
-            "expiry times that were set before a jump of the clock may be off by it"
+            "expiry times that were set before a jump of the clock may be off by the jump"
         }
         RecordPlace::Idempotency => "a repeat of the request is carried out again",
         RecordPlace::InitialAdminToken

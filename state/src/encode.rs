@@ -32,7 +32,6 @@ impl<'a> Encoder<'a> {
         Self { rewritten, ..self }
     }
 
-    /// A batch with nothing in it.
     pub(crate) fn empty(self) -> Batch {
         Batch::new(self.written.epoch)
     }

@@ -15,7 +15,6 @@ pub enum CloseError {
     /// It is unknown what is durable outside the journal.
     #[error(transparent)]
     Failed(Fatal),
-    /// A defect of this program.
     #[error("the committer thread panicked")]
     Panicked,
 }
@@ -54,7 +53,6 @@ pub enum OpenError {
 pub enum ReadError {
     #[error(transparent)]
     Store(#[from] store::ReadError),
-    /// A log or an object.
     #[error("cannot read {path}")]
     File { path: String, source: Fault },
     /// The content of a file is damaged or belongs elsewhere.

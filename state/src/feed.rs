@@ -21,7 +21,7 @@ pub struct Published {
 /// The feed does not have the changes after this commit: they were dropped, or do not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the changes after commit {from} are gone, only those after {oldest} are kept; read the state as it is"
+    "the changes after commit {from} are not available, only changes after {oldest}; read the current state"
 )]
 pub struct ChangesGone {
     /// The commit after which the changes were requested.
@@ -41,8 +41,8 @@ pub struct Subscription {
 impl Subscription {
     /// Waits for the next commit with changes. No commit is lost when the future is dropped.
     ///
-    /// # Errors If the next commit is no longer kept. Later calls fail in the same way; the follower must subscribe
-    /// again.
+    /// # Errors
+    /// If the next commit is no longer kept. Later calls fail in the same way; the follower must subscribe again.
     pub async fn next(&mut self) -> Result<Published, ChangesGone> {
         loop {
             // Do this before reading the ring, so that a commit in between wakes the task.
@@ -57,7 +57,6 @@ impl Subscription {
     }
 }
 
-/// The newest commits.
 pub(crate) struct Feed {
     ring: Mutex<Ring>,
     wake: watch::Sender<()>,

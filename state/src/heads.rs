@@ -65,7 +65,7 @@ fn end_of(key: &Key, tail: TailEnd, length: Length) -> TailEnd {
     if length.unwrap_or(0) >= tail.bytes {
         return tail;
     }
-    tracing::error!(%key, length, expected = tail.bytes, "a file has lost its end and goes on with the next page");
+    tracing::error!(%key, length, expected = tail.bytes, "a file has lost its end; the next page continues it");
     TailEnd {
         page: tail.page + 1,
         bytes: 0,
@@ -73,7 +73,7 @@ fn end_of(key: &Key, tail: TailEnd, length: Length) -> TailEnd {
 }
 
 /// The consequence of losing the record of processed successes.
-pub(crate) const PROCESSED_LOST: &str = "it is lost what the scan has processed of others: `has_news()` is true for their newest successes until a job of the scan succeeds";
+pub(crate) const PROCESSED_LOST: &str = "the processed successes of other scans are lost: `has_news()` is true for their newest successes until a job of the scan succeeds";
 
 /// Records that are stored next to a head but are part of the head in memory.
 #[derive(Default)]

@@ -73,7 +73,6 @@ impl Wanted {
 /// The result of a search for the next job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CursorResult {
-    /// The newest wanted job that was not taken yet.
     Job(JobId),
     /// There are no further wanted jobs.
     End,
@@ -243,7 +242,6 @@ impl HistoryCursor {
     }
 }
 
-/// The parsed lines of a piece.
 pub(crate) struct PieceLines {
     begin: Position,
     end: u64,

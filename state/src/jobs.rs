@@ -36,7 +36,6 @@ pub struct JobFilter {
     pub since: Option<Timestamp>,
 }
 
-/// Jobs, newest first.
 #[derive(Debug, Clone)]
 pub struct JobPage {
     pub jobs: Vec<Arc<Job>>,

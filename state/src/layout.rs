@@ -251,7 +251,7 @@ pub fn mirrors_folder(root: &Path) -> PathBuf {
     root.join("sources")
 }
 
-/// The folder of a source's bare mirror. It contains only Git's files.
+/// The folder of a source's bare mirror.
 pub fn mirror_folder(mirrors: &Path, source: &SourceName) -> PathBuf {
     mirrors.join(source.to_string()).join("mirror.git")
 }

@@ -114,7 +114,7 @@ impl Loading {
                 }
             }
             Err(error) => {
-                tracing::error!(%error, "workflows whose records are lost cannot be looked for");
+                tracing::error!(%error, "lost workflow records cannot be rebuilt");
             }
         }
     }

@@ -88,7 +88,6 @@ pub enum LogError {
     /// The records leave a gap, or differ from the stored ones.
     #[error("the log has records 0 to {next} (exclusive); send from there")]
     Mismatch { next: u64 },
-    /// A record's text is too long.
     #[error("record {n} is longer than a log line may be; split it")]
     TooLong { n: u64 },
     /// A record cannot be written as JSON. This is a defect.
@@ -163,7 +162,7 @@ impl Logs {
         }
     }
 
-    /// Appends records to a log without a limit.
+    /// Like [`Self::append_within`], without a limit.
     pub async fn append(
         &self,
         job: JobId,

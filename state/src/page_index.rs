@@ -1,7 +1,8 @@
-//! Summaries of the pieces of histories: a list reads only pieces with jobs that it wants. A piece is a fixed range of bytes of a
-//! history page, about sixty jobs. A commit updates the summary of the lines that it adds; other summaries are made when their
-//! piece is first read. A summary has about two hundred bytes, so all of them fit in memory. The lines of recently read pieces
-//! are cached too: if jobs end in another order than they were made, a list needs many pieces, and the next list the same ones.
+//! Summaries of the pieces of histories. A piece is a fixed range of bytes of a history page, about sixty jobs. A list
+//! reads only pieces that contain a wanted job. Each commit updates the summaries for the lines it adds; other
+//! summaries are made when the piece is first read. Each summary has about two hundred bytes, so all fit in memory. The
+//! lines of recently read pieces are cached too: if jobs end in a different order than they were made, consecutive
+//! lists read the same pieces.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

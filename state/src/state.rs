@@ -294,7 +294,6 @@ impl State {
         self.shared.found
     }
 
-    /// Job logs.
     pub fn logs(&self) -> &Logs {
         &self.shared.logs
     }

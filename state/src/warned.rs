@@ -13,7 +13,6 @@ use crate::limits::WARNED_FILES;
 pub struct DamagedLines {
     /// The path relative to the state folder.
     pub file: String,
-    /// How many.
     pub lines: u64,
 }
 

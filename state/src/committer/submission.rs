@@ -17,7 +17,6 @@ use crate::written::Rewritten;
 /// A command waiting for its decision. The queue holds commands of all types in this form.
 pub(crate) type Waiting = Box<dyn Submitted>;
 
-/// A command waiting for its decision.
 pub(crate) trait Submitted: Send {
     /// Scans whose finished jobs must be in memory for the decision.
     fn histories(&self, world: &World) -> Result<BTreeSet<ScanKey>, SubmitError>;
@@ -29,7 +28,6 @@ pub(crate) trait Submitted: Send {
 }
 
 pub(super) trait Unanswered: Send {
-    /// Sends the answer to the submitter.
     fn answer(self: Box<Self>, committed: Result<(), SubmitError>);
 
     /// Returns the command for a new decision, because its decision was undone.
@@ -187,7 +185,6 @@ pub(super) fn kind<C>() -> String {
     parts.collect::<Vec<_>>().join("<")
 }
 
-/// A decision with its batch.
 struct SealedDecision<A> {
     changes: Vec<Change>,
     batch: Batch,

@@ -222,11 +222,7 @@ impl Check<'_> {
             return;
         };
         match object {
-            None => self.find(
-                expected.missing,
-                key,
-                "a record names it, but the file is missing",
-            ),
+            None => self.find(expected.missing, key, "a record names this missing file"),
             Some(found) if expected.size.is_some_and(|size| size != found.size) => {
                 let size = expected.size.unwrap_or_default();
                 let what = format!("it has {} bytes, but its record says {size}", found.size);

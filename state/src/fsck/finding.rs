@@ -117,12 +117,12 @@ macro_rules! codes {
 const RESTORE: &str =
     "bring the file back from a backup, or let `everscand fsck --repair` put it aside";
 const BACKUP: &str = "bring the file back from a backup";
-const REPAIR: &str = "`everscand fsck --repair` puts it right";
+const REPAIR: &str = "`everscand fsck --repair` corrects it";
 const ASIDE: &str = "`everscand fsck --repair` puts it aside";
-const LOOK: &str = "look at the records it names; no tool can tell which of them is right";
+const LOOK: &str = "compare the named records; no program can know which of them is right";
 
 codes! {
-    Unreadable "unreadable" Error OneFile Nothing "look at the disk and at the rights of the file";
+    Unreadable "unreadable" Error OneFile Nothing "check the disk and the permissions of the file";
     CheckpointDamaged "checkpoint_damaged" Error OneFile Nothing
         "bring the file back from a backup, or let `everscand fsck --repair` rebuild it from the rest";
     JournalDamaged "journal_damaged" Error OneFile Nothing
@@ -150,17 +150,17 @@ codes! {
     HeadTotals "head_totals" Error SeveralFiles Recount REPAIR;
     HeadBehind "head_behind" Error SeveralFiles Recount REPAIR;
     HeadSuccesses "head_successes" Warning SeveralFiles Nothing
-        "none: the next two successes of the scan put it right; until then expressions may see older ones";
+        "none: the next two successes of the scan correct it; until then expressions may see older successes";
     HistoryLine "history_line" Error SeveralFiles Nothing BACKUP;
     HistoryShort "history_short" Error SeveralFiles Nothing
-        "bring the page back from a backup; the daemon goes on with the next page by itself";
+        "bring the page back from a backup; the daemon continues with the next page";
     HistoryLong "history_long" Warning SeveralFiles Nothing "none: the next line is written over it";
     HistoryTwice "history_twice" Error SeveralFiles Nothing LOOK;
     HistoryLacks "history_lacks" Warning SeveralFiles Nothing LOOK;
     HistoryDiffers "history_differs" Error SeveralFiles Nothing LOOK;
     LedgerLine "ledger_line" Error SeveralFiles Nothing BACKUP;
     LedgerShort "ledger_short" Error SeveralFiles Nothing
-        "bring the page back from a backup; the daemon goes on with the next page by itself";
+        "bring the page back from a backup; the daemon continues with the next page";
     LedgerLong "ledger_long" Warning SeveralFiles Nothing "none: the next line is written over it";
     LogCount "log_count" Error SeveralFiles Nothing BACKUP;
     LogLine "log_line" Error SeveralFiles Nothing BACKUP;
@@ -176,9 +176,9 @@ codes! {
     InputsDiffer "inputs_differ" Error SeveralFiles SetAside RESTORE;
     RetentionDiffers "retention_differs" Error SeveralFiles Recount REPAIR;
     KeptDiffers "kept_differs" Warning SeveralFiles Recount
-        "`everscand fsck --repair` counts what is there; if you did not remove jobs by hand, first bring their folders back from a backup";
+        "`everscand fsck --repair` counts the existing jobs; if you did not remove jobs by hand, first bring their folders back from a backup";
     ExpiryMissing "expiry_missing" Warning SeveralFiles Nothing
-        "none: the artifact is refused from then on, and its file stays until its job goes";
+        "none: the artifact is refused once it expires, and its file stays until its job is removed";
     ExpiryStray "expiry_stray" Note SeveralFiles SetAside ASIDE;
     Orphan "orphan" Note SeveralFiles SetAside ASIDE;
 }

@@ -168,16 +168,10 @@ fn check_log(check: &mut Check<'_>, job: &Job) {
         return;
     }
     if length.is_none() {
-        let what = format!(
-            "the job's record counts {} log lines, but there is no log",
-            run.log_records
-        );
+        let what = format!("its job has {} lines, but it is missing", run.log_records);
         check.find(Code::LogMissing, key, what);
     } else if next != run.log_records {
-        let what = format!(
-            "it has {next} lines, but the job's record counts {}",
-            run.log_records
-        );
+        let what = format!("it has {next} lines instead of {}", run.log_records);
         check.find(Code::LogCount, key, what);
     }
 }

@@ -30,12 +30,12 @@ pub(super) fn check(check: &mut Check<'_>) {
         if is_ahead {
             let Position { page, at } = retention.from;
             let what =
-                format!("it begins at byte {at} of page {page}, but the history ends before");
+                format!("its place is byte {at} of page {page}, but the history ends before");
             check.find(Code::RetentionDiffers, Layout::retention(scan), what);
         }
         if present != left {
             let what = format!(
-                "it counts {}, but there are {}",
+                "{} should be left, but there are {}",
                 counts(&left),
                 counts(&present)
             );

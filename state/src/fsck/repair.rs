@@ -190,7 +190,6 @@ const fn is_about_a_head(code: Code) -> bool {
         || matches!(code.remedy(), Remedy::Recount | Remedy::SetAside)
 }
 
-/// A record to rebuild.
 enum Rebuild {
     Head,
     /// The record of removed jobs, for a scan that still has these jobs.

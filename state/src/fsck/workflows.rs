@@ -40,11 +40,7 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
         None => {
             if !revisions.is_empty() {
                 let path = join(folder, "workflow.json");
-                check.find(
-                    Code::RecordMissing,
-                    path,
-                    "it is missing, but the workflow has revisions",
-                );
+                check.find(Code::RecordMissing, path, "missing, but it has revisions");
             }
             None
         }
@@ -96,11 +92,7 @@ fn check_revision(check: &mut Check<'_>, folder: &str) -> Option<u64> {
     }
     let Some(key) = record else {
         let path = join(folder, "revision.json");
-        check.find(
-            Code::RecordMissing,
-            path,
-            "it is missing, but the revision has a folder",
-        );
+        check.find(Code::RecordMissing, path, "missing, but its folder exists");
         return None;
     };
     let Some(Typed::Revision(revision)) = check.record(&key).map(|checked| checked.typed) else {

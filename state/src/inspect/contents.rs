@@ -12,7 +12,6 @@ use crate::envelope;
 use crate::fsck::join;
 use crate::record::Record;
 
-/// Everything in a state folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Contents {
     pub last_commit: u64,

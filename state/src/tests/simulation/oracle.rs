@@ -79,6 +79,7 @@ pub(super) struct Oracle {
     jobs: BTreeMap<JobId, Known>,
     /// Jobs made by triggers, according to the jobs.
     triggered: BTreeSet<JobId>,
+    /// Jobs made by triggers, according to the ledgers.
     made: BTreeSet<JobId>,
     /// Jobs whose execution has started, with their tokens.
     started: BTreeMap<JobId, TokenHash>,

@@ -331,7 +331,7 @@ impl Simulation {
             _ if runner.is_paused => {
                 runner.is_paused = false;
                 runner.check_silence(now);
-                "goes on"
+                "continues"
             }
             _ if runner.is_cut_off => {
                 runner.is_cut_off = false;

@@ -30,7 +30,6 @@ pub struct AuditEntry {
     /// Absent if the line covers requests from several addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// The method of the request.
     pub method: String,
     pub path: String,
     /// The request's id in the daemon's log.
@@ -79,7 +78,7 @@ impl AuditRecord {
     }
 }
 
-/// What the audit log gets in the commit of a command.
+/// The audit lines that the commit of a command contains.
 #[derive(Debug)]
 pub(crate) enum Audited {
     /// A line for the request that submitted the command, with the command's changes. Without changes there is no line.

@@ -68,7 +68,7 @@ pub(crate) struct Committer<E: Engine> {
 
 /// The next command to decide.
 enum Next {
-    /// Histories that it needs may be unread.
+    /// Its histories may be unread.
     New(Waiting),
     /// It has waited for its histories.
     Ready(Waiting),
@@ -77,7 +77,7 @@ enum Next {
 impl<E: Engine> Committer<E> {
     /// Runs on a thread of its own.
     pub(crate) fn start(self) -> io::Result<thread::JoinHandle<Result<(), CloseError>>> {
-        // Without timers and sockets, which nothing here uses: a command then wakes the thread with one system call.
+        // Timers and sockets stay disabled. So a command wakes the thread with a single system call.
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;
         thread::Builder::new()
             .name("committer".to_owned())
@@ -218,7 +218,7 @@ impl<E: Engine> Committer<E> {
         room
     }
 
-    /// Scans whose finished jobs the command needs and which have not been read yet.
+    /// The scans whose finished jobs the command needs but that are not in memory yet.
     fn unknown_histories(&self, command: &dyn Submitted) -> Result<BTreeSet<ScanKey>, SubmitError> {
         let mut scans = command.histories(&self.pending)?;
         scans.retain(|scan| self.pending.recent(scan).is_none());

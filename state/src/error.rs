@@ -66,7 +66,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Whether free space on the disk is all that it needs.
+    /// True if the read fails only because the disk is full.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Store(store::ReadError::Unsettled))
     }

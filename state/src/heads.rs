@@ -82,8 +82,8 @@ pub(crate) struct ScanRecords {
     pub(crate) repeats: Option<Repeats>,
 }
 
-/// A head with the records stored next to it. Lost digests of successes are restored from the job records. Lost facts
-/// about processed successes are not.
+/// A head with the records stored next to it. Lost digests of successes are restored from the job records. Lost
+/// processed successes are not restored.
 pub(crate) async fn whole(
     reader: &StoreReader,
     head: Arc<ScanHead>,

@@ -1,4 +1,4 @@
-//! Typed records on the store: opens the state, and has the committer, job logs, histories and objects.
+//! Typed records on the store, with the committer, job logs, histories and objects.
 //!
 //! Every change enters through [`State::submit`] and is decided, committed and only then published. Reads see only
 //! durable data. This package knows neither Git nor HTTP.

@@ -111,8 +111,8 @@ pub(crate) const FEED_CHANGES: usize = 8_192;
 /// Bytes that are read of the file with the first token: more than a token has.
 pub(crate) const FIRST_TOKEN_BYTES: usize = 256;
 
-/// Files of an artifact that can be listed, and bytes of the zip directory: each page reads all of it. Folders of
-/// dependencies can have this many files.
+/// Files of an artifact that can be listed, and bytes of the zip directory: each page of a list reads the whole
+/// directory. Folders of dependencies can have this many files.
 pub(crate) const ARTIFACT_ENTRIES: u64 = 100_000;
 pub(crate) const DIRECTORY_BYTES: usize = 32 * 1024 * 1024;
 

@@ -1,4 +1,4 @@
-//! Job logs: numbered records, appended while a job runs, read by the same code live and afterwards.
+//! Job logs: numbered records, appended while a job runs. The same code reads them during the job and afterwards.
 //!
 //! An append is written at once and synced within a second; the receipt has both positions. When a job completes, the
 //! commit contains the end of the log that is not synced yet. So a job can end on a full disk: a short end of its log

@@ -122,7 +122,7 @@ impl PageIndex {
         }
     }
 
-    /// A line was added to a history.
+    /// Adds a new line of a history to the summary of its piece.
     pub(crate) fn added(&self, entry: &HistoryEntry) {
         let HistoryEntry {
             scan,

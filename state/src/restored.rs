@@ -55,7 +55,7 @@ impl State {
     ) -> Result<(), PayloadError> {
         let audited = self.audited(AuditEntry {
             actor: None,
-            // The person who restores uses this machine.
+            // The restore runs on this machine.
             address: Some(Ipv4Addr::LOCALHOST.into()),
             method: "everscand".to_owned(),
             path: "restore".to_owned(),

@@ -74,7 +74,7 @@ pub(crate) struct Submission<C: Command> {
     pub(crate) attachment: Attachment<C>,
     /// The settled record that the command changes, if any.
     pub(crate) rewritten: Option<Rewritten>,
-    /// What the audit log gets in the command's commit, if a person asked for it.
+    /// The audit lines of the command, if it belongs to a person's request.
     pub(crate) audited: Option<Arc<Audited>>,
     pub(crate) reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 }
@@ -85,7 +85,7 @@ impl<C: Command> Submitted for Submission<C> {
     }
 
     fn refuse(self: Box<Self>, error: SubmitError) {
-        // Nobody may wait for the answer any more.
+        // Maybe nobody waits for the answer any more.
         drop(self.reply.send(Err(error)));
     }
 

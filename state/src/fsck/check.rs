@@ -242,7 +242,7 @@ impl Check<'_> {
     }
 }
 
-/// The path of an entry of a folder, which may be the root.
+/// The path of an entry of a folder. For the root, `folder` is empty.
 pub(crate) fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() {
         name.to_owned()

@@ -1,4 +1,4 @@
-//! Repairs findings whose right content a program can know. It moves untrustworthy files to the quarantine, tightens
+//! Repairs findings if a program can know the right content. It moves untrustworthy files to the quarantine, tightens
 //! permissions, rebuilds derived files and counts scans again. It deletes nothing, and a person can undo every step.
 
 use std::collections::{BTreeSet, HashMap};

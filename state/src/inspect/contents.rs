@@ -15,7 +15,7 @@ use crate::record::Record;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Contents {
     pub last_commit: u64,
-    /// Commits that are only guaranteed to be in the journal.
+    /// Commits whose changes may only be in the journal.
     pub commits_in_journal: u64,
     /// Sources by name, mirrors included.
     pub sources: Vec<(String, Size)>,
@@ -142,7 +142,7 @@ pub(super) fn full_name(workflow: &WorkflowRecord) -> String {
     format!("{}/{}", workflow.source, workflow.name)
 }
 
-/// Whether `name`, which is no id, names this workflow.
+/// Whether `name` is a name of this workflow.
 pub(super) fn is_named(workflow: &WorkflowRecord, name: &str) -> bool {
     workflow.name == name || full_name(workflow) == name
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Digits of a token's hash that are shown: enough to distinguish tokens, too few to guess a token.
 const SHOWN_DIGITS: usize = 8;
 
-/// The record without what must stay secret.
+/// The record without its secrets.
 pub(super) fn redacted(record: Value) -> Value {
     match record {
         Value::Object(members) => Value::Object(

@@ -12,7 +12,7 @@ use crate::envelope;
 use crate::fsck::{each_line, join};
 use crate::layout::Layout;
 
-/// Something that happened.
+/// An event in the past of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
     pub at: Timestamp,

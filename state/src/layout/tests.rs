@@ -6,7 +6,7 @@ use bytes::Bytes;
 use model::RevisionId;
 
 use super::*;
-use crate::tests::everything::make_one_of_everything;
+use crate::tests::everything::make_every_kind_of_record;
 use crate::tests::fixture::{Folder, scan_name};
 
 const PAGE: &str = include_str!("../../../state-layout.md");
@@ -92,7 +92,7 @@ fn the_page_names_exactly_the_paths_that_the_code_makes() {
 #[tokio::test]
 async fn every_file_of_a_busy_state_is_on_the_page_and_every_path_of_the_page_is_made() {
     let (folder, opened, fleet) = Folder::prepared().await;
-    make_one_of_everything(&opened, fleet).await;
+    make_every_kind_of_record(&opened, fleet).await;
     let unfinished = opened.state.begin_upload().await.unwrap();
     let unfinished = unfinished.write(Bytes::from_static(b"half")).await.unwrap();
     opened.state.settled().await.unwrap();

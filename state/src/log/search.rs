@@ -116,8 +116,8 @@ struct Search<'a> {
     shown_bytes: usize,
 }
 
-/// The JSON between the number and the text of a line. Neighbouring lines usually have the same, so most lines need not
-/// be decoded.
+/// The JSON between the number and the text of a line. Neighbouring lines usually have the same frame, so most lines
+/// need not be decoded.
 #[derive(Default)]
 struct Frame {
     json: Vec<u8>,

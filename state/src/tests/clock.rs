@@ -12,7 +12,7 @@ use model::{
 };
 use uuid::Uuid;
 
-use super::everything::make_one_of_everything;
+use super::everything::make_every_kind_of_record;
 use super::fixture::{Fleet, Folder, Opened};
 use super::fsck::findings;
 use crate::fsck::{Code, Event, Severity, repair};
@@ -220,7 +220,7 @@ async fn an_expiry_time_of_an_earlier_process_stays_when_its_record_is_written_a
 async fn a_check_reports_no_time_as_damage_and_a_repair_moves_nothing() {
     for by in steps() {
         let (folder, opened, fleet) = Folder::prepared().await;
-        make_one_of_everything(&opened, fleet).await;
+        make_every_kind_of_record(&opened, fleet).await;
         let before = opened.running_job(fleet, "build").await;
         folder.clock.jump(by);
         for noted in [false, true] {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::everything::make_one_of_everything;
+use super::everything::make_every_kind_of_record;
 use super::fixture::Folder;
 use super::fsck::findings_at;
 use super::picture::picture;
@@ -43,7 +43,7 @@ impl Original {
     /// A state with every kind of record, stopped cleanly or crashed.
     async fn new(is_crashed: bool) -> Self {
         let (mut folder, opened, fleet) = Folder::prepared_in_memory().await;
-        make_one_of_everything(&opened, fleet).await;
+        make_every_kind_of_record(&opened, fleet).await;
         for _ in 0..3 {
             let job = opened.running_job(fleet, "check").await;
             opened.complete(job).await;

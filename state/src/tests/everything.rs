@@ -13,7 +13,7 @@ use super::news;
 use super::removal::{EXPIRING, finished};
 use crate::{AuditActor, AuditEntry};
 
-pub(crate) async fn make_one_of_everything(opened: &Opened, fleet: Fleet) {
+pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
     let state = &opened.state;
     opened.make_first_token().await;
     let (token, secret) = state.read(|world| {

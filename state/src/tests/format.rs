@@ -11,7 +11,7 @@ use bytes::Bytes;
 use model::WorkflowId;
 use serde_json::{Value, json};
 
-use super::everything::make_one_of_everything;
+use super::everything::make_every_kind_of_record;
 use super::fixture::{Fleet, Folder, Opened, artifact, completion, copy, line};
 use super::fsck::findings;
 use super::picture::picture;
@@ -94,7 +94,7 @@ fn every_format_has_its_fixture() {
 /// Writes the fixture of the current format. Ids and times are the same at each run, except the store's own id.
 async fn renew(fixture: &Path) {
     let (mut folder, opened, fleet) = Folder::prepared().await;
-    make_one_of_everything(&opened, fleet).await;
+    make_every_kind_of_record(&opened, fleet).await;
     opened.new_job(fleet, "check").await;
     opened.close();
     let opened = folder.open().await;

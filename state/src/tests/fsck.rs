@@ -7,7 +7,7 @@ use std::path::Path;
 use store::OpenError;
 use store::look::Look;
 
-use super::everything::make_one_of_everything;
+use super::everything::make_every_kind_of_record;
 use super::fixture::Folder;
 use crate::fsck::{Code, Event, Finding, Severity, fsck};
 use crate::layout::Layout;
@@ -51,9 +51,9 @@ fn the_page_explains_exactly_the_codes_of_the_program() {
 }
 
 #[tokio::test]
-async fn a_state_with_one_of_everything_is_clean_running_crashed_and_stopped() {
+async fn a_state_with_every_kind_of_record_is_clean_while_running_crashed_or_stopped() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
-    make_one_of_everything(&opened, fleet).await;
+    make_every_kind_of_record(&opened, fleet).await;
     let severe = |folder: &Folder, but: Option<Code>| {
         let found = findings(folder).into_iter();
         let severe = found.filter(|finding| finding.severity < Severity::Note);
@@ -113,7 +113,7 @@ async fn files_of_a_backup_and_of_the_file_system_are_not_findings() {
 #[tokio::test]
 async fn an_index_that_is_empty_after_a_crash_is_only_a_note() {
     let (folder, opened, fleet) = Folder::prepared().await;
-    make_one_of_everything(&opened, fleet).await;
+    make_every_kind_of_record(&opened, fleet).await;
     let mut crashed = folder.crashed();
     let last = Look::at(crashed.root()).unwrap().position().last;
     let index = format!("index/live-{:020}", last.0);

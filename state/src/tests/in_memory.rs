@@ -8,7 +8,7 @@ use store::Room;
 use store::memory::MemoryStore;
 use tokio::task::JoinHandle;
 
-use super::everything::make_one_of_everything;
+use super::everything::make_every_kind_of_record;
 use super::fixture::{Fleet, Opened, Seeded, TestClock, WATCHING, completion, line};
 use crate::limits::LOG_SYNC;
 use crate::{State, SubmitError};
@@ -51,7 +51,7 @@ async fn a_state_in_memory_runs_on_the_callers_runtime_and_can_be_reopened() {
     let first = Simulated::open(&store, &clock, 1).await;
     let opened = &first.opened;
     let fleet = opened.prepare().await;
-    make_one_of_everything(opened, fleet).await;
+    make_every_kind_of_record(opened, fleet).await;
     let job = opened.running_job(fleet, "build").await;
     let logs = opened.state.logs();
     let appended = logs.append(job, 0, vec![line("one"), line("two")]).await;

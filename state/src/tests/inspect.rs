@@ -1,13 +1,13 @@
 //! Tests the inspection of states without a daemon.
 
-use super::everything::make_one_of_everything;
+use super::everything::make_every_kind_of_record;
 use super::fixture::Folder;
 use crate::inspect::{InspectError, contents, history, show};
 
 #[tokio::test]
 async fn records_are_found_by_ids_and_names() {
     let (folder, opened, fleet) = Folder::prepared().await;
-    make_one_of_everything(&opened, fleet).await;
+    make_every_kind_of_record(&opened, fleet).await;
     let ended = opened.running_job(fleet, "check").await;
     opened.complete(ended).await;
     let waiting = opened.new_job(fleet, "check").await;

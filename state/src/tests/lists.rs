@@ -317,18 +317,26 @@ async fn a_list_reports_a_history_that_has_lost_its_end() {
         }
         let lines = 1;
         let file = file.clone();
-        let told = [DamagedLines { file, lines }];
-        let check = async |opened: &Opened, told: &[DamagedLines]| {
+        let damaged = [DamagedLines { file, lines }];
+        let check = async |opened: &Opened, damaged: &[DamagedLines]| {
             let list = opened.state.jobs(&JobFilter::default(), None, 50).await;
             let list = list.unwrap();
-            assert_eq!((list.jobs.len(), &*list.damaged), (jobs, told), "{left:?}");
+            assert_eq!(
+                (list.jobs.len(), &*list.damaged),
+                (jobs, damaged),
+                "{left:?}"
+            );
             let page = opened.state.history(&scan, None, 50).await.unwrap();
-            assert_eq!((page.lines.len(), &*page.damaged), (jobs, told), "{left:?}");
+            assert_eq!(
+                (page.lines.len(), &*page.damaged),
+                (jobs, damaged),
+                "{left:?}"
+            );
         };
-        check(&opened, &told).await;
+        check(&opened, &damaged).await;
         opened.close();
         let opened = folder.open().await;
-        check(&opened, &told).await;
+        check(&opened, &damaged).await;
         opened.close();
     }
 }

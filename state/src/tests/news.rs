@@ -122,9 +122,9 @@ async fn without_its_file_nothing_counts_as_processed_and_fsck_reports_the_loss(
     assert_eq!(findings(&folder), []);
 
     fs::write(folder.path(&digests), "{").unwrap();
-    let told = repaired(&folder, false).await;
-    assert!(!told.found.is_empty());
-    assert_eq!(told.left, []);
+    let reported = repaired(&folder, false).await;
+    assert!(!reported.found.is_empty());
+    assert_eq!(reported.left, []);
     assert_eq!(findings(&folder), []);
     let opened = folder.open().await;
     assert_eq!(processed(&opened.head(fleet, "reader")), []);

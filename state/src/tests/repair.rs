@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use model::{JobId, ScanHead};
 
-use super::everything::make_one_of_everything;
+use super::everything::make_every_kind_of_record;
 use super::fixture::{Folder, Opened};
 use super::fsck::findings;
 use crate::JobFilter;
@@ -21,15 +21,15 @@ pub(super) struct Reported {
 }
 
 pub(super) async fn repaired(folder: &Folder, accept_loss: bool) -> Reported {
-    let mut told = Reported::default();
+    let mut reported = Reported::default();
     let report = &mut |event| match event {
-        Event::Found(finding) => told.found.push(finding),
-        Event::Done(done) => told.done.push(done),
-        Event::Left(finding) => told.left.push(finding),
+        Event::Found(finding) => reported.found.push(finding),
+        Event::Done(done) => reported.done.push(done),
+        Event::Left(finding) => reported.left.push(finding),
         Event::Progress(_) => {}
     };
     repair(folder.root(), accept_loss, report).await.unwrap();
-    told
+    reported
 }
 
 fn severe(found: &[Finding]) -> Vec<&Finding> {
@@ -40,7 +40,7 @@ fn severe(found: &[Finding]) -> Vec<&Finding> {
 #[tokio::test]
 async fn untrustworthy_files_are_set_aside_and_the_rest_stays_usable() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
-    make_one_of_everything(&opened, fleet).await;
+    make_every_kind_of_record(&opened, fleet).await;
     let broken = opened.running_job(fleet, "check").await;
     opened.complete(broken).await;
     let whole = opened.running_job(fleet, "check").await;
@@ -59,8 +59,8 @@ async fn untrustworthy_files_are_set_aside_and_the_rest_stays_usable() {
     let token = root.join("initial-admin-token");
     fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
 
-    let told = repaired(&folder, false).await;
-    let codes: Vec<Code> = told.found.iter().map(|finding| finding.code).collect();
+    let reported = repaired(&folder, false).await;
+    let codes: Vec<Code> = reported.found.iter().map(|finding| finding.code).collect();
     for code in [
         Code::RecordChecksum,
         Code::RecordMalformed,
@@ -78,11 +78,11 @@ async fn untrustworthy_files_are_set_aside_and_the_rest_stays_usable() {
     }
     // A rebuilt head does not know its newest successes, so a finding remains until there are new successes. No record
     // refers to the job that was set aside.
-    let left: Vec<Code> = severe(&told.left)
+    let left: Vec<Code> = severe(&reported.left)
         .iter()
         .map(|finding| finding.code)
         .collect();
-    assert_eq!(left, [Code::HeadSuccesses], "{:?}", told.left);
+    assert_eq!(left, [Code::HeadSuccesses], "{:?}", reported.left);
 
     let opened = folder.open().await;
     assert!(opened.state.job(broken).await.unwrap().is_none());
@@ -105,7 +105,7 @@ async fn untrustworthy_files_are_set_aside_and_the_rest_stays_usable() {
     );
 
     // Moved files can be put back.
-    for done in told.done.iter().rev() {
+    for done in reported.done.iter().rev() {
         if let Repair::Moved(Moved { from, to }) = done
             && !from.starts_with("index/")
         {
@@ -134,8 +134,8 @@ async fn the_next_repair_completes_an_interrupted_repair() {
         runtime.block_on(repair(&root, false, report)).map(drop)
     });
     interrupted.join().unwrap_err();
-    let told = repaired(&folder, false).await;
-    assert_eq!(severe(&told.left), Vec::<&Finding>::new());
+    let reported = repaired(&folder, false).await;
+    assert_eq!(severe(&reported.left), Vec::<&Finding>::new());
 }
 
 #[tokio::test]
@@ -155,13 +155,13 @@ async fn wrong_counters_are_counted_again() {
         },
     );
 
-    let told = repaired(&folder, false).await;
-    let codes: Vec<Code> = told.found.iter().map(|finding| finding.code).collect();
+    let reported = repaired(&folder, false).await;
+    let codes: Vec<Code> = reported.found.iter().map(|finding| finding.code).collect();
     assert_eq!(
         codes,
         [Code::HeadTotals, Code::HeadTotals, Code::HeadBehind]
     );
-    assert_eq!(severe(&told.left), Vec::<&Finding>::new());
+    assert_eq!(severe(&reported.left), Vec::<&Finding>::new());
     let opened = folder.open().await;
     assert_eq!(*opened.head(fleet, "check"), *head);
     opened.close();
@@ -211,7 +211,7 @@ async fn a_retention_record_that_was_set_aside_is_rebuilt_at_the_next_start() {
 #[tokio::test]
 async fn a_journal_that_is_damaged_in_the_middle_is_only_cut_on_request() {
     let (_folder, opened, fleet) = Folder::prepared().await;
-    make_one_of_everything(&opened, fleet).await;
+    make_every_kind_of_record(&opened, fleet).await;
     // Wait, so that all files are from the same commit.
     opened.state.settled().await.unwrap();
     let mut crashed = _folder.crashed();
@@ -239,14 +239,14 @@ async fn a_journal_that_is_damaged_in_the_middle_is_only_cut_on_request() {
         .map(|finding| finding.code)
         .collect();
     assert!(codes.contains(&Code::JournalDamaged), "{codes:?}");
-    let told = repaired(&crashed, true).await;
-    let lost = told.done.iter().find_map(|done| match done {
+    let reported = repaired(&crashed, true).await;
+    let lost = reported.done.iter().find_map(|done| match done {
         Repair::Lost(loss) => Some((loss.first.0, loss.last.0)),
         _ => None,
     });
     let (first, last) = lost.unwrap();
     assert!(first == 1 && last > 10, "{first} to {last}");
-    assert_eq!(severe(&told.left), Vec::<&Finding>::new());
+    assert_eq!(severe(&reported.left), Vec::<&Finding>::new());
     crashed.open().await.close();
     assert!(repaired(&crashed, true).await.done.is_empty());
 }

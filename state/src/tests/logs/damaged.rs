@@ -33,8 +33,8 @@ async fn read_filtered(opened: &Opened, job: &Job, from: u64, filter: LogFilter)
 }
 
 /// The numbers of readable records, and in brackets the ranges that marks replace.
-fn told(records: &[LogRecord]) -> String {
-    let told = records.iter().map(|LogRecord { n, record }| {
+fn summary(records: &[LogRecord]) -> String {
+    let summary = records.iter().map(|LogRecord { n, record }| {
         if record.stream == Stream::Runner {
             let which = record
                 .text
@@ -53,7 +53,7 @@ fn told(records: &[LogRecord]) -> String {
             n.to_string()
         }
     });
-    told.collect::<Vec<_>>().join(" ")
+    summary.collect::<Vec<_>>().join(" ")
 }
 
 #[tokio::test]
@@ -129,15 +129,15 @@ async fn a_mark_replaces_unreadable_records_of_a_finished_log() {
         std::fs::write(&path, changed.collect::<String>()).unwrap();
         // Read all records first. Readers that begin later must get the same records and marks.
         let all = read_finished(&opened, &ended, 0).await;
-        assert_eq!(told(&all), *wanted, "{what}");
+        assert_eq!(summary(&all), *wanted, "{what}");
         // Marks are returned for every filter, because unreadable records may match.
         let other_step = LogFilter {
             step: Some(7),
             ..LogFilter::default()
         };
         let marks = all.iter().filter(|it| it.record.stream == Stream::Runner);
-        let told = read_filtered(&opened, &ended, 0, other_step).await;
-        assert!(told.iter().eq(marks), "{what}: {told:?}");
+        let filtered = read_filtered(&opened, &ended, 0, other_step).await;
+        assert!(filtered.iter().eq(marks), "{what}: {filtered:?}");
         for from in [4, 9, 10, 99] {
             let numbers = |records: &[LogRecord]| -> Vec<u64> {
                 let numbers = records.iter().map(|record| record.n);
@@ -149,5 +149,8 @@ async fn a_mark_replaces_unreadable_records_of_a_finished_log() {
         }
     }
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(told(&read_finished(&opened, &ended, 0).await), "[0 to 9]");
+    assert_eq!(
+        summary(&read_finished(&opened, &ended, 0).await),
+        "[0 to 9]"
+    );
 }

@@ -220,13 +220,13 @@ impl Daemon {
         if lag.abs() >= MINUTE && self.submit(FollowClock).await.is_err() {
             return;
         }
-        let (has_summaries, holders) = self.state.read(|world| {
+        let (is_noted, holders) = self.state.read(|world| {
             let holders = world.has_earlier_clocks().then(|| world.holders());
             (world.clocks().is_some(), holders.unwrap_or_default())
         });
         let keep = holders.into_iter().map(|holder| StoreExpiry { holder });
         let kept = self.submit_all(keep.collect()).await;
-        if has_summaries && kept.iter().all(|(_, kept)| kept.is_ok()) {
+        if is_noted && kept.iter().all(|(_, kept)| kept.is_ok()) {
             drop(self.submit(ForgetClocks).await);
         }
     }

@@ -217,7 +217,7 @@ impl Oracle {
 }
 
 impl OfScan {
-    /// Notes what the newest revision says of the scan.
+    /// Follows the definition of the scan in the newest revision.
     fn arm(&mut self, scan: Option<&Scan>, is_suspended: bool, now: Now, round: u64) {
         if self.is_suspended && !is_suspended {
             self.resumptions += 1;

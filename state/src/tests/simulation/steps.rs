@@ -276,12 +276,12 @@ impl Simulation {
     }
 
     /// A runner sends a request. The network may fail.
-    async fn ask(&mut self, at: usize, has_summaries: bool) {
+    async fn ask(&mut self, at: usize, is_noted: bool) {
         let request = self.runners[at].request(&mut self.choices, &|_| false);
         let is_start = matches!(request.body, super::daemon::Body::Empty);
         let may_be_late = !is_start && !self.is_calm;
         let fate = self.choices.below(100);
-        if has_summaries {
+        if is_noted {
             self.note(format!("{request:?} with fate {fate}"));
         }
         let arrives = self.time.steady() + self.choices.between(1, LATE);

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rest_of_a_failed_append_is_overwritten() {
+    fn the_next_append_overwrites_the_rest_of_a_failed_append() {
         use std::sync::Arc;
         use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,7 +1,7 @@
-//! The file `journal/APPLIED`: the number of a commit that is durable in the journal. It is written before that
-//! commit's files. A damaged last record of the journal looks like an unfinished write; this number tells which it
-//! is. The file is written in place and not synced. After a power cut its number may be too old, but never ahead of
-//! the journal.
+//! The file `journal/APPLIED`: the number of a commit that is durable in the journal. It is written
+//! before that commit's files. A damaged last record of the journal looks like an unfinished write;
+//! this number distinguishes the two. The file is written in place and not synced. After a power
+//! cut its number may be too old, but never ahead of the journal.
 
 use crate::batch::Seq;
 use crate::control::StoreId;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_noted_number_is_read_and_damage_is_not() {
+    fn a_noted_number_is_read_back_and_a_damaged_number_is_rejected() {
         let store = StoreId([7; 16]);
         let noted = line(store, Seq(41));
         assert_eq!(parse(store, noted.as_bytes()), Some(Seq(41)));

@@ -52,20 +52,20 @@ pub enum CopyError {
     #[error("{path} is not empty; choose an empty or missing folder")]
     NotEmpty { path: PathBuf },
     #[error(
-        "{path} lies in {root}: a copy of a folder into itself never ends; choose a folder beside it"
+        "{path} lies in {root}: a copy of a folder into itself never ends; choose a folder outside"
     )]
     Inside { path: PathBuf, root: PathBuf },
-    #[error("{path} is no backup, or one that was not finished: it has no FORMAT or no BACKUP")]
+    #[error("{path} is not a finished backup: it has no FORMAT or no BACKUP")]
     NotABackup { path: PathBuf },
-    #[error("the backup {path} is not whole: {what}")]
+    #[error("the backup {path} is incomplete: {what}")]
     NotWhole { path: PathBuf, what: String },
     #[error(
-        "the daemon ended the backup: it kept too much of the journal, or the disk is nearly full; make it again"
+        "the daemon ended the backup: it kept too much of the journal, or the disk is nearly full; start the backup again"
     )]
     HoldEnded,
-    #[error("objects and logs are deleted faster than they are copied; make the backup again")]
+    #[error("objects and logs are deleted faster than they are copied; start the backup again")]
     TooBusy,
-    #[error("stopped; the copy is not whole")]
+    #[error("stopped; the copy is incomplete")]
     Stopped,
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -84,7 +84,7 @@ impl From<OpenError> for CopyError {
 /// Options of a copy.
 #[derive(Clone, Copy)]
 pub struct Copying<'a> {
-    /// True for folders to skip. Paths are relative to the root.
+    /// True for folders that are not copied. Paths are relative to the root.
     pub leave_out: &'a dyn Fn(&Path) -> bool,
     /// The growing file that a change of this key depends on.
     pub counts_on: &'a dyn Fn(&Key) -> Option<Key>,
@@ -401,7 +401,7 @@ pub(crate) fn restore_on(
     let Manifest { files, bytes, .. } = manifest;
     if size.files < files || size.bytes < bytes {
         return Err(not_whole(format!(
-            "it should have {files} files with {bytes} bytes, and has {} with {}",
+            "it should have {files} files with {bytes} bytes, but has {} with {}",
             size.files, size.bytes
         )));
     }

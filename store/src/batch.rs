@@ -253,7 +253,7 @@ mod tests {
     use crate::tests::world::{delete, key, ops, put};
 
     #[test]
-    fn fits_up_to_the_limits_and_no_further() {
+    fn a_batch_fits_only_within_the_limits() {
         let some = |count: usize| ops(Epoch(1), (0..count).map(|n| delete(&format!("k{n}"))));
         let one = ops(Epoch(1), [delete("x")]);
         assert!(some(BATCH_OPERATIONS - 1).fits(&one));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_live_if_its_field_live_is_true() {
+    fn liveness_is_the_top_level_member_live() {
         for (name, content, live) in [
             ("a.json", r#"{"live":true}"#, true),
             (

@@ -159,7 +159,7 @@ pub enum CommitError {
 pub enum ReadError {
     #[error("file `{key}` has {length} bytes; only files up to {GET_BYTES} bytes are read at once")]
     TooLarge { key: Key, length: u64 },
-    #[error("the disk is full, so the files are behind what is acknowledged; free some space")]
+    #[error("the disk is full, so acknowledged changes are not in the files yet; free some space")]
     Unsettled,
     #[error("the read was interrupted because the process is stopping")]
     Interrupted,

@@ -42,7 +42,7 @@ impl Volume for FileVolume {
     }
 
     fn open_object(&self, key: &Key) -> Result<Option<Box<dyn ReadAt>>, Fault> {
-        // The applier may rename the object to its key at any moment; then it is found there.
+        // The applier may rename the object to its key at any moment; then the file at the key is opened.
         let staged = self.pending.adopted(key);
         let file = self.tree.open_adopted(key, staged.as_ref())?;
         Ok(file.map(reading))

@@ -70,7 +70,7 @@ impl Drop for Hold {
         match ended {
             Ok(()) => failpoint::reach("hold-removed"),
             Err(error) => {
-                tracing::warn!(%error, "the file of the hold stays until the next checkpoint")
+                tracing::warn!(%error, "the file of a hold stays until the next checkpoint")
             }
         }
     }
@@ -107,7 +107,7 @@ pub(crate) fn keeps_journal(
     } else {
         return Ok(true);
     };
-    tracing::warn!(path = %path.display(), why, "the hold of a backup is ended");
+    tracing::warn!(path = %path.display(), why, "removed the hold of a backup");
     match disk.remove_file(path) {
         Err(error) if error.is_missing() => {}
         result => result?,

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepts_what_the_layout_needs() {
+    fn all_kinds_of_keys_of_the_layout_are_accepted() {
         for text in [
             "a",
             "jobs/2026-11-20/19/ab/0192-x/job.json",
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_could_leave_the_tree_or_collide() {
+    fn keys_that_leave_the_tree_or_collide_are_refused() {
         let long_segment = "n".repeat(201);
         let long_key = ["n".repeat(200).as_str(); 16].join("/");
         for text in [

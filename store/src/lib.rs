@@ -1,12 +1,12 @@
 //! Everscan's store: bytes under keys, committed in batches that are durable, atomic and ordered. [`Engine`] is the
-//! contract, with a [`Reader`] and, for what is too large for a batch, a [`volume`]. [`mod@file`] implements it on local
-//! files and [`memory`] for tests. The store knows nothing of what its bytes mean.
+//! contract, with a [`Reader`] and, for data that is too large for a batch, a [`volume`]. [`mod@file`] implements it on
+//! local files and [`memory`] for tests. The store does not know the meaning of its bytes.
 
 #![cfg_attr(
     test,
     expect(
         clippy::disallowed_methods,
-        reason = "tests lay out files and start the programs they are about"
+        reason = "tests create files and start programs"
     )
 )]
 

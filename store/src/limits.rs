@@ -71,7 +71,7 @@ pub(crate) const LOW_WATER_PERCENT: u64 = 5;
 /// The same in bytes, where a share would be more than jobs are likely to need.
 pub(crate) const LOW_WATER_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// The same in files: five times those below.
+/// The same in files: five times `WATERMARK_FILES`.
 pub(crate) const LOW_WATER_FILES: u64 = 20_480;
 
 /// Free space below which new work is refused, as a share of the disk; kept for finishing work.
@@ -113,7 +113,7 @@ pub(crate) const REDO_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 /// Threads that read the records of a list: each read may wait for the disk, which serves several reads at once.
 pub(crate) const RECORDS_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
-/// Threads that read the lengths of many files: as for records, with less work per file.
+/// Threads that read the lengths of many files: more than for records, because each file is less work.
 pub(crate) const LENGTHS_THREADS: NonZeroUsize = NonZeroUsize::new(16).unwrap();
 
 /// Folders that are read together without a live index: enough to keep the threads busy.
@@ -126,8 +126,8 @@ pub(crate) const READING_THREADS: NonZeroUsize = REDO_THREADS;
 /// more than starting a thread costs.
 pub(crate) const LARGE_WRITE: usize = 256 * 1024;
 
-/// Allocations of this size return to the system when they are freed. glibc keeps smaller ones, up to a threshold
-/// that grows to at most 32 MiB. Unused memory costs nothing.
+/// Allocations of this size return to the operating system when they are freed. glibc keeps smaller
+/// ones, up to a threshold that grows to at most 32 MiB. Unused memory costs nothing.
 pub(crate) const GIVEN_BACK_BYTES: usize = 33 * 1024 * 1024;
 
 /// Attempts of a read during concurrent appends before it blocks the writer for one read.

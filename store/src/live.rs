@@ -314,7 +314,7 @@ mod tests {
             bytes[at] ^= 1;
         }
         remove_older(&disk, folder.path(), Seq(6)).unwrap();
-        assert_eq!(newest(0), None, "the damaged one is all that is left");
+        assert_eq!(newest(0), None, "only the damaged index is left");
     }
 
     #[test]

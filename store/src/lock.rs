@@ -90,7 +90,7 @@ pub(crate) fn holder(disk: &Disk, path: &Path) -> Option<Owner> {
     let locks = disk.read_special(Path::new(LOCKS), LOCKS_BYTES).ok()?;
     let locks = String::from_utf8_lossy(&locks);
     let owner = read_owner(disk, path);
-    // A process has another number inside a container.
+    // A process has a different id inside a container.
     let is_here = owner.host == Owner::this_process(disk).host;
     let pid = owner.pid.filter(|_| is_here);
     let mut lines = locks.lines();

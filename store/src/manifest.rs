@@ -44,11 +44,11 @@ impl Manifest {
     /// Why this manifest does not belong to a folder whose last commit is `last`.
     pub(crate) fn contradicts(&self, store: StoreId, last: Seq) -> Option<String> {
         if self.store != store {
-            Some(format!("it is of store {}, not {store}", self.store))
+            Some(format!("it belongs to store {}, not {store}", self.store))
         } else if self.sequence > last {
             let sequence = self.sequence;
             Some(format!(
-                "it says that the last record is {sequence}, and the files end with record {last}"
+                "it says that the last record is {sequence}, but the files end with record {last}"
             ))
         } else {
             None

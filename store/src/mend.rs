@@ -1,4 +1,4 @@
-//! Repairs a store that nobody has open. Files that cannot be trusted are moved to `quarantine/`, and a damaged
+//! Repairs a store that no process has open. Files that cannot be trusted are moved to `quarantine/`, and a damaged
 //! journal ends at its first unreadable record. Nothing is deleted: `quarantine/` keeps every file at the same path.
 
 use std::path::{Path, PathBuf};
@@ -200,7 +200,7 @@ impl Mending {
             .try_for_each(|folder| self.disk.sync_folder(folder))
     }
 
-    /// Objects that no readable record refers to. The next start would remove them.
+    /// Objects without a readable record that names them. The next start would remove them.
     fn objects_without_a_place(&self) -> Result<Vec<PathBuf>, DiskError> {
         let tmp = &self.paths.tmp;
         let names = self.disk.list(tmp)?.into_iter().map(|(name, _)| name);

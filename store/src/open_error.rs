@@ -25,7 +25,7 @@ pub enum OpenError {
     Locked { root: PathBuf, owner: Owner },
     #[error(
         "{path} is damaged at byte {offset}: {what}; acknowledged changes may be lost, so nothing was changed: \
-         `everscand fsck` tells which, and a backup has them"
+         `everscand fsck` lists them; restore them from a backup"
     )]
     Damaged {
         path: PathBuf,
@@ -33,7 +33,7 @@ pub enum OpenError {
         what: String,
     },
     #[error(
-        "{root} is on the file system of another machine ({protocol}), where a lock may not keep a second daemon away \
+        "{root} is on a network file system ({protocol}), where a lock may not keep a second daemon away \
          and a sync may not reach the disk; choose a folder on a disk of this machine"
     )]
     Network {
@@ -41,8 +41,8 @@ pub enum OpenError {
         protocol: &'static str,
     },
     #[error(
-        "{path} cannot be written, since its file system is read-only; mount it for writing, and if nobody made it \
-         read-only on purpose, look at the disk first: the kernel does so after an error"
+        "{path} cannot be written, since its file system is read-only; mount it for writing, and if this was not intended, \
+         check the disk first: the kernel mounts a disk read-only after an error"
     )]
     ReadOnly { path: PathBuf },
     #[error(transparent)]

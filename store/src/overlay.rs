@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_a_file_are_those_of_its_content() {
+    fn a_piece_equals_the_same_range_of_the_content() {
         for (batches, tree) in [
             (vec![append(3, "def"), append(6, "g")], "abc"),
             (vec![append(3, "def")], "abcdef"),

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn both_functions_run_on_their_own_thread() {
+    fn both_closures_run_on_different_threads() {
         let (here, there) = both(|| thread::current().id(), || thread::current().id());
         assert_eq!(here, thread::current().id());
         assert_ne!(there, here);

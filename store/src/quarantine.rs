@@ -201,11 +201,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_place_of_the_quarantine_folder_is_an_error() {
+    fn a_file_in_place_of_the_folder_is_an_error_and_not_an_endless_loop() {
         let folder = tempfile::tempdir().unwrap();
         let (root, disk) = (folder.path(), Disk::new());
         fs::create_dir_all(root.join("quarantine")).unwrap();
-        fs::write(root.join("quarantine/tokens"), "in the way").unwrap();
+        fs::write(
+            root.join("quarantine/tokens"),
+            "a file in place of the folder",
+        )
+        .unwrap();
         let kept = keep(&disk, &Paths::new(root), &root.join("tokens/a.json"), b"x");
         kept.unwrap_err();
     }

@@ -53,7 +53,7 @@ pub(crate) fn recover(
     for damage in &survey.damage {
         tracing::warn!(
             path = damage.path,
-            "a live index is not readable; it is made again"
+            "a live index is unreadable and is built again"
         );
     }
     survey.overlay.redo(&tree)?;
@@ -162,7 +162,7 @@ fn claim(disk: &Disk, paths: &Paths) -> Result<(Lock, StoreId), OpenError> {
     Ok((lock, store))
 }
 
-/// A vacant folder is missing, empty, or holds only what an interrupted first start leaves.
+/// A vacant folder is missing, empty, or has only files of an interrupted first start.
 fn check_vacant(disk: &Disk, paths: &Paths) -> Result<(), OpenError> {
     let list = |path| match disk.list(path) {
         Err(error) if error.is_missing() => Ok(Vec::new()),
@@ -216,8 +216,8 @@ fn initialise(disk: &Disk, paths: &Paths) -> Result<StoreId, DiskError> {
     Ok(store)
 }
 
-/// Removes temporary files of an earlier opening. Between the keys none are left, because a redo writes them again
-/// under the same temporary name.
+/// Removes temporary files of an earlier opening. The folders of keys have none, because a redo
+/// writes them again under the same temporary name.
 fn sweep(disk: &Disk, paths: &Paths) -> Result<(), DiskError> {
     for (folder, is_left) in [
         (

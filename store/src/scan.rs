@@ -98,7 +98,7 @@ pub(crate) fn read(
         let is_older = scan.segments.is_empty() || scan.epoch < least;
         scan.broken = match next {
             Some(next) => {
-                let what = "it is missing, although the segment before it is full and says that it follows";
+                let what = "it is missing, although the mark of the previous segment announces it";
                 Some((path(next), Damage::new(0, what)))
             }
             None if is_older => {
@@ -210,7 +210,7 @@ impl End {
     }
 }
 
-/// Checks that a segment which begins with `first` may come where `expected` is next.
+/// Checks that a segment which begins with `first` may follow if the record `expected` is next.
 fn follows(first: Seq, expected: Seq, has_previous: bool) -> Result<(), Damage> {
     let continues = if has_previous {
         first == expected
@@ -220,7 +220,7 @@ fn follows(first: Seq, expected: Seq, has_previous: bool) -> Result<(), Damage> 
     if continues {
         return Ok(());
     }
-    let what = format!("the segment begins with record {first}, and the next one is {expected}");
+    let what = format!("the segment begins with record {first} instead of {expected}");
     Err(Damage::new(0, what))
 }
 
@@ -233,7 +233,7 @@ fn header_of(bytes: &[u8], first: Seq, store: StoreId, epoch: Epoch) -> Result<H
         format!("the segment begins with record {}", header.first)
     } else if header.epoch < epoch {
         format!(
-            "its epoch {} is older than the one before it, {epoch}",
+            "its epoch {} is older than the epoch {epoch} of the previous segment",
             header.epoch
         )
     } else {

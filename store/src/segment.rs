@@ -113,7 +113,7 @@ impl Header {
             return Err(damage("the header of the segment is not readable"));
         }
         if ![FORMAT, FORMAT_WITHOUT_LENGTH].contains(&format) {
-            return Err(damage("the segment has a format that is not known here"));
+            return Err(damage("the segment has an unknown format"));
         }
         Ok(header)
     }
@@ -122,7 +122,7 @@ impl Header {
     pub(crate) fn shortened(&self, bytes: usize) -> Option<Damage> {
         let what = || {
             format!(
-                "the segment ends here, and it was made with {} bytes",
+                "the segment ends here, but it was created with {} bytes",
                 self.length
             )
         };
@@ -151,7 +151,7 @@ pub(crate) fn read(header: &Header, bytes: &Bytes, take: &mut dyn FnMut(Record))
             break;
         }
         let Some(record) = frame.decode(bytes, rest) else {
-            let what = format!("record {expected} is intact but not understood");
+            let what = format!("record {expected} is intact but cannot be decoded");
             contents.damage = Some(Damage::new(contents.end, what));
             return contents;
         };
@@ -166,7 +166,7 @@ pub(crate) fn read(header: &Header, bytes: &Bytes, take: &mut dyn FnMut(Record))
         } else {
             format!("record {}", later.seq)
         };
-        let what = format!("record {expected} is not readable, although {behind} behind it is");
+        let what = format!("record {expected} is unreadable, but {behind} after it is readable");
         Damage::new(contents.end, what)
     });
     contents
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn names_sort_like_their_numbers_and_parse() {
+    fn file_names_sort_like_numbers_and_are_parsed_back() {
         assert_eq!(first_of_file_name(&file_name(Seq(12))), Some(Seq(12)));
         assert!(
             file_name(Seq(9)) < file_name(Seq(10)) && file_name(Seq(10)) < file_name(Seq(u64::MAX))
@@ -314,7 +314,7 @@ mod tests {
             assert_eq!(records.len(), 3);
             assert!(!torn.is_followed && torn.damage.is_none());
         }
-        // In front of a mark there is no record that was being written.
+        // Before a mark, an unfinished record is impossible.
         for at in starts[2]..end {
             let mut changed = bytes.clone();
             changed[at] ^= 4;
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_torn_at_any_byte_is_cut() {
+    fn a_last_record_torn_at_any_byte_is_dropped() {
         let (bytes, starts) = segment(3);
         let (last, end) = (starts[2], starts[3]);
         for at in last..end {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn no_flipped_bit_is_read_as_another_record() {
+    fn a_flipped_bit_never_gives_a_different_record() {
         let (bytes, starts) = segment(3);
         let whole = intact(&HEADER, &bytes).unwrap();
         for at in 0..bytes.len() {
@@ -352,9 +352,9 @@ mod tests {
                 changed[at] ^= 1 << bit;
                 let found = Header::decode(&changed).and_then(|header| intact(&header, &changed));
                 match found {
-                    // Before the records behind it.
+                    // Damage before later records.
                     Err(_) => assert!(at < starts[2], "bit {bit} of byte {at}"),
-                    // The last record may be one that was being written.
+                    // Damage in the last record looks like an unfinished write.
                     Ok(records) if (starts[2]..starts[3]).contains(&at) => {
                         assert_eq!(records, whole[..2], "bit {bit} of byte {at}");
                     }
@@ -377,7 +377,7 @@ mod tests {
         bytes.extend(&old[DATA_START..]);
         let (records, _) = contents(&header, &bytes);
         assert!(records.is_empty());
-        // A new record over the first old one leaves the others behind it.
+        // A new record overwrites the first old record; the others remain after it.
         let fresh = record::encode(header.salt, Seq(12), &batch(0));
         bytes[DATA_START..DATA_START + fresh.len()].copy_from_slice(&fresh);
         let (records, contents) = contents(&header, &bytes);

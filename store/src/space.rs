@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_low_when_bytes_or_files_are() {
+    fn space_is_low_when_bytes_or_files_are_low() {
         let watermark = Watermark {
             percent: 1,
             bytes: 1000,
@@ -158,10 +158,16 @@ mod tests {
         assert!(!is_low(10_000, 100, 1000, 10));
         assert!(is_low(10_000, 99, 1000, 10), "less than the share of bytes");
         assert!(is_low(10_000, 100, 1000, 9), "less than the share of files");
-        assert!(!is_low(1 << 40, 1000, 1 << 30, 50), "enough is enough");
+        assert!(
+            !is_low(1 << 40, 1000, 1 << 30, 50),
+            "the fixed numbers limit a large disk"
+        );
         assert!(is_low(1 << 40, 999, 1 << 30, 50));
         assert!(is_low(1 << 40, 1000, 1 << 30, 49));
-        assert!(!is_low(10_000, 100, 0, 0), "files are not counted there");
+        assert!(
+            !is_low(10_000, 100, 0, 0),
+            "a file system without a number of files"
+        );
     }
 
     #[test]

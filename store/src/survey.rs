@@ -16,11 +16,11 @@ use crate::record::Record;
 use crate::scan::{self, Scan};
 
 pub(crate) struct Survey {
-    /// The tree is complete up to here.
+    /// The tree is complete up to this commit.
     pub(crate) base: Checkpoint,
     pub(crate) scan: Scan,
-    /// What the records after `base` make of the tree, by key. A name that was a file and became a folder stays what it
-    /// became.
+    /// The changes of the records after `base` to the tree, by key. The last change of a name
+    /// counts, also if a file became a folder.
     pub(crate) overlay: Overlay,
     /// The newest readable index, updated from the journal.
     pub(crate) index: Option<Index>,
@@ -39,10 +39,10 @@ pub struct Damage {
     pub what: String,
 }
 
-/// What the damage means for the store.
+/// The effect of damage on the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// It is unknown up to where the tree is complete, or which store it belongs to.
+    /// It is unknown up to which commit the tree is complete, or to which store it belongs.
     Checkpoint,
     /// The acknowledged commits from `first` to `last` are lost, unless the tree already has them.
     Journal { first: Seq, last: Seq },
@@ -95,7 +95,7 @@ impl Survey {
             Some(base) => base,
             None => {
                 if is_readable {
-                    let what = "it is missing, and no live index tells the position of the store";
+                    let what = "it is missing, and no live index has the position of the store";
                     add(Part::Checkpoint, &paths.checkpoint, 0, what.to_owned());
                 }
                 scan::beginning(disk, &paths.journal)?

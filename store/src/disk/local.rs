@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "the one home of writing files of the state"
+    reason = "the only module that writes files of the state"
 )]
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};

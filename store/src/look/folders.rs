@@ -23,11 +23,11 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     File(Key),
-    /// A folder with files of keys.
+    /// A folder that may contain keys.
     Folder,
     /// One of the store's own files or folders.
     Store,
-    /// A replacement of a file that was never finished.
+    /// An unfinished replacement of a file.
     Leftover,
     /// Not a valid name for the store, or neither a file nor a folder.
     Foreign,

@@ -20,7 +20,7 @@ fn read(volume: &Arc<dyn Volume>, key: &Key) -> Option<String> {
 }
 
 #[tokio::test]
-async fn an_object_without_disk_space_leaves_no_file() {
+async fn an_object_on_a_full_disk_leaves_no_file() {
     let folder = temporary_folder();
     let writes = AtomicUsize::new(0);
     let disk = Disk::with_hook(move |action, path: &Path| {
@@ -42,7 +42,7 @@ async fn an_object_without_disk_space_leaves_no_file() {
 }
 
 #[tokio::test]
-async fn an_adopted_object_is_readable_before_it_is_moved() {
+async fn an_adopted_object_is_readable_before_it_moves_to_its_key() {
     let folder = temporary_folder();
     let is_full = Arc::new(AtomicBool::new(true));
     let full = is_full.clone();
@@ -68,7 +68,7 @@ async fn an_adopted_object_is_readable_before_it_is_moved() {
 }
 
 #[tokio::test]
-async fn an_object_that_was_removed_by_hand_stops_no_commit() {
+async fn an_object_removed_by_hand_does_not_stop_the_store() {
     let folder = temporary_folder();
     let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
     let mut world = World::open_on(Disk::new(), &root, unhurried())

@@ -1,4 +1,4 @@
-//! Backups on a real disk: while a writer works, refused, stopped and interrupted.
+//! Backups on a real disk: during writes, refused, stopped and interrupted.
 
 use std::fs;
 use std::io;
@@ -22,10 +22,10 @@ use crate::mend::Mending;
 use crate::paths::Paths;
 use crate::{Engine, Seq, Watermark};
 
-/// Many more than a backup of a small store needs.
+/// Limit for the operations of a backup: many more than a small store needs.
 const OPERATIONS: usize = 2_000;
 
-/// Rounds of the writer during one backup, at most.
+/// Maximum number of rounds of the writer during one backup.
 const STEPS_BESIDE: u64 = 100;
 
 /// Longer than any checkpoint of a small store, even on a busy machine.
@@ -45,7 +45,7 @@ fn take_hold(root: &Path) -> Hold {
 }
 
 #[tokio::test]
-async fn backups_made_during_writes_are_complete() {
+async fn backups_during_writes_are_complete() {
     let mut busy = Busy::new().await;
     busy.steps(5).await;
     for round in 0..12 {
@@ -100,7 +100,7 @@ async fn a_hold_keeps_the_journal_through_a_restart() {
 }
 
 #[tokio::test]
-async fn the_hold_of_a_dead_process_is_ignored() {
+async fn the_hold_of_a_dead_process_has_no_effect() {
     let mut busy = Busy::new().await;
     busy.steps(9).await;
     let path = busy.root().join("journal/HOLD");
@@ -116,11 +116,11 @@ async fn the_hold_of_a_dead_process_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_segment_that_took_the_name_of_an_empty_one_stays_when_a_hold_ends() {
+async fn a_segment_that_replaced_an_empty_segment_stays_when_a_hold_ends() {
     let mut busy = Busy::new().await;
     busy.steps(3).await;
     let hold = take_hold(&busy.root());
-    // No commit happens in between, so each start begins a segment with the same record number.
+    // Without commits in between, each opening begins a segment with the same record.
     for _ in 0..3 {
         busy.open_again().await;
     }
@@ -188,7 +188,7 @@ async fn a_backup_whose_hold_was_ended_fails() {
 }
 
 #[tokio::test]
-async fn a_backup_that_stops_or_fails_at_any_point_is_not_valid() {
+async fn a_backup_that_stops_or_fails_at_any_point_cannot_be_restored() {
     let mut busy = Busy::new().await;
     busy.steps(5).await;
     // Content of the journal is not copied in pieces, so there is no check between pieces.
@@ -212,7 +212,7 @@ async fn a_backup_that_stops_or_fails_at_any_point_is_not_valid() {
         assert!(!root.join("journal/HOLD").exists());
     }
     for fail_at in 0.. {
-        assert!(fail_at < OPERATIONS, "no backup completes");
+        assert!(fail_at < OPERATIONS, "no backup was finished");
         let backup = busy.folder(&format!("failed-{fail_at}"));
         let done = Arc::new(AtomicUsize::new(0));
         let counter = done.clone();
@@ -239,7 +239,7 @@ async fn a_backup_that_stops_or_fails_at_any_point_is_not_valid() {
 
 /// The writer deletes an object after the backup has read the journal and before it copies the object.
 #[tokio::test]
-async fn an_object_deleted_before_its_copy_is_not_missing_in_the_backup() {
+async fn a_backup_notices_that_an_object_was_deleted_before_its_copy() {
     let folder = temporary_folder();
     let (root, backup) = (folder.path().join("state"), folder.path().join("backup"));
     let disk = Disk::with_hook(|action, path: &Path| match action {
@@ -325,11 +325,11 @@ async fn a_backup_that_differs_from_its_manifest_is_refused() {
         ..manifest
     };
     nobody.write(&disk, &paths).unwrap();
-    assert!(refused().contains("it is of store"));
+    assert!(refused().contains("it belongs to store"));
 }
 
 #[tokio::test]
-async fn a_restored_store_is_reported_until_it_is_settled() {
+async fn a_store_stays_marked_as_restored_until_it_is_settled() {
     let mut busy = Busy::new().await;
     busy.steps(3).await;
     let (backup, root) = (busy.folder("backup"), busy.folder("restored"));

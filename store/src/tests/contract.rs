@@ -9,14 +9,15 @@ use tempfile::TempDir;
 
 use adoption::{
     an_object_appears_with_the_batch_that_adopts_it, an_object_may_have_two_keys,
-    an_object_that_no_batch_took_is_gone,
+    an_object_without_a_batch_is_removed,
 };
 use growing::{
-    a_batch_may_end_a_growing_file, a_file_grows_and_goes_on_where_it_ended, a_torn_end_is_cut_off,
+    a_batch_may_end_a_growing_file, a_growing_file_continues_at_its_end_after_reopening,
+    a_torn_end_is_cut_off,
 };
 use reading::{
-    children_are_named_in_order, many_files_are_read_in_the_order_of_their_keys,
-    pieces_end_where_they_are_asked_to,
+    children_are_listed_in_order, many_files_are_read_in_the_order_of_their_keys,
+    pieces_end_at_the_requested_byte,
 };
 
 use super::world::{
@@ -34,7 +35,7 @@ trait Store {
     type Engine: Engine;
     fn new() -> Self;
     fn engine(&self) -> Self::Engine;
-    /// The objects that wait for a batch, if the store has a place for them.
+    /// The objects that no batch has adopted yet, if the store keeps them in a folder.
     fn waiting_objects(&self) -> Vec<String>;
 }
 
@@ -99,24 +100,24 @@ macro_rules! promises {
 }
 
 promises!(
-    epochs_grow_and_sequence_numbers_go_on,
-    a_commit_is_seen_whole_and_at_once,
-    everything_acknowledged_is_there_after_reopening,
+    epochs_grow_and_sequence_numbers_continue,
+    a_commit_is_visible_completely_and_at_once,
+    everything_acknowledged_exists_after_reopening,
     open_streams_exactly_the_live_records,
     a_batch_of_another_epoch_is_fenced,
     a_batch_beyond_the_limits_is_refused,
     contradictions_are_refused_and_change_nothing,
     a_name_may_turn_from_file_to_folder_and_back,
     appends_are_idempotent_and_leave_no_gap,
-    children_are_named_in_order,
+    children_are_listed_in_order,
     many_files_are_read_in_the_order_of_their_keys,
-    pieces_end_where_they_are_asked_to,
+    pieces_end_at_the_requested_byte,
     a_damaged_record_is_set_aside,
     a_closed_store_opens_again,
     an_object_appears_with_the_batch_that_adopts_it,
-    an_object_that_no_batch_took_is_gone,
+    an_object_without_a_batch_is_removed,
     an_object_may_have_two_keys,
-    a_file_grows_and_goes_on_where_it_ended,
+    a_growing_file_continues_at_its_end_after_reopening,
     a_torn_end_is_cut_off,
     a_batch_may_end_a_growing_file,
 );
@@ -175,7 +176,7 @@ async fn text<R: Reader>(reader: &R, name: &str) -> Option<String> {
     Some(String::from_utf8(bytes.into()).unwrap())
 }
 
-async fn epochs_grow_and_sequence_numbers_go_on<S: Store>() {
+async fn epochs_grow_and_sequence_numbers_continue<S: Store>() {
     let store = S::new();
     let mut engine = store.engine();
     assert_eq!(open(&mut engine).await, (Epoch(1), Seq(0), vec![]));
@@ -201,7 +202,7 @@ async fn epochs_grow_and_sequence_numbers_go_on<S: Store>() {
     );
 }
 
-async fn a_commit_is_seen_whole_and_at_once<S: Store>() {
+async fn a_commit_is_visible_completely_and_at_once<S: Store>() {
     let mut opened = Opened::<S>::fresh().await;
     let reader = opened.engine.reader();
     for round in 0..50_u64 {
@@ -233,7 +234,7 @@ async fn a_commit_is_seen_whole_and_at_once<S: Store>() {
     }
 }
 
-async fn everything_acknowledged_is_there_after_reopening<S: Store>() {
+async fn everything_acknowledged_exists_after_reopening<S: Store>() {
     let mut opened = Opened::<S>::fresh().await;
     opened
         .commit([put("a/1", "x"), put("a/2", "y"), append("l", 0, "12")])
@@ -247,8 +248,8 @@ async fn everything_acknowledged_is_there_after_reopening<S: Store>() {
     assert_eq!(opened.text("a/1").await.unwrap(), "z");
     assert_eq!(opened.text("a/2").await, None);
     assert_eq!(opened.text("l").await.unwrap(), "123");
-    assert_eq!(opened.text("a").await, None, "a folder is no file");
-    assert_eq!(opened.text("l/x").await, None, "a file is no folder");
+    assert_eq!(opened.text("a").await, None, "a folder is not a file");
+    assert_eq!(opened.text("l/x").await, None, "a file is not a folder");
 }
 
 async fn open_streams_exactly_the_live_records<S: Store>() {

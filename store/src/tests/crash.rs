@@ -24,7 +24,7 @@ async fn assert_holds(root: &Path, rounds: u64) {
 }
 
 #[tokio::test]
-async fn readers_see_only_complete_batches() {
+async fn concurrent_readers_see_whole_batches() {
     let folder = temporary_folder();
     let options = Options {
         gather: Duration::from_millis(1),
@@ -72,7 +72,7 @@ async fn readers_see_only_complete_batches() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_is_also_made_after_a_time() {
+async fn a_checkpoint_is_made_after_its_interval() {
     let folder = temporary_folder();
     let root = folder.path();
     let options = Options {
@@ -93,7 +93,7 @@ async fn a_checkpoint_is_also_made_after_a_time() {
 }
 
 #[tokio::test]
-async fn a_ledger_shortened_by_hand_stays_readable_and_stops_no_commit() {
+async fn a_truncated_ledger_stays_readable_and_does_not_stop_the_store() {
     let folder = temporary_folder();
     let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
     let mut world = World::open(&root).await.unwrap();
@@ -110,11 +110,11 @@ async fn a_ledger_shortened_by_hand_stays_readable_and_stops_no_commit() {
     let world = World::open(&cut).await.unwrap();
     assert_eq!(world.last, Seq(3));
     close(world.engine).unwrap();
-    assert_eq!(files(&cut)["l"], "fir", "the append must not leave a hole");
+    assert_eq!(files(&cut)["l"], "fir", "the file has no hole");
 }
 
 #[tokio::test]
-async fn a_change_is_visible_only_when_it_is_durable() {
+async fn changes_are_visible_only_when_durable() {
     let folder = temporary_folder();
     let root = folder.path().to_owned();
     let reader: Arc<OnceLock<FileReader>> = Arc::default();
@@ -145,7 +145,7 @@ async fn a_change_is_visible_only_when_it_is_durable() {
 }
 
 #[tokio::test]
-async fn after_a_clean_close_the_files_are_the_whole_state() {
+async fn after_a_clean_close_the_files_hold_the_whole_state() {
     let folder = temporary_folder();
     let root = folder.path();
     let mut world = World::open(root).await.unwrap();
@@ -165,7 +165,7 @@ async fn after_a_clean_close_the_files_are_the_whole_state() {
 }
 
 #[tokio::test]
-async fn the_index_may_be_lost() {
+async fn a_lost_index_is_rebuilt() {
     let folder = temporary_folder();
     let root = folder.path();
     let mut world = World::open(root).await.unwrap();
@@ -180,7 +180,7 @@ async fn the_index_may_be_lost() {
 }
 
 #[tokio::test]
-async fn a_damaged_record_is_reported_at_each_start_until_it_changes() {
+async fn every_start_reports_a_damaged_record_until_it_is_changed() {
     let folder = temporary_folder();
     let root = folder.path();
     let mut world = World::open(root).await.unwrap();

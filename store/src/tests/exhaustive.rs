@@ -21,8 +21,8 @@ use workload::{Beginning, ROOT, STEPS, Schedule, Step};
 use super::simulated::model::{Model, Operation};
 use super::simulated::power_cut::Thoroughness;
 
-/// Every subset of the unsynced changes if there are few; otherwise each change alone, all but each, and random
-/// subsets.
+/// Every subset of the unsynced changes if there are few; otherwise each change alone, all changes
+/// except one, and random subsets.
 const THOROUGH: Exploration = Exploration {
     thoroughness: Thoroughness {
         every_selection_of: 8,
@@ -162,7 +162,7 @@ async fn three_steps_together() {
 
 /// Checks the test itself: if any sync is left out, a cut must reveal it.
 #[tokio::test]
-async fn the_sweep_detects_an_omitted_sync() {
+async fn an_omitted_sync_is_detected() {
     let omissions: [(&str, Omission); 6] = [
         ("records", |operation, disk| {
             syncs_journal_file(operation, disk, ".jnl")

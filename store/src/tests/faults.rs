@@ -105,12 +105,12 @@ async fn any_operation_may_fail_once() {
 }
 
 #[tokio::test]
-async fn any_operation_may_be_the_last() {
+async fn all_operations_may_fail_from_any_point_on() {
     sweep(Failure::FromThenOn, io::ErrorKind::Other).await;
 }
 
 #[tokio::test]
-async fn any_operation_may_meet_a_full_disk() {
+async fn the_disk_may_be_full_at_any_operation() {
     sweep(Failure::Once, io::ErrorKind::StorageFull).await;
 }
 
@@ -144,19 +144,19 @@ async fn after_a_failed_sync_every_commit_is_unknown() {
     switch.store(false, Ordering::SeqCst);
     assert!(
         matches!(world.round(1).await, Err(CommitError::Unknown { .. })),
-        "a failed sync is never retried"
+        "the sync is never tried again"
     );
     assert_eq!(
         reader.get(&key("twin")).await.unwrap().unwrap(),
         "0000000\n",
-        "an unknown commit is not shown"
+        "a change with an unknown outcome is not shown"
     );
     assert!(matches!(close(world.engine), Err(CloseError::Fault(_))));
     assert!(World::open(folder.path()).await.unwrap().last >= Seq(1));
 }
 
 #[tokio::test]
-async fn a_panic_of_a_store_thread_leaves_no_commit_waiting() {
+async fn a_panic_of_the_applier_ends_all_waits() {
     let folder = temporary_folder();
     let disk = Disk::with_hook(|action, path: &Path| {
         let hit = action == Action::Rename && path.ends_with("head.json");
@@ -200,7 +200,7 @@ async fn after_a_failed_checkpoint_every_commit_is_unknown() {
 }
 
 #[tokio::test]
-async fn without_space_for_a_segment_a_commit_is_refused_and_may_be_retried() {
+async fn a_commit_without_space_for_a_segment_is_refused_and_can_be_retried() {
     let folder = temporary_folder();
     let (disk, switch) = switched(Action::Allocate, "journal/", io::ErrorKind::StorageFull);
     let options = Options {
@@ -226,7 +226,7 @@ async fn without_space_for_a_segment_a_commit_is_refused_and_may_be_retried() {
 }
 
 #[tokio::test]
-async fn while_no_file_can_be_opened_a_commit_waits_in_the_journal_or_is_refused() {
+async fn a_commit_with_too_many_open_files_waits_in_the_journal_or_is_refused() {
     let folder = temporary_folder();
     let switch = Arc::new(AtomicBool::new(false));
     let on = switch.clone();
@@ -270,7 +270,7 @@ fn spares(root: &Path) -> usize {
 }
 
 #[tokio::test]
-async fn spares_keep_the_journal_going_while_the_disk_is_full() {
+async fn spare_segments_are_used_while_the_disk_is_full() {
     let folder = temporary_folder();
     let (disk, switch) = switched(Action::Allocate, "journal/", io::ErrorKind::StorageFull);
     let options = Options {
@@ -289,7 +289,7 @@ async fn spares_keep_the_journal_going_while_the_disk_is_full() {
         assert!(rounds < 2000, "no spares were made");
     }
     switch.store(true, Ordering::SeqCst);
-    // Many times the size of the spares: each checkpoint turns the segment before into a spare.
+    // Many times the size of the spares: each checkpoint turns the previous segment into a spare.
     for n in rounds..rounds + 400 {
         world.round(n).await.unwrap();
     }
@@ -298,7 +298,7 @@ async fn spares_keep_the_journal_going_while_the_disk_is_full() {
 }
 
 #[tokio::test]
-async fn files_without_disk_space_stay_readable_from_the_journal() {
+async fn on_a_full_disk_files_wait_in_the_journal_and_are_visible() {
     let folder = temporary_folder();
     let (disk, switch) = switched(Action::Write, "twin", io::ErrorKind::StorageFull);
     let mut world = World::open_on(disk, folder.path(), tiny()).await.unwrap();
@@ -320,7 +320,7 @@ async fn files_without_disk_space_stay_readable_from_the_journal() {
 }
 
 #[tokio::test]
-async fn a_thousand_batches_wait_for_room_and_a_backup_has_them() {
+async fn a_thousand_batches_wait_for_space_and_a_backup_has_them() {
     let folder = temporary_folder();
     let (root, backup) = (folder.path().join("state"), folder.path().join("backup"));
     let (disk, switch) = switched(Action::CreateFile, "twin", io::ErrorKind::StorageFull);

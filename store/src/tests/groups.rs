@@ -1,5 +1,5 @@
-//! Groups of batches: the result is the same as that of single batches, and operations on the tree do not wait for more
-//! batches.
+//! Batches that are written together: the result is the same as one after the other, and readers
+//! that need a file do not wait for more batches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -136,7 +136,7 @@ fn write(root: &Path, mut waiting: Vec<Arc<Committed>>) {
 }
 
 #[test]
-fn a_group_has_the_same_result_as_its_batches_in_order() {
+fn a_group_gives_the_same_files_as_its_batches_one_after_the_other() {
     let mut random = Random::default();
     for _ in 0..100 {
         let folder = temporary_folder();
@@ -161,13 +161,13 @@ fn a_group_has_the_same_result_as_its_batches_in_order() {
         let nothing = NAMES.map(|name| (name, Change::Delete)).into();
         for root in [&single, &grouped] {
             write(root, vec![committed(root, 51, &nothing)]);
-            assert_eq!(names(root), ["tmp"], "only `tmp` remains");
+            assert_eq!(names(root), ["tmp"], "no empty folder is left");
         }
     }
 }
 
 #[tokio::test]
-async fn readers_see_the_newest_value_of_each_key_during_groups() {
+async fn readers_see_the_newest_value_of_each_key_while_groups_are_written() {
     let folder = temporary_folder();
     let options = Options {
         gather: Duration::from_millis(1),
@@ -193,7 +193,7 @@ async fn readers_see_the_newest_value_of_each_key_during_groups() {
 }
 
 #[tokio::test]
-async fn a_file_replaced_a_hundred_times_is_written_once() {
+async fn a_record_replaced_a_hundred_times_is_written_once() {
     let folder = temporary_folder();
     let writes = Arc::new(AtomicUsize::new(0));
     let counter = writes.clone();
@@ -218,7 +218,7 @@ async fn a_file_replaced_a_hundred_times_is_written_once() {
 }
 
 #[tokio::test]
-async fn an_operation_on_the_tree_does_not_wait_for_more_batches() {
+async fn a_reader_that_needs_the_tree_does_not_wait_for_more_batches() {
     let folder = temporary_folder();
     let (written, is_written) = mpsc::channel();
     let disk = Disk::with_hook(move |action, path| {
@@ -253,7 +253,7 @@ async fn an_operation_on_the_tree_does_not_wait_for_more_batches() {
 }
 
 #[tokio::test]
-async fn an_object_replaced_before_its_move_leaves_no_file() {
+async fn an_object_replaced_before_it_moves_to_its_key_leaves_no_file() {
     let folder = temporary_folder();
     let opened = World::open_on(Disk::new(), folder.path(), patient()).await;
     let mut world = opened.unwrap();

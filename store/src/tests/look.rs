@@ -61,7 +61,7 @@ fn damaged(root: &Path) -> Vec<(Part, String)> {
 }
 
 #[tokio::test]
-async fn a_snapshot_shows_the_state_of_the_next_start() {
+async fn a_look_shows_the_same_files_as_the_next_start() {
     let (folder, root) = place();
     let mut world = World::open(&root).await.unwrap();
     let (still, crashed) = (folder.path().join("still"), folder.path().join("crashed"));
@@ -70,7 +70,7 @@ async fn a_snapshot_shows_the_state_of_the_next_start() {
         world.round(n).await.unwrap();
         assert_eq!(shown(&Look::at(&root).unwrap()), expected(n + 1));
     }
-    // Old files with a newer journal.
+    // The files of one moment with the journal of a later moment.
     copy(&root, &crashed);
     replace_journal(&crashed, &still);
     let look = Look::at(&still).unwrap();
@@ -117,7 +117,7 @@ async fn the_owner_is_known_while_the_store_is_open() {
 }
 
 #[tokio::test]
-async fn a_pending_object_is_read_as_its_final_file() {
+async fn a_look_finds_an_object_in_tmp_and_at_its_key() {
     let (folder, root) = place();
     let mut world = World::open(&root).await.unwrap();
     let volume = world.engine.volume();
@@ -151,7 +151,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn files_that_are_not_of_the_store_are_listed_separately() {
+async fn files_that_do_not_belong_to_the_store_are_distinguished() {
     let (_folder, root) = place();
     let mut world = World::open(&root).await.unwrap();
     let twice = [put("a/b.json", "b"), put("c", "c")];
@@ -186,7 +186,7 @@ async fn files_that_are_not_of_the_store_are_listed_separately() {
 }
 
 #[tokio::test]
-async fn a_damaged_checkpoint_or_index_is_reported_and_all_files_are_shown() {
+async fn a_damaged_checkpoint_or_index_is_reported_and_everything_is_shown() {
     let (_folder, root) = place();
     let mut world = World::open(&root).await.unwrap();
     world.round(0).await.unwrap();
@@ -199,11 +199,7 @@ async fn a_damaged_checkpoint_or_index_is_reported_and_all_files_are_shown() {
     let damage = (Part::Checkpoint, "journal/CHECKPOINT".to_owned());
     assert_eq!(damaged(&root), [damage]);
     let look = Look::at(&root).unwrap();
-    assert_eq!(
-        look.position().checkpoint,
-        Seq(1),
-        "the index has the checkpoint"
-    );
+    assert_eq!(look.position().checkpoint, Seq(1), "the index also has it");
     assert_eq!(shown(&look), expected(1));
     fs::write(&checkpoint, before).unwrap();
 
@@ -220,7 +216,7 @@ async fn a_damaged_checkpoint_or_index_is_reported_and_all_files_are_shown() {
 }
 
 #[tokio::test]
-async fn a_damaged_journal_is_reported_with_its_loss_and_not_changed() {
+async fn a_damaged_journal_is_reported_with_its_loss_and_refused_unchanged() {
     let (_folder, root) = place();
     let (segment, starts) = with_journal(&root, 3).await;
     let mut bytes = fs::read(&segment).unwrap();

@@ -48,7 +48,7 @@ async fn a_store_in_use_or_a_folder_without_a_store_is_not_repaired() {
 }
 
 #[tokio::test]
-async fn quarantined_files_keep_their_path_and_replace_no_other() {
+async fn files_in_quarantine_keep_their_path_and_replace_no_other_file() {
     let (_folder, root) = stopped().await;
     let mending = Mending::begin(&root).unwrap();
     let first = mending.set_aside("jobs/0.json").unwrap();
@@ -65,7 +65,7 @@ async fn quarantined_files_keep_their_path_and_replace_no_other() {
 }
 
 #[tokio::test]
-async fn a_repair_of_a_mode_removes_only_the_rights_of_others() {
+async fn other_users_lose_their_rights_and_the_owner_keeps_them() {
     let (_folder, root) = stopped().await;
     let mending = Mending::begin(&root).unwrap();
     let mode = |path: &str| fs::metadata(root.join(path)).unwrap().permissions().mode() & 0o777;
@@ -78,7 +78,7 @@ async fn a_repair_of_a_mode_removes_only_the_rights_of_others() {
 }
 
 #[tokio::test]
-async fn a_lost_checkpoint_is_rebuilt_from_the_index() {
+async fn a_checkpoint_is_rebuilt_from_the_index() {
     let (_folder, root) = stopped().await;
     let checkpoint = root.join("journal/CHECKPOINT");
     let before = fs::read_to_string(&checkpoint).unwrap();
@@ -95,7 +95,7 @@ async fn a_lost_checkpoint_is_rebuilt_from_the_index() {
 }
 
 #[tokio::test]
-async fn a_journal_lost_with_its_checkpoint_is_a_loss_to_accept() {
+async fn a_missing_journal_and_checkpoint_are_a_loss_to_accept() {
     let (_folder, root) = stopped().await;
     fs::remove_dir_all(root.join("journal")).unwrap();
     let error = World::open(&root).await.err().unwrap();
@@ -144,7 +144,7 @@ async fn a_repaired_checkpoint_still_requires_the_newest_segment() {
 
 /// Files that are not records may be larger than a read allows.
 #[tokio::test]
-async fn a_loss_is_accepted_despite_a_file_larger_than_any_record() {
+async fn a_loss_is_accepted_if_a_file_is_larger_than_any_record() {
     let folder = temporary_folder();
     let root = folder.path().join("state");
     let (segment, starts) = with_journal(&root, 4).await;

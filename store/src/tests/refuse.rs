@@ -65,7 +65,7 @@ async fn a_missing_or_empty_folder_becomes_a_private_store() {
 }
 
 #[tokio::test]
-async fn a_folder_with_other_files_is_not_changed() {
+async fn a_folder_with_other_files_is_left_unchanged() {
     let folder = temporary_folder();
     fs::write(folder.path().join("thesis.tex"), "years").unwrap();
     let error = refusal(folder.path()).await;
@@ -74,7 +74,7 @@ async fn a_folder_with_other_files_is_not_changed() {
 }
 
 #[tokio::test]
-async fn an_interrupted_first_start_is_completed() {
+async fn an_interrupted_first_start_can_be_continued() {
     let folder = temporary_folder();
     for name in ["journal", "tmp", "lost+found"] {
         fs::create_dir(folder.path().join(name)).unwrap();
@@ -128,7 +128,7 @@ async fn a_store_in_use_names_its_owner() {
 }
 
 #[tokio::test]
-async fn a_format_that_is_lost_or_unreadable_is_damage() {
+async fn a_missing_or_unreadable_format_is_damage() {
     let folder = temporary_folder();
     let root = folder.path();
     let mut world = World::open(root).await.unwrap();
@@ -168,7 +168,7 @@ async fn a_segment_of_another_store_is_damage() {
 }
 
 #[tokio::test]
-async fn a_network_file_system_is_refused_unless_allowed() {
+async fn a_network_file_system_is_refused_unchanged_unless_allowed() {
     let simulated = Simulated::new(Model::new());
     simulated.move_to_network("NFS");
     let open = async |options| {
@@ -187,7 +187,7 @@ async fn a_network_file_system_is_refused_unless_allowed() {
 }
 
 #[tokio::test]
-async fn a_read_only_file_system_is_named() {
+async fn the_error_names_a_read_only_file_system() {
     let folder = temporary_folder();
     drop(World::open(folder.path()).await.unwrap());
     let disk = Disk::with_hook(|action, _| match action {
@@ -204,7 +204,7 @@ async fn a_read_only_file_system_is_named() {
 }
 
 #[tokio::test]
-async fn a_lost_checkpoint_is_found_by_the_index_or_is_damage() {
+async fn a_lost_checkpoint_is_rebuilt_from_the_index_or_is_damage() {
     let folder = temporary_folder();
     let (root, cut) = (folder.path().join("state"), folder.path().join("cut"));
     let mut world = World::open(&root).await.unwrap();
@@ -246,7 +246,7 @@ async fn killed(root: &Path) -> u64 {
 }
 
 #[tokio::test]
-async fn a_segment_that_is_missing_or_short_is_refused_until_the_loss_is_accepted() {
+async fn a_missing_or_short_segment_is_refused_until_the_loss_is_accepted() {
     type Damage = Box<dyn Fn(&Path)>;
     let folder = temporary_folder();
     let pristine = folder.path().join("pristine");
@@ -299,7 +299,7 @@ async fn a_segment_that_is_missing_or_short_is_refused_until_the_loss_is_accepte
         assert!(mending.accept_loss().unwrap().is_some(), "{what}");
         drop(mending);
         let mut world = World::open(&root).await.unwrap();
-        // The live set has every record of the files.
+        // The live set has every live record of the files.
         assert_eq!(world.records, live_of(&files(&root)), "{what}");
         world.commit([put("after", "x")]).await.unwrap();
         drop(world);
@@ -310,7 +310,7 @@ async fn a_segment_that_is_missing_or_short_is_refused_until_the_loss_is_accepte
 
 /// A torn last record was never acknowledged; a damaged one was, if its commit was applied.
 #[tokio::test]
-async fn damage_in_the_last_record_is_refused_if_it_was_applied() {
+async fn damage_in_the_last_record_is_refused_if_the_record_was_applied() {
     let folder = temporary_folder();
     let live = folder.path().join("live");
     let opened = World::open_on(Disk::new(), &live, unhurried()).await;
@@ -394,10 +394,7 @@ async fn no_commit_is_acknowledged_after_the_lock_was_removed_or_replaced() {
         assert_eq!(error.kind(), FaultKind::PulledAway);
         assert!(error.to_string().ends_with("/LOCK"), "{error}");
         assert_eq!(source(first.round(1).await).kind(), FaultKind::PulledAway);
-        assert!(
-            close(first.engine).is_err(),
-            "a failed store must not write"
-        );
+        assert!(close(first.engine).is_err(), "a close writes nothing");
         let Some(mut second) = second else {
             continue;
         };

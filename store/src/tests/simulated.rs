@@ -38,9 +38,9 @@ pub(crate) enum Event {
     Disk(Operation),
     /// A batch was handed to the engine.
     Begun,
-    /// The engine answered that the batch is durable.
+    /// The engine returned: the batch is durable.
     Acknowledged,
-    /// Somebody has a hold.
+    /// A hold exists.
     Held,
 }
 
@@ -70,7 +70,7 @@ impl Simulated {
         lock(&self.0).record.push(event);
     }
 
-    /// What happened so far.
+    /// All events so far.
     pub(crate) fn record(&self) -> Vec<Event> {
         lock(&self.0).record.clone()
     }
@@ -109,7 +109,7 @@ impl State {
     }
 }
 
-/// A test that panicked fails anyhow.
+/// A poisoned lock does not matter: a test that panicked fails in any case.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -183,7 +183,7 @@ impl FileSystem for Simulated {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         let at = visible.place(to)?;
-        // A file gets its second name as it got its first.
+        // A second name is created like the first.
         state.perform(Operation::Name(NameChange::CreateFile { at, inode }));
         Ok(())
     }
@@ -311,7 +311,7 @@ impl OpenFile for SimulatedFile {
 
     fn set_modified(&self, _: SystemTime) {}
 
-    /// Only ever asked of a new file, which becomes zeros by getting longer.
+    /// Only called for a new file: growing fills it with zeros.
     fn allocate(&self, size: u64) -> io::Result<()> {
         self.set_len(size)
     }

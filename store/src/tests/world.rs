@@ -1,4 +1,4 @@
-//! Shared by the tests: short ways to write batches, stores with small limits, copies of folders.
+//! Helpers for tests: short constructors of batches, stores with small limits, copies of folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::{
     Append, Batch, CloseError, Engine, Epoch, Key, Put, Seq, Staged, Watermark, Watermarks,
 };
 
-/// A folder in memory where the machine has one: these tests sync often, and power cuts are not what they simulate.
+/// A folder in memory if the machine has such a file system: these tests sync often and do not simulate power cuts.
 pub(crate) fn temporary_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
@@ -80,12 +80,12 @@ pub(crate) fn close(mut engine: FileEngine) -> Result<(), CloseError> {
     engine.shut()
 }
 
-/// What waits in `tmp/`, by name.
+/// The names of the objects in `tmp/`.
 pub(crate) fn waiting_objects(root: &Path) -> Vec<String> {
     names(&root.join("tmp"))
 }
 
-/// What is in a folder, in order.
+/// The names in a folder, in order.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<String> = entries
@@ -191,8 +191,9 @@ impl World {
         Ok(seq)
     }
 
-    /// One round of a workload that touches every kind of change: two records that change together, a ledger, a
-    /// record that is live for a while, a file that comes and goes, and a name that is a file and a folder in turn.
+    /// One round of a workload that touches every kind of change: two records that change together,
+    /// a ledger, a record that is live for a while, a file that is created and deleted, and a name
+    /// that alternates between file and folder.
     pub(crate) async fn round(&mut self, n: u64) -> Result<Seq, crate::CommitError> {
         let line = format!("{n:07}\n");
         let turn = if n.is_multiple_of(2) {
@@ -218,7 +219,7 @@ impl World {
     }
 }
 
-/// What the files of keys must hold after rounds `0..rounds`.
+/// The expected files of keys after rounds `0..rounds`.
 pub(crate) fn expected(rounds: u64) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for n in 0..rounds {
@@ -255,7 +256,7 @@ pub(crate) fn live_of(files: &BTreeMap<String, String>) -> Records {
         .collect()
 }
 
-/// Every file of a key, as the file system has it.
+/// Every file of a key in the file system.
 pub(crate) fn files(root: &Path) -> BTreeMap<String, String> {
     fn collect(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(folder).unwrap() {

@@ -1,4 +1,4 @@
-//! Large objects get their keys in batches, whole and all at once.
+//! Large objects get their keys in batches, complete and all at once.
 
 use bytes::Bytes;
 
@@ -29,7 +29,11 @@ pub(super) async fn an_object_appears_with_the_batch_that_adopts_it<S: Store>() 
     let second = staged(&volume, "two");
     opened.commit([adopt("job/a.zip", second)]).await.unwrap();
     assert_eq!(opened.text("job/a.zip").await.unwrap(), "two");
-    assert_eq!(first.read_at(0, 9).unwrap(), b"one", "open since before");
+    assert_eq!(
+        first.read_at(0, 9).unwrap(),
+        b"one",
+        "opened before the replacement"
+    );
     opened.commit([append("job/a.zip", 3, "!")]).await.unwrap();
     assert_eq!(opened.text("job/a.zip").await.unwrap(), "two!");
     opened.commit([delete("job/a.zip")]).await.unwrap();
@@ -43,7 +47,7 @@ pub(super) async fn an_object_appears_with_the_batch_that_adopts_it<S: Store>() 
     assert_eq!(opened.text("job/a.zip").await.unwrap(), "three");
 }
 
-pub(super) async fn an_object_that_no_batch_took_is_gone<S: Store>() {
+pub(super) async fn an_object_without_a_batch_is_removed<S: Store>() {
     let mut opened = Opened::<S>::fresh().await;
     let volume = opened.engine.volume();
     let mut unfinished = volume.create_object().unwrap();

@@ -1,10 +1,10 @@
-//! What every engine promises of growing files.
+//! The promises of every engine about growing files.
 
 use super::super::world::{append, delete, key};
 use super::{Opened, Store};
 use crate::{CommitError, Engine, InvalidBatch, Reader};
 
-pub(super) async fn a_file_grows_and_goes_on_where_it_ended<S: Store>() {
+pub(super) async fn a_growing_file_continues_at_its_end_after_reopening<S: Store>() {
     let mut opened = Opened::<S>::fresh().await;
     let (volume, log) = (opened.engine.volume(), key("jobs/1/log.jsonl"));
     assert!(volume.read_growing(&log).unwrap().is_none());
@@ -39,7 +39,7 @@ pub(super) async fn a_torn_end_is_cut_off<S: Store>() {
     assert_eq!(content.unwrap(), b"whole\nnext\n");
 }
 
-/// The end rides in a batch, whether it is in the file already or not. It leaves no gap.
+/// A batch has the last bytes, whether they are already in the file or not. It leaves no gap.
 pub(super) async fn a_batch_may_end_a_growing_file<S: Store>() {
     let mut opened = Opened::<S>::fresh().await;
     let (volume, reader) = (opened.engine.volume(), opened.engine.reader());

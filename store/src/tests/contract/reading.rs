@@ -1,4 +1,4 @@
-//! What every engine promises to its readers: names, contents, pieces.
+//! The promises of every engine to its readers: names, contents, pieces.
 
 use bytes::Bytes;
 
@@ -6,12 +6,12 @@ use super::{Opened, Store};
 use crate::tests::world::{append, delete, key, put};
 use crate::{Engine, Piece, Prefix, Reader};
 
-pub(super) async fn children_are_named_in_order<S: Store>() {
+pub(super) async fn children_are_listed_in_order<S: Store>() {
     let mut opened = Opened::<S>::fresh().await;
     let names = ["a", "b-c", "b/1", "b/2/x", "b/2/y", "b/3", "b.d", "c/1/2/3"];
     let all = names.iter().map(|name| put(name, "x"));
     opened.commit(all).await.unwrap();
-    // Once from the files alone, and then with changes that may still be on their way.
+    // First only from the files, then with changes that may still be pending.
     opened = opened.reopen().await;
     let reader = opened.engine.reader();
     let children = async |folder: &str| match folder {
@@ -26,7 +26,7 @@ pub(super) async fn children_are_named_in_order<S: Store>() {
         assert_eq!(children("b").await, ["1", "2", "3"], "round {round}");
         assert_eq!(children("b/2").await, ["x", "y"], "round {round}");
         assert_eq!(children("c").await, ["1"], "round {round}");
-        assert_eq!(children("b/1").await, [""; 0], "a file holds nothing");
+        assert_eq!(children("b/1").await, [""; 0], "a file has no children");
         assert_eq!(children("no/such").await, [""; 0]);
         let changes = [
             delete("b/3"),
@@ -76,12 +76,12 @@ pub(super) async fn many_files_are_read_in_the_order_of_their_keys<S: Store>() {
     assert_eq!(reader.get_many(Vec::new()).await.unwrap(), [None; 0]);
 }
 
-pub(super) async fn pieces_end_where_they_are_asked_to<S: Store>() {
+pub(super) async fn pieces_end_at_the_requested_byte<S: Store>() {
     let mut opened = Opened::<S>::fresh().await;
     let lines = [append("l", 0, "one\n"), append("l", 4, "two\n")];
     opened.commit(lines).await.unwrap();
     opened.commit([put("r.json", "record")]).await.unwrap();
-    // Once from the files alone, and once with changes that may still be on their way.
+    // First only from the files, then with changes that may still be pending.
     opened = opened.reopen().await;
     let reader = opened.engine.reader();
     let expect = async |name: &str, before, limit, at, bytes: &str| {

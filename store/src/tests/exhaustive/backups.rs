@@ -213,7 +213,7 @@ fn lives() -> impl Iterator<Item = [Vec<Step>; 3]> {
 }
 
 #[tokio::test]
-async fn a_backup_has_everything_from_before_its_start() {
+async fn a_backup_has_everything_from_before_its_begin() {
     let beginning = Beginning::small_store(0).await;
     let mut dice = Dice::default();
     for steps in lives().flatten() {
@@ -227,7 +227,7 @@ async fn a_backup_has_everything_from_before_its_start() {
 }
 
 #[tokio::test]
-async fn a_backup_ahead_of_the_tree_has_everything_from_before_its_start() {
+async fn a_backup_ahead_of_the_tree_has_everything_from_before_its_begin() {
     let beginning = Beginning::small_store(1).await;
     let mut dice = Dice::default();
     for mut steps in lives().flatten() {
@@ -242,7 +242,7 @@ async fn a_backup_ahead_of_the_tree_has_everything_from_before_its_start() {
 }
 
 #[tokio::test]
-async fn a_backup_has_everything_from_before_its_start_whenever_the_writer_is_killed() {
+async fn a_backup_has_everything_from_before_its_begin_whenever_the_writer_is_killed() {
     let beginning = Beginning::small_store(0).await;
     let mut dice = Dice::default();
     for [steps, then, _] in lives() {
@@ -299,7 +299,7 @@ async fn a_backup_is_complete_or_refused_after_a_power_cut() {
         }
         whole += 1;
         if left.find(&paths.manifest).is_err() {
-            return Err("the store does not report that it was restored".to_owned());
+            return Err("the store is not marked as restored".to_owned());
         }
         start(&life, left, all..=all).map(drop)
     });

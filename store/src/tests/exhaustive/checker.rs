@@ -38,7 +38,7 @@ const SECOND_CUT: Thoroughness = Thoroughness {
     samples: 1,
 };
 
-/// Checks every outcome of every cut after the event `from`. An error describes the first wrong one.
+/// Checks every outcome of every cut after the event `from`. An error describes the first wrong outcome.
 pub(super) async fn explore(
     life: &Life,
     from: usize,
@@ -95,7 +95,7 @@ pub(super) fn start(
     let held = recovered.journal.last().0.checked_sub(life.batches);
     let held = held
         .filter(|held| expected.contains(held))
-        .ok_or_else(|| format!("{held:?} batches are there, of {expected:?}"))?;
+        .ok_or_else(|| format!("found {held:?} batches, expected {expected:?}"))?;
     let live = recovered.live.iter();
     let live = live.map(|(key, bytes)| (key.clone(), bytes.clone()));
     compare(&disk, live.collect(), &life.files[held as usize])?;

@@ -143,7 +143,7 @@ fn check(damaged: &Tree) -> Result<Option<(Loss, Kept)>, String> {
     let record = disk.record();
     let kept = found(&simulated(&disk.model().durable))?;
     if kept.last <= loss.last {
-        return Err(format!("{} is given once more after {loss:?}", kept.last));
+        return Err(format!("{} is used again after {loss:?}", kept.last));
     }
     let aside = set_aside(damaged);
 
@@ -158,12 +158,12 @@ fn check(damaged: &Tree) -> Result<Option<(Loss, Kept)>, String> {
         let after = after?;
         // Accepted again, the loss may end later.
         if after.files != kept.files || after.last < kept.last {
-            return Err(format!("{after:?} is there and not {kept:?}"));
+            return Err(format!("found {after:?}, expected {kept:?}"));
         }
         let there = contents(&left.model().visible);
         match aside.difference(&there).count() {
             0 => Ok(()),
-            count => Err(format!("{count} files are nowhere")),
+            count => Err(format!("{count} files are lost")),
         }
     })?;
     Ok(Some((loss, kept)))

@@ -59,7 +59,7 @@ pub(super) enum Step {
     Hold,
     /// A growing file gets longer, and a record counts its bytes.
     Log,
-    /// The two are deleted, and the object with them.
+    /// The growing file and its record are deleted, and the object as well.
     EndLog,
     Reopen,
 }

@@ -1,6 +1,6 @@
-//! A file system as data: what programs see, what is durable, and the operations between the two. File contents and
-//! names are durable apart from each other, as `reliability.md` measured: a sync of a file makes its content durable
-//! and not its name, a sync of a folder the names in it and not what they lead to.
+//! A file system as data: the state that programs see, the durable state, and the operations between the two. File
+//! contents and names become durable separately, as `reliability.md` measured: a sync of a file makes its content
+//! durable but not its name; a sync of a folder makes the names in it durable but not the contents of their files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,7 +22,7 @@ pub(crate) enum Node {
     Folder(Arc<BTreeMap<Arc<str>, Inode>>),
 }
 
-/// Files and folders; one that no name leads to is not found.
+/// Files and folders. A node without a name cannot be found.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub(crate) nodes: BTreeMap<Inode, Node>,
@@ -38,7 +38,7 @@ pub(crate) enum Operation {
     SyncAll,
 }
 
-/// A change of names; each is made as a whole or not at all.
+/// A change of names. It happens completely or not at all.
 #[derive(Clone, Debug)]
 pub(crate) enum NameChange {
     CreateFile { at: Place, inode: Inode },
@@ -75,9 +75,9 @@ pub(crate) enum Change {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
-    /// What programs see.
+    /// The state that programs see.
     pub(crate) visible: Tree,
-    /// What is there after any power cut.
+    /// The state that survives every power cut.
     pub(crate) durable: Tree,
     pub(crate) pending: Vec<Pending>,
     /// Changes so far.
@@ -148,11 +148,8 @@ impl Model {
         self.pending.push(Pending { number, change });
     }
 
-    /// The pending changes for which `is_chosen` is true, and the earlier changes of the same names, which they need.
-    pub(crate) fn with_what_they_need(
-        &self,
-        is_chosen: impl Fn(usize, &Change) -> bool,
-    ) -> Vec<bool> {
+    /// The pending changes that are `wanted`, and the earlier changes of the same names, which they need.
+    pub(crate) fn with_what_they_need(&self, wanted: impl Fn(usize, &Change) -> bool) -> Vec<bool> {
         let mut chosen = vec![false; self.pending.len()];
         let mut needed: BTreeSet<&Place> = BTreeSet::new();
         for (at, Pending { change, .. }) in self.pending.iter().enumerate().rev() {
@@ -185,7 +182,7 @@ impl Model {
 }
 
 impl NameChange {
-    /// The folder whose sync makes it durable; for a rename that of the new name.
+    /// The folder whose sync makes the change durable; for a rename, the folder of the new name.
     fn folder(&self) -> Inode {
         match self {
             Self::CreateFile { at, .. } | Self::CreateFolder { at, .. } | Self::Remove { at } => {
@@ -207,7 +204,7 @@ impl NameChange {
 }
 
 impl Tree {
-    /// What `path` leads to.
+    /// The inode at `path`.
     pub(crate) fn find(&self, path: &Path) -> io::Result<Inode> {
         path.components()
             .filter_map(|component| match component {
@@ -275,7 +272,7 @@ impl Tree {
         }
     }
 
-    /// Whether a folder has a name of it.
+    /// True if a folder has a name for the inode.
     pub(crate) fn names(&self, inode: Inode) -> bool {
         self.nodes.values().any(|node| match node {
             Node::Folder(entries) => entries.values().any(|entry| *entry == inode),
@@ -296,7 +293,7 @@ impl Tree {
         }
     }
 
-    /// The content of a file; one whose data is durable before its name has no name yet.
+    /// The content of a file. A file whose data became durable before its name has no name yet.
     fn file(&mut self, inode: Inode) -> &mut Vec<u8> {
         let node = self
             .nodes
@@ -308,7 +305,7 @@ impl Tree {
         }
     }
 
-    /// What a folder holds; one that is not durable itself may hold durable names.
+    /// The names in a folder. A folder that is not durable itself may have durable names.
     fn entries(&mut self, folder: Inode) -> &mut BTreeMap<Arc<str>, Inode> {
         let node = self
             .nodes

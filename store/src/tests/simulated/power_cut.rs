@@ -1,43 +1,43 @@
-//! What a power cut leaves: everything durable, and of the other changes those that happened to reach the disk. Any
-//! selection may, with one rule: changes of one name arrive in order. Of a write a part may have arrived. The blocks of a
-//! removed file may have been given to another one although its removal did not arrive.
+//! The result of a power cut: all durable changes, and any selection of the other changes, with one
+//! rule: changes of one name reach the disk in order. A write may be partly on the disk. The blocks
+//! of a removed file may already belong to another file although the removal is not on the disk.
 
 use std::collections::BTreeSet;
 
 use super::model::{Change, Model, NameChange, Place, Tree, Write};
 
-/// The unit in which a write tears. Smaller than that of any device, so that small records tear too.
+/// The unit in which a write tears. Smaller than the unit of any device, so that small records tear too.
 const SECTOR: usize = 64;
 
-/// What of a pending change reached the disk.
+/// The part of a pending change that reached the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Landed {
     Nothing,
     All,
-    /// The file is as long as after the write, and the new part of it is zeros.
+    /// The file has its new length, but the new part is zeros.
     Length,
     Front,
     Back,
-    /// The removed file is back, and holds what another file wrote over it: `data=writeback` of ext4 gives freed blocks
-    /// away at once.
+    /// The removed file exists again, with bytes that another file wrote over it: ext4 with
+    /// `data=writeback` reuses freed blocks at once.
     Overwritten,
 }
 
-/// One outcome of a power cut: for each pending change what became of it.
+/// One outcome of a power cut: the landed part of each pending change.
 pub(crate) type Outcome = Vec<Landed>;
 
-/// How many of the possible outcomes are looked at.
+/// How many of the possible outcomes are checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thoroughness {
-    /// Up to so many pending changes every selection of them.
+    /// Up to this many pending changes, every selection is checked.
     pub(crate) every_selection_of: usize,
-    /// Each change alone, and all but it.
+    /// Each change alone, and all changes except one.
     pub(crate) singles: bool,
-    /// Random selections.
+    /// Number of random selections.
     pub(crate) samples: usize,
 }
 
-/// A small generator of random numbers that every run repeats.
+/// A small random generator with a fixed seed: every run gives the same numbers.
 pub(crate) struct Dice(u64);
 
 impl Default for Dice {
@@ -89,7 +89,7 @@ impl Model {
             }
         }
         for _ in 0..thoroughness.samples {
-            // Few of them in one sample, and most in another.
+            // Some samples have few changes, others have most.
             let share = 1 + dice.roll(4);
             let sample = (0..count).map(|at| {
                 let parts = self.parts(at);
@@ -129,7 +129,7 @@ impl Model {
         tree
     }
 
-    /// Tells outcomes apart, also between different moments: what became of every change so far.
+    /// Identifies an outcome, also between different moments: the landed part of every change so far.
     pub(crate) fn fingerprint(&self, outcome: &Outcome) -> Vec<Landed> {
         let mut landed = vec![Landed::All; self.changes];
         for (pending, outcome) in self.pending.iter().zip(outcome) {
@@ -139,7 +139,7 @@ impl Model {
         landed
     }
 
-    /// A change of a name that lacks an earlier one of the same name did not happen either.
+    /// Drops changes of a name if an earlier change of the same name did not land.
     fn in_order(&self, mut outcome: Outcome) -> Outcome {
         let mut broken: BTreeSet<&Place> = BTreeSet::new();
         for (pending, landed) in self.pending.iter().zip(&mut outcome) {
@@ -155,14 +155,14 @@ impl Model {
         outcome
     }
 
-    /// One change, and those of the same names before it.
+    /// One change, and the earlier changes of the same names.
     fn with_earlier_changes(&self, at: usize) -> Outcome {
         let chosen = self.with_what_they_need(|number, _| number == at);
         let landed = |chosen| if chosen { Landed::All } else { Landed::Nothing };
         chosen.into_iter().map(landed).collect()
     }
 
-    /// The ways in which a pending change can be there in part.
+    /// The ways in which a pending change can land partly.
     fn parts(&self, at: usize) -> Vec<Landed> {
         match &self.pending[at].change {
             Change::Data(change) => match &change.what {
@@ -179,7 +179,7 @@ impl Model {
 }
 
 impl Landed {
-    /// The writes that make this of a whole one.
+    /// The writes that reach the disk of the whole write.
     fn of(self, whole: &Write) -> Vec<Write> {
         let Write::Bytes { at, bytes } = whole else {
             return match self {
@@ -202,7 +202,8 @@ impl Landed {
     }
 }
 
-/// Where a write tears, counted from its beginning: at the boundary nearest behind its middle, if it crosses one.
+/// The place where a write tears, counted from its beginning: the first boundary after its middle,
+/// or else the last before it.
 fn tear(at: usize, length: usize) -> Option<usize> {
     let middle = at + length / 2;
     [middle.next_multiple_of(SECTOR), middle / SECTOR * SECTOR]
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulated_power_cut_has_the_measured_effects() {
+    fn simulated_cuts_have_the_outcomes_measured_on_real_disks() {
         let replaced = |sync_file, sync_folder| {
             left(|disk| {
                 write(disk, "/file", "old", true);
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_write_tears_and_names_keep_their_order() {
+    fn long_writes_tear_and_changes_of_a_name_keep_their_order() {
         let (front, back) = ("f".repeat(SECTOR), "b".repeat(SECTOR));
         let torn = left(|disk| write(disk, "/file", &format!("{front}{back}"), false));
         let zeros = "\0".repeat(SECTOR);

@@ -13,10 +13,10 @@ mod port;
 
 use port::Port;
 
-/// The tested file. It is all three programs.
+/// The tested file, which contains all three programs.
 const EVERSCAND: &str = env!("CARGO_BIN_EXE_everscand");
 
-/// Longer than anything takes on the busiest machine. A test that hangs fails after it.
+/// Longer than any wait on the busiest machine. A hanging test fails after this time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Everything that a story needs. Dropping it removes all.
@@ -43,7 +43,7 @@ impl World {
         Self::below(&std::env::temp_dir())
     }
 
-    /// The same in that folder.
+    /// Like [`Self::new`], in this folder.
     pub(crate) fn below(folder: &Path) -> Self {
         let home = tempfile::Builder::new()
             .prefix("everscan-world-")
@@ -91,7 +91,7 @@ impl World {
         format!("127.0.0.1:{}", self.port.number())
     }
 
-    /// A program of this world, with its own PATH and HOME and nothing of the caller's environment.
+    /// A program of this world, with its own PATH and HOME and without the caller's environment.
     pub(crate) fn command(&self, program: &str) -> Command {
         let own = self.path("bin").join(program);
         let mut command = Command::new(if own.exists() {
@@ -283,7 +283,7 @@ impl World {
         child.wait().unwrap();
     }
 
-    /// Asks the daemon to stop and expects that it does.
+    /// Asks the daemon to stop and expects a clean end.
     pub(crate) fn stop_daemon(&mut self) {
         let mut child = self.daemon.take().unwrap();
         terminate(&child);
@@ -316,7 +316,7 @@ impl World {
         );
     }
 
-    /// The same for a daemon that may already have ended.
+    /// Like [`Self::register_runner`], for a daemon that may already have ended.
     pub(crate) fn try_to_register_runner(&self, name: &str, capacity: u32) -> Output {
         let token = self
             .output("everscan", &["runner", "register-token"])
@@ -396,7 +396,7 @@ impl Drop for World {
     }
 }
 
-/// Waits until `holds` is true, by asking again and again.
+/// Calls `holds` again and again until it returns true.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !holds() {

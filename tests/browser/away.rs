@@ -1,4 +1,4 @@
-//! A daemon that is killed and comes back while a page is open.
+//! A daemon is killed and restarted while a page is open.
 
 use crate::browser::Browser;
 use crate::stage::{self, is_marked, mark};

@@ -1,4 +1,5 @@
-//! A browser as a reader uses it: open, click, type, see. Every step waits for what it needs and none for a time.
+//! A browser in the hands of a reader: open, click, type, see. Every step waits for a condition, never for a fixed
+//! time.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,10 @@ use tokio::runtime::Runtime;
 use crate::chromium::Chromium;
 use crate::support::{PATIENCE, World};
 
-/// The pause between two looks at the page.
+/// The pause between two checks of the page.
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// The key that is held in `Ctrl K`, in the words of WebDriver.
+/// The control key in the encoding of WebDriver.
 pub(crate) const CONTROL: char = '\u{e009}';
 pub(crate) const ENTER: char = '\u{e007}';
 pub(crate) const ESCAPE: char = '\u{e00c}';
@@ -27,12 +28,12 @@ pub(crate) struct Browser {
     runtime: Runtime,
     client: Client,
     has_script: bool,
-    // Last, so that it outlives the session.
+    // The last field, so that it outlives the session.
     _chromium: Chromium,
 }
 
 impl Browser {
-    /// A browser with an empty tab. None where there is no Chromium, after saying so: the story ends then.
+    /// A browser with an empty tab. Without Chromium, prints a message and returns `None`: then the story ends.
     pub(crate) fn start() -> Option<Self> {
         let chromium = Chromium::start()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -67,7 +68,7 @@ impl Browser {
         self.devtools("Emulation.setDeviceMetricsOverride", size);
     }
 
-    /// What the system of the reader prefers: `light` or `dark`.
+    /// Sets the theme of the reader's system: `light` or `dark`.
     pub(crate) fn prefer(&self, theme: &str) {
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": theme }] });
         self.devtools("Emulation.setEmulatedMedia", features);
@@ -75,7 +76,7 @@ impl Browser {
         self.until(theme, script, vec![json!(theme)]);
     }
 
-    /// Turns scripts of the pages off, as readers can in their settings. This tab alone, from its next page.
+    /// Turns scripts off, as readers can in their browser settings. Only for this tab, from its next page.
     pub(crate) fn turn_scripts_off(&mut self) {
         self.has_script = false;
         self.devtools(
@@ -98,8 +99,8 @@ impl Browser {
         self.devtools("Page.addScriptToEvaluateOnNewDocument", source);
     }
 
-    /// What the browser has complained about since the last call: exceptions of scripts, what the content security policy
-    /// refused, and failed requests.
+    /// The browser's errors since the last call: exceptions of scripts, violations of the content security policy, and
+    /// failed requests.
     pub(crate) fn complaints(&self) -> Vec<String> {
         let entries = self.command("se/log", json!({ "type": "browser" }));
         let serious = entries.as_array().unwrap().iter();
@@ -129,14 +130,14 @@ impl Browser {
         self.settled();
     }
 
-    /// Leaves the page for an empty one.
+    /// Opens an empty page.
     pub(crate) fn open_blank(&self) {
         self.runtime
             .block_on(self.client.goto("about:blank"))
             .unwrap();
     }
 
-    /// Waits until the page has done all that was asked for.
+    /// Waits until the page has finished all pending work.
     pub(crate) fn settled(&self) {
         let what = if self.has_script {
             "return document.documentElement.dataset.settled !== undefined"
@@ -166,7 +167,7 @@ impl Browser {
         self.settled();
     }
 
-    /// Waits until the browser is at a settled page below a path, and returns what follows it in the address.
+    /// Waits until the browser is at a settled page below a path, and returns the rest of the address.
     pub(crate) fn arrives_below(&self, path: &str) -> String {
         let script = "const place = location.pathname + location.search;
             return place.startsWith(arguments[0]) && place.slice(arguments[0].length)";
@@ -191,7 +192,8 @@ impl Browser {
             .block_on(self.client.execute(script, arguments))
     }
 
-    /// Waits until a script returns what is not false, null, 0 or empty, and returns it. The page may change meanwhile.
+    /// Waits until a script returns a value other than false, null, 0 or empty, and returns it. The page may change
+    /// meanwhile.
     pub(crate) fn until(&self, what: &str, script: &str, arguments: Vec<Value>) -> Value {
         let holds = |value: &Value| match value {
             Value::Null | Value::Bool(false) => false,
@@ -205,7 +207,7 @@ impl Browser {
         })
     }
 
-    /// Tries again and again until there is a value. A page that is being left answers with errors.
+    /// Retries until there is a value. During a navigation, scripts fail with errors.
     fn repeat<T>(&self, what: &str, mut step: impl FnMut() -> Result<Option<T>, CmdError>) -> T {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -215,7 +217,7 @@ impl Browser {
             }
             assert!(
                 Instant::now() < until,
-                "waited in vain for {what}: {:?}\n{}",
+                "timed out while waiting for {what}: {:?}\n{}",
                 outcome.err(),
                 self.describe()
             );
@@ -223,7 +225,7 @@ impl Browser {
         }
     }
 
-    /// The page in words, for messages.
+    /// The text of the page, for messages.
     fn describe(&self) -> String {
         let script = "return `${location.href}\\n${document.body.innerText.slice(0, 4000)}`";
         let seen = self.try_to_run(script, vec![]);
@@ -233,18 +235,18 @@ impl Browser {
         )
     }
 
-    /// What can be seen of the page, as PNG.
+    /// The visible part of the page, as PNG.
     pub(crate) fn picture(&self) -> Vec<u8> {
         self.runtime.block_on(self.client.screenshot()).unwrap()
     }
 
-    /// How many elements there are.
+    /// The number of matching elements.
     pub(crate) fn count(&self, css: &str) -> u64 {
         let script = "return document.querySelectorAll(arguments[0]).length";
         self.run(script, vec![css.into()]).as_u64().unwrap()
     }
 
-    /// The text that can be seen in the first such element; empty if there is none.
+    /// The visible text of the first matching element; empty if there is none.
     pub(crate) fn text(&self, css: &str) -> String {
         let script = "return document.querySelector(arguments[0])?.innerText ?? ''";
         let text = self.run(script, vec![css.into()]);
@@ -258,13 +260,13 @@ impl Browser {
         value.as_str().unwrap().to_owned()
     }
 
-    /// Waits until there is such an element.
+    /// Waits until a matching element exists.
     pub(crate) fn appears(&self, css: &str) {
         let script = "return document.querySelector(arguments[0]) !== null";
         self.until(css, script, vec![css.into()]);
     }
 
-    /// Waits until an element can be seen that has the text in it.
+    /// Waits until a matching element with this text is visible.
     pub(crate) fn shows(&self, css: &str, text: &str) {
         let script = "return [...document.querySelectorAll(arguments[0])].some((element) =>
             element.checkVisibility() && element.innerText.includes(arguments[1]))";
@@ -275,7 +277,7 @@ impl Browser {
         );
     }
 
-    /// Clicks the first such element once it can be clicked.
+    /// Clicks the first matching element as soon as it can be clicked.
     pub(crate) fn click(&self, css: &str) {
         self.click_at(Locator::Css(css), css);
     }
@@ -297,7 +299,7 @@ impl Browser {
         });
     }
 
-    /// Types a text into a field in place of what is there.
+    /// Replaces the text of a field by typing.
     pub(crate) fn fill(&self, css: &str, text: &str) {
         self.repeat(&format!("a field {css}"), || {
             self.runtime.block_on(async {
@@ -314,7 +316,7 @@ impl Browser {
         self.click(&format!("{css} option[value='{value}']"));
     }
 
-    /// Presses keys one after the other, wherever the focus is.
+    /// Presses keys one after the other, with the present focus.
     pub(crate) fn keys(&self, keys: &str) {
         let mut actions = KeyActions::new("keyboard".to_owned());
         for key in keys.chars() {
@@ -358,7 +360,7 @@ impl Browser {
             .unwrap();
     }
 
-    /// Closes the present tab. Go to another one then.
+    /// Closes the present tab. The caller must then switch to another tab.
     pub(crate) fn close_tab(&self) {
         self.runtime.block_on(self.client.close_window()).unwrap();
     }
@@ -371,7 +373,7 @@ impl Drop for Browser {
     }
 }
 
-/// A command beyond the standard, below the session.
+/// A command outside of the standard, with a path below the session.
 #[derive(Debug)]
 struct Command {
     path: &'static str,

@@ -1,4 +1,4 @@
-//! The programs: chromedriver, and the Chromium that it starts. Dropping the value ends both and removes their files.
+//! Starts chromedriver, which starts Chromium. Dropping the value ends both and removes their files.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,7 @@ use tempfile::TempDir;
 
 use crate::support::eventually;
 
-/// Root may not use Chromium's sandbox. Everything that Chromium does for itself is off, and `/dev/shm` is small in
-/// containers.
+/// Root cannot use Chromium's sandbox. Chromium's background activities are off, and `/dev/shm` is small in containers.
 const ARGUMENTS: &[&str] = &[
     "--headless=new",
     "--no-sandbox",
@@ -27,7 +26,7 @@ const ARGUMENTS: &[&str] = &[
 pub(crate) struct Chromium {
     driver: Child,
     address: String,
-    /// Keeps the pipe open, in case chromedriver says more.
+    /// Keeps the pipe open, in case chromedriver prints more.
     _output: BufReader<ChildStdout>,
     /// Profile, home and temporary files.
     folder: TempDir,
@@ -35,7 +34,7 @@ pub(crate) struct Chromium {
 }
 
 impl Chromium {
-    /// Starts chromedriver on a free port. None where a program is missing, after saying so.
+    /// Starts chromedriver on a free port. If a program is missing, prints a message and returns `None`.
     pub(crate) fn start() -> Option<Self> {
         let (Some(program), Some(driver)) = (find("chromium"), find("chromedriver")) else {
             skip("there is no chromium or no chromedriver (Debian: chromium, chromium-driver)");
@@ -67,12 +66,12 @@ impl Chromium {
         })
     }
 
-    /// Where chromedriver listens.
+    /// The address of chromedriver.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// What a session asks for: this Chromium with a profile of its own.
+    /// The capabilities of a session: this Chromium with its own profile.
     pub(crate) fn capabilities(&self) -> Value {
         let profile = self.folder.path().join("profile");
         let mut arguments: Vec<String> = ARGUMENTS.iter().map(|&text| text.to_owned()).collect();
@@ -132,12 +131,12 @@ fn find(program: &str) -> Option<PathBuf> {
     found.into_iter().find(|path| path.is_file())
 }
 
-/// Says why a story is skipped. In CI, where root installs what is missing, that is a failure.
+/// Prints why a story is skipped. In CI, where root can install the programs, this is a failure.
 pub(crate) fn skip(reason: &str) {
     let is_root = rustix::process::getuid().is_root();
     let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
     assert!(!(is_ci && is_root), "{reason}");
-    // Unlike the output of the macros, this can be seen also if the test succeeds.
+    // Unlike the output of the macros, this is visible even if the test succeeds.
     let written = writeln!(std::io::stderr(), "SKIP: {reason}");
     written.unwrap();
 }

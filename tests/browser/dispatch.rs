@@ -1,4 +1,4 @@
-//! The form that starts a job: what was typed survives a refusal, and a good form leads to its job.
+//! The form that starts a job: typed values survive a refusal, and a valid form leads to its job.
 
 use crate::browser::Browser;
 use crate::stage::{self, PROBE, SITE};
@@ -22,7 +22,7 @@ fn what_was_typed_survives_a_refusal_and_a_good_form_leads_to_its_job() {
     browser.click(DEEP);
     browser.shows(".count", "25 of 65,535 characters");
 
-    // Somebody takes an input away meanwhile.
+    // Meanwhile an input is removed from the workflow.
     world.push(&[("site.yaml", Some(&SITE.replace("          note: {}\n", "")))]);
     world.sync();
     browser.press("Start the job");
@@ -38,7 +38,7 @@ fn what_was_typed_survives_a_refusal_and_a_good_form_leads_to_its_job() {
     assert_eq!(inputs["target"], "a.example\nb.example & <c>");
     assert_eq!(inputs["deep"], true);
 
-    // The form again, filled with the inputs of that job.
+    // The form again, filled with the inputs of this job.
     browser.press("Run with changes");
     browser.arrives(&format!("{PROBE}/dispatch?job={job}"));
     assert_eq!(browser.value(TARGET), "a.example\nb.example & <c>");
@@ -66,7 +66,7 @@ fn an_input_may_have_as_many_characters_as_the_daemon_takes() {
     assert_eq!(world.jobs_of("site", "probe"), [job]);
 }
 
-/// Fills the first input with so many characters, half of which have several bytes.
+/// Fills the first input with this many characters. Half of them have several bytes.
 fn paste(browser: &Browser, characters: usize) {
     let text: String = "aäb🦀".chars().cycle().take(characters).collect();
     let script = "const field = document.querySelector(arguments[0]);

@@ -1,4 +1,4 @@
-//! What pages explain: why a scan does not run, why a job waits, and how two revisions differ.
+//! Explanations on pages: why a scan does not run, why a job waits, and how two revisions differ.
 
 use crate::browser::Browser;
 use crate::stage::{self, PROBE, REPORT, SITE};

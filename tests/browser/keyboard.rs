@@ -1,4 +1,4 @@
-//! The keyboard alone: from the sign-in to a job and its log.
+//! Only the keyboard: from the sign-in to a job and its log.
 
 use crate::browser::{Browser, CONTROL, ENTER, ESCAPE, TAB};
 use crate::stage;
@@ -18,7 +18,7 @@ fn the_keyboard_alone_is_enough() {
     browser.keys(&ENTER.to_string());
     browser.arrives("/");
 
-    // What can be reached first leads past the menu.
+    // The first element in the tab order skips the menu.
     browser.keys(&TAB.to_string());
     assert_eq!(browser.count("a.skip:focus"), 1);
     browser.keys(&ENTER.to_string());
@@ -42,7 +42,8 @@ fn the_keyboard_alone_is_enough() {
     );
     browser.keys("j");
     browser.appears(&format!("#job-{} a:focus", jobs[1]));
-    // A new row waits while one is read, and is told: on the page, and by the one region for screen readers.
+    // While a row has the focus, a new row is not inserted but announced: on the page, and in the region for screen
+    // readers.
     let place = "return document.activeElement.getBoundingClientRect().top";
     let before = browser.run(place, vec![]);
     let third = world.dispatch("site", "probe", &["target=three"]);
@@ -51,7 +52,7 @@ fn the_keyboard_alone_is_enough() {
     assert_eq!(browser.run(place, vec![]), before);
     browser.keys("j");
     browser.appears(&format!("#job-{} a:focus", jobs[0]));
-    // A row that goes takes no focus with it, also where a move would.
+    // A removed row does not take the focus with it, and neither does a moved row.
     browser.open(&world, "/jobs?state=scheduled");
     browser.run("delete Element.prototype.moveBefore", vec![]);
     let first = format!("#job-{} a", jobs[0]);
@@ -77,7 +78,7 @@ fn the_keyboard_alone_is_enough() {
 
     browser.keys("/");
     assert_eq!(browser.count("#log-text:focus"), 1);
-    // A letter that is typed is no shortcut.
+    // A typed letter is not a shortcut.
     browser.keys("gj?");
     assert_eq!(browser.value("#log-text"), "gj?");
     assert_eq!(browser.count("#shortcuts[open]"), 0);
@@ -86,7 +87,7 @@ fn the_keyboard_alone_is_enough() {
     browser.appears("#finder[open]");
     browser.keys("report");
     browser.shows("#finder-list [aria-selected=true]", "report");
-    // What was made since is found as well.
+    // Jobs that were created since are found as well.
     browser.keys(&ESCAPE.to_string());
     world.register_runner("younger", 1);
     browser.chord(CONTROL, 'k');

@@ -1,4 +1,4 @@
-//! A job that is watched to its end, without a reload, and one that is retried.
+//! A job that is watched to its end without a reload, and a job that is retried.
 
 use crate::browser::Browser;
 use crate::stage::{is_marked, mark};
@@ -42,7 +42,7 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
     browser.shows("#log .line", "the first line");
     browser.shows("#steps", "1 of 2");
 
-    // A line that is read stays what it is while others are added.
+    // A selected line does not change while lines are added.
     browser.run(
         "const text = document.querySelector('#log .line .t').firstChild;
          getSelection().selectAllChildren(text.parentNode);",
@@ -53,7 +53,7 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
     let selected = browser.run("return getSelection().toString()", vec![]);
     assert_eq!(selected, "the first line");
     browser.shows("#head", "running");
-    // What a reader types and chooses stays while the page is renewed.
+    // Typed and chosen values stay while the page is updated.
     browser.fill("#log-text", "line");
     browser.shows("#log-hits", "1 of 2");
 
@@ -62,7 +62,7 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
     browser.shows("#steps", "2 of 2");
     browser.shows("#log-foot", "3 lines");
     browser.until(
-        "the word for screen readers",
+        "the announcement for screen readers",
         "return document.getElementById('announcements').textContent === 'Job of slow is succeeded'",
         vec![],
     );
@@ -73,7 +73,7 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
     assert_eq!(browser.text("#log mark"), "line");
     assert!(is_marked(&browser));
 
-    // A job that fails and is retried later needs nobody.
+    // A failed job with a pending retry is not listed under "Needs you".
     let later = world.dispatch("slow", "later", &[]);
     browser.open(&world, &format!("/jobs/{later}"));
     browser.shows("#head", "failed");
@@ -83,7 +83,7 @@ fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
     browser.click(&format!("#needs a[href='/jobs/{later}']"));
     browser.arrives(&format!("/jobs/{later}"));
 
-    // A job that fails, and the one that retries it.
+    // A failed job, and its retry.
     let first = world.dispatch("slow", "again", &[]);
     browser.open(&world, &format!("/jobs/{first}"));
     browser.shows("#head", "failed");

@@ -19,7 +19,7 @@ fn a_log_of_a_million_lines_opens_at_any_line_and_is_searched_whole() {
     };
     let world = World::with_workflow("long.yaml", WORKFLOW);
     let job = world.dispatch("long", "count", &[]);
-    // On a busy machine this takes minutes. The job's own time is what bounds it.
+    // On a busy machine this takes minutes. The time of the job limits it.
     world.everscan(&["job", "wait", "-j", &job, "--timeout", "30m"]);
     browser.sign_in(&world);
 
@@ -45,7 +45,7 @@ fn a_log_of_a_million_lines_opens_at_any_line_and_is_searched_whole() {
     browser.open(&world, &format!("/jobs/{job}"));
     browser.shows("#log .line[data-n='1']", "record 1");
     browser.until(
-        "no button to follow what is over",
+        "no button to follow a finished job",
         "return document.getElementById('log-follow').hidden",
         vec![],
     );
@@ -80,7 +80,7 @@ fn the_log_of_a_failed_job_opens_at_the_step_that_failed() {
     assert!(is_in_sight(&browser, "#log .line.group"));
     assert_eq!(browser.count("#log .marked"), 0);
     assert_eq!(browser.run("return location.hash", vec![]), "");
-    // A link to a line goes there all the same.
+    // A link to a line still opens at this line.
     browser.open(&world, &format!("/jobs/{job}#L7"));
     browser.shows("#log .marked[data-n='7']", "record 7");
 }

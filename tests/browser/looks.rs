@@ -1,4 +1,4 @@
-//! Every page in light and in dark, on a desk and on a phone: nobody is shut out by it, and pictures of it are taken on
+//! Checks the accessibility of every page in light and in dark, on a desktop and on a phone, and takes pictures on
 //! request. A page is loaded once; its looks are emulated.
 
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use crate::chromium::skip;
 use crate::scene::{Page, Scene, fresh};
 use crate::support::World;
 
-/// The file `axe.min.js` of axe-core, which says what shuts somebody out.
+/// The file `axe.min.js` of axe-core, which finds accessibility problems.
 const AXE: &str = "EVERSCAN_AXE";
 
 /// A folder for pictures of every page.
 const PICTURES: &str = "EVERSCAN_PICTURES";
 
-/// A folder for the pictures that the documents show.
+/// A folder for the pictures in the documentation.
 const SHOWN: &str = "EVERSCAN_SHOWN_PICTURES";
 
 struct Look {
@@ -28,7 +28,7 @@ struct Look {
 const PHONE: (u32, u32) = (390, 844);
 const DESK: (u32, u32) = (1280, 800);
 
-/// Pages are opened in the first one. The phone is first, since its menu is scrolled when a page opens.
+/// Pages are opened in the first look. The phone is first, since its menu is scrolled when a page opens.
 const LOOKS: [Look; 4] = [
     Look {
         name: "phone",
@@ -60,10 +60,10 @@ const IN_DOCUMENTS: [(&str, &str); 4] = [
     ("overview", "phone"),
 ];
 
-/// What each page has on request.
+/// The outputs that are made on request.
 const DIALOGS: [&str; 2] = ["shortcuts", "finder"];
 
-/// A picture of a whole page is cut here.
+/// Maximum height of a picture of a whole page.
 const TALLEST: u64 = 4_000;
 
 /// A walk with a browser through the pages of several worlds.
@@ -87,7 +87,7 @@ fn every_page_shuts_nobody_out_in_every_look() {
             "{AXE} does not name axe.min.js of axe-core: only widths, menus and complaints are checked"
         ));
     }
-    // Phones have none that take room.
+    // Scroll bars of phones take no space.
     let hidden = serde_json::json!({ "hidden": true });
     browser.devtools("Emulation.setScrollbarsHidden", hidden);
     let mut walk = Walk {
@@ -177,8 +177,8 @@ impl Walk {
         }
     }
 
-    /// What shuts somebody out, by all rules that are on by default, best practices among them. A theme changes nothing
-    /// but colours, so in the dark those are asked for that are about colours.
+    /// The accessibility problems by all default rules, including best practices. A theme changes only colours, so in
+    /// the dark only the rules about colours run.
     fn shuts_out(&self, look: &Look) -> Vec<String> {
         if self.axe.is_none() {
             return Vec::new();
@@ -192,8 +192,8 @@ impl Walk {
     }
 }
 
-/// What is wrong with the layout: elements that make the page wider than its window and do not scroll by themselves, and
-/// a menu that does not show where the reader is.
+/// Problems of the layout: elements that make the page wider than its window without their own scroll bar, and a menu
+/// that hides the entry of the present page.
 fn layout(browser: &Browser) -> Vec<String> {
     let script = "const root = document.documentElement, found = [];
         const here = document.querySelector('.rail [aria-current]')?.getBoundingClientRect();

@@ -1,11 +1,11 @@
 //! Stories of the web UI in a real browser, with the real processes of `tests/stories`. Without Chromium they are
-//! skipped. One binary, one file for each story.
+//! skipped. One binary, one file per story.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "tests lay out files and start the programs they are about"
+    reason = "tests create files and start programs"
 )]
-#![expect(clippy::unwrap_used, reason = "a story that cannot go on ends there")]
+#![expect(clippy::unwrap_used, reason = "a story ends if it cannot continue")]
 
 mod away;
 mod browser;
@@ -24,7 +24,7 @@ mod settings;
 mod sign_in;
 mod stage;
 #[path = "../support.rs"]
-#[expect(dead_code, reason = "the other stories need more of it")]
+#[expect(dead_code, reason = "the other stories need the rest")]
 mod support;
 mod tabs;
 mod upload;

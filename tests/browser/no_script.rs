@@ -1,4 +1,4 @@
-//! A browser without scripts: forms post, logs are plain pages, and pages show what was true.
+//! A browser without scripts: forms post, logs are plain pages, and pages show the state at loading time.
 
 use crate::browser::Browser;
 use crate::stage::{PROBE, SITE};

@@ -1,11 +1,11 @@
-//! Pages that no event renews: without a stream, and where time alone changes what is true.
+//! Page updates without events: without a stream, and for text that depends only on the time.
 
 use serde_json::json;
 
 use crate::browser::Browser;
 use crate::stage;
 
-/// A stream that never says anything.
+/// A stream without events.
 const SILENT: &str = "window.EventSource = class { addEventListener() {} };";
 
 #[test]
@@ -36,7 +36,7 @@ fn a_page_is_renewed_when_it_opens_each_minute_and_when_the_browser_kept_it() {
     );
     fetched(&browser, 3);
 
-    // One topic is enough for all regions: the version of the page is that of all of them.
+    // One topic is enough for all regions: they share the version of the page.
     browser.open(&world, &format!("/jobs/{job}"));
     fetched(&browser, 1);
     world.everscan(&["job", "cancel", "-j", &job]);
@@ -49,7 +49,7 @@ fn a_page_is_renewed_when_it_opens_each_minute_and_when_the_browser_kept_it() {
     assert_eq!(browser.count("#log-state[data-over=true]"), 1);
 }
 
-/// Waits until the page has been fetched again that often.
+/// Waits until the page has been fetched again this many times.
 fn fetched(browser: &Browser, times: u64) {
     browser.until(
         &format!("{times} fetches"),
@@ -59,7 +59,7 @@ fn fetched(browser: &Browser, times: u64) {
     );
 }
 
-/// Timers of a second wake once a minute, as in a hidden tab, and the minute is over at once. Each stream fails.
+/// Timers of a second fire once a minute, as in a hidden tab, and the minute passes at once. Each stream fails.
 const HIDDEN: &str = "const timer = setTimeout, now = performance.now.bind(performance);
     let late = 0;
     window.tries = [];

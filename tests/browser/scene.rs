@@ -1,4 +1,4 @@
-//! Worlds whose pages are visited, and the list of all pages: one world in which each has something to show, and a fresh one.
+//! The visited worlds, and the list of all pages: one world with content for each page, and a fresh world.
 
 use api::{Access, PageRoute, PublicRoute, ROUTES, Route};
 
@@ -73,7 +73,7 @@ const NIGHTLY: &str = "name: Nightly
 scans: { clean: { on: { cron: \"0 3 * * *\", dispatch: {} }, steps: [ { run: echo clean } ] } }
 ";
 
-/// Names and texts without a place to break them, as addresses in descriptions are.
+/// Names and texts without a place for a line break, such as addresses in descriptions.
 const WIDE: &str = "description: https://wiki.example.org/teams/security/runbooks/what-to-do-when-this-workflow-fails
 scans:
   find_the_subdomains_of_each_customer_with_an_active_contract:
@@ -85,8 +85,8 @@ const WIDE_SCAN: &str = "find_the_subdomains_of_each_customer_with_an_active_con
 
 const WORKFLOW: &str = "main/recon";
 
-/// A text as long as digests, tokens and addresses are, without a place to break it. No screen of 390 pixels has room for
-/// it in a line.
+/// A text as long as digests, tokens and addresses, without a place for a line break. It does not fit into a line of
+/// 390 pixels.
 const LONG: &str = "a-value-whose-text-is-one-long-word-as-digests-tokens-and-addresses-are-and-which-no-screen-of-390-pixels-has-room-for-in-a-line";
 
 /// A page with its name.
@@ -94,7 +94,7 @@ const LONG: &str = "a-value-whose-text-is-one-long-word-as-digests-tokens-and-ad
 pub(crate) struct Page {
     pub(crate) name: &'static str,
     pub(crate) path: String,
-    /// Whether it is answered with an error.
+    /// True if the response is an error.
     pub(crate) is_problem: bool,
 }
 
@@ -117,13 +117,13 @@ impl Page {
 
 pub(crate) struct Scene {
     pub(crate) world: World,
-    /// For its admin.
+    /// Pages for the admin.
     pub(crate) pages: Vec<Page>,
-    /// A token that may read jobs alone, and pages for it.
+    /// A token that may only read jobs, and pages for it.
     pub(crate) limited: (String, Vec<Page>),
 }
 
-/// A daemon in its first minute, and the pages that have nothing to show yet.
+/// A daemon in its first minute, and the pages that are still empty.
 pub(crate) fn fresh() -> (World, Vec<Page>) {
     let mut world = World::new();
     world.init_repository();
@@ -286,7 +286,7 @@ impl Scene {
 }
 
 impl Drop for Scene {
-    /// The probe ends, and then the runner. One that was killed would leave the probe behind.
+    /// Ends the probe, and then the runner. A killed runner would leave the probe behind.
     fn drop(&mut self) {
         drop(std::fs::write(self.world.path("gate"), ""));
         if let Some(mut runner) = self.world.runner.take() {
@@ -296,7 +296,7 @@ impl Drop for Scene {
     }
 }
 
-/// The routes that answer a browser with a page.
+/// The routes whose response is a page.
 fn routes() -> impl Iterator<Item = &'static Route> {
     ROUTES.iter().filter(|route| match route.access {
         Access::Public(route) => matches!(route, PublicRoute::LoginPage | PublicRoute::LinkPage),
@@ -317,7 +317,7 @@ fn routes() -> impl Iterator<Item = &'static Route> {
     })
 }
 
-/// Whether the path is of the route.
+/// True if the path belongs to the route.
 fn is_of(route: &Route, path: &str) -> bool {
     let path = path.split('?').next().unwrap();
     let (pattern, path): (Vec<&str>, Vec<&str>) =

@@ -28,7 +28,7 @@ fn signing_out_everywhere_tells_an_open_page_in_another_browser() {
     let sign_in = "/login?next=%2Fjobs%3Fscan%3Dprobe";
     here.appears(&format!("#connection a[href='{sign_in}']"));
 
-    // A sign-in in another tab is good for this one too, which goes on when the other one is closed.
+    // A sign-in in another tab also signs this tab in. It stays signed in when the other tab is closed.
     let page = here.tabs().pop().unwrap();
     let other = here.new_tab();
     here.open(&world, sign_in);

@@ -1,4 +1,4 @@
-//! What a reader chooses for one browser: the theme, the times and the shortcuts.
+//! Settings of one browser: the theme, the time zone and the shortcuts.
 
 use serde_json::Value;
 

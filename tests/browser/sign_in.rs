@@ -1,4 +1,4 @@
-//! The sign-in: a token that is refused, one that is good, and the way back to the page that was asked for.
+//! The sign-in: a refused token, a valid token, and the way back to the requested page.
 
 use crate::browser::Browser;
 use crate::support::World;

@@ -1,9 +1,9 @@
-//! Worlds that several stories begin in.
+//! Initial worlds of several stories.
 
 use crate::browser::Browser;
 use crate::support::World;
 
-/// A scan that is started by hand, and one that follows it.
+/// A scan that is started by hand, and a scan that follows it.
 pub(crate) const SITE: &str = "\
 name: Site
 scans:
@@ -41,12 +41,12 @@ pub(crate) fn without_runner() -> World {
     world
 }
 
-/// Leaves a mark in the page, which a reload or another page would not have.
+/// Leaves a mark in the page. A reload or another page does not have it.
 pub(crate) fn mark(browser: &Browser) {
     browser.run("window.storyMark = true", vec![]);
 }
 
-/// Whether the page is the one that was marked.
+/// True if the page still has the mark.
 pub(crate) fn is_marked(browser: &Browser) -> bool {
     browser.run("return window.storyMark === true", vec![]) == true
 }

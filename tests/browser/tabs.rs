@@ -16,7 +16,7 @@ fn ten_tabs_have_one_stream_and_all_of_them_are_live() {
     };
     let world = stage::without_runner();
     browser.sign_in(&world);
-    // The tab in which one signs in has a stream of its own. It is blank while the others open.
+    // The tab of the sign-in has its own stream. It is blank while the other tabs open.
     let first = browser.tabs().pop().unwrap();
     eventually("the first stream", || streams(&world) == 1);
     browser.open_blank();
@@ -40,7 +40,7 @@ fn ten_tabs_have_one_stream_and_all_of_them_are_live() {
     });
     assert_eq!(streams(&world), 2);
 
-    // The first of them has the stream.
+    // The first of these tabs has the stream.
     browser.go_to_tab(&tabs[0]);
     browser.close_tab();
     browser.go_to_tab(&tabs[1]);

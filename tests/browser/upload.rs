@@ -1,11 +1,11 @@
-//! Files that are dropped on the card of the page of blobs are stored, one after the other.
+//! Files that are dropped on the card of the blobs page are stored, one after the other.
 
 use crate::browser::Browser;
 use crate::support::World;
 
 const WORKFLOW: &str = "scans: { one: { on: { dispatch: {} }, steps: [ { run: echo } ] } }\n";
 
-/// What a browser does when two files are dropped on a heading.
+/// Simulates dropping two files on a heading.
 const DROP: &str = "const dataTransfer = new DataTransfer();
     for (const name of ['one word.txt', 'two.txt']) dataTransfer.items.add(new File([`of ${name}`], name));
     const event = (kind) => new DragEvent(kind, { dataTransfer, bubbles: true, cancelable: true });

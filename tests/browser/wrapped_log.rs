@@ -1,4 +1,4 @@
-//! A short log of long lines: each of them can be reached, wrapped or not.
+//! A short log of long lines: each line can be reached, wrapped or not.
 
 use crate::browser::Browser;
 use crate::support::World;
@@ -39,7 +39,7 @@ fn every_line_of_a_log_that_wraps_can_be_reached() {
         is_in_sight(&browser, line);
     }
     assert_eq!(browser.text("#log .line[data-n='61'] .t"), "a link.");
-    // Scrolling meets them all, too.
+    // Scrolling also reaches all lines.
     browser.run(
         "const log = document.getElementById('log');
          window.met = new Set();
@@ -60,7 +60,7 @@ fn every_line_of_a_log_that_wraps_can_be_reached() {
 
     browser.click("[data-toggles=unwrapped]");
     browser.until(
-        "a line that goes on beyond the box",
+        "a line that continues beyond the box",
         "const log = document.getElementById('log'); return log.scrollWidth > log.clientWidth + 500",
         vec![],
     );

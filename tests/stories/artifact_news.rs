@@ -1,11 +1,11 @@
-//! A scan works on what is new in the result of another: no change is lost when it fails or is busy, and none is worked on
-//! twice.
+//! A scan processes the new lines in the result of another scan: no change is lost when it fails or
+//! is busy, and no change is processed twice.
 
 use std::path::PathBuf;
 
 use crate::support::{World, eventually, lines};
 
-/// The reader says that it has begun, waits while `busy` is there, asks what is new, and fails while `flaky` is there.
+/// The reader reports its begin, waits while the file `busy` exists, reads the news, and fails while `flaky` exists.
 const WORKFLOW: &str = "\
 scans:
   hosts:
@@ -34,7 +34,7 @@ scans:
 
 struct Scene {
     world: World,
-    /// How many jobs of the reader there are.
+    /// The number of jobs of the reader.
     jobs: usize,
 }
 
@@ -68,7 +68,7 @@ impl Scene {
         job
     }
 
-    /// The newest job of the reader, once there are so many.
+    /// The newest job of the reader, once there are this many.
     fn newest(&self) -> String {
         let mut jobs = Vec::new();
         eventually("the next job of the reader", || {
@@ -98,7 +98,7 @@ fn what_a_reader_missed_is_news_until_it_has_worked_on_it() {
     assert_eq!(scene.reads("succeeded"), scene.newest());
     assert_eq!(scene.worked(), ["one", "two"], "only the order has changed");
 
-    // It fails once. The lists after that are the same again.
+    // The reader fails once. The next lists are the same.
     std::fs::write(scene.file("flaky"), "").unwrap();
     scene.list("one two three");
     scene.reads("failed");
@@ -108,12 +108,13 @@ fn what_a_reader_missed_is_news_until_it_has_worked_on_it() {
     assert_eq!(scene.worked(), ["one", "two", "three"]);
     scene.list("one two three");
 
-    // What was processed outlives the daemon.
+    // The processed results outlive the daemon.
     scene.world.kill_daemon();
     scene.world.start_daemon();
     scene.list("one two three");
 
-    // It is busy with `four` while `five` comes, and comes again. Its step asks late, and gets what its job has seen.
+    // The reader is busy with `four` while `five` comes twice. Its step asks late, and gets the
+    // results that its job has read.
     std::fs::write(scene.file("busy"), "").unwrap();
     scene.list("one two three four");
     scene.jobs += 1;
@@ -134,7 +135,7 @@ fn what_a_reader_missed_is_news_until_it_has_worked_on_it() {
         assert_eq!(
             scene.world.everscan(&ask),
             news,
-            "also later, and for people"
+            "people get the same news later"
         );
     }
 

@@ -35,7 +35,7 @@ const ROOM: u64 = 2 << 30;
 /// Copies a backup to another folder.
 type Move = fn(&World, &Path, &Path);
 
-/// A backup, and the jobs that it must have.
+/// A backup, and the jobs that it must contain.
 struct Taken {
     name: &'static str,
     folder: PathBuf,
@@ -72,7 +72,7 @@ fn backups_made_under_load_are_whole() {
                 skip(&reason);
                 continue;
             }
-            // Something happens between two backups.
+            // Jobs run between two backups.
             let before = dispatched.lock().unwrap().len();
             crate::support::eventually("more jobs", || {
                 dispatched.lock().unwrap().len() > before + 2
@@ -192,10 +192,10 @@ fn missing(name: &str) -> Option<String> {
     }
     let asked = std::process::Command::new(name).arg("--version").output();
     let error = asked.err()?;
-    Some(format!("there is no {name} here: {error}"))
+    Some(format!("{name} is not installed: {error}"))
 }
 
-#[expect(clippy::print_stderr, reason = "a skipped test says so and why")]
+#[expect(clippy::print_stderr, reason = "a skipped test prints the reason")]
 fn skip(reason: &str) {
     eprintln!("SKIP: {reason}");
 }
@@ -259,7 +259,7 @@ fn assert_whole(world: &World, backup: &Taken) -> (usize, usize) {
         over += usize::from(succeeded);
         assert!(succeeded || !ended.contains(*job), "{name}: {record}");
         if !succeeded {
-            // The job waits, or the restore has ended it. Its files are a beginning of the later ones.
+            // The job waits, or the restore has ended it. Its files are prefixes of the later files.
             for file in ["job.json", "log.jsonl"] {
                 let (was, is) = (was.remove(&job.join(file)), is.remove(&job.join(file)));
                 let (was, is) = (was.unwrap_or_default(), is.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Mistakes of users: each gets a message, a hint and an exit code, and nothing is left half done.
+//! Mistakes of users: each gets a message, a hint and an exit code, and leaves nothing unfinished.
 
 use std::process::Output;
 
@@ -121,7 +121,7 @@ fn a_second_daemon_on_one_state_folder_and_on_one_port() {
     assert_eq!(
         world.finished(&job)["state"],
         "succeeded",
-        "the first daemon goes on"
+        "the first daemon continues"
     );
 }
 
@@ -147,7 +147,7 @@ fn plain_http_leaves_this_machine_only_when_that_is_said() {
         !world.path("other").exists(),
         "a refused daemon makes no state"
     );
-    // Nobody listens on this address, so the daemon gets as far as to try it.
+    // No other process listens on this address, so the daemon tries to listen there.
     let run = [
         "run",
         "--state-dir",

@@ -1,4 +1,4 @@
-//! Blobs as steps and people use them: stored by a job, changed with the command, and there after a crash and in a backup.
+//! Blobs in use: stored by a job, changed with the command, and present after a crash and in a backup.
 
 use std::io::{Read, Write};
 use std::process::Output;

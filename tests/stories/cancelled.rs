@@ -1,4 +1,4 @@
-//! A cancelled job frees its slot, whatever it printed and even if it ignores SIGTERM.
+//! A cancelled job frees its slot, even if it prints without end or ignores SIGTERM.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -47,7 +47,7 @@ fn the_slots_of_cancelled_jobs_that_print_without_end_are_free_again() {
     for job in &cancelled {
         world.everscan(&["job", "cancel", "-j", job]);
     }
-    // Each job ends only while the other one runs: so both slots are free.
+    // Each job ends only while the other job runs: so both slots are free.
     let next = [("a", "b"), ("b", "a")].map(|(mine, other)| {
         let (mine, other) = (format!("mine={mine}"), format!("other={other}"));
         world.dispatch("yes", "meets", &[&mine, &other])
@@ -64,11 +64,11 @@ fn the_slots_of_cancelled_jobs_that_print_without_end_are_free_again() {
             log.lines()
                 .any(|line| line.contains(job) && line.contains(words))
         };
-        // The whole log, or a line of the runner about the missing part.
+        // The log is complete, or has a line of the runner about the missing part.
         let is_told = if last.contains("the end of this log is cut") {
             logged("cut the end of a log")
         } else {
-            // The answer to a report may tell the runner of the end before the cancel does.
+            // The response to a report may inform the runner of the end before the cancel does.
             let reasons = ["the job was cancelled", "the daemon has closed the job"];
             reasons.iter().any(|reason| last.contains(reason)) || logged("the end of a log is lost")
         };
@@ -76,7 +76,7 @@ fn the_slots_of_cancelled_jobs_that_print_without_end_are_free_again() {
     }
 }
 
-/// The last record of a log, which is too long to be read whole.
+/// The last record of a log that is too long to read completely.
 fn last_line(world: &World, job: &str) -> String {
     let found = world.output(
         "find",

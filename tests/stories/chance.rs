@@ -21,7 +21,7 @@ impl Chance {
         )
     }
 
-    /// SplitMix64: every seed is as good as any other.
+    /// SplitMix64: every seed is equally good.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

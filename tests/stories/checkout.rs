@@ -1,4 +1,4 @@
-//! Files of the repository in the folder of a job: which commit they are of, how they arrive, and what does not.
+//! Files of the repository in the folder of a job: their commit, their transfer, and refused files.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -119,7 +119,10 @@ fn a_script_that_is_corrected_reaches_the_next_job_and_a_rerun_has_that_of_its_j
     world.sync();
     let corrected = world.succeed("files", "say", &[]);
     let shown = world.json(&["job", "show", "-j", &corrected]);
-    assert_eq!(shown["revision"]["number"], 1, "the workflow is the same");
+    assert_eq!(
+        shown["revision"]["number"], 1,
+        "the workflow did not change"
+    );
     assert_eq!(shown["source"]["commit"], head(&world).as_str());
     assert!(log(&world, &corrected).contains(&"second".to_owned()));
 
@@ -135,7 +138,7 @@ fn a_script_that_is_corrected_reaches_the_next_job_and_a_rerun_has_that_of_its_j
     let plain = world.succeed("files", "plain", &[]);
     assert!(world.log(&plain).is_empty());
 
-    // A path that is gone fails the job by name.
+    // A missing path fails the job, and the error names it.
     world.git(&["rm", "--quiet", "-r", "scripts"]);
     world.git(&["commit", "--quiet", "--message", "Remove the scripts"]);
     world.sync();
@@ -200,7 +203,7 @@ fn a_hostile_tree_writes_nothing_outside_of_the_jobs_folder() {
         "{message}"
     );
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
-    // The daemon goes on, and so does the runner.
+    // The daemon and the runner continue.
     world.succeed("files", "plain", &[]);
 }
 
@@ -219,11 +222,11 @@ fn a_mirror_that_is_gone_is_built_again_and_a_job_whose_commit_is_gone_names_it(
     assert_eq!(shown["state"], "succeeded", "{shown}\n{}", world.log(&kept));
     world.stop_runner();
 
-    // The runner has no copy of what the next job asks for.
+    // The runner's cache does not have the files of the next job.
     let lost = world.dispatch("files", "some", &[]);
     world.stop_daemon();
     fs::remove_dir_all(world.path("state/sources/main/mirror.git")).unwrap();
-    // The history is rewritten, and the commit removed from the repository.
+    // The history is rewritten, and the commit is removed from the repository.
     world.git(&["checkout", "--quiet", "--orphan", "other"]);
     world.git(&["commit", "--quiet", "--message", "Another beginning"]);
     world.git(&["branch", "--quiet", "--force", "main", "other"]);
@@ -281,7 +284,7 @@ fn a_runner_that_does_not_know_checkout_is_not_offered_the_job() {
         why["message"],
         "no connected runner with its labels knows `checkout`; update the runner"
     );
-    // What it can do is offered, although the other job is older.
+    // The runner gets an offer for the other job that it can run, although the first job is older.
     let plain = world.dispatch("files", "plain", &[]);
     let poll = Poll {
         instance: uuid::Uuid::nil(),

@@ -64,7 +64,7 @@ fn a_cancelled_job_cleans_up_and_its_log_has_it() {
     });
     let shown = world.json(&["job", "show", "-j", &job]);
     assert!(shown["artifacts"].as_array().unwrap().is_empty(), "{shown}");
-    // The slot is free again.
+    // The slot is free.
     let next = world.dispatch("lock", "holds", &["fails=true"]);
     assert_eq!(world.finished(&next)["state"], "failed");
 }

@@ -1,4 +1,4 @@
-//! Somebody sets the wall clock: it is wrong for a minute, or is put right, and then the daemon is killed.
+//! The wall clock is set: it is wrong for a minute, or is corrected, and then the daemon is killed.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -98,7 +98,7 @@ fn a_minute_of_a_wrong_clock_stops_no_schedule_and_ends_and_deletes_nothing() {
     assert_eq!(world.finished(&long)["state"], "succeeded");
 }
 
-/// Dispatches the scan `build` with a key that is always the same. Answers the job's id.
+/// Dispatches the scan `build`, always with the same key. Returns the job's id.
 fn dispatch_once(world: &World) -> String {
     let address = world.address();
     let token = world.token().unwrap();
@@ -139,7 +139,7 @@ fn a_kill_after_a_clock_was_put_right_undoes_nothing() {
         let create = "token create --name short --scope job:read --expires-in 3h";
         let token = world.everscan(&create.split(' ').collect::<Vec<_>>());
         set(by);
-        // The look for `/healthz` notices it, and soon it is on disk.
+        // The check for `/healthz` notices the jump, and soon it is on disk.
         assert!(health(&world).contains("clock_jumped"));
         let note = world.path("state/clock.json");
         eventually("the note of the jump", || {
@@ -157,7 +157,7 @@ fn a_kill_after_a_clock_was_put_right_undoes_nothing() {
             assert!(told.contains("\"running\""), "{told}");
             assert!(
                 health(&world).contains("clock_jumped"),
-                "it is doubted still"
+                "the jump is not accepted yet"
             );
         }
         world.succeed("loop", "build", &[]);
@@ -174,6 +174,6 @@ fn a_kill_after_a_clock_was_put_right_undoes_nothing() {
             assert!(checked.status.success(), "{checked:?}");
         }
         let kept = std::fs::read_dir(world.path("state/quarantine")).unwrap();
-        assert_eq!(kept.count(), 0, "nothing was put aside");
+        assert_eq!(kept.count(), 0, "no file was moved to the quarantine");
     }
 }

@@ -25,7 +25,7 @@ async fn compare_log(
         match log.next_record().await {
             Ok(Some(record)) => found.push(record.record.text),
             Ok(None) => break,
-            // Gone or unreadable, so that lines are missing.
+            // The log was removed or is unreadable, so lines are missing.
             Err(error) if error.status().is_some() => break,
             Err(error) => return Err(error),
         }
@@ -61,7 +61,7 @@ async fn compare_artifacts(
                     content.extend_from_slice(&piece);
                 }
             }
-            // Gone or unreadable, so that its digest is another one.
+            // The artifact was removed or is unreadable, so its digest differs.
             Err(error) if error.status().is_some() => {}
             Err(error) => return Err(error),
         }

@@ -17,7 +17,7 @@ use crate::tree::{self, Past};
 /// The pause between two backups.
 const BACKUP_PAUSE: Duration = Duration::from_millis(200);
 
-/// Makes backups, and has their folders.
+/// Makes backups and knows their folders.
 #[derive(Clone)]
 pub(crate) struct Copier {
     program: PathBuf,
@@ -36,11 +36,11 @@ pub(crate) struct Copies {
     pub(crate) compared: u64,
 }
 
-/// A backup, and what it must have.
+/// A backup, and the data that it must contain.
 struct Backup {
     folder: PathBuf,
     sequence: u64,
-    /// The jobs that were known before it began.
+    /// The jobs that existed before it began.
     jobs: BTreeMap<Uuid, JobState>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) async fn back_up(copier: &Copier, promises: &Mutex<Promises>) {
 }
 
 impl Copies {
-    /// Restores the last backup, if there is one, and compares it with the jobs that it must have and that still exist.
+    /// Restores the last backup, if any, and compares it with its expected jobs, as far as they still exist.
     pub(crate) fn compare(&mut self, world: &World, past: &Past) -> Vec<Finding> {
         let made = self.made.take();
         let findings = made.map_or_else(Vec::new, |made| {
@@ -99,7 +99,7 @@ impl Copies {
         });
         for name in tree::names(&world.path("copies")) {
             let copy = world.path("copies").join(name);
-            // A program that was killed may write for another moment.
+            // A killed program may still write for a moment.
             eventually("the end of a copy", || {
                 std::fs::remove_dir_all(&copy).is_ok() || !copy.exists()
             });

@@ -1,4 +1,4 @@
-//! A repository full of costly expressions, beside one of another project.
+//! A repository with many costly expressions does not slow down another project.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ const COSTLY: usize = 200;
 const DISPATCHES: usize = 5;
 const QUIET: &str = "scans:\n  one:\n    on: { dispatch: {} }\n    steps:\n      - run: 'true'\n";
 
-/// A scan and those that follow it, by expressions that go through 48,400 pairs. The last one by name is run.
+/// A scan and its followers, whose expressions go through 48,400 pairs. Only the last scan by name has a runner.
 fn costly() -> String {
     let mut text =
         "scans:\n  source:\n    on: { dispatch: {} }\n    steps: [{ run: 'true' }]\n".to_owned();
@@ -28,7 +28,7 @@ fn costly() -> String {
     text
 }
 
-/// Dispatches the scan of the other project some times, without the start of a process for each.
+/// Dispatches the scan of the other project several times, without a new process for each dispatch.
 fn dispatch(world: &World) {
     let client = Client::new(world.url(), world.token().map(Secret::new)).unwrap();
     let request = DispatchRequest::default();
@@ -65,10 +65,14 @@ fn costly_expressions_are_evaluated_beside_the_dispatches_of_another_project() {
     });
     dispatch(&world);
     let last = world.jobs_of("costly", "last");
-    assert_eq!(last, Vec::<String>::new(), "others waited for all of them");
+    assert_eq!(
+        last,
+        Vec::<String>::new(),
+        "other projects waited for all expressions"
+    );
     eventually("every expression was evaluated", || {
         !world.jobs_of("costly", "last").is_empty()
     });
-    // Its runner came, and the expression was evaluated once more.
+    // A runner claimed its job, so the expression was evaluated once more.
     world.followed_by("costly", "last");
 }

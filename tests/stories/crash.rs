@@ -1,4 +1,4 @@
-//! Kills the daemon at critical moments. Nothing is lost or done twice.
+//! Kills the daemon at critical moments. No job is lost or runs twice.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ scans:
     )
 }
 
-/// A file that the last step makes at its end.
+/// A file that the last step creates at its end.
 fn passed(gate: &Path) -> PathBuf {
     gate.with_extension("passed")
 }
@@ -57,14 +57,14 @@ fn killed_while_a_job_runs_the_job_ends_once_with_all_its_lines() {
     world.start_runner(1);
     let job = world.dispatch("count", "count", &[]);
     eventually("the first step", || !lines(&ran).is_empty());
-    // Some of the log has arrived, the rest has not.
+    // Only a part of the log has arrived.
     eventually("a part of the log", || {
         world.log(&job).contains("before 1\n")
     });
 
     world.kill_daemon();
     std::fs::write(&gate, "").unwrap();
-    // The steps continue without the daemon. The daemon comes back only after that.
+    // The steps continue without the daemon. The daemon restarts only after they have ended.
     eventually("the end of the steps", || passed(&gate).exists());
     world.start_daemon();
 
@@ -99,7 +99,7 @@ fn somebody_who_follows_a_job_outlives_a_restart_of_the_daemon() {
         .unwrap();
     eventually("a part of the log", || lines(&followed).len() >= 500);
     world.stop_daemon();
-    // Longer than the client repeats an ordinary request.
+    // Longer than the client's retries of an ordinary request.
     std::thread::sleep(std::time::Duration::from_secs(3));
     world.start_daemon();
     std::fs::write(&gate, "").unwrap();

@@ -1,11 +1,12 @@
-//! Files in which scans start each other for ever: `validate` warns, and the daemon keeps its pace.
+//! Scans that start each other for ever: `validate` warns, and the daemon slows them down.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
 use crate::support::{World, eventually};
 
-/// The least pause is 100 ms, which counts when the configuration asks for none. The wall clock may be corrected a little.
+/// The minimum pause is 100 ms, also if the configuration sets 0. The tolerance allows small
+/// corrections of the wall clock.
 const PAUSE: TimeDelta = TimeDelta::milliseconds(90);
 
 fn file(b: &str, c: &str) -> String {
@@ -22,7 +23,7 @@ fn moment(value: &Value) -> DateTime<Utc> {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// Starts the loop, waits for ten laps of it, and checks the distance of all jobs of the second lap and later.
+/// Starts the loop, waits for ten laps, and checks the distances of all jobs from the second lap on.
 fn keeps_its_pace(b: &str, c: &str) {
     let text = file(b, c);
     let mut world = World::new();

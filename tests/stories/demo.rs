@@ -1,4 +1,4 @@
-//! The demonstration of the README does what it says.
+//! The demonstration works as the README describes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ fn the_demo_shows_the_loop_and_leaves_nothing_behind() {
     ] {
         assert!(said.contains(words), "`{words}` is missing in: {said}");
     }
-    // Whoever reads along knows from an earlier line which job is meant.
+    // An earlier line introduces each job, so that readers know it.
     for (at, _) in said.match_indices(" -j ") {
         let (before, after) = said.split_at(at);
         let job = after[" -j ".len()..].split_whitespace().next().unwrap();

@@ -1,4 +1,4 @@
-//! The example `dependency-watch` on a real lock file: each success starts the scans that depend on it, and no others.
+//! The example `dependency-watch` on a real lock file: each success starts only the scans that depend on it.
 
 use crate::schedules;
 use crate::support::World;
@@ -49,7 +49,7 @@ fn a_changed_lock_file_goes_round_the_loop_and_an_unchanged_one_does_not() {
     );
     assert!(packages.contains("\nserde\t1.0.229\n"), "{packages}");
 
-    // There is no earlier list to compare with the first.
+    // The first list has no earlier list for a comparison.
     let changes = world.followed_by(NAME, "changes");
     let first = text(&world, &changes, "changes", "changes.tsv");
     assert_eq!(first.lines().count(), packages.lines().count());
@@ -75,7 +75,7 @@ fn a_changed_lock_file_goes_round_the_loop_and_an_unchanged_one_does_not() {
     );
     world.followed_by(NAME, "report");
 
-    // Once more, and nothing has changed.
+    // A second run without a change.
     world.succeed(NAME, "inventory", &[]);
     assert_eq!(world.jobs_of(NAME, "changes").len(), 2);
     assert_eq!(world.jobs_of(NAME, "report").len(), 2);

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use crate::machine::{Memory, skip};
 use crate::support::{World, eventually, lines};
 
-/// The daemon's answer to `/healthz`, with its head.
+/// The daemon's response to `/healthz`, with its head.
 pub(crate) fn health(world: &World) -> String {
     let address = world.url().strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();

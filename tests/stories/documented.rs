@@ -1,4 +1,4 @@
-//! Runs what the pages show: their commands as they are, and their workflow files through `everscan validate`.
+//! Runs the examples of the documentation: the commands unchanged, and the workflow files through `everscan validate`.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,7 +11,7 @@ const README: &str = include_str!("../../README.md");
 
 const OPERATING: &str = include_str!("../../docs/operating.md");
 
-/// The address of the page's daemon. The test replaces it by the world's, so that tests can run in parallel.
+/// The address of the page's daemon. The test replaces it with the world's address, so that tests can run in parallel.
 const ADDRESS: &str = "127.0.0.1:7411";
 
 /// A page starts dozens of programs, one after the other. If one hangs, the test fails after this time.
@@ -55,14 +55,14 @@ fn run(world: &World, page: &str) -> String {
         .expect("the page has a block that is run");
     let empty = world.path("empty");
     std::fs::create_dir(&empty).unwrap();
-    // After a failure, background jobs are killed and not waited for.
+    // After a failure, background jobs are killed without a wait.
     let script = format!("trap 'kill $(jobs -p) 2> ended || true' EXIT\n{commands}");
     let patience = PATIENCE.as_secs().to_string();
     let output = world
         .command("timeout")
         .args([&patience, "bash", "-euo", "pipefail", "-c", &script])
         .current_dir(&empty)
-        // The page must not depend on what this world sets for its own Git commands.
+        // The page must not depend on this world's own Git settings.
         .env_remove("GIT_AUTHOR_NAME")
         .env_remove("GIT_AUTHOR_EMAIL")
         .env_remove("GIT_COMMITTER_NAME")

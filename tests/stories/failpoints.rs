@@ -2,8 +2,7 @@
 //! works. Each time the next daemon must start and have everything that was acknowledged.
 //!
 //!     EVERSCAN_FAILPOINT_TIMES=20 cargo test -p daemon --test stories failpoints
-//!
-//! ends it at the first twenty passes of each point instead of one by chance.
+//! kills it at each of the first twenty passes of each point instead of at one random pass.
 
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Mutex;
@@ -17,17 +16,17 @@ use crate::promises::Finding;
 use crate::site::Site;
 use crate::support::{World, eventually, lines, signal};
 
-/// Worlds at once: a starting daemon mostly waits for the disk.
+/// Number of parallel worlds: a starting daemon mostly waits for the disk.
 const WORLDS: usize = 4;
 
 /// One of the first passes of a point is chosen at random.
 const PASSES: u64 = 3;
 
-/// How many numbers are set before a daemon that has not reached its point is stopped: enough to fill more than the
-/// first segment of its journal.
+/// If a daemon does not reach its point, it is stopped after this many set numbers: enough to fill
+/// more than the first segment of its journal.
 const NUMBERS: u64 = 90;
 
-/// How many jobs succeed before an undisturbed daemon is stopped: they pass the points of logs and artifacts.
+/// An undisturbed daemon is stopped after this many successful jobs: they pass the points of logs and artifacts.
 const JOBS: usize = 3;
 
 #[test]
@@ -88,9 +87,9 @@ fn end_at(point: &str, nth: u64) -> Vec<Finding> {
     eventually("some work", || lines(&ran).len() > 2);
     drop(load);
     let mut findings = Vec::new();
-    // A point that is passed rarely is not passed for the `nth` time, or only by a start and a stop without a backup.
+    // Rare points may not be passed `nth` times, or only by a start and a stop without a backup.
     for (nth, is_disturbed) in [(nth, true), (1, false)] {
-        // The next start has something to redo.
+        // The next start must redo some changes.
         site.world.kill_daemon();
         arm(&mut site.world, point, nth);
         let begin = site.loader();
@@ -133,7 +132,7 @@ fn end_at(point: &str, nth: u64) -> Vec<Finding> {
     }
     findings.extend(site.end());
     if !died {
-        findings.push(Finding::Lost("the point: no daemon came there".to_owned()));
+        findings.push(Finding::Lost("the point: no daemon reached it".to_owned()));
     }
     findings
 }
@@ -143,8 +142,7 @@ fn arm(world: &mut World, point: &str, nth: u64) {
     world.daemon_variables = vec![("EVERSCAND_FAILPOINT".to_owned(), armed)];
 }
 
-/// Starts a daemon, lets it work and stops it. Returns whether it was killed at its point; it may not end in any other
-/// way.
+/// Starts a daemon, lets it work and stops it. Returns true if it was killed at its point. Any other end is an error.
 fn live(world: &mut World, work: impl FnOnce(&mut World)) -> bool {
     world.spawn_daemon();
     if world.await_daemon() {

@@ -1,5 +1,5 @@
-//! Kills other operations at every failpoint: a backup, a restore, the first start after a restore, and the handling of
-//! damage. Then each is done again and must succeed.
+//! Kills other operations at every failpoint: a backup, a restore, the first start after a restore,
+//! and the handling of damage. Then each operation is repeated and must succeed.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -13,16 +13,16 @@ use crate::site::Site;
 use crate::support::{World, eventually, lines, signal};
 use crate::tree;
 
-/// The exit code of a backup while another one is running.
+/// The exit code of a backup while another backup is running.
 const IN_USE: i32 = 10;
 
 /// The operation that reaches a point.
 enum Deed {
     BackUp,
     Restore,
-    /// The start of a daemon that finds the hold of a backup whose process is gone.
+    /// The start of a daemon that finds the hold of a dead backup process.
     StartHeld,
-    /// The start of a daemon that finds a record it cannot read.
+    /// The start of a daemon that finds an unreadable record.
     StartDamaged,
     Repair,
     AcceptLoss,
@@ -31,7 +31,7 @@ enum Deed {
 /// A daemon at work, and copies of its state.
 struct Aside {
     site: Site,
-    /// A backup made at work.
+    /// A backup of the working daemon.
     backup: PathBuf,
 }
 
@@ -69,7 +69,7 @@ fn deed(point: &str) -> Deed {
         "file-kept" => Deed::StartDamaged,
         "file-set-aside" => Deed::Repair,
         "loss-removed" => Deed::AcceptLoss,
-        _ => panic!("nobody here comes to {point}"),
+        _ => panic!("no operation here reaches {point}"),
     }
 }
 
@@ -133,7 +133,7 @@ impl Aside {
                     command
                 };
                 assert_killed(point, armed(accept(), point));
-                // References to a lost change may be left.
+                // References to a lost change may remain.
                 let code = accept().output().unwrap().status.code();
                 assert!(matches!(code, Some(0 | 1)), "{point}: {code:?}");
                 open_and_close(world, &state);
@@ -171,7 +171,7 @@ impl Aside {
         assert_eq!(found, [], "{point}");
     }
 
-    /// A program beside the daemon.
+    /// A program that runs while the daemon runs.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.site.world.command("everscand");
         command.args(arguments).arg("--state-dir");

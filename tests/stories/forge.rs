@@ -1,6 +1,5 @@
-//! A host of private repositories: `git http-backend` behind TLS, with an authority of its own and one token.
-//!
-//! While it answers a request with the token, it looks whether anybody on the machine can see the token.
+//! A host of private repositories: `git http-backend` behind TLS, with its own certificate authority and one token.
+//! While it answers a request with the token, it checks whether any process on the machine shows the token.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -24,20 +23,20 @@ pub(crate) struct Forge {
 
 struct Shared {
     root: PathBuf,
-    /// `user:token` in base64, as a request has it.
+    /// `user:token` in base64, as in a request.
     accepted: String,
     /// The token, which nobody may see.
     token: String,
     /// Processes that showed the token in their arguments or environment.
     shown: Vec<String>,
-    /// Processes of `git` that were looked at.
+    /// Number of checked processes of `git`.
     looked_at: usize,
     opened: usize,
     refused: usize,
 }
 
 impl Forge {
-    /// Serves the repositories below a folder to nobody yet.
+    /// Serves the repositories below a folder, but accepts no token yet.
     pub(crate) fn start(root: &Path) -> Self {
         let (authority, tls) = certificates();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -58,7 +57,7 @@ impl Forge {
                 let (tls, shared) = (Arc::clone(&tls), Arc::clone(&of_thread));
                 let connection = ServerConnection::new(tls).unwrap();
                 let stream = StreamOwned::new(connection, stream.unwrap());
-                // Whoever does not believe the certificate hangs up.
+                // A client that does not trust the certificate closes the connection.
                 thread::spawn(move || drop(serve(&shared, stream)));
             }
         });
@@ -69,14 +68,14 @@ impl Forge {
         }
     }
 
-    /// From now on it accepts this token and no other. `basic` is `user:token` in base64.
+    /// From now on the server accepts only this token. `basic` is `user:token` in base64.
     pub(crate) fn accept(&self, token: &str, basic: &str) {
         let mut shared = self.shared.lock().unwrap();
         shared.accepted = format!("Basic {basic}");
         shared.token = token.to_owned();
     }
 
-    /// Requests that were let in.
+    /// Accepted requests.
     pub(crate) fn opened(&self) -> usize {
         self.shared.lock().unwrap().opened
     }
@@ -86,14 +85,14 @@ impl Forge {
         self.shared.lock().unwrap().refused
     }
 
-    /// Processes that showed the token, and how many processes of `git` were looked at.
+    /// Processes that showed the token, and the number of checked processes of `git`.
     pub(crate) fn shown(&self) -> (Vec<String>, usize) {
         let shared = self.shared.lock().unwrap();
         (shared.shown.clone(), shared.looked_at)
     }
 }
 
-/// A new authority, in PEM form, and the settings of a server that it has certified.
+/// A new authority, in PEM form, and the settings of a server with its certificate.
 fn certificates() -> (String, ServerConfig) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -118,7 +117,7 @@ pub(crate) fn other_authority() -> String {
     certificates().0
 }
 
-/// What a request says.
+/// A parsed request.
 struct Request {
     line: String,
     headers: Vec<(String, String)>,
@@ -222,7 +221,7 @@ fn answer(root: &Path, request: &Request, stream: &mut Stream) -> std::io::Resul
     stream.write_all(&output)
 }
 
-/// The processes that show the token, and how many processes of `git` there are.
+/// The processes that show the token, and the number of processes of `git`.
 fn look_around(token: &str, basic: &str) -> (Vec<String>, usize) {
     let mut shown = Vec::new();
     let mut looked_at = 0;

@@ -36,7 +36,7 @@ fn a_killed_daemon_leaves_a_clean_state_and_a_damaged_one_is_repaired() {
         .map(|_| world.dispatch("hello", "greet", &[]))
         .collect();
     let (code, told) = fsck(&world, &[]);
-    assert_eq!(code, Some(0), "beside the daemon: {told}");
+    assert_eq!(code, Some(0), "while the daemon runs: {told}");
     world.kill_daemon();
     let (code, told) = fsck(&world, &[]);
     assert_eq!(code, Some(0), "after the kill: {told}");

@@ -69,7 +69,7 @@ fn a_push_changes_what_runs_and_a_broken_file_does_not() {
     assert_eq!(
         output.status.code(),
         Some(1),
-        "a source with an invalid file is told by the exit code"
+        "the exit code reports a source with an invalid file"
     );
     let source = world.json(&["source", "show", "main"]);
     assert_eq!(source["stale_files"][0]["file"], "workflows/hello.yaml");
@@ -90,7 +90,7 @@ fn a_push_changes_what_runs_and_a_broken_file_does_not() {
     assert_eq!(
         world.finished(&job)["revision"]["number"],
         2,
-        "the last good version goes on"
+        "the last good revision stays active"
     );
     let job = world.dispatch("other", "greet", &["name=Ada"]);
     assert_eq!(

@@ -1,6 +1,6 @@
 //! The real daemon gets a disk error from each of its system calls: the first of a kind, the second, and so on until a
 //! run ends before the error. The daemon may stop, with the right exit code, or continue. It may not panic, and after
-//! the next start everything that it acknowledged must be there.
+//! the next start everything that it acknowledged must exist.
 //!
 //!     EVERSCAN_IO_ERRORS=all cargo test -p daemon --test stories io_errors
 //!
@@ -37,7 +37,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     ("pread64", &["EIO"]),
 ];
 
-/// Besides the first call, two are chosen at random: one that most runs have, and a later one.
+/// In addition to the first call, two calls are chosen at random: one that most runs have, and a later one.
 const EARLY: u64 = 4;
 const LATE: u64 = 40;
 
@@ -53,14 +53,14 @@ const WORK: Duration = Duration::from_secs(10);
 /// How often to check whether the daemon has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// When the errors begin.
+/// The moment from which calls fail.
 #[derive(Clone, Copy, Debug)]
 enum Since {
     Start,
     Serving,
 }
 
-/// What fails.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     call: &'static str,
@@ -116,8 +116,8 @@ fn at_whatever_call_one_comes_nothing_is_lost() {
     assert!(findings.is_empty(), "seed {seed}: {findings:?}");
 }
 
-/// Runs one daemon after the other in one world. Each meets one of the errors at one of its calls, as long as there are
-/// that many calls.
+/// Runs one daemon after the other in one world. Each gets one of the errors at one of its calls,
+/// if it makes that many calls.
 fn meet(faults: [(Fault, Vec<u64>); 2]) -> Vec<Finding> {
     let mut world = Site::prepare();
     world.start_daemon();
@@ -147,8 +147,8 @@ fn meet(faults: [(Fault, Vec<u64>); 2]) -> Vec<Finding> {
     findings
 }
 
-/// One run whose `nth` calls fail, after a run that left something to redo. Returns whether a call failed, and the
-/// findings.
+/// One run whose `nth` calls fail, after a run that left changes to redo. Returns whether a call
+/// failed, and the findings.
 fn live(site: &mut Site, fault: Fault, nth: u64) -> (bool, Vec<Finding>) {
     site.world.kill_daemon();
     let trace = site.world.path("trace");
@@ -156,7 +156,7 @@ fn live(site: &mut Site, fault: Fault, nth: u64) -> (bool, Vec<Finding>) {
     let strace = strace(&trace, fault, nth);
     let mut tracer = None;
     if let Since::Start = fault.since {
-        // The tracer is not the daemon's parent, so that signals and exit status are the daemon's own.
+        // The tracer is not the daemon's parent, so signals reach the daemon, and the exit status is its own.
         site.world.daemon_through = [&strace[..], &["-D".to_owned()]].concat();
     }
     site.world.spawn_daemon();
@@ -215,7 +215,7 @@ fn strace(trace: &Path, fault: Fault, nth: u64) -> Vec<String> {
 /// An error says why this machine cannot trace programs.
 fn try_tracing() -> Result<(), String> {
     run(Command::new("strace").args(["-f", "-o", "/dev/null", "true"]))?;
-    // It waits for its input, which it is not given.
+    // It waits for input that never comes.
     let mut waiting = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let mut tracer = Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-p"])
@@ -260,7 +260,7 @@ fn attach(site: &mut Site, strace: &[String]) -> Child {
         if !site.world.is_daemon_alive() {
             return true;
         }
-        assert_eq!(ended, None, "of the tracer, and the daemon goes on");
+        assert_eq!(ended, None, "the tracer ended while the daemon runs");
         is_traced(pid)
     });
     tracer

@@ -1,4 +1,4 @@
-//! The list of licences on the page About is what Cargo says. `UPDATE_LICENCES=1` renews it.
+//! The list of licences on the page About matches Cargo's metadata. `UPDATE_LICENCES=1` updates it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,8 +19,8 @@ fn the_list_of_licences_has_all_crates_of_the_program() {
     assert_eq!(kept, found, "run with UPDATE_LICENCES=1");
 }
 
-/// The crates that are linked into the program: what the daemon uses, directly or not, without what only runs while it is
-/// built or tested. A line for each, in the order of names.
+/// The crates that are linked into the program: direct and indirect dependencies of the daemon,
+/// without build and test dependencies. One line per crate, in the order of names.
 fn list(metadata: &Value) -> String {
     let by_id = |list: &'static str, key: &'static str| -> BTreeMap<&str, &Value> {
         let items = metadata.pointer(list).unwrap().as_array().unwrap();
@@ -58,7 +58,7 @@ fn list(metadata: &Value) -> String {
         .map(|package| {
             let text = |key: &str| package[key].as_str().unwrap_or("in a file of its own");
             let mut line = String::new();
-            // An old form of the same.
+            // An old spelling of `OR`.
             let licence = text("license").replace('/', " OR ");
             writeln!(line, "{} {}\t{licence}", text("name"), text("version")).unwrap();
             line

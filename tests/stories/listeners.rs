@@ -1,4 +1,5 @@
-//! A thousand listeners to events, one of which never reads: it alone is dropped, and the daemon keeps nothing for it.
+//! A thousand listeners to events, one of which never reads: only this listener is dropped, and the
+//! daemon keeps no events for it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,21 +12,22 @@ use crate::support::{PATIENCE, World};
 
 const LISTENERS: usize = 1_000;
 
-/// Listeners that want every event and read it. The others wait for a job to which nothing happens.
+/// Listeners that subscribe to all events and read them. The others wait for a job that never changes.
 const READERS: usize = 2;
 
-/// How much more memory the daemon may have after the events: less than all of them together, which a daemon that keeps
-/// them for each listener would need.
+/// Allowed growth of the daemon's memory: less than the size of all events together, which the
+/// daemon would need if it kept them for a listener.
 const GROWTH: u64 = 24 * 1024 * 1024;
 
-/// Characters of an event, of four bytes each: as many as a step may have, so that the sockets at both ends are soon full.
+/// Characters of an event, with four bytes each: the limit for a step's error, so that the sockets
+/// at both ends are soon full.
 const PADDING: usize = 1_900;
 
-/// A listener that never reads is dropped once its sockets are full, which takes some megabytes, and a thousand commits wait
-/// for it. Together that is less than these events have.
+/// A listener that never reads is dropped when its sockets are full, which takes some megabytes,
+/// and a thousand commits wait for it. These events have more bytes than both together.
 const EVENTS: u64 = 2_000;
 
-/// How many events are sent between two polls of the runner.
+/// Number of events between two polls of the runner.
 const BETWEEN_POLLS: u64 = 200;
 
 const WORKFLOW: &str = "scans: { wait: { on: { dispatch: {} }, steps: [ { run: 'true' } ] } }\n";
@@ -47,7 +49,7 @@ impl Connection {
         }
     }
 
-    /// Fixes how much the kernel keeps of what is not read yet. Otherwise it may decide to keep all events.
+    /// Limits the kernel's buffer for unread data. Otherwise the kernel may buffer all events.
     fn with_small_buffer(self) -> Self {
         set_socket_recv_buffer_size(self.reader.get_ref(), 64 * 1024).unwrap();
         self
@@ -63,7 +65,7 @@ impl Connection {
         self.reader.get_mut().write_all(request.as_bytes()).unwrap();
     }
 
-    /// Reads a head, which must say that all is well, and returns the length of the body.
+    /// Reads a head, which must have status 200, and returns the length of the body.
     fn head(&mut self) -> usize {
         let (mut status, mut length) = (String::new(), 0);
         loop {
@@ -103,7 +105,7 @@ impl Connection {
     fn until(&mut self, text: &str) -> bool {
         loop {
             let mut line = Vec::new();
-            // A stream that is broken off has ended, too.
+            // A broken stream has also ended.
             match self.reader.read_until(b'\n', &mut line) {
                 Ok(0) | Err(_) => return false,
                 // The last chunk.
@@ -183,7 +185,7 @@ fn of_a_thousand_listeners_the_one_that_never_reads_is_dropped_and_costs_nothing
             );
         }
     };
-    // The runner polls meanwhile. On a busy machine the events take longer than its job waits for it.
+    // The runner polls meanwhile. On a busy machine the events take longer than a runner may be silent.
     let holding = json!({"capacity": 1, "holding": [busy["job"]["id"]]}).to_string();
     let mut poll = |number| {
         let mut connection = open(&runner);

@@ -1,4 +1,4 @@
-//! Clients that keep a daemon busy and record its answers.
+//! Clients that keep a daemon busy and record its responses.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,11 +22,11 @@ const AT_ONCE: usize = 3;
 /// With this many unfinished jobs clients dispatch no more: jobs should end before the next kill.
 const WAITING: usize = 24;
 
-/// Log lines of a job of each scan: as many as its last commit has, and so many that they are synced before.
+/// Log lines of a job of each scan: few enough for its last commit, or so many that they are synced before.
 const COUNT_LINES: usize = 40;
 const FOLLOW_LINES: usize = 600;
 
-/// Finished jobs that a workflow keeps: so few that some are removed between any two kills.
+/// Finished jobs that a workflow keeps: few enough that some are removed between any two kills.
 pub(crate) const KEPT: usize = 24;
 
 /// Characters of a large input. A record has at most 64 KiB of inputs, so these become a separate object.
@@ -50,24 +50,24 @@ pub(crate) struct Load {
     tasks: JoinSet<()>,
 }
 
-/// What a client does.
+/// The role of a client.
 #[derive(Clone, Copy)]
 enum Role {
     /// Dispatches some jobs, cancels some of them, and waits for their ends.
     Dispatch,
     /// Sets a var to the next number.
     Set,
-    /// Reads the jobs of others: every answer must still be true after a power cut.
+    /// Reads the jobs of other clients: every response must still be true after a power cut.
     Watch,
     /// Deletes a job or an artifact.
     Delete,
-    /// Removes more jobs than retention does.
+    /// Prunes more jobs than retention removes.
     Prune,
     /// Makes a backup.
     BackUp,
 }
 
-/// What all roles need.
+/// Shared by all roles.
 #[derive(Clone)]
 pub(crate) struct Player {
     pub(crate) client: Client,
@@ -202,7 +202,7 @@ pub(crate) async fn register(client: &Client) -> Result<Option<u64>, client::Err
     }
 }
 
-/// Waits for a job to be over, or gone.
+/// Waits until a job has ended or was removed.
 pub(crate) async fn ended(client: &Client, job: Uuid) {
     loop {
         match client.await_job(job).await {

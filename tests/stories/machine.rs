@@ -1,14 +1,14 @@
-//! What some stories need from the machine. Without it they are skipped with a message.
+//! Features of the machine that some stories need. Without them the stories are skipped with a message.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Set in the process that runs in the namespaces.
+/// This variable is set in the process that runs in the namespaces.
 const INSIDE: &str = "EVERSCAN_STORY_INSIDE";
 
-/// Runs `story`, which is the test `name`, in mount and process namespaces of its own: whatever ends it, its mounts go
-/// and its processes end with it, and nobody else sees either.
+/// Runs `story`, which is the test `name`, in its own mount and process namespaces: when it ends
+/// for any reason, its mounts and processes end as well, and they are invisible to other processes.
 pub(crate) fn apart(name: &str, story: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return story();
@@ -25,7 +25,7 @@ pub(crate) fn apart(name: &str, story: impl FnOnce()) {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success() && said.contains("1 passed"),
-        "{name}: {}, and what it says is above; {said}",
+        "{name}: {}, its output is above; {said}",
         output.status
     );
 }
@@ -43,7 +43,7 @@ fn unshare(program: &str) -> Command {
 pub(crate) struct Memory(PathBuf);
 
 impl Memory {
-    /// Mounts it. An error says why this machine cannot.
+    /// Mounts it. An error has the reason why this machine cannot.
     pub(crate) fn mount(at: &Path, options: &str) -> Result<Self, String> {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", options, "everscan-story"]);
@@ -76,7 +76,7 @@ pub(crate) fn skip(name: &str, reason: &str) {
     say(&format!("SKIP {name}: {reason}"));
 }
 
-/// Prints a line that is visible also if the test succeeds, unlike the output of the macros.
+/// Prints a line that is visible even if the test succeeds, unlike the output of the macros.
 pub(crate) fn say(line: &str) {
     let written = writeln!(std::io::stderr(), "{line}");
     written.unwrap();

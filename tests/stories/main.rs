@@ -1,10 +1,10 @@
-//! Whole stories with real processes: git, daemon, runner, command line. One binary, one file for each story.
+//! Whole stories with real processes: git, daemon, runner, command line. One binary, one file per story.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "tests lay out files and start the programs they are about"
+    reason = "tests create files and start programs"
 )]
-#![expect(clippy::unwrap_used, reason = "a story that cannot go on ends there")]
+#![expect(clippy::unwrap_used, reason = "a story ends if it cannot continue")]
 
 mod architecture;
 mod artifact_news;

@@ -1,11 +1,10 @@
-//! A scan works on every change of another one, though it fails once, is busy, or the daemon dies in between.
+//! A scan processes every change of another scan, although it fails once, is busy, or the daemon dies in between.
 
 use std::fs;
 
 use crate::support::{World, eventually, lines};
 
-/// The reader writes the list that it works on into `seen`, fails while there is `flaky`, and waits while there is
-/// `slow`.
+/// The reader writes the list that it processes into `seen`, fails while `flaky` exists, and waits while `slow` exists.
 fn watching(world: &World) -> String {
     let [seen, flaky, slow] = ["seen", "flaky", "slow"].map(|name| world.path(name));
     format!(
@@ -43,12 +42,12 @@ fn world() -> World {
     world
 }
 
-/// A success of `hosts` with this list.
+/// Makes a success of `hosts` with this list.
 fn list(world: &World, list: &str) -> String {
     world.succeed("watch", "hosts", &[&format!("list={list}")])
 }
 
-/// Waits until the reader has so many jobs, and all are over.
+/// Waits until the reader has this many jobs, and all have ended.
 fn readers(world: &World, count: usize) -> Vec<String> {
     eventually("the reader's jobs", || {
         world.jobs_of("watch", "changes").len() >= count
@@ -68,7 +67,7 @@ fn a_change_is_worked_on_though_its_reader_failed_and_is_looked_at_when_it_is_me
     fs::write(world.path("flaky"), "").unwrap();
     list(&world, "two");
     assert_eq!(readers(&world, 2), ["failed", "succeeded"]);
-    // What was processed is on disk.
+    // The processed results are on disk.
     world.kill_daemon();
     world.start_daemon();
     fs::remove_file(world.path("flaky")).unwrap();
@@ -87,7 +86,7 @@ fn a_change_is_worked_on_though_its_reader_failed_and_is_looked_at_when_it_is_me
     assert_eq!(
         world.jobs_of("watch", "changes").len(),
         4,
-        "the reader is the same"
+        "the reader did not change"
     );
     let mended = mended.replace("sleep 0.05", "sleep 0.04");
     world.push(&[("watch.yaml", Some(&mended))]);
@@ -133,5 +132,5 @@ fn what_comes_while_the_reader_works_is_worked_on_after_it() {
     assert_eq!(clause["text"], "scans.hosts.has_news('hosts')");
     let read = clause["jobs"]["hosts"].as_array().unwrap();
     assert_eq!(read[0], *four, "{clause}");
-    assert_eq!(read[1], *three, "what was processed: {clause}");
+    assert_eq!(read[1], *three, "processed: {clause}");
 }

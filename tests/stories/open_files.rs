@@ -1,4 +1,4 @@
-//! Connections are files too. However many there are, they leave those that a commit needs.
+//! Connections are open files. Any number of connections leaves enough files for commits.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -43,7 +43,7 @@ fn a_thousand_idle_connections_leave_the_files_that_a_commit_needs() {
     let mut idle: Vec<TcpStream> = (0..IDLE).map(connect).collect();
     let last = idle.last_mut().unwrap();
     last.set_read_timeout(Some(PATIENCE)).unwrap();
-    // Once the last one is closed, all of the others were accepted. A reset closes it too.
+    // When the last connection is closed, all others were accepted. A reset also closes it.
     assert!(!matches!(last.read(&mut [0]), Ok(1..)));
     for number in 0..50 {
         write(&mut writer, &format!("later-{number}"));

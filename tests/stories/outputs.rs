@@ -1,4 +1,4 @@
-//! What a job says reaches later steps, other scans and people.
+//! The outputs of a job reach later steps, other scans and people.
 
 use crate::support::World;
 

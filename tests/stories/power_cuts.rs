@@ -18,7 +18,7 @@ use crate::site::Site;
 use crate::support::{World, eventually, lines, signal};
 use image::{FileSystem, Image};
 
-/// Cuts of all file systems together, unless `EVERSCAN_POWER_CUTS` says otherwise.
+/// Total number of cuts, unless `EVERSCAN_POWER_CUTS` sets another.
 const CUTS: u64 = 20;
 
 /// Number of file systems that share the cuts.
@@ -75,7 +75,7 @@ fn the_log_of_a_cancelled_job() {
         let job = world.dispatch("main", "stubborn", &[]);
         eventually("the step", || world.log(&job).contains("begun"));
         world.everscan(&["job", "cancel", "-j", &job]);
-        // Once the runner logs this, it has removed the log.
+        // When the runner logs this, it has removed the log.
         eventually("the end of the job at its runner", || {
             world.runner_log().contains("job ended")
         });
@@ -95,7 +95,7 @@ fn the_log_of_a_cancelled_job() {
     });
 }
 
-/// Prints something when it is stopped.
+/// Prints a line when it is stopped.
 const STUBBORN: &str = "\
 scans:
   stubborn:
@@ -107,7 +107,7 @@ scans:
           while :; do sleep 0.1; done
 ";
 
-/// A daemon that does not sync its commits must be detected, otherwise this test proves nothing.
+/// A daemon that does not sync its commits must be detected; otherwise the other tests prove nothing.
 fn notice() {
     let seed = Chance::seed();
     let mut machine = match Machine::start(FileSystem::Ext4, seed) {
@@ -177,14 +177,14 @@ fn survive(file_system: FileSystem) {
         began.elapsed().as_secs(),
     ));
     assert!(findings.is_empty(), "{findings:?}");
-    assert!(acknowledged > cuts, "too little was promised to be broken");
+    assert!(acknowledged > cuts, "too few promises to break");
 }
 
 impl Machine {
     fn start(file_system: FileSystem, seed: u64) -> Result<Self, String> {
         let mut world = Site::prepare();
         let image = Image::make(file_system, &world.path("image"), &world.path("state"))?;
-        // A backup waits for all writes of its file system; this one has no others.
+        // A backup waits for all writes of its file system; this file system has no other writers.
         let copies = Memory::mount(&world.path("copies"), "mode=700")?;
         world.start_daemon();
         Ok(Self {

@@ -1,4 +1,4 @@
-//! A private repository over HTTPS: the token is read anew at each attempt, and nobody sees it.
+//! A private repository over HTTPS: the token is read again at each attempt, and stays secret.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use crate::support::World;
 const WORKFLOW: &str =
     "scans: { hello: { on: { dispatch: {} }, steps: [{ run: 'echo hello' }] } }\n";
 
-/// Tokens that are in no other text, and what a request of the user `bot` with each of them says.
+/// Tokens that occur in no other text, and the text of a request of the user `bot` with each of them.
 const OLD: (&str, &str) = ("glpat-5f2c9a-old", "Ym90OmdscGF0LTVmMmM5YS1vbGQ=");
 const NEW: (&str, &str) = ("glpat-71be04-new", "Ym90OmdscGF0LTcxYmUwNC1uZXc=");
 
@@ -49,9 +49,9 @@ impl Scene {
         fs::rename(fresh, self.world.path("private.token")).unwrap();
     }
 
-    /// Looks, and returns the condition of the fetch.
+    /// Polls the source, and returns the condition of the fetch.
     fn look(&self) -> Condition {
-        // A look that fails is an answer, too.
+        // A failed poll is also a result.
         self.world
             .output("everscan", &["source", "sync", "private", "--wait"]);
         let shown = self.world.json(&["source", "show", "private"]);
@@ -81,7 +81,7 @@ impl Scene {
         self.world.path(name).display().to_string()
     }
 
-    /// Nothing that stays has a token, and no process showed one.
+    /// Checks that no file has a token and that no process showed one.
     fn expect_silence(&self) {
         let log = self.world.daemon_log();
         for (token, basic) in [OLD, NEW] {
@@ -93,7 +93,7 @@ impl Scene {
         }
         let (shown, looked_at) = self.forge.shown();
         assert_eq!(shown, Vec::<String>::new());
-        assert!(looked_at > 0, "no process of git was looked at");
+        assert!(looked_at > 0, "no process of git was checked");
     }
 }
 
@@ -148,7 +148,7 @@ fn a_private_repository_is_followed_and_a_new_token_needs_no_restart() {
     assert!(shown.contains(&scene.path("private.token")), "{shown}");
     assert!(!shown.contains(OLD.0), "{shown}");
 
-    // The host accepts another token now. What was activated stays.
+    // Now the host accepts a different token. Active workflows stay active.
     scene.forge.accept(NEW.0, NEW.1);
     let second = scene.push("echo second");
     let look = scene.look();
@@ -165,7 +165,7 @@ fn a_private_repository_is_followed_and_a_new_token_needs_no_restart() {
     look.expect("fetched", &[]);
     assert_eq!(look.commit.as_deref(), Some(second.as_str()));
 
-    // A host with another authority's certificate gets no token at all.
+    // A host with the certificate of another authority gets no token.
     fs::write(scene.world.path("ca.pem"), other_authority()).unwrap();
     let before = scene.forge.opened() + scene.forge.refused();
     let told = ["the identity of the host", &scene.path("ca.pem")];
@@ -177,7 +177,7 @@ fn a_private_repository_is_followed_and_a_new_token_needs_no_restart() {
     fs::write(scene.world.path("ca.pem"), &scene.forge.authority).unwrap();
     scene.look().expect("fetched", &[]);
 
-    // Everybody can read it: that is said, and the repository is followed.
+    // Every user can read the file: the daemon warns, and follows the repository.
     assert!(!scene.world.daemon_log().contains("every user"));
     let open = fs::Permissions::from_mode(0o644);
     fs::set_permissions(scene.world.path("private.token"), open).unwrap();

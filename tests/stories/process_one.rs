@@ -5,8 +5,8 @@ use std::process::Stdio;
 use crate::machine::{run, skip};
 use crate::support::World;
 
-/// What a daemonising program does: its child outlives it and becomes a child of process 1. The script waits until that
-/// one is gone, and not only dead. It gives up after 2000 looks.
+/// Imitates a daemonising program: its child outlives it and becomes a child of process 1. The
+/// script waits until this child is not only dead but reaped. It gives up after 2000 checks.
 const ORPHANS: &str = r#"
 scans:
   orphans:

@@ -1,4 +1,4 @@
-//! Records what a daemon has told its clients, outside of its disk, and checks whether it is still true.
+//! Records the responses of a daemon outside of its disk, and checks whether they are still true.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,11 +18,11 @@ use crate::support::lines;
 pub(crate) struct Promises {
     /// The latest known state of each job.
     jobs: BTreeMap<Uuid, Job>,
-    /// The job of each request that was answered.
+    /// The job of each request with a response.
     tags: BTreeMap<String, Option<Uuid>>,
     /// Jobs seen since they were last compared.
     fresh: BTreeSet<Uuid>,
-    /// Jobs that were not over when last seen.
+    /// Jobs that were unfinished when last seen.
     unfinished: BTreeSet<Uuid>,
     register: Register,
     pub(crate) removals: Removals,
@@ -41,13 +41,13 @@ struct Register {
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
-    /// Something acknowledged is missing, or back in an earlier state.
+    /// An acknowledged change is missing, or a record is back in an earlier state.
     Lost(String),
-    /// Only a part of a change is there.
+    /// Only a part of a change exists.
     Torn(String),
-    /// Something has happened twice that may happen only once.
+    /// An event that may happen only once has happened twice.
     Twice(String),
-    /// A program did not behave.
+    /// A program behaved wrongly.
     Wrong(String),
 }
 
@@ -93,7 +93,7 @@ impl Promises {
         there.map(|job| (job.id, job.state)).collect()
     }
 
-    /// Chooses something to delete.
+    /// Chooses a job or artifact to delete.
     pub(crate) fn choose_deletion(&mut self) -> Option<Deletion> {
         self.removals.choose(self.jobs.values().rev())
     }
@@ -133,13 +133,13 @@ impl Promises {
         }
     }
 
-    /// Jobs that are not over.
+    /// Unfinished jobs.
     pub(crate) const fn unfinished(&self) -> &BTreeSet<Uuid> {
         &self.unfinished
     }
 
-    /// Compares the jobs that were seen since the last comparison, or were not over then, with what the daemon says
-    /// now. Repeats requests that were not answered, as a client would.
+    /// Compares the jobs that were seen since the last comparison, or were unfinished then, with
+    /// the daemon's present responses. Repeats requests without a response, as a client would.
     pub(crate) async fn compare(&mut self, client: &Client) -> Result<Vec<Finding>, client::Error> {
         let mut findings = Vec::new();
         let fresh = std::mem::take(&mut self.fresh);
@@ -169,14 +169,14 @@ impl Promises {
         } = self.register;
         if !(acknowledged..=attempted).contains(&number) {
             findings.push(Finding::Lost(format!(
-                "the register is {number}; {acknowledged} was acknowledged, {attempted} attempted"
+                "the register is {number}, acknowledged was {acknowledged}, attempted {attempted}"
             )));
         }
         self.set(number);
         Ok(findings)
     }
 
-    /// The same for all jobs ever seen, and for the lists as a whole.
+    /// Compares all jobs ever seen, and the complete lists.
     pub(crate) async fn compare_all(
         &mut self,
         client: &Client,
@@ -191,7 +191,7 @@ impl Promises {
         let mut cursor = None;
         loop {
             let page = match client.jobs(&filter, Some(200), cursor.as_deref()).await {
-                // The same holds for a page with a job that is being removed.
+                // A page with a job that is being removed may also give an error.
                 Err(error) if error.status() == Some(500) => {
                     client.jobs(&filter, Some(200), cursor.as_deref()).await?
                 }

@@ -1,5 +1,5 @@
-//! Removes parts of the state: a part of the journal of a killed daemon; or the lock, the journal or a folder of files
-//! of a running one.
+//! Removes parts of the state: a part of the journal of a killed daemon; or the lock, the journal
+//! or a folder of files of a running daemon.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ fn a_start_refuses_a_journal_that_is_not_whole_and_no_job_is_out_of_hand() {
         std::fs::remove_dir_all(&state).unwrap();
         copy(&whole, &state);
     }
-    // And without any loss, once the journal is whole again.
+    // Without any loss when the journal is complete again.
     world.start_daemon();
     let var = world.json(&["var", "get", "DEPTH"]);
     assert_eq!(var["value"], "4", "{var}");
@@ -177,7 +177,7 @@ fn a_daemon_whose_lock_is_gone_leaves_the_state_to_the_next_one() {
         .env("SERVICE_URL", url.trim())
         .args(["var", "set", "DEPTH", "7"])
         .status();
-    assert!(set.unwrap().success(), "the second one serves");
+    assert!(set.unwrap().success(), "the second daemon serves");
     drop(second);
     world.start_daemon();
     let var = world.json(&["var", "get", "DEPTH"]);
@@ -195,7 +195,7 @@ fn a_daemon_whose_state_is_gone_stops_and_makes_no_other() {
 
     let (mut world, _) = waiting(1);
     let token = world.token().unwrap();
-    // What is not in its file yet would be written into folders that are made for it.
+    // Changes that are not in their files yet would be written into newly created folders.
     eventually("the files", || records(&world.path("state")) == 1);
     // The daemon may write a file while the folder is being emptied.
     eventually("the state to be gone", || {
@@ -216,13 +216,13 @@ fn a_daemon_whose_state_is_gone_stops_and_makes_no_other() {
 fn a_daemon_whose_jobs_are_gone_stops_at_the_next_one() {
     let (mut world, mut jobs) = waiting(1);
     eventually("the files", || records(&world.path("state")) == 1);
-    // The second job's files are written by a thread that knows the first one's folder.
+    // The thread that writes the second job's files knows the folder of the first job's files.
     jobs.insert(world.dispatch("hello", "greet", &[]));
     eventually("the files", || records(&world.path("state")) == 2);
     std::fs::remove_dir_all(world.path("state/jobs")).unwrap();
-    // It is in the journal, where the next start finds it.
+    // The change is in the journal, where the next start finds it.
     let next = world.dispatch("hello", "greet", &[]);
-    // Its files are written a moment later. A value that is set again is no change.
+    // Its files are written a moment later. Setting the same value again is not a change.
     let mut depths = 0..;
     eventually("the refusal", || {
         let depth = depths.next().map(|depth: u32| depth.to_string());

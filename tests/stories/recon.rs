@@ -30,7 +30,7 @@ fn world() -> World {
     world
 }
 
-/// The newest job of a scan that started by itself, and the one file of its artifact.
+/// The newest job of a scan that started by itself, and the only file of its artifact.
 fn found(world: &World, scan: &str, artifact: &str) -> String {
     let job = world.followed_by(NAME, scan);
     let (_, content) = world.artifact(&job, artifact).pop_first().unwrap();
@@ -46,7 +46,7 @@ fn only_hosts_that_were_not_probed_before_are_probed() {
     assert_eq!(found(&world, "probe", "new"), of_certificates);
     assert!(found(&world, "probe", "answers").contains("shop.example.org\t200\t"));
 
-    // The other finder adds its own names and repeats one.
+    // The other finder adds its own names and repeats one name.
     world.succeed(NAME, "dictionary", &[]);
     assert_eq!(found(&world, "merge", "hosts").lines().count(), 5);
     assert_eq!(
@@ -58,13 +58,13 @@ fn only_hosts_that_were_not_probed_before_are_probed() {
         "mail.example.org\t200\tWelcome to mail.example.org\nvpn.example.org\t401\tSign in\n"
     );
 
-    // Nothing new: the lists are merged again, and nothing follows.
+    // No new names: the lists are merged again, and no probe follows.
     world.succeed(NAME, "dictionary", &[]);
     assert_eq!(found(&world, "merge", "hosts").lines().count(), 5);
     let counts = ["merge", "probe"].map(|scan| world.jobs_of(NAME, scan).len());
     assert_eq!(counts, [3, 2]);
 
-    // A probe fails once. Its host is probed after the next merge, though that brings no new one.
+    // A probe fails once. Its host is probed after the next merge, although this merge has no new host.
     let answers = world.path("tools/probe-hosts");
     let aside = world.path("tools/aside");
     std::fs::write(

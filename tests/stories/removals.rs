@@ -15,17 +15,17 @@ use crate::load::{KEPT, PAUSE, WORKFLOWS};
 use crate::promises::{Finding, Promises};
 use crate::tree::Past;
 
-/// Finished jobs that pruning keeps in a workflow. It runs rarely, so that retention has something to do.
+/// Finished jobs that pruning keeps in a workflow. It runs rarely, so that retention removes jobs as well.
 const PRUNED_TO: u64 = 12;
 const PRUNE_PAUSE: Duration = Duration::from_millis(500);
 
 /// Jobs of a workflow that always stay: the newest two successes of its two scans.
 const PROTECTED: usize = 4;
 
-/// Of this many jobs one is deleted, and one loses its artifact.
+/// One in this many jobs is deleted, and one loses its artifact.
 const DELETED: u128 = 8;
 
-/// The newest jobs from which one to delete is chosen.
+/// A job to delete is chosen from this many of the newest jobs.
 const NEWEST: usize = 50;
 
 /// Requested and observed removals.
@@ -60,19 +60,19 @@ impl fmt::Display for Removed {
         } = self;
         write!(
             f,
-            "{deleted} jobs and the artifacts of {artifacts} deleted, {by_retention} jobs gone by retention"
+            "{deleted} jobs and the artifacts of {artifacts} deleted, {by_retention} jobs removed by retention"
         )
     }
 }
 
-/// What a client asks to delete.
+/// A deletion that a client requests.
 pub(crate) enum Deletion {
     Job(Uuid),
     Artifact(Uuid),
 }
 
 impl Removals {
-    /// Chooses something of the given jobs that was not requested yet, and marks it as requested.
+    /// Chooses a deletion among the given jobs that was not requested yet, and marks it as requested.
     pub(crate) fn choose<'a>(
         &mut self,
         newest_first: impl Iterator<Item = &'a Job>,
@@ -96,7 +96,7 @@ impl Removals {
         None
     }
 
-    /// Records that a job is gone. Returns whether that was new.
+    /// Records that a job was removed. Returns true if this was not known.
     pub(crate) fn saw_gone(&mut self, job: Uuid) -> bool {
         if !self.asked.contains(&job) {
             self.missing.insert(job);
@@ -108,12 +108,12 @@ impl Removals {
         self.gone.contains(&job)
     }
 
-    /// Records that the artifacts of a job are gone. Returns whether that was new.
+    /// Records that the artifacts of a job were removed. Returns true if this was not known.
     pub(crate) fn saw_artifacts_gone(&mut self, job: Uuid) -> bool {
         self.artifacts.insert(job, true) != Some(true)
     }
 
-    /// What is wrong with the artifacts of a job, present or removed.
+    /// Checks the artifacts of a job, present or removed.
     pub(crate) fn compare_artifacts(&mut self, job: &Job) -> Option<Finding> {
         let is_removed = job.artifacts.iter().any(|found| found.removed.is_some());
         let asked = self.artifacts.get(&job.id).copied();
@@ -131,8 +131,8 @@ impl Removals {
         }
     }
 
-    /// Checks that retention was allowed to remove the jobs that are gone without a request. It must keep unfinished
-    /// jobs, the newest successes, and the configured number of others.
+    /// Checks that retention was allowed to remove the jobs that are missing without a request. It
+    /// must keep unfinished jobs, the newest successes, and the configured number of others.
     pub(crate) fn judge(&mut self, past: &Past) -> Vec<Finding> {
         let mut findings = Vec::new();
         for job in std::mem::take(&mut self.missing) {
@@ -169,14 +169,14 @@ impl Removals {
     }
 }
 
-/// When a job was accepted, which its id says.
+/// The time in a job's id, at which it was accepted.
 fn accepted_at(job: Uuid) -> DateTime<Utc> {
     let at = job.get_timestamp().unwrap();
     let (seconds, nanos) = at.to_unix();
     DateTime::from_timestamp(seconds as i64, nanos).unwrap()
 }
 
-/// Deletes one thing, if there is one to delete.
+/// Deletes a job or artifact, if there is a candidate.
 pub(crate) async fn delete(client: &Client, promises: &Mutex<Promises>) {
     let chosen = promises.lock().unwrap().choose_deletion();
     match chosen {

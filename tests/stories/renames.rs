@@ -1,8 +1,9 @@
-//! A scan in the middle of a chain gets another name, and the chain goes on.
+//! A scan in the middle of a chain is renamed, and the chain continues.
 
 use crate::support::World;
 
-/// `resolve` runs after each list and hands it on. `report` asks for news of it, and says what it has read.
+/// `resolve` runs after each list and passes it on. `report` waits for news of `resolve`, and
+/// prints which results it has read.
 const CHAIN: &str = "\
 scans:
   hosts:
@@ -47,7 +48,7 @@ fn a_chain_goes_on_over_a_rename_and_news_stay_news() {
     world.sync();
     let told = world.everscan(&["workflow", "diff", "net"]);
     assert!(told.contains("keeps its results"), "{told}");
-    // What was taken over is on disk.
+    // The merged data is on disk.
     world.kill_daemon();
     world.start_daemon();
 

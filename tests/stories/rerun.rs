@@ -1,4 +1,4 @@
-//! A failed job is run again: on its revision, and on the one that repairs it.
+//! A failed job is run again: with its revision, and with the corrected revision.
 
 use crate::support::World;
 
@@ -27,7 +27,7 @@ fn a_failed_job_runs_again_as_it_was_and_as_it_is_now_also_after_a_restart() {
     world.push(&[("build.yaml", Some(&FAILS.replace("exit 3", "exit 0")))]);
     world.sync();
     world.everscan(&["var", "set", "WHO", "Bob"]);
-    // The daemon reads the earlier revision again, also for a job that waited over its restart.
+    // After a restart the daemon reads the earlier revision again, also for a waiting job.
     world.stop_runner();
     let again = world.everscan(&["job", "rerun", "-j", &job]);
     let again = again.trim();
@@ -38,7 +38,7 @@ fn a_failed_job_runs_again_as_it_was_and_as_it_is_now_also_after_a_restart() {
     assert_eq!(shown["state"], "failed", "{shown}");
     assert_eq!(shown["rerun_of"], job);
     assert_eq!(shown["revision"]["number"], 1);
-    // The inputs are those of the job, and vars are those of now.
+    // The inputs are those of the earlier job, and vars have their present values.
     assert_eq!(world.log(again), "a & b of Bob\n");
 
     let repaired = world.everscan(&["job", "rerun", "--current", "-j", again]);

@@ -22,7 +22,7 @@ fn world_with_a_running_job() -> (World, String) {
 }
 
 fn is_alive(pid: &str) -> bool {
-    // A zombie has ended.
+    // A zombie counts as ended.
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
@@ -44,7 +44,7 @@ fn a_cancelled_job_takes_its_whole_process_group_with_it() {
     assert_eq!(
         waited.status.code(),
         Some(4),
-        "a cancelled job has an exit code of its own"
+        "the exit code shows a cancelled job"
     );
     eventually("the end of the group", || {
         lines(&world.path("pids")).iter().all(|pid| !is_alive(pid))
@@ -79,7 +79,7 @@ fn after_a_clean_stop_the_tree_alone_is_the_state() {
     let before = world.finished(&job);
     world.stop_runner();
     world.stop_daemon();
-    // `CHECKPOINT` says that nothing else of the journal is needed.
+    // `CHECKPOINT` shows that the journal is not needed.
     let journal = world.path("state/journal");
     for entry in std::fs::read_dir(&journal).unwrap() {
         let path = entry.unwrap().path();

@@ -15,7 +15,7 @@ fn everscand(world: &World, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Makes the daemon know the runner again.
+/// Registers the runner again.
 fn register_anew(world: &World) {
     let token = world.everscan(&["runner", "register-token"]);
     let output = world
@@ -59,7 +59,7 @@ fn a_daemon_goes_on_with_a_restored_state() {
     let leaked = leaked["secret"].as_str().unwrap();
     let backup = everscand(&world, &[&["backup", &copy], &json[..]].concat());
 
-    // What comes after the backup is lost with the disk, but for the audit log.
+    // Changes after the backup are lost with the disk, except for the audit log.
     world.everscan(&["token", "revoke", "leaked"]);
     std::fs::write(&gate, "").unwrap();
     world.finished(&ran);
@@ -94,7 +94,7 @@ fn a_daemon_goes_on_with_a_restored_state() {
     let refused = refused.output().unwrap();
     assert!(!refused.status.success());
 
-    // The daemon no longer knows the old runner, which says what to do.
+    // The daemon no longer knows the old runner, and the runner's message shows what to do.
     let old = world.output("everscan-runner", &["run", "--name", "story"]);
     assert_eq!(old.status.code(), Some(1));
     let said = String::from_utf8(old.stderr).unwrap();
@@ -135,10 +135,7 @@ fn a_backup_that_is_interrupted_leaves_no_hold_and_nothing_that_is_taken_for_who
     let refused = world.output("everscand", &["restore", &half, "--state-dir", &to]);
     assert!(!refused.status.success());
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(
-        said.contains("is no backup, or one that was not finished"),
-        "{said}"
-    );
+    assert!(said.contains("is not a finished backup"), "{said}");
     assert!(!world.path("from half").exists());
 
     // The daemon still runs, and the next backup is complete.

@@ -1,4 +1,4 @@
-//! A daemon that keeps only so much of the past.
+//! A daemon with a retention policy.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn bytes_below(folder: &Path) -> u64 {
     };
     let sizes = entries.map(|entry| {
         let entry = entry.unwrap();
-        // What goes meanwhile has no metadata.
+        // A file that is removed meanwhile has no metadata.
         match entry.metadata() {
             Ok(it) if it.is_dir() => bytes_below(&entry.path()),
             Ok(it) => it.len(),
@@ -66,7 +66,7 @@ fn only_so_many_jobs_stay_and_their_bytes_are_freed() {
     assert!(bytes_below(&state) > 3 * 200_000);
     assert!(world.daemon_log().contains("by the retention policy"));
 
-    // Another limit once, first only to see.
+    // Another limit, applied once after a dry run.
     let prune = ["workflow", "prune", "build", "--jobs", "1"];
     let told = world.json(&[&prune[..], &["--dry-run"]].concat());
     assert_eq!(told["scans"][0]["removed"]["jobs"], 1, "{told}");

@@ -1,5 +1,4 @@
-//! Jobs that fail or are lost are tried again: until one succeeds, over a restart of the daemon, and after the loss of a
-//! runner.
+//! Failed and lost jobs are retried: until one succeeds, over a restart of the daemon, and after the loss of a runner.
 
 use std::path::Path;
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{World, eventually, lines};
 
-/// A scan that fails until it has run so often, and an alarm for its failures.
+/// A scan that fails until it has run this many times, and an alarm for its failures.
 fn fails(world: &World, until: usize, retry: &str) -> String {
     let ran = world.path("ran").display().to_string();
     format!(
@@ -133,7 +132,7 @@ fn a_job_of_a_killed_runner_is_lost_and_its_retry_runs_on_the_next_one() {
     let first = world.dispatch("wait", "wait", &[]);
     eventually("the first attempt", || lines(&ran).len() == 1);
     world.kill_runner();
-    // Its successor says that it runs nothing, so the job is lost at once.
+    // The new runner process reports no jobs, so the job is lost at once.
     world.run_runner();
     eventually("the retry", || lines(&ran).len() == 2);
     std::fs::write(&gate, "").unwrap();
@@ -170,6 +169,6 @@ fn a_runner_that_is_removed_stops_its_job_at_once_and_the_retry_waits_for_it() {
     let retry = world.json(&["job", "show", lost["retried_by"].as_str().unwrap()]);
     assert_eq!(retry["waiting"]["code"], "retry_due", "{retry}");
     let pause = moment(&retry["not_before"]) - moment(&lost["finished_at"]);
-    // The end is by another clock than the pause.
+    // The end and the pause use different clocks.
     assert!(pause > TimeDelta::seconds(119), "{pause}");
 }

@@ -81,7 +81,7 @@ fn it_is_told_so_and_takes_no_job_away_until_the_first_one_leaves() {
     let shown = world.finished(&job);
     assert_eq!(shown["state"], "succeeded", "{shown}\n{}", told());
 
-    // The first process ends, and the second one takes its place.
+    // The first process ends, and the second process takes its place.
     world.stop_runner();
     let job = world.dispatch("wait", "wait", &[]);
     assert_eq!(world.finished(&job)["state"], "succeeded");

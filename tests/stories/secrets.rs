@@ -26,7 +26,7 @@ scans:
     steps: [{run: 'echo ${{ vars.URL }}'}]
 "#;
 
-/// Runs `everscan` with something on its standard input.
+/// Runs `everscan` with text on its standard input.
 fn with_input(world: &World, arguments: &[&str], input: &str) -> Output {
     let mut command = world.command("everscan");
     let mut child = command
@@ -94,7 +94,7 @@ fn a_secret_reaches_its_step_and_stays_out_of_every_file() {
     );
     assert_eq!(world.log(&job), "https://localhost ***\n***\nsplit: ***\n");
     assert_eq!(std::fs::read_to_string(&out).unwrap(), SECRET);
-    // The runner cleans up after the job, which would change the files meanwhile.
+    // The runner removes files of the job at its end. Wait, so that the files do not change.
     world.stop_runner();
     let none = Vec::<PathBuf>::new();
     assert_eq!(holding(&world.path("state"), SECRET), none);
@@ -229,7 +229,7 @@ fn a_new_key_takes_over_the_secrets_of_the_old_one() {
     for unchanged in ["version", "updated_at", "updated_by"] {
         assert_eq!(after["items"][0][unchanged], before["items"][0][unchanged]);
     }
-    // What the daemon has told is durable: a crash does not bring the old key back.
+    // The log line was written after the commit: a crash does not bring the old key back.
     world.kill_daemon();
 
     world.daemon_config = None;
@@ -267,8 +267,8 @@ scans:
     assert!(!listed.contains("horse") && !world.daemon_log().contains("horse"));
 }
 
-/// Writes a secret in every form that is masked: a byte a write, over several lines, encoded, quoted. The last step fails
-/// with an error that quotes it.
+/// Writes a secret in every masked form: byte by byte, over several lines, encoded, quoted. The
+/// last step fails with an error that quotes it.
 const FORMS: &str = r#"
 scans:
   forms:

@@ -1,5 +1,5 @@
-//! A daemon with a runner and clients that outlive it. What the daemon told them is compared with its state after a
-//! restart.
+//! A daemon with a runner and clients that outlive it. Its responses to them are compared with its
+//! state after a restart.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use crate::promises::{Finding, Promises};
 use crate::support::{PATIENCE, World, signal};
 use crate::tree;
 
-/// Jobs that the runner takes at once.
+/// The runner's capacity.
 const CAPACITY: u32 = 3;
 
 pub(crate) struct Site {
@@ -26,7 +26,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A world with a repository and nothing else.
+    /// A world with only a repository.
     pub(crate) fn prepare() -> World {
         let mut world = World::new();
         world.daemon_config = Some(load::configuration());
@@ -38,7 +38,7 @@ impl Site {
         world
     }
 
-    /// Makes a site of a world whose daemon serves.
+    /// A site for a world with a serving daemon.
     pub(crate) fn of(mut world: World) -> Self {
         world.sync();
         world.start_runner(CAPACITY);
@@ -63,13 +63,13 @@ impl Site {
         self.loader()()
     }
 
-    /// The player for clients that start later.
+    /// The shared data for clients that start later.
     pub(crate) fn loader(&self) -> impl Fn() -> Load + use<> {
         let (runtime, player) = (self.runtime.handle().clone(), self.player());
         move || Load::start(&runtime, &player)
     }
 
-    /// Lets clients do everything once.
+    /// Lets each client run once.
     pub(crate) fn load_once(&self) -> Load {
         Load::once(self.runtime.handle(), &self.player())
     }
@@ -129,7 +129,7 @@ impl Site {
         findings.extend(promises.copies.compare(&self.world, &past));
         drop(promises);
         findings.extend(self.check());
-        // The mirror is not synced: it is fetched again.
+        // The mirror is not synced, so it is fetched again.
         self.world.sync();
         findings
     }

@@ -1,11 +1,11 @@
-//! The daemon stands still, as on a machine that is moved or paused, for longer than a runner may be silent.
+//! The daemon stands still for longer than a runner may be silent, as on a machine that is moved or paused.
 
 use std::thread::sleep;
 use std::time::Duration;
 
 use crate::support::{World, eventually, lines, signal};
 
-/// Longer than the two minutes after which a silent runner has lost its jobs. Nothing shortens them.
+/// Longer than the two minutes after which a silent runner loses its jobs. No option shortens this time.
 const STANDSTILL: Duration = Duration::from_secs(125);
 
 #[test]

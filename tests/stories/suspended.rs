@@ -1,4 +1,4 @@
-//! A workflow is suspended and resumed: what waits, what is refused, and what is caught up with.
+//! A workflow is suspended and resumed: waiting jobs, refused dispatches, and skipped triggers that are caught up.
 
 use crate::support::{World, eventually};
 
@@ -37,7 +37,7 @@ fn a_suspended_loop_stands_still_over_a_restart_and_catches_up() {
     assert!(words.contains("workflow suspended since"), "{words}");
     assert!(words.contains("everscan workflow resume loop"), "{words}");
 
-    // What runs goes on, also over a crash. Its success starts nothing, and the ledger knows why.
+    // The running job continues, also over a crash. Its success starts no job, and the ledger has the reason.
     world.kill_daemon();
     world.start_daemon();
     let shown = world.json(&["job", "show", "-j", &running]);

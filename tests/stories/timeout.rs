@@ -1,11 +1,11 @@
-//! A job that hangs: its runner ends it at the timeout of its scan, and it has failed.
+//! A job that hangs: its runner ends it at the timeout of its scan, and it fails.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
 use crate::support::{World, lines};
 
-/// Each attempt notes what it does in `order`, and hangs.
+/// Each attempt writes its steps to `order`, and hangs.
 fn workflow(world: &World) -> String {
     let order = world.path("order").display().to_string();
     format!(
@@ -40,7 +40,7 @@ fn a_job_that_hangs_has_failed_leaves_its_report_and_is_tried_again_when_it_is_o
     world.push(&[("nightly.yaml", Some(&workflow(&world)))]);
     world.start_daemon();
     world.sync();
-    // A retry beside its predecessor would find room.
+    // The capacity would allow a retry to run at the same time.
     world.start_runner(2);
     let first = world.dispatch("nightly", "backup", &[]);
     let waited = world.output("everscan", &["job", "wait", &first]);

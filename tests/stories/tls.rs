@@ -60,7 +60,7 @@ fn a_job_runs_over_https_and_a_new_certificate_is_used_without_a_restart() {
     world.start_daemon();
     assert!(world.url().starts_with("https://"), "{}", world.url());
 
-    // Without the authority's certificate nobody is trusted, and the hint says what is missing.
+    // Without the authority's certificate the client refuses, and its hint names the missing option.
     let refused = world.output("everscan", &["source", "list"]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
@@ -80,7 +80,7 @@ fn a_job_runs_over_https_and_a_new_certificate_is_used_without_a_restart() {
     assert!(configured.status.success(), "{configured:?}");
     let token = world.token().unwrap();
     world.run_runner_with(&[("SERVICE_TOKEN", &token)]);
-    // The step's own call trusts what its runner trusts.
+    // The command in the step trusts the same authority as its runner.
     expect(&world, &["scan", "dispatch", "tls", "hello", "--follow"]);
 
     certify(&world, "second.pem");
@@ -92,7 +92,7 @@ fn a_job_runs_over_https_and_a_new_certificate_is_used_without_a_restart() {
     let outdated = trusting(&world, "first.pem", &["source", "list"]);
     assert!(!outdated.status.success(), "{outdated:?}");
 
-    // A pair that cannot be used changes nothing.
+    // An invalid pair changes nothing.
     fs::write(world.path("key.pem"), "no key").unwrap();
     eventually("the refusal of the new key", || {
         world.daemon_log().contains("is no private key")

@@ -1,5 +1,5 @@
-//! What the files of a state folder say. Whether they are right is for `everscand fsck` to say; what it cannot know, or
-//! does not look at, is compared here.
+//! Reads the files of a state folder. `everscand fsck` checks whether they are valid; the checks
+//! here are for facts that it cannot know or does not check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,26 +13,26 @@ use crate::load::PAUSE;
 use crate::promises::Finding;
 use crate::support::World;
 
-/// After this long a daemon that nobody asks for anything changes nothing more, even on the busiest machine.
+/// After this time without requests a daemon makes no more changes, even on the busiest machine.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// What a check came to.
+/// The result of a check.
 pub(crate) struct Checked {
     pub(crate) findings: Vec<Finding>,
     pub(crate) last_commit: u64,
 }
 
-/// What the files tell of jobs.
+/// The jobs in the files.
 #[derive(Default)]
 pub(crate) struct Past {
-    /// Those that have a record.
+    /// Jobs with a record.
     pub(crate) jobs: BTreeSet<Uuid>,
-    /// Those that have ended, as histories say.
+    /// Jobs that have ended according to the histories.
     pub(crate) ended: BTreeMap<Uuid, End>,
     /// The newest successes of all scans.
     pub(crate) successes: Vec<Uuid>,
-    /// From here on the histories are whole. A page goes with the last of its jobs, and what ended before the first line
-    /// that is left is told by no file.
+    /// From this time on the histories are complete. A page is removed with the last of its jobs,
+    /// so jobs that ended before the first remaining line are in no file.
     pub(crate) whole_since: DateTime<Utc>,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct End {
     pub(crate) at: DateTime<Utc>,
 }
 
-/// Lets `everscand fsck` check the state folder at `root`, whether or not a daemon uses it. Notes do not count: a crash
-/// may leave what they tell of.
+/// Lets `everscand fsck` check the state folder at `root`, whether or not a daemon uses it. Notes
+/// do not count: a crash may cause them.
 pub(crate) fn check(world: &World, root: &Path) -> Checked {
     let root = root.display().to_string();
     let output = world.output(
@@ -78,7 +78,7 @@ pub(crate) fn check(world: &World, root: &Path) -> Checked {
     }
 }
 
-/// Looks at a state folder beside a daemon, which may just be changing the files: what is torn stays so.
+/// Reads the state folder of a running daemon, which may be changing the files: only a finding that stays is an error.
 pub(crate) fn look_beside_daemon(root: &Path) -> (Past, Vec<Finding>) {
     let until = Instant::now() + SETTLED;
     loop {
@@ -90,13 +90,13 @@ pub(crate) fn look_beside_daemon(root: &Path) -> (Past, Vec<Finding>) {
     }
 }
 
-/// Reads the jobs, histories and heads below the state folder at `root`, and compares what is left of the jobs with what
-/// is remembered of those that were removed.
+/// Reads the jobs, histories and heads below the state folder at `root`, and compares the existing
+/// jobs with the records of removed jobs.
 pub(crate) fn look(root: &Path) -> (Past, Vec<Finding>) {
     let (mut past, mut findings) = (Past::default(), Vec::new());
     let mut unfinished = BTreeSet::new();
     for path in files(&root.join("jobs"), "job.json") {
-        // One that was removed meanwhile is none, and one that cannot be read is found by the check.
+        // The job may have been removed meanwhile. Unreadable records are found by `fsck`.
         let Some(job) = record(&path) else { continue };
         past.jobs.insert(id(&job["id"]));
         if job["state"]["end"].is_null() {
@@ -125,26 +125,28 @@ pub(crate) fn look(root: &Path) -> (Past, Vec<Finding>) {
     }
     let ended = unfinished.iter().filter(|job| past.ended.contains_key(job));
     findings.extend(ended.map(|job| {
-        let what = format!("job {job} has ended, as its history says, and its record says not");
+        let what = format!(
+            "job {job} has ended according to its history, but not according to its record"
+        );
         Finding::Torn(what)
     }));
     (past, findings)
 }
 
-/// A line of a history, and where it stands.
+/// A line of a history, and its place.
 struct Line {
     job: Uuid,
     at: DateTime<Utc>,
     place: (u64, u64),
 }
 
-/// The lines of the history beside a head, which says where it ends.
+/// The lines of the history of a head. The head has the end of the history.
 fn history(scan: &Path, head: &Value) -> Vec<Line> {
     let mut lines = Vec::new();
     let last = number(&head["history"]["page"]);
     for page in 0..=last {
         let path = scan.join(format!("history/{page}.jsonl"));
-        // Pages of which all jobs are gone are gone.
+        // A page is removed with the last of its jobs.
         let mut bytes = std::fs::read(path).unwrap_or_default();
         if page == last {
             bytes.truncate(number(&head["history"]["bytes"]) as usize);
@@ -164,7 +166,7 @@ fn history(scan: &Path, head: &Value) -> Vec<Line> {
     lines
 }
 
-/// A job whose line was read by retention is gone, or had to stay.
+/// If retention has read a job's line, the job is removed or is recorded as a job that had to stay.
 fn compare_retention(lines: &[Line], retention: &Value, jobs: &BTreeSet<Uuid>) -> Vec<Finding> {
     let from = &retention["from"];
     let from = (number(&from["page"]), number(&from["at"]));
@@ -173,8 +175,8 @@ fn compare_retention(lines: &[Line], retention: &Value, jobs: &BTreeSet<Uuid>) -
     let mut findings = Vec::new();
     for line in lines.iter().filter(|line| line.place < from) {
         if jobs.contains(&line.job) != passed.contains(&line.job) {
-            let what = format!("job {} is there, or is remembered to be", line.job);
-            findings.push(Finding::Torn(format!("{what}, and not both")));
+            let what = format!("job {} exists or is recorded to exist", line.job);
+            findings.push(Finding::Torn(format!("{what}, but not both")));
         }
     }
     findings

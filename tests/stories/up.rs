@@ -1,4 +1,4 @@
-//! `everscand up`: one process that is started in a folder, stopped, and started again.
+//! `everscand up`: one process, started in a folder, stopped, and started again.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ struct Up {
     told: Vec<String>,
     url: String,
     token: String,
-    /// The path of the link that signs in.
+    /// The path of the sign-in link.
     link: String,
 }
 
@@ -26,7 +26,7 @@ impl Up {
         Self::run(world.command("everscand").arg("up").arg(folder))
     }
 
-    /// The same at the world's address, which is reserved for the next one.
+    /// Starts `up` at the world's address, which the next `up` uses again.
     fn start_at_home(world: &World, folder: &Path) -> Self {
         let mut command = world.command("everscand");
         command.args(["up", "--listen", &world.address()]);
@@ -40,7 +40,7 @@ impl Up {
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
-                // The listener is gone.
+                // The receiver was dropped.
                 drop(sender.send(line));
             }
         });
@@ -97,7 +97,7 @@ impl Up {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Sends a request as a browser with this cookie does, and returns the answer.
+    /// Sends a request like a browser with this cookie, and returns the response.
     fn browse(&self, head: &str, cookie: &str, body: &str) -> String {
         let host = self.url.strip_prefix("http://").unwrap();
         let mut stream = TcpStream::connect(host).unwrap();
@@ -259,7 +259,7 @@ fn its_link_signs_the_owner_in_once_and_a_command_makes_another() {
     for secret in secrets {
         assert!(!log.contains(&secret), "{secret}");
     }
-    // The first token may be put away. Then there is nothing to sign in with by itself.
+    // The owner may remove the file of the first token. Then `up` has no token for a sign-in link.
     up.stop();
     std::fs::remove_file(folder.join(".everscan/state/initial-admin-token")).unwrap();
     let mut command = world.command("everscand");
@@ -295,7 +295,7 @@ fn a_repository_runs_what_is_committed_in_it() {
     assert_eq!(
         String::from_utf8_lossy(&tracked),
         "workflows/other.yaml\n",
-        "`.everscan` is no file of the repository"
+        "`.everscan` is not a file of the repository"
     );
     up.stop();
 }
@@ -341,7 +341,7 @@ fn a_second_one_in_the_folder_is_told_where_the_first_is() {
     let url = up.url.clone();
     up.stop();
     let up = Up::start(&world, &folder);
-    assert_eq!(up.url, url, "the second one has changed nothing");
+    assert_eq!(up.url, url, "the second `up` has changed nothing");
     up.stop();
 }
 

@@ -1,5 +1,5 @@
-//! A file system in a file, whose power can be cut: the kernel then drops whatever it has not written, as a machine
-//! that goes dark does.
+//! A file system in a file, whose power can be cut: the kernel then drops all unwritten data, like
+//! a machine that loses power.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use std::process::Command;
 use crate::machine::run;
 use crate::support::eventually;
 
-/// Bytes of the file, which has holes. From 512 MB on `mkfs` lays out an ext4 as it does on a real disk.
+/// Size of the sparse file. From 512 MB on, `mkfs` lays out an ext4 as on a real disk.
 const SIZE: u64 = 2 * 1024 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FileSystem {
     Ext4,
-    /// Without the heuristic that writes a file before it is renamed over another one.
+    /// Without the heuristic that writes a file before it is renamed over another file.
     Ext4NoAutoDaAlloc,
-    /// The same, and content may be written after the names that lead to it.
+    /// Like this, and content may be written after its name.
     Ext4Writeback,
     Xfs,
 }
@@ -52,7 +52,7 @@ impl FileSystem {
     }
 }
 
-/// Mounted unless its power was cut. Its loop device goes with the mount.
+/// Mounted unless its power was cut. Its loop device is removed with the mount.
 pub(crate) struct Image {
     file_system: FileSystem,
     file: PathBuf,
@@ -60,7 +60,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// A new file system, mounted at `at`; an error is why this machine cannot have one.
+    /// A new file system, mounted at `at`. An error has the reason why this machine cannot mount it.
     pub(crate) fn make(file_system: FileSystem, file: &Path, at: &Path) -> Result<Self, String> {
         run(Command::new("xfs_io").arg("-V"))?;
         File::create(file).unwrap().set_len(SIZE).unwrap();
@@ -75,21 +75,21 @@ impl Image {
         Ok(image)
     }
 
-    /// Mounts it, whereby the kernel recovers it.
+    /// Mounts it; the kernel recovers it first.
     pub(crate) fn mount(&self) -> Result<(), String> {
         let mut mount = Command::new("mount");
         mount.args(["-o", self.file_system.options()]);
         run(mount.arg(&self.file).arg(&self.at))
     }
 
-    /// From here on nothing reaches the disk, not even what the file system itself has still in memory. Despite its
-    /// name the program does this to an ext4 as well.
+    /// From now on nothing reaches the disk, not even metadata that the file system has in memory.
+    /// Despite its name, the program also works for ext4.
     pub(crate) fn cut_power(&self) {
         let mut shutdown = Command::new("xfs_io");
         run(shutdown.args(["-x", "-c", "shutdown"]).arg(&self.at)).unwrap();
     }
 
-    /// Takes it away from processes that have ended.
+    /// Unmounts it after its processes have ended.
     pub(crate) fn unmount(&self) {
         eventually("unmounting", || {
             run(Command::new("umount").arg(&self.at)).is_ok()

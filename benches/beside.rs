@@ -1,20 +1,20 @@
-//! What a project with 300 costly expressions costs another one: the time from a dispatch to its durable answer, while
-//! nothing else happens, while the expressions are evaluated, and, as the floor, while a thread of another process spins.
+//! Measures how a project with 300 costly expressions slows down another project: the time from a dispatch to its
+//! durable response on an idle daemon, during the evaluations, and, as the floor, while a thread of another process
+//! spins.
 //!
 //!     cargo bench --package daemon --bench beside [-- RUNS]
-//!
-//! The p99 beside the expressions must be at most twice the quiet one, or close to the floor where that is higher
-//! (decision 0012).
+//! The p99 during the evaluations must be at most twice the p99 on an idle daemon, or close to the floor if the floor
+//! is higher (decision 0012).
 
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "figures are this program's output, and one that cannot be taken ends there"
+    reason = "figures are this program's output, and a failed measurement ends it"
 )]
 
 #[path = "../tests/support.rs"]
-#[expect(dead_code, reason = "the stories need more of it")]
+#[expect(dead_code, reason = "the stories need the rest")]
 mod support;
 
 use std::fmt::Write as _;
@@ -35,7 +35,8 @@ const ROUND: usize = 100;
 
 const QUIET: &str = "scans:\n  one:\n    on: { dispatch: {} }\n    runs_on: [nobody]\n    steps: [{ run: 'true' }]\n";
 
-/// Each expression goes through 10,000 pairs and is evaluated at each success. Only that of the last scan is true.
+/// Each expression goes through 10,000 pairs and is evaluated at each success. Only the expression of the last scan is
+/// true.
 fn costly() -> String {
     let mut text =
         "scans:\n  source:\n    on: { dispatch: {} }\n    steps: [{ run: 'true' }]\n".to_owned();
@@ -112,7 +113,7 @@ fn main() {
     println!("ratio of p99     {:>8.2}", beside / quiet);
 }
 
-/// What `work` gives, done while a thread of this process does nothing but count.
+/// Runs `work` while a thread of this process only counts.
 fn while_spinning<T>(work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

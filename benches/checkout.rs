@@ -1,6 +1,6 @@
-//! From the claim of a job to its first step, with files of the repository: 1,000 files from the runner's cache beside
-//! `cp -r` of the same files, and a new commit with 10 MB of files, which the daemon sends. The claim of a job without files is
-//! what both cost besides.
+//! The time from the claim of a job to its first step, with files of the repository: 1,000 files from the runner's
+//! cache compared with `cp -r` of the same files, and a new commit with 10 MB of files, which the daemon sends. The
+//! time without files is the base of both.
 //!
 //!     cargo bench --package daemon --bench checkout [-- RUNS]
 
@@ -21,7 +21,7 @@ use support::World;
 #[expect(
     dead_code,
     clippy::unwrap_used,
-    reason = "the stories need more of it, and a figure that cannot be taken ends there as well"
+    reason = "the stories need the rest, and a failed measurement ends the program as well"
 )]
 mod support;
 
@@ -31,10 +31,10 @@ const FILE_BYTES: usize = 4 * 1024;
 const LARGE_FILES: usize = 10;
 const LARGE_BYTES: usize = 1024 * 1024;
 
-/// From the cache, of 1,000 files.
+/// Target for 1,000 files from the cache.
 const CACHED_TARGET: Duration = Duration::from_millis(50);
 
-/// A new commit of 10 MB.
+/// Target for a new commit of 10 MB.
 const NEW_TARGET: Duration = Duration::from_millis(300);
 
 const WORKFLOW: &str = "\
@@ -176,7 +176,7 @@ fn shown(mut times: Vec<Duration>) -> String {
     format!("{:>7.1} ms {:>7.1} ms", at(50), at(95))
 }
 
-/// Bytes that do not compress.
+/// Incompressible bytes.
 struct Noise(u64);
 
 impl Noise {

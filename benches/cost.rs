@@ -1,15 +1,15 @@
-//! What a job costs. Daemon and runner are processes of their own; the jobs have one step `true`, eight run at a time.
+//! The cost of a job. Daemon and runner are separate processes; the jobs have one step `true`, and eight run at a time.
 //!
 //!     cargo bench --package daemon --bench cost [-- JOBS] [--folder FOLDER]… [--program EVERSCAND]…
-//!
-//! It runs in each folder (otherwise in the temporary one) and on an ext4 with a journal in a file there, if it may mount
-//! one; in each of them with each program, one after the other, otherwise with the one of this build. It prints rows for
+//! It runs in each folder (by default the temporary folder) and on an ext4 with a journal in a file there, if it may
+//! mount one. In each it runs each program in turn, by default the program of this build. It prints rows for
 //! `docs/evidence/track-record.md`:
 //!
 //! - CPU: of the daemon, of the runner with the processes of its program that start steps, and of the steps. A step costs
 //!   from the moment when its process is made.
-//! - calls, syncs and inodes made and removed: counted by the kernel for `perf stat`, without slowing the programs, in a
-//!   run of their own. `bash` alone, which every step is, is taken from the runner's calls. Inodes are counted on ext4 only.
+//! - calls, syncs and inodes made and removed: counted by the kernel for `perf stat`, without slowing the programs, in
+//!   a separate run. The calls of `bash`, which every step runs, are subtracted from the runner's calls. Inodes are
+//!   counted on ext4 only.
 //! - jobs a second, alone and with 1,000 idle processes on the machine.
 //! - p50 of the time from a dispatch to the end of the job, one job after the other.
 
@@ -17,7 +17,7 @@
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "figures are this program's output, and one that cannot be taken ends there"
+    reason = "figures are this program's output, and a failed measurement ends it"
 )]
 
 #[path = "../tests/stories/machine.rs"]
@@ -49,13 +49,14 @@ const ALONE: usize = 200;
 const CAPACITY: u32 = 8;
 const IDLE: usize = 1_000;
 
-/// The runner takes the oldest first, so that all have ended soon after the last ones.
+/// The runner takes the oldest job first, so that all jobs have ended soon after the newest.
 const LAST: usize = 2 * CAPACITY as usize;
 
-/// Counted after the last job: by then the daemon has written its files, which are a cost of the jobs but not of their time.
+/// Time after the last job that is also counted: then the daemon has written its files, which are a cost of the jobs
+/// but not part of their time.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// Of the file that holds the ext4. It has holes.
+/// Size of the sparse file with the ext4.
 const IMAGE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
 /// The unit of times in `/proc`, on every processor that Rust's standard library runs on.
@@ -178,7 +179,7 @@ impl Bench {
         )
     }
 
-    /// Runs so many jobs. Answers how long they took, and what `ended` finds when they have ended.
+    /// Runs this many jobs. Returns their total time, and the result of `ended` at their end.
     fn run<T>(&self, jobs: usize, ended: impl FnOnce() -> T) -> (Duration, T) {
         self.runtime.block_on(async {
             let begun = Instant::now();
@@ -268,7 +269,7 @@ impl Bench {
     }
 }
 
-/// The fields of `/proc/PID/stat` behind the name of the program.
+/// The fields of `/proc/PID/stat` after the name of the program.
 fn stat(pid: u32) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(')')?;
@@ -279,10 +280,10 @@ const PARENT: usize = 1;
 const OWN_TIMES: Range<usize> = 11..13;
 const TIMES_OF_ENDED: Range<usize> = 13..15;
 
-/// CPU times of some processes, in ticks. If one of them ends, its time counts as that of a step.
+/// CPU times of some processes, in ticks. If a process ends, its time counts as the time of a step.
 struct Times {
     own: u64,
-    /// Of their children that have ended.
+    /// CPU time of their ended children.
     ended: u64,
 }
 
@@ -300,10 +301,10 @@ impl Times {
     }
 }
 
-/// How often each event has happened.
+/// Counts of each event.
 type Counts = BTreeMap<String, u64>;
 
-/// `perf stat` of some processes, with the threads and children that they make.
+/// `perf stat` of some processes, with their threads and children.
 struct Counting(Child);
 
 impl Counting {
@@ -341,7 +342,7 @@ fn perf(is_ext4: bool) -> Command {
     perf
 }
 
-/// What `perf stat` has counted. An error is what it says instead.
+/// The counts of `perf stat`. An error has its message.
 fn counts(output: Output) -> Result<Counts, String> {
     let said = String::from_utf8_lossy(&output.stderr);
     let count = |line: &str| {
@@ -387,7 +388,7 @@ fn kind(folder: &Path) -> String {
 struct Image(TempDir);
 
 impl Image {
-    /// An error says why this machine cannot have one.
+    /// An error has the reason why this machine cannot mount it.
     fn mount(folder: &Path) -> Result<Self, String> {
         let home = tempfile::tempdir_in(folder).map_err(|error| error.to_string())?;
         let (file, image) = (home.path().join("file"), Self(home));

@@ -6,7 +6,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "tests lay out files and start the programs they are about"
+    reason = "tests create files and start programs"
 )]
 
 use std::fs::File;
@@ -24,7 +24,7 @@ use support::World;
 #[expect(
     dead_code,
     clippy::unwrap_used,
-    reason = "the stories need more of it, and a figure that cannot be taken ends there as well"
+    reason = "the stories need the rest, and a failed measurement ends the program as well"
 )]
 mod support;
 
@@ -81,7 +81,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// From before the dispatch is sent until its end was told.
+/// The time from before the dispatch until the client knows the end of the job.
 async fn job(client: &Client, run: usize) -> Result<Duration, Failure> {
     let begun = Instant::now();
     let request = DispatchRequest::default();
@@ -100,7 +100,7 @@ async fn job(client: &Client, run: usize) -> Result<Duration, Failure> {
     }
 }
 
-/// What a job cannot be faster than.
+/// The floor of a job.
 struct Floor {
     script: std::path::PathBuf,
     journal: File,
@@ -118,7 +118,7 @@ impl Floor {
     }
 
     fn measure(&self) -> Result<Duration, Failure> {
-        // About what the records of one commit of a job take.
+        // About the size of the records in one commit of a job.
         let record = [b'x'; 2048];
         let begun = Instant::now();
         let status = Command::new("bash")
@@ -181,7 +181,7 @@ fn ratio(a: Duration, b: Duration) -> f64 {
     a.as_secs_f64() / b.as_secs_f64()
 }
 
-/// Resident memory as the kernel tells it.
+/// Resident memory, as reported by the kernel.
 fn resident(pid: u32) -> Result<String, Failure> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status

@@ -1,17 +1,16 @@
-//! What a step's output costs, and what it costs to search it.
+//! The cost of a step's output, and of a search in it.
 //!
-//! The output: 100 MB in lines of 100 bytes, with ten secrets masked, from the job's claim to its end with
-//! a durable log. The floor is the same script through a pipe into two files, as many as a line passes through: the
-//! runner's spool and the log, of which the second is synced. Daemon and runner are separate processes.
-//!
-//! The search: the log of one of these jobs, for texts in no line, in one and in all, until the daemon's answer with the count
-//! and the first 50 matches is there. The floor is `grep -c` on the file.
+//! The output: 100 MB in lines of 100 bytes, with ten secrets masked, from the job's claim to its end with a durable
+//! log. The floor is the same script through a pipe into two files, like the two files of a real line: the runner's
+//! spool and the log. The second file is synced. Daemon and runner are separate processes. The search: texts that are
+//! in no line, in one line and in all lines of the log of one of these jobs, until the daemon's response with the count
+//! and the first 50 matches. The floor is `grep -c` on the file.
 //!
 //!     cargo bench --package daemon --bench logs [-- RUNS]
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "tests lay out files and start the programs they are about"
+    reason = "tests create files and start programs"
 )]
 
 use std::fs::File;
@@ -27,7 +26,7 @@ use support::World;
 #[expect(
     dead_code,
     clippy::unwrap_used,
-    reason = "the stories need more of it, and a figure that cannot be taken ends there as well"
+    reason = "the stories need the rest, and a failed measurement ends the program as well"
 )]
 mod support;
 
@@ -39,7 +38,7 @@ const SECRETS: usize = 10;
 /// Prints the lines as fast as awk can.
 const SCRIPT: &str = r#"awk 'BEGIN { s = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-abcdefghijklmnopqrstuvwxyz"; for (i = 0; i < 1000000; i++) printf "%09d %.89s\n", i, s }'"#;
 
-/// What is searched for: a name, the flags of grep, the text, and how many lines have it.
+/// The searches: a name, the flags of grep, the text, and the number of lines with the text.
 const SEARCHES: [(&str, &str, &str, u64); 4] = [
     ("no line", "-cF", "Nowhere", 0),
     ("one, any case", "-ciF", "000500000", 1),
@@ -134,7 +133,7 @@ fn prepare(world: &mut World) -> Result<(), Failure> {
     Ok(())
 }
 
-/// From the claim to the end, as the daemon has them. The log must be whole.
+/// The time from the claim to the end, as recorded by the daemon. The log must be complete.
 fn job(world: &World) -> Result<(String, Duration), Failure> {
     let id = world.dispatch("print", "print", &[]);
     let job = world.finished(&id);
@@ -142,7 +141,7 @@ fn job(world: &World) -> Result<(String, Duration), Failure> {
         return Err(format!("a job ended as {job}").into());
     }
     if job["log"]["records"] != LINES {
-        return Err(format!("a log is not whole: {}", job["log"]).into());
+        return Err(format!("a log is incomplete: {}", job["log"]).into());
     }
     let at = |name: &str| -> Result<chrono::DateTime<chrono::Utc>, Failure> {
         let text = job[name].as_str().ok_or("a time is missing")?;
@@ -152,7 +151,7 @@ fn job(world: &World) -> Result<(String, Duration), Failure> {
     Ok((id, took))
 }
 
-/// The script through a pipe into one file, from there into another, and that one synced.
+/// The script through a pipe into one file and from there into a second file, which is synced.
 fn floor(folder: &Path) -> Result<Duration, Failure> {
     std::fs::create_dir_all(folder)?;
     let (spool_path, log_path) = (folder.join("spool"), folder.join("log"));
@@ -188,7 +187,7 @@ fn floor(folder: &Path) -> Result<Duration, Failure> {
     }
 }
 
-/// The medians of the daemon's answer and of grep. Both must count right.
+/// The median times of the daemon's response and of grep. Both counts must be right.
 fn search(
     world: &World,
     id: &str,
@@ -229,10 +228,10 @@ fn median(mut samples: Vec<Duration>) -> Duration {
     samples.get(samples.len() / 2).copied().unwrap_or_default()
 }
 
-/// Seconds of processor time a process has had.
+/// Processor time of a process in seconds.
 fn cpu_time(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // Behind the name, which may hold anything.
+    // The fields after the name, which may contain any characters.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let ticks: u64 = fields
         .split_whitespace()
@@ -240,11 +239,11 @@ fn cpu_time(pid: u32) -> f64 {
         .take(2)
         .filter_map(|ticks| ticks.parse::<u64>().ok())
         .sum();
-    // Linux tells it in hundredths of a second on every machine.
+    // Linux reports hundredths of a second on every machine.
     ticks as f64 / 100.0
 }
 
-/// The most memory a process has had, as the kernel tells it.
+/// The peak memory of a process, as reported by the kernel.
 fn most_resident(pid: u32) -> Result<String, Failure> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status

@@ -1,24 +1,25 @@
-//! The loop: how soon a success starts what stands on it, a push is active, and a minute full of schedules is scheduled.
-//! Daemon, runner and client are separate processes on one machine; each figure stands beside its floor of the same run.
+//! The loop: the time from a success to the claim of the job that it starts, from a push to the active revision, and
+//! from a slot with many schedules to their jobs. Daemon, runner and client are separate processes on one machine; each
+//! figure is shown with its floor in the same run.
 //!
 //!     cargo bench --package daemon --bench loop [-- RUNS]
 //!
-//! - success → claim: from `finished_at` of a job to `started_at` of the job that its success made, both as the daemon
-//!   wrote them, so both lie before their commits; one commit is in between. Floor: one append and fdatasync.
-//! - push → active: from the start of `git push` until a waiting client has been told, a poll of the API after the other.
-//!   Floor: the same push to a repository that nobody follows.
-//! - schedules: from the slot to the `created_at` of the last of 1,000 jobs. Floor: as many appends and fdatasyncs as
-//!   commits are needed when each holds about thirty jobs.
+//! - success → claim: from `finished_at` of a job to `started_at` of the job that its success made, both as recorded by
+//!   the daemon, and so before their commits; one commit is in between. Floor: one append and fdatasync.
+//! - push → active: from the start of `git push` until a waiting client, which polls the API, sees the revision. Floor:
+//!   the same push to a repository that no daemon follows.
+//! - schedules: from the slot to the `created_at` of the last of 1,000 jobs. Floor: the appends and fdatasyncs of the
+//!   needed commits, with about thirty jobs per commit.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "figures are this program's output, and one that cannot be taken ends there"
+    reason = "figures are this program's output, and a failed measurement ends it"
 )]
 
 #[path = "../tests/support.rs"]
-#[expect(dead_code, reason = "the stories need more of it")]
+#[expect(dead_code, reason = "the stories need the rest")]
 mod support;
 
 use std::fmt::Write as _;
@@ -35,7 +36,7 @@ const RUNS: usize = 100;
 const WARM_UP: usize = 10;
 const SCHEDULES: usize = 1_000;
 
-/// Jobs of schedules that fit into one commit, about: each is three records of the hundred.
+/// Approximate number of scheduled jobs per commit: each takes three of its hundred records.
 const A_COMMIT: usize = 30;
 
 const CHAIN: &str = "scans:
@@ -66,7 +67,7 @@ fn main() {
     runtime.block_on(schedules(&world, &client));
 }
 
-/// From the success of a job to the claim of the one it started.
+/// From the success of a job to the claim of the job that it started.
 async fn successes(world: &World, client: &Client, runs: usize) {
     let journal = File::create(world.path("floor")).unwrap();
     let (mut taken, mut floors) = (Vec::new(), Vec::new());
@@ -89,7 +90,7 @@ async fn successes(world: &World, client: &Client, runs: usize) {
     print("  append, fdatasync", floors);
 }
 
-/// From a push to the revision that it makes.
+/// From a push to the active revision.
 async fn pushes(world: &World, client: &Client, runs: usize) {
     let runs = runs.min(RUNS / 2);
     let file = world.path("copy/workflows/pushed.yaml");
@@ -127,10 +128,10 @@ async fn pushes(world: &World, client: &Client, runs: usize) {
     print("  git push alone", floors);
 }
 
-/// From a slot to the last of the jobs that it makes.
+/// From a slot to the last of its jobs.
 async fn schedules(world: &World, client: &Client) {
     let now: DateTime<Utc> = std::time::SystemTime::now().into();
-    // The next minute but one, so that all is active before.
+    // The minute after the next, so that all files are active before.
     let slot = now + Duration::from_secs(60 + 60 - u64::from(now.second()));
     let slot = slot.with_nanosecond(0).unwrap();
     let mut text = "scans:\n".to_owned();
@@ -174,7 +175,7 @@ async fn schedules(world: &World, client: &Client) {
     );
 }
 
-/// Every job of the scans of `many`, which has only those that came due.
+/// All jobs of the workflow `many`. They are all from schedules.
 async fn due(client: &Client) -> Vec<Job> {
     let filter = JobFilter {
         workflow: Some("many".to_owned()),
@@ -184,7 +185,7 @@ async fn due(client: &Client) -> Vec<Job> {
     let mut cursor: Option<String> = None;
     loop {
         let page = client.jobs(&filter, Some(200), cursor.as_deref()).await;
-        // Not there before its first look.
+        // The source may not be polled yet.
         let Ok(page) = page else { return jobs };
         jobs.extend(
             page.items
@@ -220,7 +221,7 @@ async fn revision(client: &Client) -> Option<u64> {
 }
 
 fn clone(world: &World, from: &str, to: &str) {
-    // The branch that is pushed to is checked out in the world's repository; nobody works there.
+    // The pushed branch is checked out in the world's repository, which is otherwise unused.
     world.git(&["config", "receive.denyCurrentBranch", "ignore"]);
     let cloned = world.output("git", &["clone", "--quiet", from, to]);
     assert!(cloned.status.success());
@@ -232,7 +233,7 @@ fn git(world: &World, folder: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{said}");
 }
 
-/// What no commit can be faster than.
+/// The floor of a commit.
 fn append(mut journal: &File) -> Duration {
     let begun = Instant::now();
     journal.write_all(&[b'x'; 2048]).unwrap();

@@ -1,5 +1,5 @@
-//! 5,000 scans that are due in the same minute: how long after the minute their jobs are made. It waits for the next full
-//! minute. Its floor writes and syncs as many bytes as the commits of these jobs need.
+//! 5,000 scans that are due in the same minute: the delay of their jobs after the minute. The program waits for the
+//! next full minute. The floor writes and syncs the same number of bytes as the commits of these jobs.
 //!
 //!     cargo bench --package daemon --bench schedules
 
@@ -23,7 +23,7 @@ use support::World;
 #[expect(
     dead_code,
     clippy::unwrap_used,
-    reason = "the stories need more of it, and a figure that cannot be taken ends there as well"
+    reason = "the stories need the rest, and a failed measurement ends the program as well"
 )]
 mod support;
 
@@ -31,10 +31,10 @@ const FILES: usize = 20;
 const SCANS_OF_A_FILE: usize = 250;
 const SCANS: usize = FILES * SCANS_OF_A_FILE;
 
-/// From the minute to the last job.
+/// Limit of the time from the minute to the last job.
 const TARGET: TimeDelta = TimeDelta::seconds(1);
 
-/// A commit holds 100 records: of a job, its scan's head and its ledger.
+/// A commit holds 100 records, three per job: the job, its scan's head and its ledger.
 const COMMITS: usize = SCANS * 3 / 100;
 const COMMIT_BYTES: usize = 64 * 1024;
 
@@ -96,7 +96,7 @@ fn workflow() -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// When each job was made, once all are there.
+/// The creation times of all jobs, when all exist.
 async fn made(client: &Client) -> Result<Vec<DateTime<Utc>>, Failure> {
     loop {
         let mut made = Vec::with_capacity(SCANS);
@@ -114,7 +114,7 @@ async fn made(client: &Client) -> Result<Vec<DateTime<Utc>>, Failure> {
         if made.len() >= SCANS {
             return Ok(made);
         }
-        // So that the reader takes little of the machine.
+        // A pause, so that this client uses little processor time.
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The least that warp can do: a server that answers every GET with the same bytes, and holds every POST to `/held`.
+//! A minimal warp server: it answers every GET with the same bytes, and holds every POST to `/held`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,7 +13,7 @@ use hyper_util::service::TowerToHyperService;
 use warp::Filter;
 use warp::http::Response;
 
-/// The argument of this program that makes it the bare server.
+/// The argument that makes this program the bare server.
 pub(crate) const SERVE: &str = "bare-server";
 
 /// A running bare server. Dropping it ends it.
@@ -23,7 +23,7 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// Starts one that answers with the bytes of a file.
+    /// Starts a server that answers with the bytes of a file.
     pub(crate) fn start(body: &Path) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .arg(SERVE)
@@ -89,7 +89,7 @@ pub(crate) fn serve(body: &str) {
             let (stream, _) = listener.accept().await.unwrap();
             stream.set_nodelay(true).unwrap();
             let service = TowerToHyperService::new(service.clone());
-            // A client that goes away is the end of its connection and no fault.
+            // A disconnected client is not an error.
             tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
         }
     });

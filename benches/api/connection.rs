@@ -1,4 +1,4 @@
-//! The least that is an HTTP client: one connection, one request after the other.
+//! A minimal HTTP client: one connection, one request after the other.
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -7,11 +7,11 @@ use tokio::net::TcpStream;
 /// A kept connection.
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// What has come and is not read yet.
+    /// Received bytes that are not read yet.
     buffer: BytesMut,
 }
 
-/// Where to send requests, and as whom.
+/// The address and the credentials of requests.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) address: String,
@@ -20,12 +20,12 @@ pub(crate) struct Target {
 
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// The cookie that it sets, as its name and value.
+    /// The cookie that the response sets, as `name=value`.
     pub(crate) cookie: Option<String>,
     pub(crate) body: BytesMut,
 }
 
-/// What stands before the body of an answer.
+/// The head of a response.
 pub(crate) struct Head {
     pub(crate) status: u16,
     length: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Head {
 }
 
 impl Answer {
-    /// The body, if it is a success.
+    /// The body of a successful response.
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> T {
         let text = String::from_utf8_lossy(&self.body);
         assert!(self.status < 300, "{}: {text}", self.status);
@@ -64,7 +64,7 @@ impl Target {
 }
 
 impl Connection {
-    /// Sends a request and reads its whole answer.
+    /// Sends a request and reads the whole response.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> Answer {
         self.send(request).await;
         self.answer().await
@@ -74,7 +74,7 @@ impl Connection {
         self.stream.write_all(request).await.unwrap();
     }
 
-    /// Reads an answer that tells its length.
+    /// Reads a response with a length.
     pub(crate) async fn answer(&mut self) -> Answer {
         let head = self.head().await;
         while self.buffer.len() < head.length {
@@ -110,8 +110,8 @@ impl Connection {
         head
     }
 
-    /// Waits for the next event of a stream, and drops what stands before it. The bytes of a chunk's frame are between the
-    /// lines and not in them, since the daemon sends whole events.
+    /// Waits for the next event of a stream, and drops everything before it. The frames of chunks are between lines and
+    /// not inside them, since the daemon sends whole events.
     pub(crate) async fn event(&mut self) {
         loop {
             let found = find(&self.buffer, b"\nevent: ").or_else(|| find(&self.buffer, b"event: "));
@@ -125,7 +125,7 @@ impl Connection {
         }
     }
 
-    /// Reads and forgets until the connection ends.
+    /// Reads and drops data until the connection ends.
     pub(crate) async fn drain(mut self) {
         while self.stream.read_buf(&mut self.buffer).await.unwrap_or(0) > 0 {
             self.buffer.clear();

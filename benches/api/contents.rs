@@ -1,7 +1,6 @@
-//! A blob and an artifact in and out.
-//!
-//! The floor is the least that does the same: a server that writes each body into a file, hashes it and syncs it, and sends
-//! a file as it is. All are driven by the same client, one connection for each request.
+//! Uploads and downloads of a blob and an artifact. The floor is a minimal server: it writes each body into a file,
+//! hashes and syncs it, and sends a file unchanged. The same client drives both servers, with one connection per
+//! request.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -52,7 +51,7 @@ pub(crate) fn run() {
     println!("  most memory of the daemon: {more:.1} MB more than before");
     let (mut uploads, mut downloads) = (Race::default(), Race::default());
     for run in 0..RUNS {
-        // A job has one artifact of a name.
+        // A job can have only one artifact of this name.
         let (job, token) = stage.block_on(claimed(&stage, run));
         let artifact = server(&format!("/v0/jobs/{job}/artifacts/out"));
         let writer = Server {
@@ -140,7 +139,7 @@ struct Server {
     address: String,
     path: String,
     token: String,
-    /// The digest over an artifact's entries, which its upload tells. The daemon keeps it and cannot check it.
+    /// The digest over an artifact's entries, sent with the upload. The daemon stores it and cannot check it.
     digest: String,
 }
 
@@ -184,7 +183,7 @@ impl Server {
     }
 }
 
-/// Reads a head, and answers its first line and the length that it tells.
+/// Reads a head, and returns its first line and the length of the body.
 fn head(reader: &mut impl BufRead) -> Result<(String, u64), Failure> {
     let (mut first, mut length) = (String::new(), 0);
     loop {

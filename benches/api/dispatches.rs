@@ -1,4 +1,4 @@
-//! Making jobs.
+//! Dispatches.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use crate::connection::Target;
 use crate::stage::Stage;
 
 const CLIENTS: usize = 64;
-/// Jobs of each client in a round. A scan has at most 10,000 waiting ones, so each round takes another scan.
+/// Jobs of each client in a round. A scan has at most 10,000 waiting jobs, so each round uses another scan.
 const JOBS: u32 = 140;
 const ROUNDS: usize = 3;
 

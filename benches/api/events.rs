@@ -1,4 +1,4 @@
-//! Those who listen to what changes.
+//! Listeners to events.
 
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ pub(crate) fn run() {
     });
 }
 
-/// From a dispatch to the listener that is told of its job.
+/// From a dispatch to the listener that receives the event of its job.
 async fn arrival(stage: &Stage) {
     let mut listener = listen(&stage.target, "/v0/events").await;
     let mut connection = stage.target.connect().await;
@@ -54,7 +54,7 @@ async fn arrival(stage: &Stage) {
     println!("  append, fdatasync:              {}", Times::of(syncs));
 }
 
-/// What listeners cost those who change something.
+/// The cost of listeners for commits.
 async fn burden(stage: &Stage) {
     let ending = stage.end_jobs().await;
     let mut jobs: Vec<Uuid> = Vec::with_capacity(TO_ONE);
@@ -76,7 +76,7 @@ async fn burden(stage: &Stage) {
             listeners.spawn(listen(&stage.target, &path).await.drain());
         }
         heard.push(commits(stage).await);
-        // Nobody was dropped.
+        // No listener was dropped.
         assert!(
             listeners.try_join_next().is_none(),
             "a listener was dropped"

@@ -1,4 +1,4 @@
-//! Times, rates and memory, and how they are shown.
+//! Times, rates and memory, and their output.
 
 use std::fs::File;
 use std::io::Write;
@@ -30,7 +30,7 @@ pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1_000.0
 }
 
-/// Memory of a process in kB, as `/proc` tells it: `VmRSS` for what it has, `VmHWM` for the most it has had.
+/// Memory of a process in kB, from `/proc`: `VmRSS` is the present memory, `VmHWM` the peak.
 pub(crate) fn memory(pid: u32, key: &str) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
@@ -41,7 +41,7 @@ pub(crate) fn memory(pid: u32, key: &str) -> f64 {
     count.parse().unwrap()
 }
 
-/// What no commit can be faster than.
+/// The floor of a commit.
 pub(crate) fn append(mut journal: &File) -> Duration {
     let begun = Instant::now();
     journal.write_all(&[b'x'; 2048]).unwrap();

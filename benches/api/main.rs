@@ -1,23 +1,24 @@
-//! The API: each figure beside a bare warp server, which does nothing but answer, in the same run.
+//! The API: each figure with the figure of a bare warp server in the same run.
 //!
 //!     cargo bench --package daemon --bench api [-- SECTION…]
 //!
 //! Sections, all of them when none is named:
-//! - `reads`: rate of one job, unfinished and finished, beside the bare server with the same bytes; time of a page of 50
-//!   jobs behind a short and a long history.
-//! - `dispatches`: jobs that 64 clients make in a second, beside as many requests to the bare server.
-//! - `polls`: memory of 10,000 idle polls, beside as many requests that the bare server holds; from a dispatch to the poll
-//!   of the one runner that may have the job, beside append and fdatasync.
-//! - `events`: from a change to a listener; time of a commit without listeners and with 1,000 under 400 jobs/s.
-//! - `contents`: a blob and an artifact of 2 GB in and out, beside a server that writes, hashes and syncs, and sends a file.
+//! - `reads`: reads per second of one job, unfinished and finished, and of the same bytes from the bare server; time of
+//!   a page of 50 jobs with a short and a long history.
+//! - `dispatches`: jobs per second that 64 clients create, and requests per second of the same clients to the bare
+//!   server.
+//! - `polls`: memory of 10,000 idle polls, and of the same number of requests that the bare server holds; time from a
+//!   dispatch to the poll of the only matching runner, and of append and fdatasync.
+//! - `events`: time from a change to a listener; time of a commit without listeners and with 1,000, at 400 jobs/s.
+//! - `contents`: uploads and downloads of a blob and an artifact of 2 GB, and the same with a minimal file server.
 //!
-//! Daemon and bare server are processes of their own. The clients are in this one and share the machine with them.
+//! Daemon and bare server are separate processes. The clients are in this process and share the machine with them.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "figures are this program's output, and one that cannot be taken ends there"
+    reason = "figures are this program's output, and a failed measurement ends it"
 )]
 
 mod bare;
@@ -33,7 +34,7 @@ mod polls;
 mod reads;
 mod stage;
 #[path = "../../tests/support.rs"]
-#[expect(dead_code, reason = "the stories need more of it")]
+#[expect(dead_code, reason = "the stories need the rest")]
 mod support;
 
 fn main() {

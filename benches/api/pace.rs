@@ -9,7 +9,7 @@ use wire::DispatchResponse;
 use crate::connection::Connection;
 use crate::stage::Stage;
 
-/// Jobs in a second, each made, claimed and ended, and how long.
+/// Jobs per second (each created, claimed and ended), and the duration of the load.
 pub(crate) const JOBS: u32 = 400;
 pub(crate) const SPAN: Duration = Duration::from_secs(5);
 
@@ -22,11 +22,11 @@ pub(crate) struct Paced {
 pub(crate) struct Dispatch {
     pub(crate) job: Uuid,
     pub(crate) sent: Instant,
-    /// Until the answer.
+    /// Times until the response.
     pub(crate) took: Duration,
 }
 
-/// Dispatches `busy` at the wanted rate. A runner must end its jobs.
+/// Dispatches `busy` at this rate. A runner must end its jobs.
 pub(crate) async fn pace(stage: &Stage) -> Paced {
     let before = stage.commits().await;
     let (begun, mut pace) = (

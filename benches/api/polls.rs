@@ -14,13 +14,13 @@ use crate::stage::{OWN, Stage};
 
 const POLLS: usize = 10_000;
 
-/// Registrations at once.
+/// Parallel registrations.
 const AT_ONCE: usize = 64;
 
 pub(crate) fn run() {
     let mut stage = Stage::new();
     let runners = stage.block_on(register(&stage));
-    // What the registrations left behind in memory would hide what the polls take.
+    // Memory left over from the registrations would hide the memory of the polls.
     stage.restart();
     stage.block_on(async {
         println!("polls: {POLLS} idle ones");
@@ -42,7 +42,7 @@ pub(crate) fn run() {
                 told.send((number, message, Instant::now())).unwrap();
             });
         }
-        // All but those whose time has just ended and which ask again.
+        // Some polls may have just timed out and start again.
         let waiting = |metrics: &str| {
             let mut lines = metrics.lines();
             let count = lines.find_map(|line| line.strip_prefix("everscan_waiting_polls "));
@@ -90,7 +90,7 @@ pub(crate) fn run() {
     });
 }
 
-/// Registers all runners. Of each hundred one has a label that only one scan wants.
+/// Registers all runners. One in a hundred has a label that only one scan requires.
 async fn register(stage: &Stage) -> Vec<Secret> {
     let mut sessions: Vec<Option<Secret>> = vec![None; POLLS];
     let mut registrations = JoinSet::new();
@@ -133,7 +133,7 @@ async fn wait(target: Target) -> Message {
     }
 }
 
-/// What the bare server takes for each of as many requests.
+/// Memory of the bare server per held request, with the same number of requests.
 async fn bare_kilobytes(bare: &Bare, target: &Target) -> f64 {
     let target = Target {
         address: bare.address.clone(),

@@ -9,16 +9,16 @@ use crate::connection::Target;
 use crate::figures::Times;
 use crate::stage::Stage;
 
-/// Clients at once, and for how long.
+/// Parallel clients, and the duration.
 const CLIENTS: usize = 8;
 const SPAN: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 3;
 
-/// Finished jobs of a short and of a long history.
+/// Finished jobs of a short and a long history.
 const SHORT: usize = 200;
 const LONG: usize = 5_000;
 
-/// Fewer than one scan may have waiting.
+/// Below the limit of waiting jobs of one scan.
 const BACKLOG: usize = 6_000;
 
 const PAGES: usize = 300;
@@ -69,8 +69,8 @@ pub(crate) fn run() {
     });
 }
 
-/// Makes jobs, and ends them only when all are made: first the one at `start`, then the one `stride` further, and so on
-/// around.
+/// Creates jobs, and ends them when all exist: first the job at `start`, then the job `stride` further, and so on,
+/// cyclically.
 async fn backlog(stage: &Stage, start: usize, stride: usize) {
     let mut connection = stage.target.connect().await;
     let request = Stage::dispatch_request(&stage.target, "own_0");
@@ -87,7 +87,7 @@ async fn backlog(stage: &Stage, start: usize, stride: usize) {
     }
 }
 
-/// Answers in a second to clients that ask again as soon as they are answered.
+/// Responses per second to clients that send the next request at once.
 pub(crate) async fn rate(target: &Target, request: &[u8]) -> f64 {
     let begun = Instant::now();
     let clients = (0..CLIENTS).map(|_| {
@@ -110,7 +110,7 @@ pub(crate) async fn rate(target: &Target, request: &[u8]) -> f64 {
     f64::from(count) / begun.elapsed().as_secs_f64()
 }
 
-/// Times of the first page of the jobs, for one client.
+/// Times of the first page of jobs, for one client.
 async fn pages(stage: &Stage) -> Times {
     let is_full = |page: serde_json::Value| {
         assert_eq!(page["items"].as_array().unwrap().len(), 50);
@@ -118,7 +118,7 @@ async fn pages(stage: &Stage) -> Times {
     asked(stage, "/v0/jobs?limit=50", is_full).await
 }
 
-/// Times of why the scan of the backlog ran, for one client.
+/// Times of the route `why` for the scan of the backlog, for one client.
 async fn whys(stage: &Stage) -> Times {
     asked(stage, "/v0/workflows/bench/scans/own_0/why", drop).await
 }

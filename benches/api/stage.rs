@@ -1,4 +1,4 @@
-//! A daemon with workflows, and runners without steps: what the figures are taken on.
+//! The measured system: a daemon with workflows, and runners that run no steps.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,10 +19,10 @@ use wire::{
 use crate::connection::Target;
 use crate::support::World;
 
-/// Scans that each run on a label of their own, `own_0` and so on.
+/// Scans with their own labels, `own_0` and so on.
 pub(crate) const OWN: usize = 100;
 
-/// Slots of the runner that ends jobs at once.
+/// Capacity of the runner that ends jobs at once.
 const SLOTS: u32 = 200;
 
 pub(crate) struct Stage {
@@ -33,8 +33,8 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// A daemon on the disk of the build, not in memory. Its workflow has the scan `idle`, whose jobs nobody takes,
-    /// `busy`, whose jobs are taken by runners with this label, and those with labels of their own.
+    /// A daemon on the disk of the build, not in memory. Its workflow has the scan `idle`, whose jobs no runner takes,
+    /// `busy`, whose jobs are taken by runners with this label, and scans with their own labels.
     pub(crate) fn new() -> Self {
         let mut world = World::below(Path::new(env!("CARGO_TARGET_TMPDIR")));
         let mut text = "scans:\n".to_owned();
@@ -81,7 +81,7 @@ impl Stage {
         answer.json::<DispatchResponse>().job.id
     }
 
-    /// Makes that many jobs and finishes them. Answers the last.
+    /// Creates this many jobs and finishes them. Returns the last.
     pub(crate) async fn finish(&self, count: usize) -> Uuid {
         let ending = self.end_jobs().await;
         let mut clients = JoinSet::new();
@@ -114,7 +114,7 @@ impl Stage {
         last.unwrap()
     }
 
-    /// A new runner with these labels: its session.
+    /// Registers a runner with these labels. Returns its session.
     pub(crate) async fn runner(client: &Client, name: String, labels: Vec<String>) -> Secret {
         let registration = client.create_registration().await.unwrap();
         let register = RegisterRunner {
@@ -134,7 +134,7 @@ impl Stage {
         self.end_jobs_telling(|_| {}).await
     }
 
-    /// The same, which tells of each job once its end is acknowledged.
+    /// Like this, and sends each job when its end is acknowledged.
     pub(crate) async fn end_jobs_telling(
         &self,
         told: impl Fn(Uuid) + Clone + Send + 'static,
@@ -152,7 +152,7 @@ impl Stage {
                     capacity: SLOTS,
                     holding: holding.clone(),
                 };
-                // A poll that is given up may have been given a job, which comes again only after a while.
+                // An aborted poll may have had an offer for a job, which is offered again only after a while.
                 let mut answer = std::pin::pin!(session.poll(&poll));
                 let answer = loop {
                     tokio::select! {
@@ -188,7 +188,7 @@ async fn end(client: Client, job: JobAssigned) -> Uuid {
     job.id
 }
 
-/// The end of a job whose one step has succeeded.
+/// The completion of a job whose only step has succeeded.
 pub(crate) fn success() -> CompleteJob {
     let now = Utc::now();
     CompleteJob {
@@ -212,7 +212,7 @@ pub(crate) fn success() -> CompleteJob {
 /// Commits since the daemon started.
 pub(crate) struct Commits {
     pub(crate) count: f64,
-    /// The time they took together.
+    /// Their total time.
     pub(crate) seconds: f64,
 }
 

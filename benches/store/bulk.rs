@@ -1,4 +1,4 @@
-//! What does not pass through the journal: logs and artifacts.
+//! Data outside of the journal: logs and artifacts.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,14 +12,14 @@ use state::{NewLogRecord, Stream};
 
 use crate::fleet::{Fleet, NOTHING, scan};
 
-/// Of text, before it is a log record.
+/// Bytes of text, without the frame of a log record.
 const LINE: usize = 100;
 const BATCH: usize = 64 * 1024;
 const LOG: usize = 512 * 1024 * 1024;
 const ARTIFACT: usize = 512 * 1024 * 1024;
 const PIECE: usize = 256 * 1024;
 
-/// Lines through the library, in megabytes of text, beside the same bytes written and synced once a second.
+/// Log lines through the library, in megabytes of text, compared with the same bytes written and synced once a second.
 pub(crate) fn log() {
     let folder = crate::folder();
     let root = folder.path().join("state");
@@ -84,7 +84,7 @@ fn write_and_sync(path: &Path, bytes: u64, piece: usize) -> Duration {
     begun.elapsed()
 }
 
-/// An artifact, hashed and durable, beside `cp` and a sync of the copy.
+/// An artifact, hashed and durable, compared with `cp` and a sync of the copy.
 pub(crate) fn artifact() {
     let folder = crate::folder();
     let original = folder.path().join("original");

@@ -1,4 +1,4 @@
-//! What a commit costs.
+//! The cost of a commit.
 
 use std::fs::File;
 use std::io::Write;
@@ -18,10 +18,10 @@ const WARM_UP: usize = 100;
 const RECORD: usize = 1_500;
 
 const WRITERS: usize = 64;
-/// No scan has more than 10,000 jobs waiting.
+/// A scan may have at most 10,000 waiting jobs.
 const DISPATCHES: usize = 9_984;
 
-/// One batch of one file after the other, each beside the raw cost of its bytes.
+/// Batches of one file, one after the other, each compared with the raw cost of its bytes.
 pub(crate) fn one_writer() {
     let folder = crate::folder();
     let mut raw = File::create(folder.path().join("raw")).unwrap();
@@ -68,7 +68,7 @@ pub(crate) fn one_writer() {
     );
 }
 
-/// Dispatches of one scan from many writers at once, until everything is in files.
+/// Concurrent dispatches of one scan from many writers, until everything is in files.
 pub(crate) fn many_writers() {
     let folder = crate::folder();
     let runtime = crate::runtime();
@@ -109,7 +109,7 @@ async fn dispatch_all(root: &Path) -> Duration {
     took
 }
 
-/// As many files in 256 folders, without any sync.
+/// The same number of files in 256 folders, without a sync.
 fn create_and_rename(root: &Path) -> Duration {
     let content = vec![b'x'; RECORD];
     for folder in 0..256 {

@@ -1,4 +1,4 @@
-//! A state with one workflow and one runner, driven through the library as the daemon drives it.
+//! A state with one workflow and one runner, used through the library like in the daemon.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use model::{
 use state::{Closing, Options, State, Upload};
 use workflow::{ScanName, TemplatePolicy, hex};
 
-/// A workflow whose one scan does nothing; it may have an artifact.
+/// A workflow with one scan that does nothing and may have an artifact.
 pub(crate) const NOTHING: &str = "scans:\n  nothing:\n    on: { dispatch: {} }\n    steps: [{ run: 'true' }]\n    artifacts: [{ name: out, paths: [out] }]\n";
 
 const SOURCE: &str = "main";
@@ -54,7 +54,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Opens a folder and makes sure of workflow and runner.
+    /// Opens a folder, and creates workflow and runner if they are missing.
     pub(crate) async fn open(root: &Path, text: &str) -> (Self, Closing) {
         let options = Options {
             root: root.to_owned(),
@@ -90,7 +90,7 @@ impl Fleet {
         (fleet, closing)
     }
 
-    /// Waits until everything is in files. Other clones must be gone.
+    /// Waits until everything is in files. All other clones must have been dropped.
     pub(crate) async fn close(self, closing: Closing) {
         drop(self);
         let joined = tokio::task::spawn_blocking(move || closing.join()).await;
@@ -145,7 +145,7 @@ impl Fleet {
         self.state.complete(complete).await.unwrap();
     }
 
-    /// Records what was received as the artifact `out`.
+    /// Records the upload as the artifact `out`.
     pub(crate) async fn store_artifact(&self, job: JobId, upload: Upload) {
         let received = upload.finish().await.unwrap();
         let store = StoreArtifact {
@@ -159,14 +159,14 @@ impl Fleet {
         self.state.store_artifact(store, received).await.unwrap();
     }
 
-    /// A whole life, without a log.
+    /// Runs a job from dispatch to end, without a log.
     pub(crate) async fn finish_one(&self, scan: &ScanName) {
         let job = self.dispatch(scan).await;
         self.claim(job).await;
         self.complete(job, 0).await;
     }
 
-    /// How long the completion of a job takes that makes another one.
+    /// The time of a completion that creates another job.
     pub(crate) async fn completion_with_follower(&self, scan: &ScanName) -> Duration {
         let job = self.dispatch(scan).await;
         self.claim(job).await;
@@ -207,7 +207,7 @@ async fn activate(state: &State, source: SourceName, text: &str) {
     state.submit(activate).await.unwrap();
 }
 
-/// A worker's token, which is nobody's secret here.
+/// A worker's token. It is not secret here.
 fn token(job: JobId) -> TokenHash {
     TokenHash::of(&job.to_string())
 }

@@ -1,4 +1,4 @@
-//! What a finished job that did nothing leaves on disk.
+//! The disk space of a finished job that did nothing.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A file system of its own on a loop device, so that unmounting it empties the cache of what it holds.
+//! A separate file system on a loop device, so that unmounting it empties its cache.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Makes and mounts one of that size, with room for so many files, or tells why not.
+    /// Creates and mounts a file system of this size for this many files. An error has the reason why it cannot.
     pub(crate) fn mount(bytes: u64, files: u64) -> Result<Self, String> {
         let folder = crate::folder();
         let file = folder.path().join("image");
@@ -22,7 +22,7 @@ impl Image {
         let file = file.display().to_string();
         let files = files.to_string();
         run("mkfs.ext4", &["-q", "-F", "-N", &files, &file])?;
-        // Without direct I/O the cache of the file below would answer for the disk.
+        // Without direct I/O, reads would hit the cache of the image file instead of the disk.
         let device = run("losetup", &["--find", "--show", "--direct-io=on", &file])?;
         let image = Self {
             folder,
@@ -37,7 +37,7 @@ impl Image {
         self.folder.path().join("mount")
     }
 
-    /// Forgets everything that was read or written.
+    /// Empties the cache of the file system.
     pub(crate) fn forget(&self) -> Result<(), String> {
         self.detach()?;
         self.attach()

@@ -1,23 +1,21 @@
-//! The store and the state: each figure beside the raw cost of the same bytes on the same disk in the same run.
+//! The store and the state: each figure with the raw cost of the same bytes on the same disk in the same run.
 //!
 //!     cargo bench --package daemon --bench store [-- SECTION…] [--jobs N]
 //!
 //! Sections, all of them when none is named:
-//! - `commits`: one writer of small batches, beside append and fdatasync of the same bytes; 64 writers that dispatch
-//!   jobs of one scan, until the files are there, beside creating and renaming as many files.
+//! - `commits`: one writer of small batches, compared with append and fdatasync of the same bytes; 64 writers that
+//!   dispatch jobs of one scan, until the files exist, compared with creating and renaming the same number of files.
 //! - `footprint`: files, folders and allocated bytes of a finished job that does nothing.
-//! - `bulk`: lines of a log in batches of 64 KiB, beside writing and syncing the same bytes; an artifact, beside `cp`
-//!   and fsync.
+//! - `bulk`: lines of a log in batches of 64 KiB, compared with writing and syncing the same bytes; an artifact,
+//!   compared with `cp` and fsync.
 //! - `past`: `--jobs` finished jobs (1,000,000 for the figures of the documentation) of 1,000 scans; start after
-//!   `kill -9` with a cold cache, memory, the first page of a scan's jobs, and from a success to the job that stands on
-//!   it, each beside an empty state. A cold cache needs root: the state is in a file system of its own, which is
-//!   unmounted before each start.
+//!   `kill -9` with a cold cache, memory, the first page of a scan's jobs, and from a success to the next job, each compared with an empty state. A cold cache needs root: the state is in a separate file system, which is unmounted before each start.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "figures are this program's output, and one that cannot be taken ends there"
+    reason = "figures are this program's output, and a failed measurement ends it"
 )]
 
 mod bulk;
@@ -27,7 +25,7 @@ mod footprint;
 mod image;
 mod past;
 #[path = "../../tests/support.rs"]
-#[expect(dead_code, reason = "the stories need more of it")]
+#[expect(dead_code, reason = "the stories need the rest")]
 mod support;
 
 use std::path::Path;
@@ -35,7 +33,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// Finished jobs of `past` when nothing is said: enough to see what grows with them.
+/// Default number of finished jobs of `past`: enough to see which figures grow with them.
 const JOBS: usize = 20_000;
 
 fn main() {

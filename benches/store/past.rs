@@ -1,4 +1,4 @@
-//! What a long past costs.
+//! The cost of a long history.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,13 +18,13 @@ const WRITERS: usize = 64;
 const SUCCESSES: usize = 200;
 const PAGES: usize = 20;
 
-/// On a file system of its own: a record and its folder for each job, and what there is without any.
+/// Inodes of the file system: a record and its folder for each job, and the files of an empty state.
 const BYTES_OF_A_JOB: u64 = 14_000;
 const BYTES_OF_THE_REST: u64 = 2_000_000_000;
 const FILES_OF_A_JOB: u64 = 3;
 const FILES_OF_THE_REST: u64 = 100_000;
 
-/// 1,000 scans, and one that stands on another.
+/// 1,000 scans, and a scan that follows another.
 fn workflow() -> String {
     let mut text = "scans:\n".to_owned();
     for n in 0..SCANS {
@@ -36,7 +36,7 @@ fn workflow() -> String {
     text
 }
 
-/// Figures of an empty state and of one with that many finished jobs.
+/// Figures of an empty state and of a state with this many finished jobs.
 pub(crate) fn run(jobs: usize) {
     let image = Image::mount(
         BYTES_OF_THE_REST + jobs as u64 * BYTES_OF_A_JOB,
@@ -181,7 +181,7 @@ fn memory_of(pid: u32) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Makes finished jobs of all scans in turn, says `done` and waits to be killed.
+/// Creates finished jobs of all scans in turn, prints `done` and waits to be killed.
 pub(crate) fn generate(root: &Path, jobs: usize) {
     let runtime = crate::runtime();
     runtime.block_on(async {

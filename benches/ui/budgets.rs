@@ -1,13 +1,13 @@
-//! Figures beside their budgets.
+//! Figures and their budgets.
 
-/// Which budgets were exceeded.
+/// The exceeded budgets.
 #[derive(Default)]
 pub(crate) struct Budgets {
     exceeded: Vec<String>,
 }
 
 impl Budgets {
-    /// Prints a figure beside the most that it may be.
+    /// Prints a figure and its budget.
     pub(crate) fn print(&mut self, what: &str, figure: f64, most: f64, unit: &str) {
         let verdict = if figure <= most { "" } else { ": EXCEEDED" };
         println!("  {what:<34} {figure:>8.2}{unit}, budget {most}{unit}{verdict}");

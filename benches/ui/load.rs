@@ -1,4 +1,4 @@
-//! What readers cost those who run jobs.
+//! The cost of readers for running jobs.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::stage::Stage;
 const READERS: usize = 20;
 const ROUNDS: usize = 4;
 
-/// The pages that readers look at, each a quarter of them.
+/// The pages of readers. Each page has a quarter of the readers.
 const PAGES: [(&str, &str); 4] = [
     ("overview", "/"),
     ("workflow", "/workflows/main%2Fbench"),
@@ -24,20 +24,20 @@ const PAGES: [(&str, &str); 4] = [
     ("jobs", "/jobs"),
 ];
 
-/// How much slower jobs may be.
+/// Allowed slowdown of jobs.
 const GROWTH: f64 = 1.2;
 
 type Ends = UnboundedReceiver<(Uuid, Instant)>;
 
-/// What was measured in the spans of one kind.
+/// Measurements in the spans of one kind.
 #[derive(Default)]
 struct Spans {
-    /// From a dispatch to the acknowledged end of its job.
+    /// Times from a dispatch to the acknowledged end of its job.
     jobs: Vec<Duration>,
     dispatches: Vec<Duration>,
     /// The average commit of each span in milliseconds.
     commits: Vec<f64>,
-    /// Time of the daemon on a processor.
+    /// Processor time of the daemon.
     busy: Duration,
 }
 
@@ -67,7 +67,7 @@ async fn measure(stage: &Stage, budgets: &mut Budgets) {
 
     let (mut alone, mut watched) = (Spans::default(), Spans::default());
     for round in 0..ROUNDS {
-        // Neither kind is always the later one.
+        // Alternate the order of the two kinds.
         for with_readers in [round % 2 == 1, round % 2 == 0] {
             if with_readers {
                 pages.open(&readers);
@@ -90,7 +90,7 @@ async fn measure(stage: &Stage, budgets: &mut Budgets) {
 }
 
 impl Spans {
-    /// Measures a span more.
+    /// Measures one more span.
     async fn add(&mut self, stage: &Stage, ends: &mut Ends) {
         let pid = stage.world.daemon_pid();
         let busy = processor_time(pid);
@@ -128,20 +128,20 @@ impl Spans {
     }
 }
 
-/// Time that a process has had on processors.
+/// Processor time of a process.
 fn processor_time(pid: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, fields) = stat.rsplit_once(") ").unwrap();
-    // Time of the program and of the kernel for it, in hundredths of a second.
+    // User and system time, in hundredths of a second.
     let ticks = fields.split(' ').skip(11).take(2);
     let ticks: u64 = ticks.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
     Duration::from_millis(ticks * 10)
 }
 
-/// A fetch of a page: which, how long it took, and its bytes.
+/// A fetch of a page: its index, time and bytes.
 type Fetch = (usize, Duration, usize);
 
-/// Pages that readers have open.
+/// Open pages of readers.
 struct Pages {
     open: JoinSet<()>,
     told: mpsc::UnboundedSender<Fetch>,
@@ -175,7 +175,7 @@ impl Pages {
         self.open.shutdown().await;
     }
 
-    /// Forgets the fetches so far.
+    /// Drops the fetches so far.
     fn forget(&mut self) {
         while self.fetches.try_recv().is_ok() {}
     }

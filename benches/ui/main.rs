@@ -1,22 +1,21 @@
-//! The web UI: each figure beside its budget. The program fails if one is exceeded.
+//! The web UI: each figure and its budget. The program fails if a budget is exceeded.
 //!
 //!     cargo bench --package daemon --bench ui [-- SECTION…]
 //!
 //! Sections, all of them when none is named:
-//! - `load`: from a dispatch to the job's end under 400 jobs/s, alone and beside 20 readers, each with a stream of `/live`
-//!   and a page that it fetches again as the script of the pages does. Spans of both alternate.
+//! - `load`: time from a dispatch to the job's end at 400 jobs/s, without and with 20 readers. Each reader has a stream
+//!   of `/live` and fetches a page again, like the script of the pages. Spans of both kinds alternate.
 //! - `streams`: memory of an idle daemon, and of each open stream.
 //! - `pages`: in Chromium, first paint and layout shift of every page, a link into a log of 1,000,000 lines, and the
-//!   renewal of 300 rows. Without Chromium it is skipped.
-//!
-//! The budgets of sizes are asserted by the tests of `ui`, those of graphs and lists by its benches. The clients are in
-//! this process and share the machine with the daemon.
+//!   update of 300 rows. Without Chromium this section is skipped.
+//! The tests of `ui` check the budgets of sizes, its benches the budgets of graphs and lists. The clients are in this
+//! process and share the machine with the daemon.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "figures are this program's output, and one that cannot be taken ends there"
+    reason = "figures are this program's output, and a failed measurement ends it"
 )]
 
 #[path = "../../tests/browser/browser.rs"]
@@ -49,7 +48,7 @@ mod support;
 
 use budgets::Budgets;
 
-/// The name of a section, and what takes its figures.
+/// The name of a section, and its function.
 type Section = (&'static str, fn(&mut Budgets));
 
 fn main() {

@@ -1,4 +1,4 @@
-//! Times that a reader sees, taken in Chromium.
+//! Times that a reader notices, measured in Chromium.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(crate) fn run(budgets: &mut Budgets) {
 fn paint(browser: &Browser, scene: &Scene, budgets: &mut Budgets) {
     const PAINT: &str =
         "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime";
-    // Shifts are told to observers only, those of before as well.
+    // Only observers get layout shifts, including earlier shifts.
     const SHIFTS: &str = "return new Promise((done) => {
         let sum = 0;
         new PerformanceObserver((list) => { for (const shift of list.getEntries()) sum += shift.value; })
@@ -79,10 +79,10 @@ fn paint(browser: &Browser, scene: &Scene, budgets: &mut Budgets) {
     budgets.print("layout shift, most", shifted.0, SHIFT, "");
 }
 
-/// The module that renews pages. Scripts that WebDriver runs can import nothing from the one script of the pages.
+/// The module that updates pages. Scripts of WebDriver cannot import from the single script of the pages.
 const MORPH_MODULE: &str = include_str!("../../ui/assets/morph.js");
 
-/// The renewal of a table, with the module of the pages: one row has changed, and all of them.
+/// The update of a table with the module of the pages: after a change of one row, and of all rows.
 fn renewal(browser: &Browser, scene: &Scene, budgets: &mut Budgets) {
     const RENEW: &str = "const [rows, all] = arguments;
         const region = document.getElementById('jobs'), body = region.querySelector('tbody');
@@ -116,16 +116,16 @@ fn renewal(browser: &Browser, scene: &Scene, budgets: &mut Budgets) {
         });
         let times = Times::of(times.collect());
         println!("  renewal with layout of {ROWS} rows, {what}: {times}");
-        // The budget is for what happens all day: a job changes its state.
+        // The budget is for the usual case: a job changes its state.
         if !all {
             budgets.print(&format!("{ROWS} rows, p95"), ms(times.at(95)), MORPH, " ms");
         }
     }
 }
 
-/// From the start of the navigation until the linked line is there.
+/// From the start of the navigation until the linked line exists.
 fn link(browser: &Browser, budgets: &mut Budgets) {
-    // Runs before the page's own scripts, and looks at each change.
+    // Runs before the page's own scripts, and checks each change.
     const WATCH: &str = "new MutationObserver((_, observer) => {
         const line = document.querySelector('#log[data-drawn] .marked .t');
         if (!line?.textContent) return;
@@ -144,7 +144,7 @@ fn link(browser: &Browser, budgets: &mut Budgets) {
         json!({ "source": WATCH }),
     );
     let times = (0..LINKS).map(|_| {
-        // A page that is open already would only scroll.
+        // An open page would only scroll.
         browser.open_blank();
         browser.open(&world, &format!("/jobs/{job}#L{LINE}"));
         let shown = browser.until("the line", "return window.benchShown", vec![]);

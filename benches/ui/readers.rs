@@ -1,4 +1,4 @@
-//! What a browser with an open page asks of the daemon.
+//! Imitates the requests of a browser with an open page.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,8 @@ use tokio::sync::watch;
 
 use crate::connection::{Connection, Target};
 
-/// The least time between two fetches of a page: at first, and after as many fetches without a rest. As in `live.js`.
+/// The minimum time between two fetches of a page: at first, and after this many fetches without a rest. As in
+/// `live.js`.
 const PAUSE: Duration = Duration::from_millis(250);
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
 const BUSY_AFTER: u32 = 8;
@@ -43,7 +44,7 @@ impl Reader {
         .into_bytes()
     }
 
-    /// As the script asks for a page again.
+    /// Fetches a page again, like the script.
     fn renewal(&self, path: &str) -> Vec<u8> {
         let mut request = self.request(path);
         request.truncate(request.len() - 2);
@@ -59,8 +60,8 @@ impl Reader {
         connection
     }
 
-    /// Listens and fetches the page again whenever something has changed, as the script does. `fetched` is told how long
-    /// each fetch took and how many bytes came. Never ends: abort it.
+    /// Listens and fetches the page again after each change, like the script. `fetched` gets the time and the bytes of
+    /// each fetch. Never ends: abort it.
     pub(crate) async fn follow(self, path: &str, fetched: impl Fn(Duration, usize)) {
         let mut stream = self.stream().await;
         let (told, mut changed) = watch::channel(());

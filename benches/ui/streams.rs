@@ -14,13 +14,13 @@ const EACH: f64 = 24.0;
 pub(crate) fn run(budgets: &mut Budgets) {
     let mut stage = Stage::new();
     let reader = stage.block_on(Reader::sign_in(&stage.target));
-    // What the start of the world left behind in memory would hide what streams take.
+    // Memory left over from the start of the world would hide the memory of the streams.
     stage.restart();
     let pid = stage.world.daemon_pid();
     let idle = memory(pid, "VmRSS:");
     println!("  idle daemon: {idle:.0} kB");
     stage.block_on(async {
-        // The first one brings code and tables into memory.
+        // The first stream loads code and tables into memory.
         let mut streams = vec![reader.stream().await];
         hear(&stage, &mut streams).await;
         let before = memory(pid, "VmRSS:");
@@ -33,7 +33,7 @@ pub(crate) fn run(budgets: &mut Budgets) {
     });
 }
 
-/// Changes something, and waits until every stream has told it.
+/// Makes a change, and waits until every stream has sent it.
 async fn hear(stage: &Stage, streams: &mut [Connection]) {
     stage.dispatch("idle").await;
     for stream in streams {

@@ -4,7 +4,7 @@ use crate::browser::Browser;
 use crate::stage::{self, is_marked, mark};
 
 #[test]
-fn a_page_says_that_the_daemon_is_away_and_goes_on_when_it_is_back() {
+fn a_page_shows_that_the_daemon_is_away_and_continues_when_it_is_back() {
     let Some(browser) = Browser::start() else {
         return;
     };

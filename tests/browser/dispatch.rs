@@ -8,7 +8,7 @@ const NOTE: &str = "textarea[name='inputs.note']";
 const DEEP: &str = "input[type=checkbox][name='inputs.deep']";
 
 #[test]
-fn what_was_typed_survives_a_refusal_and_a_good_form_leads_to_its_job() {
+fn typed_values_survive_a_refusal_and_a_valid_form_leads_to_its_job() {
     let Some(browser) = Browser::start() else {
         return;
     };

@@ -4,7 +4,7 @@ use crate::browser::{Browser, CONTROL, ENTER, ESCAPE, TAB};
 use crate::stage;
 
 #[test]
-fn the_keyboard_alone_is_enough() {
+fn every_task_can_be_done_with_the_keyboard() {
     let Some(browser) = Browser::start() else {
         return;
     };

@@ -5,7 +5,7 @@ use crate::stage::{is_marked, mark};
 use crate::support::World;
 
 #[test]
-fn the_log_of_a_job_grows_and_its_state_changes_while_one_looks() {
+fn the_log_and_state_of_an_open_job_update_live() {
     let Some(browser) = Browser::start() else {
         return;
     };

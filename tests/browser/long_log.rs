@@ -67,7 +67,7 @@ scans:
 ";
 
 #[test]
-fn the_log_of_a_failed_job_opens_at_the_step_that_failed() {
+fn the_log_of_a_failed_job_opens_at_the_failed_step() {
     let Some(browser) = Browser::start() else {
         return;
     };

@@ -76,7 +76,7 @@ struct Walk {
 }
 
 #[test]
-fn every_page_shuts_nobody_out_in_every_look() {
+fn every_page_is_accessible_in_every_look() {
     let [pictures, shown] = [PICTURES, SHOWN].map(|name| std::env::var_os(name).map(PathBuf::from));
     let Some(browser) = Browser::start() else {
         return;

@@ -9,7 +9,7 @@ use crate::stage;
 const SILENT: &str = "window.EventSource = class { addEventListener() {} };";
 
 #[test]
-fn a_page_is_renewed_when_it_opens_each_minute_and_when_the_browser_kept_it() {
+fn a_page_updates_when_it_opens_each_minute_and_when_it_returns_from_the_cache() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -72,7 +72,7 @@ const HIDDEN: &str = "const timer = setTimeout, now = performance.now.bind(perfo
     };";
 
 #[test]
-fn a_hidden_tab_comes_back_to_the_daemon_in_minutes() {
+fn a_hidden_tab_reconnects_within_minutes() {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -86,7 +86,7 @@ fn a_hidden_tab_comes_back_to_the_daemon_in_minutes() {
 }
 
 #[test]
-fn a_clock_of_the_browser_that_is_slow_does_not_matter() {
+fn a_slow_clock_of_the_browser_does_not_matter() {
     let Some(browser) = Browser::start() else {
         return;
     };

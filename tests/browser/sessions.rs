@@ -4,7 +4,7 @@ use crate::browser::Browser;
 use crate::stage::{self, is_marked, mark};
 
 #[test]
-fn signing_out_everywhere_tells_an_open_page_in_another_browser() {
+fn signing_out_everywhere_updates_an_open_page_in_another_browser() {
     let (Some(here), Some(there)) = (Browser::start(), Browser::start()) else {
         return;
     };

@@ -4,7 +4,7 @@ use crate::browser::Browser;
 use crate::support::World;
 
 #[test]
-fn a_refused_token_is_answered_beside_its_field_and_a_good_one_opens_the_page_that_was_asked_for() {
+fn a_refused_token_shows_an_error_and_a_valid_token_opens_the_requested_page() {
     let Some(browser) = Browser::start() else {
         return;
     };

@@ -13,7 +13,7 @@ const DROP: &str = "const dataTransfer = new DataTransfer();
     return !heading.dispatchEvent(event('dragover')) && !heading.dispatchEvent(event('drop'));";
 
 #[test]
-fn files_that_are_dropped_on_the_card_are_stored() {
+fn dropped_files_are_stored() {
     let Some(browser) = Browser::start() else {
         return;
     };

@@ -22,7 +22,7 @@ const FAILS_ONCE: &str = "const real = fetch;
     };";
 
 #[test]
-fn every_line_of_a_log_that_wraps_can_be_reached() {
+fn every_line_of_a_wrapped_log_can_be_reached() {
     let Some(browser) = Browser::start() else {
         return;
     };

@@ -57,7 +57,7 @@ fn packages_use_only_what_the_map_allows() {
 }
 
 #[test]
-fn pure_packages_stand_on_nothing_impure() {
+fn pure_packages_depend_on_no_impure_crate() {
     // Only for this machine's system: crates of other systems are not downloaded.
     let metadata = metadata(&["--filter-platform=host-tuple"]);
     let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
@@ -111,7 +111,7 @@ fn pure_packages_stand_on_nothing_impure() {
 }
 
 #[test]
-fn only_tests_can_end_a_daemon_at_a_point_of_choice_or_set_its_clock() {
+fn only_tests_can_kill_a_daemon_at_a_failpoint_or_set_its_clock() {
     let features = |edges| {
         let store = ["tree", "--invert", "store", "--depth=0", "--format={f}"];
         let output = cargo(&[&store[..], &["--edges", edges]].concat());

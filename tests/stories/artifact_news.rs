@@ -89,7 +89,7 @@ impl Scene {
 }
 
 #[test]
-fn what_a_reader_missed_is_news_until_it_has_worked_on_it() {
+fn missed_results_are_news_until_the_reader_has_processed_them() {
     let mut scene = Scene::new();
     scene.list("one two");
     scene.reads("succeeded");
@@ -148,7 +148,7 @@ fn what_a_reader_missed_is_news_until_it_has_worked_on_it() {
 }
 
 #[test]
-fn when_the_processed_files_are_gone_all_lines_are_news() {
+fn if_the_processed_files_were_removed_all_lines_are_news() {
     let mut scene = Scene::new();
     scene.list("one two");
     scene.reads("succeeded");

@@ -46,7 +46,7 @@ struct Taken {
 }
 
 #[test]
-fn backups_made_under_load_are_whole() {
+fn backups_under_load_are_complete() {
     let mut world = memory().map_or_else(World::new, World::below);
     world.init_repository();
     world.push(&[("busy.yaml", Some(BUSY))]);

@@ -19,7 +19,7 @@ fn assert_told(output: &Output, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn dispatching_the_wrong_thing() {
+fn wrong_dispatches_are_refused_with_hints() {
     let world = World::with_workflow("hello.yaml", HELLO);
     let dispatch = |arguments: &[&str]| {
         let all: Vec<&str> = ["scan", "dispatch"]
@@ -72,7 +72,7 @@ fn dispatching_the_wrong_thing() {
 }
 
 #[test]
-fn a_wrong_token_and_a_daemon_that_is_not_there() {
+fn a_wrong_token_and_an_unreachable_daemon_give_clear_errors() {
     let world = World::with_workflow("hello.yaml", HELLO);
     for token in ["evs_wrong", "", "0198c5f2-7c1e-4000-8000-000000000000"] {
         let output = world
@@ -126,7 +126,7 @@ fn a_second_daemon_on_one_state_folder_and_on_one_port() {
 }
 
 #[test]
-fn plain_http_leaves_this_machine_only_when_that_is_said() {
+fn plain_http_for_other_machines_needs_insecure_http() {
     let world = World::new();
     let state = world.path("other").display().to_string();
     let folder = world.path("scans");
@@ -160,7 +160,7 @@ fn plain_http_leaves_this_machine_only_when_that_is_said() {
 }
 
 #[test]
-fn a_folder_that_is_no_state_or_a_newer_one_is_left_alone() {
+fn a_folder_without_a_state_or_with_a_newer_state_is_not_changed() {
     let world = World::new();
     let run = |state: &str| {
         world.output(
@@ -206,7 +206,7 @@ fn a_folder_that_is_no_state_or_a_newer_one_is_left_alone() {
 }
 
 #[test]
-fn a_repository_that_is_missing_and_then_is_not() {
+fn a_missing_repository_is_reported_until_it_exists() {
     let mut world = World::new();
     world.start_daemon();
     let output = world.output("everscan", &["source", "sync", "main", "--wait"]);

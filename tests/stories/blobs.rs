@@ -125,7 +125,7 @@ fn jobs_and_people_share_files() {
 }
 
 #[test]
-fn a_folder_is_kept_like_one_of_this_machine_and_back() {
+fn a_folder_is_synced_to_blobs_and_back() {
     let mut world = World::new();
     world.init_repository();
     world.start_daemon();

@@ -30,7 +30,7 @@ scans:
 ";
 
 #[test]
-fn the_slots_of_cancelled_jobs_that_print_without_end_are_free_again() {
+fn cancelled_jobs_that_print_without_end_free_their_slots() {
     let world = World::with_workflow("yes.yaml", WORKFLOW);
     let cancelled = ["prints", "prints_on"].map(|scan| world.dispatch("yes", scan, &[]));
     for job in &cancelled {

@@ -82,7 +82,7 @@ fn log(world: &World, job: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_script_that_is_corrected_reaches_the_next_job_and_a_rerun_has_that_of_its_job() {
+fn a_corrected_script_reaches_the_next_job_and_a_rerun_keeps_its_script() {
     let mut world = world();
     let submodule = format!("160000,{},module", "1".repeat(40));
     world.git(&["update-index", "--add", "--cacheinfo", &submodule]);
@@ -171,7 +171,7 @@ fn object(world: &World, arguments: &[&str], content: &str) -> String {
 }
 
 #[test]
-fn a_hostile_tree_writes_nothing_outside_of_the_jobs_folder() {
+fn a_hostile_tree_writes_only_inside_the_jobs_folder() {
     let mut world = world();
     let outside = world.path("outside");
     fs::create_dir(&outside).unwrap();
@@ -208,7 +208,7 @@ fn a_hostile_tree_writes_nothing_outside_of_the_jobs_folder() {
 }
 
 #[test]
-fn a_mirror_that_is_gone_is_built_again_and_a_job_whose_commit_is_gone_names_it() {
+fn a_lost_mirror_is_rebuilt_and_a_job_names_its_lost_commit() {
     let mut world = world();
     world.start_daemon();
     world.sync();
@@ -248,7 +248,7 @@ fn a_mirror_that_is_gone_is_built_again_and_a_job_whose_commit_is_gone_names_it(
 }
 
 #[test]
-fn a_runner_that_does_not_know_checkout_is_not_offered_the_job() {
+fn a_runner_without_checkout_gets_no_offer_for_the_job() {
     let mut world = world();
     world.start_daemon();
     world.sync();

@@ -43,7 +43,7 @@ fn a_failed_job_cleans_up_and_leaves_a_report() {
 }
 
 #[test]
-fn a_cancelled_job_cleans_up_and_its_log_has_it() {
+fn a_cancelled_job_cleans_up_and_logs_it() {
     let world = World::with_workflow("lock.yaml", WORKFLOW);
     let job = world.dispatch("lock", "holds", &[]);
     let mut follow = world.command("everscan");

@@ -31,7 +31,7 @@ scans:
 }
 
 #[test]
-fn a_minute_of_a_wrong_clock_stops_no_schedule_and_ends_and_deletes_nothing() {
+fn a_minute_of_a_wrong_clock_stops_no_schedule_ends_no_job_and_deletes_no_file() {
     let mut world = World::new();
     let (begun, gate) = (world.path("begun"), world.path("gate"));
     let offset = world.path("offset");
@@ -119,7 +119,7 @@ fn dispatch_once(world: &World) -> String {
 }
 
 #[test]
-fn a_kill_after_a_clock_was_put_right_undoes_nothing() {
+fn a_kill_after_a_clock_was_corrected_keeps_all_ends() {
     for by in [5 * 3_600, -5 * 3_600] {
         let mut world = World::new();
         let (begun, gate) = (world.path("begun"), world.path("gate"));

@@ -44,7 +44,7 @@ fn dispatch(world: &World) {
 }
 
 #[test]
-fn costly_expressions_are_evaluated_beside_the_dispatches_of_another_project() {
+fn costly_expressions_do_not_block_the_dispatches_of_another_project() {
     let mut world = World::new();
     world.init_repository();
     let repository = world.path("repository");

@@ -47,7 +47,7 @@ fn expected_log() -> String {
 }
 
 #[test]
-fn killed_while_a_job_runs_the_job_ends_once_with_all_its_lines() {
+fn after_a_kill_a_running_job_ends_once_with_its_whole_log() {
     let mut world = World::new();
     let (ran, gate) = (world.path("ran"), world.path("gate"));
     world.init_repository();
@@ -80,7 +80,7 @@ fn killed_while_a_job_runs_the_job_ends_once_with_all_its_lines() {
 }
 
 #[test]
-fn somebody_who_follows_a_job_outlives_a_restart_of_the_daemon() {
+fn following_a_job_continues_over_a_restart_of_the_daemon() {
     let mut world = World::new();
     let (ran, gate) = (world.path("ran"), world.path("gate"));
     world.init_repository();
@@ -140,7 +140,7 @@ async fn offer(world: &World, registration: &str) -> JobAssigned {
 }
 
 #[test]
-fn killed_between_offer_and_claim_the_job_is_offered_again_and_runs_once() {
+fn after_a_kill_between_offer_and_claim_the_job_runs_once() {
     let mut world = World::new();
     let (ran, gate) = (world.path("ran"), world.path("gate"));
     std::fs::write(&gate, "").unwrap();
@@ -179,7 +179,7 @@ fn killed_between_offer_and_claim_the_job_is_offered_again_and_runs_once() {
 }
 
 #[test]
-fn killed_again_and_again_under_load_no_acknowledged_job_is_lost_or_run_twice() {
+fn under_load_and_repeated_kills_no_acknowledged_job_is_lost_or_run_twice() {
     let mut world = World::new();
     let ran = world.path("ran");
     let text = format!(

@@ -67,12 +67,12 @@ fn keeps_its_pace(b: &str, c: &str) {
 }
 
 #[test]
-fn expressions_without_names_and_with_vars_keep_a_pace() {
+fn cycles_of_expressions_without_names_and_with_vars_are_slowed_down() {
     keeps_its_pace("'true'", "\"vars.X == '1'\"");
 }
 
 #[test]
-fn expressions_about_states_and_sizes_keep_a_pace() {
+fn cycles_of_expressions_about_states_and_sizes_are_slowed_down() {
     keeps_its_pace(
         "\"scans.c[0].state == 'succeeded' || scans.a.is_available()\"",
         "size(scans.b) >= 0",

@@ -45,17 +45,17 @@ fn ends_by(name: &str, words: &str, code: i32) {
 }
 
 #[test]
-fn a_signal_ends_it_in_the_middle_with_all_it_has_started() {
+fn a_signal_ends_the_demo_and_all_its_processes() {
     ends_by("INT", "scan dispatch", 130);
 }
 
 #[test]
-fn a_signal_ends_one_that_is_kept_with_all_it_has_started() {
+fn a_signal_ends_a_kept_demo_and_all_its_processes() {
     ends_by("TERM", "/login/evi_", 143);
 }
 
 #[test]
-fn its_programs_end_even_when_it_is_killed() {
+fn the_programs_of_a_killed_demo_end() {
     let world = World::new();
     let (mut child, temporary) = watched_until(&world, "scan dispatch");
     child.kill().unwrap();

@@ -39,7 +39,7 @@ fn text(world: &World, job: &str, artifact: &str, file: &str) -> String {
 }
 
 #[test]
-fn a_changed_lock_file_goes_round_the_loop_and_an_unchanged_one_does_not() {
+fn only_a_changed_lock_file_starts_the_next_scans() {
     let world = world();
     let inventory = world.succeed(NAME, "inventory", &[]);
     let packages = text(&world, &inventory, "packages", "packages.tsv");

@@ -19,7 +19,7 @@ pub(crate) fn health(world: &World) -> String {
 }
 
 #[test]
-fn a_full_disk_refuses_what_begins_and_loses_nothing_of_what_runs() {
+fn a_full_disk_refuses_new_jobs_and_running_jobs_lose_nothing() {
     let mut world = World::new();
     std::fs::create_dir(world.path("state")).unwrap();
     let _disk = match Memory::mount(&world.path("state"), "size=96m,mode=700") {

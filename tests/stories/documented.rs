@@ -18,7 +18,7 @@ const ADDRESS: &str = "127.0.0.1:7411";
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
-fn the_first_ten_minutes_of_the_readme_work_as_they_stand() {
+fn the_first_ten_minutes_of_the_readme_work_unchanged() {
     let world = World::new();
     let said = run(&world, README);
     for words in [
@@ -37,7 +37,7 @@ fn the_first_ten_minutes_of_the_readme_work_as_they_stand() {
 }
 
 #[test]
-fn the_programs_one_by_one_work_as_they_stand() {
+fn the_guide_with_each_program_by_hand_works_unchanged() {
     let world = World::new();
     assert!(OPERATING.contains(ADDRESS), "the page names {ADDRESS}");
     let said = run(&world, &OPERATING.replace(ADDRESS, &world.address()));
@@ -94,7 +94,7 @@ fn the_readme_has_two_commands_that_set_everything_up() {
 }
 
 #[test]
-fn workflow_files_in_the_guide_are_what_they_say() {
+fn workflow_files_in_the_guide_match_their_labels() {
     let world = World::new();
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let mut checked = 0;

@@ -30,7 +30,7 @@ const NUMBERS: u64 = 90;
 const JOBS: usize = 3;
 
 #[test]
-fn ended_at_each_of_them_it_has_lost_nothing() {
+fn a_daemon_killed_at_any_failpoint_loses_nothing() {
     let seed = Chance::seed();
     let mut chance = Chance::new(seed);
     let times = std::env::var("EVERSCAN_FAILPOINT_TIMES").map(|times| times.parse().unwrap());

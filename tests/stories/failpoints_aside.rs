@@ -36,7 +36,7 @@ struct Aside {
 }
 
 #[test]
-fn ended_there_it_is_in_nobodys_way() {
+fn an_operation_killed_at_a_failpoint_can_be_repeated() {
     let mut world = Site::prepare();
     world.start_daemon();
     let site = Site::of(world);

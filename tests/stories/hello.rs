@@ -38,7 +38,7 @@ fn a_push_becomes_a_revision_and_a_dispatch_an_artifact() {
 }
 
 #[test]
-fn a_skipped_step_is_skipped_and_defaults_are_used() {
+fn steps_are_skipped_by_condition_and_inputs_have_defaults() {
     let world = World::with_workflow("hello.yaml", HELLO);
     let job = world.dispatch("main/hello", "greet", &["name=Bob"]);
     let shown = world.finished(&job);
@@ -52,7 +52,7 @@ fn a_skipped_step_is_skipped_and_defaults_are_used() {
 }
 
 #[test]
-fn a_push_changes_what_runs_and_a_broken_file_does_not() {
+fn a_push_activates_a_valid_file_and_not_an_invalid_file() {
     let world = World::with_workflow("hello.yaml", HELLO);
     let changed = HELLO.replace("Hello, $NAME.", "Good day, $NAME.");
     world.push(&[("hello.yaml", Some(&changed))]);
@@ -101,7 +101,7 @@ fn a_push_changes_what_runs_and_a_broken_file_does_not() {
 }
 
 #[test]
-fn a_removed_file_retires_its_workflow_and_a_push_is_seen_without_asking() {
+fn a_removed_file_retires_its_workflow_and_pushes_are_noticed_by_themselves() {
     let world = World::with_workflow("hello.yaml", HELLO);
     world.push(&[("hello.yaml", None), ("keep.yaml", Some(HELLO))]);
     crate::support::eventually("the retirement", || {

@@ -72,7 +72,7 @@ struct Fault {
 const EXIT_CODES: &[i32] = &[0, 1, 2, 12, 14, 15];
 
 #[test]
-fn at_whatever_call_one_comes_nothing_is_lost() {
+fn a_disk_error_at_any_call_loses_nothing() {
     if let Err(reason) = try_tracing() {
         return skip("errors of the disk", &reason);
     }

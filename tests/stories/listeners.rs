@@ -131,7 +131,7 @@ fn memory(world: &World) -> u64 {
 }
 
 #[test]
-fn of_a_thousand_listeners_the_one_that_never_reads_is_dropped_and_costs_nothing() {
+fn a_listener_that_never_reads_is_dropped_and_costs_no_memory() {
     // Each event is a commit, which is faster in memory.
     let mut world = backup::memory().map_or_else(World::new, World::below);
     world.init_repository();

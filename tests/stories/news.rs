@@ -59,7 +59,7 @@ fn readers(world: &World, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_change_is_worked_on_though_its_reader_failed_and_is_looked_at_when_it_is_mended() {
+fn a_change_is_processed_after_its_reader_failed_and_was_corrected() {
     let mut world = world();
     let one = list(&world, "one");
     assert_eq!(readers(&world, 1), ["succeeded"]);
@@ -107,7 +107,7 @@ fn a_change_is_worked_on_though_its_reader_failed_and_is_looked_at_when_it_is_me
 }
 
 #[test]
-fn what_comes_while_the_reader_works_is_worked_on_after_it() {
+fn results_during_a_job_of_the_reader_are_processed_after_it() {
     let world = world();
     fs::write(world.path("slow"), "").unwrap();
     let three = list(&world, "three");

@@ -23,7 +23,7 @@ fn limited(limit: u64) -> World {
 }
 
 #[test]
-fn a_thousand_idle_connections_leave_the_files_that_a_commit_needs() {
+fn a_thousand_idle_connections_leave_enough_files_for_commits() {
     let mut own = getrlimit(Resource::Nofile);
     own.current = own.maximum;
     setrlimit(Resource::Nofile, own).unwrap();
@@ -55,7 +55,7 @@ fn a_thousand_idle_connections_leave_the_files_that_a_commit_needs() {
 }
 
 #[test]
-fn a_daemon_that_may_open_too_few_files_says_so_and_does_not_start() {
+fn a_daemon_with_a_too_low_file_limit_does_not_start() {
     let mut world = limited(100);
     world.spawn_daemon();
     assert!(!world.await_daemon());

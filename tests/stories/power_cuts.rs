@@ -52,8 +52,8 @@ fn xfs() {
 }
 
 #[test]
-fn a_journal_that_is_not_synced_is_noticed() {
-    let name = "power_cuts::a_journal_that_is_not_synced_is_noticed";
+fn an_unsynced_journal_is_detected() {
+    let name = "power_cuts::an_unsynced_journal_is_detected";
     apart(name, notice);
 }
 

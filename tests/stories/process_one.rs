@@ -37,7 +37,7 @@ scans:
 "#;
 
 #[test]
-fn a_runner_that_is_process_1_waits_for_orphans_and_ends_when_it_is_told_to() {
+fn a_runner_as_process_1_reaps_orphans_and_ends_on_a_signal() {
     let mut world = World::new();
     let apart = ["--pid", "--fork", "--mount-proc", "--kill-child", "--"];
     if let Err(reason) = run(world.command("unshare").args(apart).arg("true")) {

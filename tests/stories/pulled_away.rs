@@ -78,7 +78,7 @@ fn assert_in_hand(world: &World, jobs: &BTreeSet<String>) {
 }
 
 #[test]
-fn a_start_refuses_a_journal_that_is_not_whole_and_no_job_is_out_of_hand() {
+fn a_start_refuses_an_incomplete_journal_and_no_job_is_lost() {
     let (mut world, jobs) = waiting(JOBS);
     let (state, whole) = (world.path("state"), world.path("whole"));
     for n in 0..5 {
@@ -153,7 +153,7 @@ impl Drop for Second {
 }
 
 #[test]
-fn a_daemon_whose_lock_is_gone_leaves_the_state_to_the_next_one() {
+fn a_daemon_without_its_lock_leaves_the_state_to_the_next_daemon() {
     let (mut world, jobs) = waiting(1);
     std::fs::remove_file(world.path("state/LOCK")).unwrap();
     let second = world
@@ -186,7 +186,7 @@ fn a_daemon_whose_lock_is_gone_leaves_the_state_to_the_next_one() {
 }
 
 #[test]
-fn a_daemon_whose_state_is_gone_stops_and_makes_no_other() {
+fn a_daemon_whose_state_was_removed_stops_and_creates_no_new_state() {
     let (mut world, _) = waiting(1);
     std::fs::remove_dir_all(world.path("state/journal")).unwrap();
     assert_stops(&mut world, "the journal is gone");
@@ -213,7 +213,7 @@ fn a_daemon_whose_state_is_gone_stops_and_makes_no_other() {
 }
 
 #[test]
-fn a_daemon_whose_jobs_are_gone_stops_at_the_next_one() {
+fn a_daemon_whose_folder_of_jobs_was_removed_stops_at_the_next_job() {
     let (mut world, mut jobs) = waiting(1);
     eventually("the files", || records(&world.path("state")) == 1);
     // The thread that writes the second job's files knows the folder of the first job's files.

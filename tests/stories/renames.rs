@@ -25,7 +25,7 @@ scans:
 ";
 
 #[test]
-fn a_chain_goes_on_over_a_rename_and_news_stay_news() {
+fn a_chain_continues_over_a_rename_and_news_stay_news() {
     let mut world = World::with_workflow("net.yaml", CHAIN);
     let hosts = |world: &World, list: &str| {
         world.succeed("net", "hosts", &[&format!("list={list}")]);

@@ -17,7 +17,7 @@ scans:
 ";
 
 #[test]
-fn a_failed_job_runs_again_as_it_was_and_as_it_is_now_also_after_a_restart() {
+fn a_failed_job_runs_again_with_its_revision_or_the_current_one_also_after_a_restart() {
     let mut world = World::with_workflow("build.yaml", FAILS);
     world.everscan(&["var", "set", "WHO", "Ada"]);
     let job = world.dispatch("build", "build", &["name=a & b"]);

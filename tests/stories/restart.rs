@@ -59,7 +59,7 @@ fn a_cancelled_job_takes_its_whole_process_group_with_it() {
 }
 
 #[test]
-fn a_runner_that_dies_loses_its_job_as_soon_as_it_is_back() {
+fn a_dead_runner_loses_its_job_as_soon_as_it_returns() {
     let (mut world, job) = world_with_a_running_job();
     world.kill_runner();
     world.run_runner();
@@ -72,7 +72,7 @@ fn a_runner_that_dies_loses_its_job_as_soon_as_it_is_back() {
 }
 
 #[test]
-fn after_a_clean_stop_the_tree_alone_is_the_state() {
+fn after_a_clean_stop_the_files_hold_the_whole_state() {
     let hello = include_str!("../../examples/hello/workflows/hello.yaml");
     let mut world = World::with_workflow("hello.yaml", hello);
     let job = world.dispatch("hello", "greet", &["name=Ada"]);

@@ -34,7 +34,7 @@ fn text(path: &Path) -> String {
 }
 
 #[test]
-fn a_daemon_goes_on_with_a_restored_state() {
+fn a_daemon_continues_with_a_restored_state() {
     let mut world = World::new();
     let (begun, gate) = (world.path("begun"), world.path("gate"));
     let waiting = format!(
@@ -110,7 +110,7 @@ fn a_daemon_goes_on_with_a_restored_state() {
 }
 
 #[test]
-fn a_backup_that_is_interrupted_leaves_no_hold_and_nothing_that_is_taken_for_whole() {
+fn an_interrupted_backup_leaves_no_hold_and_cannot_be_restored() {
     let hello = include_str!("../../examples/hello/workflows/hello.yaml");
     let mut world = World::with_workflow("hello.yaml", hello);
     world.succeed("hello", "greet", &["name=Ada"]);

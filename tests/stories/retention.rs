@@ -42,7 +42,7 @@ fn listed(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn only_so_many_jobs_stay_and_their_bytes_are_freed() {
+fn retention_keeps_the_configured_jobs_and_frees_the_bytes() {
     let mut world = World::new();
     world.daemon_config = Some("retention: {jobs: 3}\n".to_owned());
     world.init_repository();

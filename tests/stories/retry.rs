@@ -83,7 +83,7 @@ fn an_alarm_starts_once_after_the_last_retry_and_not_at_the_next_success() {
 }
 
 #[test]
-fn a_pending_retry_outlives_a_kill_of_the_daemon_and_a_cancel_ends_the_chain() {
+fn a_pending_retry_survives_a_kill_of_the_daemon_and_a_cancel_ends_the_chain() {
     let mut world = world_with(2, "{ attempts: 1, backoff: 3s }");
     let first = world.dispatch("build", "build", &["name=x"]);
     eventually("the failure", || {
@@ -147,7 +147,7 @@ fn a_job_of_a_killed_runner_is_lost_and_its_retry_runs_on_the_next_one() {
 }
 
 #[test]
-fn a_runner_that_is_removed_stops_its_job_at_once_and_the_retry_waits_for_it() {
+fn a_removed_runner_stops_its_job_at_once_and_the_retry_waits() {
     let mut world = World::new();
     let process = world.path("process");
     let text = format!(

@@ -50,7 +50,7 @@ fn read(path: &Path) -> Value {
 }
 
 #[test]
-fn it_is_told_so_and_takes_no_job_away_until_the_first_one_leaves() {
+fn a_second_process_is_refused_until_the_first_process_ends() {
     let mut world = World::new();
     let (ran, gate) = (world.path("ran"), world.path("gate"));
     let text = format!(

@@ -127,7 +127,7 @@ fn a_secret_reaches_its_step_and_stays_out_of_every_file() {
 }
 
 #[test]
-fn what_is_not_set_is_named_with_what_to_do() {
+fn missing_vars_and_secrets_are_named_with_a_hint() {
     let world = keyed();
     world.everscan(&["var", "set", "URL", "https://localhost"]);
     world.everscan(&["var", "delete", "URL", "--project", "main"]);
@@ -155,7 +155,7 @@ fn what_is_not_set_is_named_with_what_to_do() {
 }
 
 #[test]
-fn another_key_and_no_key_are_told() {
+fn a_different_or_missing_key_is_reported() {
     let mut world = keyed();
     let out = world.path("out").display().to_string();
     world.everscan(&["var", "set", "OUT", &out]);
@@ -291,7 +291,7 @@ scans:
 "#;
 
 #[test]
-fn a_secret_is_masked_in_whatever_form_and_pieces_it_is_written() {
+fn a_secret_is_masked_in_all_forms_and_pieces() {
     let world = keyed();
     world.push(&[("forms.yaml", Some(FORMS))]);
     world.sync();

@@ -9,7 +9,7 @@ use crate::support::{World, eventually, lines, signal};
 const STANDSTILL: Duration = Duration::from_secs(125);
 
 #[test]
-fn a_daemon_that_stood_still_for_over_two_minutes_loses_no_job() {
+fn a_daemon_that_stood_still_for_two_minutes_loses_no_job() {
     let mut world = World::new();
     let (begun, gate) = (world.path("begun"), world.path("gate"));
     let text = format!(

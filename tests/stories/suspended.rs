@@ -17,7 +17,7 @@ scans:
 ";
 
 #[test]
-fn a_suspended_loop_stands_still_over_a_restart_and_catches_up() {
+fn a_suspended_loop_stays_suspended_over_a_restart_and_catches_up() {
     let mut world = World::with_workflow("loop.yaml", LOOP);
     let go = world.path("go");
     let input = format!("go={}", go.display());

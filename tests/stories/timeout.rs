@@ -34,7 +34,7 @@ fn moment(value: &Value) -> DateTime<Utc> {
 }
 
 #[test]
-fn a_job_that_hangs_has_failed_leaves_its_report_and_is_tried_again_when_it_is_over() {
+fn a_job_that_hangs_fails_keeps_its_report_and_is_retried_after_its_end() {
     let mut world = World::new();
     world.init_repository();
     world.push(&[("nightly.yaml", Some(&workflow(&world)))]);

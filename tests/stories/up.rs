@@ -139,7 +139,7 @@ impl Drop for Up {
 }
 
 #[test]
-fn a_folder_runs_what_is_saved_in_it_and_goes_on_where_it_was() {
+fn up_runs_the_saved_workflows_of_a_folder_and_continues_after_a_stop() {
     let world = World::new();
     let folder = world.path("laptop");
     let file = folder.join("workflows/hello.yaml");
@@ -183,7 +183,7 @@ fn a_folder_runs_what_is_saved_in_it_and_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_checkout_in_a_folder_without_git_has_the_workflows_alone() {
+fn a_checkout_in_a_folder_without_git_has_only_the_workflows() {
     let world = World::new();
     let folder = world.path("laptop");
     let workflows = folder.join("workflows");
@@ -208,7 +208,7 @@ fn a_checkout_in_a_folder_without_git_has_the_workflows_alone() {
 }
 
 #[test]
-fn an_end_is_told_before_the_retry_that_it_made() {
+fn up_prints_the_end_of_a_job_before_its_retry() {
     let world = World::new();
     let folder = world.path("laptop");
     let workflows = folder.join("workflows");
@@ -278,7 +278,7 @@ fn its_link_signs_the_owner_in_once_and_a_command_makes_another() {
 }
 
 #[test]
-fn a_repository_runs_what_is_committed_in_it() {
+fn up_runs_the_committed_workflows_of_a_repository() {
     let world = World::new();
     world.init_repository();
     world.push(&[("hello.yaml", Some(HELLO)), ("other.yaml", Some(HELLO))]);
@@ -301,7 +301,7 @@ fn a_repository_runs_what_is_committed_in_it() {
 }
 
 #[test]
-fn who_has_no_workflow_yet_is_told_what_to_do_first() {
+fn up_without_a_workflow_prints_the_first_step() {
     let world = World::new();
     let folder = world.path("laptop");
     std::fs::create_dir(&folder).unwrap();
@@ -323,7 +323,7 @@ fn who_has_no_workflow_yet_is_told_what_to_do_first() {
 }
 
 #[test]
-fn a_second_one_in_the_folder_is_told_where_the_first_is() {
+fn a_second_up_in_the_folder_prints_the_address_of_the_first() {
     let world = World::new();
     let folder = world.path("laptop");
     std::fs::create_dir(&folder).unwrap();
@@ -346,7 +346,7 @@ fn a_second_one_in_the_folder_is_told_where_the_first_is() {
 }
 
 #[test]
-fn one_that_was_killed_at_work_says_why_its_successor_waits() {
+fn after_a_kill_the_next_up_prints_why_it_waits() {
     let world = World::new();
     let folder = world.path("laptop");
     std::fs::create_dir_all(folder.join("workflows")).unwrap();
@@ -370,7 +370,7 @@ fn one_that_was_killed_at_work_says_why_its_successor_waits() {
 }
 
 #[test]
-fn a_second_interrupt_cancels_what_still_runs() {
+fn a_second_interrupt_cancels_the_running_jobs() {
     let world = World::new();
     let folder = world.path("laptop");
     std::fs::create_dir_all(folder.join("workflows")).unwrap();

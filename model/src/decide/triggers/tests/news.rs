@@ -110,7 +110,7 @@ fn a_change_is_worked_on_though_its_reader_has_failed_once() {
 }
 
 #[test]
-fn what_comes_while_the_reader_works_is_worked_on_after_it() {
+fn results_during_a_job_of_the_reader_are_processed_after_it() {
     let mut scene = Scene::new(WATCH);
     scene.list("three");
     let reader = scene.reader();

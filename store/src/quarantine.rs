@@ -205,11 +205,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (root, disk) = (folder.path(), Disk::new());
         fs::create_dir_all(root.join("quarantine")).unwrap();
-        fs::write(
-            root.join("quarantine/tokens"),
-            "a file in place of the folder",
-        )
-        .unwrap();
+        fs::write(root.join("quarantine/tokens"), "a file").unwrap();
         let kept = keep(&disk, &Paths::new(root), &root.join("tokens/a.json"), b"x");
         kept.unwrap_err();
     }

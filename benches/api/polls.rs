@@ -29,17 +29,17 @@ pub(crate) fn run() {
         let bare = Bare::start(&body);
         let floor = bare_kilobytes(&bare, &stage.target).await;
         let before = memory(stage.world.daemon_pid(), "VmRSS:");
-        let (told, mut arrivals) = mpsc::unbounded_channel();
+        let (sender, mut arrivals) = mpsc::unbounded_channel();
         let mut polls = JoinSet::new();
         for (number, session) in runners.into_iter().enumerate() {
             let target = Target {
                 token: session.expose().to_owned(),
                 ..stage.target.clone()
             };
-            let told = told.clone();
+            let sender = sender.clone();
             polls.spawn(async move {
                 let message = wait(target).await;
-                told.send((number, message, Instant::now())).unwrap();
+                sender.send((number, message, Instant::now())).unwrap();
             });
         }
         // Some polls may have just timed out and start again.

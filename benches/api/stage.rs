@@ -131,13 +131,13 @@ impl Stage {
 
     /// A runner that takes the jobs of `busy` and ends each at once, until it is aborted.
     pub(crate) async fn end_jobs(&self) -> JoinHandle<()> {
-        self.end_jobs_telling(|_| {}).await
+        self.end_jobs_reporting(|_| {}).await
     }
 
     /// Like this, and sends each job when its end is acknowledged.
-    pub(crate) async fn end_jobs_telling(
+    pub(crate) async fn end_jobs_reporting(
         &self,
-        told: impl Fn(Uuid) + Clone + Send + 'static,
+        on_end: impl Fn(Uuid) + Clone + Send + 'static,
     ) -> JoinHandle<()> {
         let labels = vec!["busy".to_owned()];
         let session = Self::runner(&self.client, "busy".to_owned(), labels).await;
@@ -168,10 +168,10 @@ impl Stage {
                         continue;
                     };
                     holding.push(job.id);
-                    let (client, told) = (client.clone(), told.clone());
+                    let (client, on_end) = (client.clone(), on_end.clone());
                     jobs.spawn(async move {
                         let ended = end(client, job).await;
-                        told(ended);
+                        on_end(ended);
                         ended
                     });
                 }

@@ -50,8 +50,8 @@ async fn measure(stage: &Stage, budgets: &mut Budgets) {
     println!(
         "  {JOBS} jobs/s, {READERS} readers, {ROUNDS} spans of {SPAN:?} without and with them"
     );
-    let (told, mut ends) = mpsc::unbounded_channel();
-    let ending = stage.end_jobs_telling(move |job| told.send((job, Instant::now())).unwrap());
+    let (sender, mut ends) = mpsc::unbounded_channel();
+    let ending = stage.end_jobs_reporting(move |job| sender.send((job, Instant::now())).unwrap());
     let ending = ending.await;
     let mut readers = Vec::with_capacity(READERS);
     for _ in 0..READERS {
@@ -144,16 +144,16 @@ type Fetch = (usize, Duration, usize);
 /// Open pages of readers.
 struct Pages {
     open: JoinSet<()>,
-    told: mpsc::UnboundedSender<Fetch>,
+    sender: mpsc::UnboundedSender<Fetch>,
     fetches: UnboundedReceiver<Fetch>,
 }
 
 impl Default for Pages {
     fn default() -> Self {
-        let (told, fetches) = mpsc::unbounded_channel();
+        let (sender, fetches) = mpsc::unbounded_channel();
         Self {
             open: JoinSet::new(),
-            told,
+            sender,
             fetches,
         }
     }
@@ -162,9 +162,10 @@ impl Default for Pages {
 impl Pages {
     fn open(&mut self, readers: &[Reader]) {
         for (number, reader) in readers.iter().enumerate() {
-            let (page, reader, told) = (number % PAGES.len(), reader.clone(), self.told.clone());
+            let (page, reader, sender) =
+                (number % PAGES.len(), reader.clone(), self.sender.clone());
             self.open.spawn(async move {
-                let fetched = |took, bytes| told.send((page, took, bytes)).unwrap();
+                let fetched = |took, bytes| sender.send((page, took, bytes)).unwrap();
                 reader.follow(PAGES[page].1, fetched).await;
             });
         }

@@ -64,11 +64,11 @@ impl Reader {
     /// each fetch. Never ends: abort it.
     pub(crate) async fn follow(self, path: &str, fetched: impl Fn(Duration, usize)) {
         let mut stream = self.stream().await;
-        let (told, mut changed) = watch::channel(());
+        let (sender, mut changed) = watch::channel(());
         let listen = async move {
             loop {
                 stream.event().await;
-                told.send_replace(());
+                sender.send_replace(());
             }
         };
         let (request, mut connection) = (self.renewal(path), self.target.connect().await);

@@ -149,7 +149,7 @@ impl Walk {
         self.browser.settled();
         let name = format!("{}-{}", page.name, look.name);
         self.note(&name, layout(&self.browser));
-        self.note(&name, self.shuts_out(look));
+        self.note(&name, self.accessibility_problems(look));
         if page.name == "overview" {
             for dialog in DIALOGS {
                 let act = |action: &str| {
@@ -157,7 +157,7 @@ impl Walk {
                     self.browser.run(&script, vec![dialog.into()]);
                 };
                 act("showModal");
-                let found = [layout(&self.browser), self.shuts_out(look)].concat();
+                let found = [layout(&self.browser), self.accessibility_problems(look)].concat();
                 act("close");
                 self.note(&format!("{name} with {dialog}"), found);
             }
@@ -179,7 +179,7 @@ impl Walk {
 
     /// The accessibility problems by all default rules, including best practices. A theme changes only colours, so in
     /// the dark only the rules about colours run.
-    fn shuts_out(&self, look: &Look) -> Vec<String> {
+    fn accessibility_problems(&self, look: &Look) -> Vec<String> {
         if self.axe.is_none() {
             return Vec::new();
         }

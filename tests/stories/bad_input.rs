@@ -6,12 +6,12 @@ use crate::support::World;
 
 const HELLO: &str = include_str!("../../examples/hello/workflows/hello.yaml");
 
-fn told(output: &Output) -> String {
+fn messages(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn assert_told(output: &Output, code: i32, words: &[&str]) {
-    let text = told(output);
+fn assert_message(output: &Output, code: i32, words: &[&str]) {
+    let text = messages(output);
     assert_eq!(output.status.code(), Some(code), "{text}");
     for word in words {
         assert!(text.contains(word), "`{word}` is missing in: {text}");
@@ -29,22 +29,22 @@ fn wrong_dispatches_are_refused_with_hints() {
             .collect();
         world.output("everscan", &all)
     };
-    assert_told(
+    assert_message(
         &dispatch(&["nothing", "greet"]),
         1,
         &["no workflow `nothing`", "everscan workflow list"],
     );
-    assert_told(
+    assert_message(
         &dispatch(&["hello", "gret"]),
         1,
         &["no scan `gret`", "greet"],
     );
-    assert_told(
+    assert_message(
         &dispatch(&["hello", "greet"]),
         1,
         &["inputs.name", "required"],
     );
-    assert_told(
+    assert_message(
         &dispatch(&[
             "hello",
             "greet",
@@ -58,7 +58,7 @@ fn wrong_dispatches_are_refused_with_hints() {
         1,
         &["inputs.nam", "did you mean `name`", "inputs.shout", "maybe"],
     );
-    assert_told(
+    assert_message(
         &dispatch(&["hello", "greet", "--input", "name"]),
         2,
         &["name"],
@@ -81,14 +81,14 @@ fn a_wrong_token_and_an_unreachable_daemon_give_clear_errors() {
             .env("SERVICE_TOKEN", token)
             .output()
             .unwrap();
-        assert_told(&output, 1, &["token"]);
+        assert_message(&output, 1, &["token"]);
     }
     let nowhere = world
         .command("everscan")
         .args(["job", "list"])
         .env("SERVICE_URL", "http://127.0.0.1:9")
         .output();
-    assert_told(&nowhere.unwrap(), 1, &["127.0.0.1:9"]);
+    assert_message(&nowhere.unwrap(), 1, &["127.0.0.1:9"]);
 }
 
 #[test]
@@ -100,19 +100,19 @@ fn a_second_daemon_on_one_state_folder_and_on_one_port() {
         "everscand",
         &["run", "--state-dir", &state, "--listen", "127.0.0.1:0"],
     );
-    assert_told(&second, 10, &["in use", &pid]);
+    assert_message(&second, 10, &["in use", &pid]);
     let address = world.url().trim_start_matches("http://").to_owned();
     let both = world.output(
         "everscand",
         &["run", "--state-dir", &state, "--listen", &address],
     );
-    assert_told(&both, 10, &["in use", &pid]);
+    assert_message(&both, 10, &["in use", &pid]);
     let other = world.path("other").display().to_string();
     let port = world.output(
         "everscand",
         &["run", "--state-dir", &other, "--listen", &address],
     );
-    assert_told(&port, 13, &[&address]);
+    assert_message(&port, 13, &[&address]);
     assert!(
         !world.path("other").exists(),
         "a daemon that cannot listen leaves no state folder"
@@ -133,15 +133,15 @@ fn plain_http_for_other_machines_needs_insecure_http() {
     std::fs::create_dir(&folder).unwrap();
     let folder = folder.display().to_string();
     let file = world.path("everscand.yaml");
-    let told = &["plain HTTP on ", "Caddy", "ssh -L", "--insecure-http"];
+    let messages = &["plain HTTP on ", "Caddy", "ssh -L", "--insecure-http"];
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
         let run = ["run", "--state-dir", &state, "--listen", address];
-        assert_told(&world.output("everscand", &run), 2, told);
+        assert_message(&world.output("everscand", &run), 2, messages);
         let up = ["up", &folder, "--listen", address];
-        assert_told(&world.output("everscand", &up), 2, told);
+        assert_message(&world.output("everscand", &up), 2, messages);
         std::fs::write(&file, format!("state: other\nlisten: '{address}'\n")).unwrap();
         let run = ["run", "--config", &file.display().to_string()];
-        assert_told(&world.output("everscand", &run), 2, told);
+        assert_message(&world.output("everscand", &run), 2, messages);
     }
     assert!(
         !world.path("other").exists(),
@@ -156,7 +156,7 @@ fn plain_http_for_other_machines_needs_insecure_http() {
         "192.0.2.1:0",
         "--insecure-http",
     ];
-    assert_told(&world.output("everscand", &run), 13, &["192.0.2.1:0"]);
+    assert_message(&world.output("everscand", &run), 13, &["192.0.2.1:0"]);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_folder_without_a_state_or_with_a_newer_state_is_not_changed() {
     let foreign = world.path("foreign");
     std::fs::create_dir(&foreign).unwrap();
     std::fs::write(foreign.join("thesis.txt"), "precious").unwrap();
-    assert_told(&run(&foreign.display().to_string()), 12, &["foreign"]);
+    assert_message(&run(&foreign.display().to_string()), 12, &["foreign"]);
     assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 1);
 
     let mut world = World::new();
@@ -193,7 +193,7 @@ fn a_folder_without_a_state_or_with_a_newer_state_is_not_changed() {
     };
     let before = listing(&world.path("state"));
     let state = world.path("state").display().to_string();
-    assert_told(
+    assert_message(
         &world.output(
             "everscand",
             &["run", "--state-dir", &state, "--listen", "127.0.0.1:0"],
@@ -238,15 +238,19 @@ fn wrong_configuration() {
         let all: Vec<&str> = ["run"].iter().chain(arguments).copied().collect();
         world.output("everscand", &all)
     };
-    assert_told(&run(&[]), 2, &["--state-dir DIR"]);
-    assert_told(
+    assert_message(&run(&[]), 2, &["--state-dir DIR"]);
+    assert_message(
         &run(&["--state-dir", "s", "--source", "x"]),
         2,
         &["NAME=URL"],
     );
-    assert_told(&run(&["--config", "missing.yaml"]), 2, &["missing.yaml"]);
+    assert_message(&run(&["--config", "missing.yaml"]), 2, &["missing.yaml"]);
     let runner = world.output("everscan-runner", &["run", "--name", "nobody"]);
     assert!(!runner.status.success());
-    assert!(told(&runner).contains("configure"), "{}", told(&runner));
+    assert!(
+        messages(&runner).contains("configure"),
+        "{}",
+        messages(&runner)
+    );
     assert!(!world.path("s").exists());
 }

@@ -65,14 +65,14 @@ fn cancelled_jobs_that_print_without_end_free_their_slots() {
                 .any(|line| line.contains(job) && line.contains(words))
         };
         // The log is complete, or has a line of the runner about the missing part.
-        let is_told = if last.contains("the end of this log is cut") {
+        let is_logged = if last.contains("the end of this log is cut") {
             logged("cut the end of a log")
         } else {
             // The response to a report may inform the runner of the end before the cancel does.
             let reasons = ["the job was cancelled", "the daemon has closed the job"];
             reasons.iter().any(|reason| last.contains(reason)) || logged("the end of a log is lost")
         };
-        assert!(is_told, "{last}\n{log}");
+        assert!(is_logged, "{last}\n{log}");
     }
 }
 

@@ -55,9 +55,9 @@ fn a_minute_of_a_wrong_clock_stops_no_schedule_ends_no_job_and_deletes_no_file()
         let mut show = world.command("everscan");
         show.args(["job", "show", "-j", &long, "--output", "json"]);
         let output = show.env("SERVICE_TOKEN", token.trim()).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{output:?}");
-        assert!(told.contains("\"running\""), "{told}");
+        assert!(printed.contains("\"running\""), "{printed}");
         assert!(world.artifact(&made, "out").contains_key("out"));
     };
     works(&world);
@@ -74,13 +74,13 @@ fn a_minute_of_a_wrong_clock_stops_no_schedule_ends_no_job_and_deletes_no_file()
     set(0);
     world.succeed("loop", "build", &[]);
     let why = || world.everscan(&["scan", "why", "loop", "tick"]);
-    eventually("the schedule to be told", || {
+    eventually("the reason of the schedule", || {
         why().contains("far ahead of the clock")
     });
-    let told = health(&world);
+    let printed = health(&world);
     assert!(
-        told.contains("clock_jumped") && told.contains("restarts from now"),
-        "{told}"
+        printed.contains("clock_jumped") && printed.contains("goes on from now"),
+        "{printed}"
     );
     assert!(world.daemon_log().contains("they continue from now"));
     works(&world);
@@ -152,9 +152,9 @@ fn a_kill_after_a_clock_was_corrected_keeps_all_ends() {
             let mut show = world.command("everscan");
             show.args(["job", "show", "-j", &long, "--output", "json"]);
             let output = show.env("SERVICE_TOKEN", token.trim()).output().unwrap();
-            let told = String::from_utf8_lossy(&output.stdout).into_owned();
+            let printed = String::from_utf8_lossy(&output.stdout).into_owned();
             assert!(output.status.success(), "{output:?}");
-            assert!(told.contains("\"running\""), "{told}");
+            assert!(printed.contains("\"running\""), "{printed}");
             assert!(
                 health(&world).contains("clock_jumped"),
                 "the jump is not accepted yet"

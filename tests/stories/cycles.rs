@@ -24,7 +24,7 @@ fn moment(value: &Value) -> DateTime<Utc> {
 }
 
 /// Starts the loop, waits for ten laps, and checks the distances of all jobs from the second lap on.
-fn keeps_its_pace(b: &str, c: &str) {
+fn assert_slowed_down(b: &str, c: &str) {
     let text = file(b, c);
     let mut world = World::new();
     world.init_repository();
@@ -68,12 +68,12 @@ fn keeps_its_pace(b: &str, c: &str) {
 
 #[test]
 fn cycles_of_expressions_without_names_and_with_vars_are_slowed_down() {
-    keeps_its_pace("'true'", "\"vars.X == '1'\"");
+    assert_slowed_down("'true'", "\"vars.X == '1'\"");
 }
 
 #[test]
 fn cycles_of_expressions_about_states_and_sizes_are_slowed_down() {
-    keeps_its_pace(
+    assert_slowed_down(
         "\"scans.c[0].state == 'succeeded' || scans.a.is_available()\"",
         "size(scans.b) >= 0",
     );

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use crate::support::{World, eventually, processes_of, signal};
 
 /// Starts a demonstration and waits until it prints `words`.
-fn watched_until(world: &World, words: &str) -> (Child, PathBuf) {
+fn start_and_wait_for(world: &World, words: &str) -> (Child, PathBuf) {
     let temporary = world.path("tmp");
     std::fs::create_dir(&temporary).unwrap();
     let mut child = world
@@ -33,7 +33,7 @@ fn is_gone(temporary: &Path) {
 
 fn ends_by(name: &str, words: &str, code: i32) {
     let world = World::new();
-    let (mut child, temporary) = watched_until(&world, words);
+    let (mut child, temporary) = start_and_wait_for(&world, words);
     signal(child.id(), name);
     let mut said = String::new();
     let stderr = child.stderr.as_mut().unwrap();
@@ -57,7 +57,7 @@ fn a_signal_ends_a_kept_demo_and_all_its_processes() {
 #[test]
 fn the_programs_of_a_killed_demo_end() {
     let world = World::new();
-    let (mut child, temporary) = watched_until(&world, "scan dispatch");
+    let (mut child, temporary) = start_and_wait_for(&world, "scan dispatch");
     child.kill().unwrap();
     child.wait().unwrap();
     eventually("the end of its programs", || {

@@ -30,7 +30,7 @@ struct Shared {
     /// Processes that showed the token in their arguments or environment.
     shown: Vec<String>,
     /// Number of checked processes of `git`.
-    looked_at: usize,
+    checked: usize,
     opened: usize,
     refused: usize,
 }
@@ -46,7 +46,7 @@ impl Forge {
             accepted: String::new(),
             token: String::new(),
             shown: Vec::new(),
-            looked_at: 0,
+            checked: 0,
             opened: 0,
             refused: 0,
         }));
@@ -88,7 +88,7 @@ impl Forge {
     /// Processes that showed the token, and the number of checked processes of `git`.
     pub(crate) fn shown(&self) -> (Vec<String>, usize) {
         let shared = self.shared.lock().unwrap();
-        (shared.shown.clone(), shared.looked_at)
+        (shared.shown.clone(), shared.checked)
     }
 }
 
@@ -166,9 +166,9 @@ fn serve(shared: &Mutex<Shared>, mut stream: Stream) -> std::io::Result<()> {
         let mut shared = shared.lock().unwrap();
         if login == shared.accepted && !login.is_empty() {
             shared.opened += 1;
-            let (shown, looked_at) = look_around(&shared.token, &login["Basic ".len()..]);
+            let (shown, checked) = check_processes(&shared.token, &login["Basic ".len()..]);
             shared.shown.extend(shown);
-            shared.looked_at += looked_at;
+            shared.checked += checked;
             Some(shared.root.clone())
         } else {
             shared.refused += usize::from(!login.is_empty());
@@ -222,9 +222,9 @@ fn answer(root: &Path, request: &Request, stream: &mut Stream) -> std::io::Resul
 }
 
 /// The processes that show the token, and the number of processes of `git`.
-fn look_around(token: &str, basic: &str) -> (Vec<String>, usize) {
+fn check_processes(token: &str, basic: &str) -> (Vec<String>, usize) {
     let mut shown = Vec::new();
-    let mut looked_at = 0;
+    let mut checked = 0;
     for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
         let read = |what: &str| {
             // A process may end meanwhile, or belong to somebody else.
@@ -232,7 +232,7 @@ fn look_around(token: &str, basic: &str) -> (Vec<String>, usize) {
             String::from_utf8_lossy(&bytes).replace('\0', " ")
         };
         let arguments = read("cmdline");
-        looked_at += usize::from(arguments.contains("git") && arguments.contains("ls-remote"));
+        checked += usize::from(arguments.contains("git") && arguments.contains("ls-remote"));
         if [&arguments, &read("environ")]
             .iter()
             .any(|text| text.contains(token) || text.contains(basic))
@@ -240,5 +240,5 @@ fn look_around(token: &str, basic: &str) -> (Vec<String>, usize) {
             shown.push(arguments);
         }
     }
-    (shown, looked_at)
+    (shown, checked)
 }

@@ -35,31 +35,31 @@ fn a_killed_daemon_leaves_a_clean_state_and_a_damaged_one_is_repaired() {
     let jobs: Vec<String> = (0..4)
         .map(|_| world.dispatch("hello", "greet", &[]))
         .collect();
-    let (code, told) = fsck(&world, &[]);
-    assert_eq!(code, Some(0), "while the daemon runs: {told}");
+    let (code, printed) = fsck(&world, &[]);
+    assert_eq!(code, Some(0), "while the daemon runs: {printed}");
     world.kill_daemon();
-    let (code, told) = fsck(&world, &[]);
-    assert_eq!(code, Some(0), "after the kill: {told}");
+    let (code, printed) = fsck(&world, &[]);
+    assert_eq!(code, Some(0), "after the kill: {printed}");
     world.start_daemon();
     jobs.iter().for_each(|job| drop(world.finished(job)));
-    let (code, told) = fsck(&world, &["--repair"]);
-    assert_eq!(code, Some(2), "a state in use is not repaired: {told}");
+    let (code, printed) = fsck(&world, &["--repair"]);
+    assert_eq!(code, Some(2), "a state in use is not repaired: {printed}");
     world.stop_daemon();
 
     let damaged = record(&world, &jobs[1]);
     let text = std::fs::read_to_string(&damaged).unwrap();
     let changed = text.replace("\"greet\"", "\"great\"");
     std::fs::write(&damaged, &changed).unwrap();
-    let (code, told) = fsck(&world, &["--output", "json"]);
-    assert_eq!(code, Some(1), "{told}");
-    let report: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let (code, printed) = fsck(&world, &["--output", "json"]);
+    assert_eq!(code, Some(1), "{printed}");
+    let report: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(report["findings"][0]["code"], "record_checksum", "{report}");
     assert_eq!(report["summary"]["errors"], 1, "{report}");
 
-    let (code, told) = fsck(&world, &["--repair", "--output", "json"]);
-    assert_eq!(code, Some(0), "{told}");
+    let (code, printed) = fsck(&world, &["--repair", "--output", "json"]);
+    assert_eq!(code, Some(0), "{printed}");
     assert!(!damaged.exists());
-    let report: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&printed).unwrap();
     world.start_daemon();
     let (_, kept) = (jobs[1].clone(), world.finished(&jobs[2]));
     assert_eq!(kept["state"], "succeeded");
@@ -71,6 +71,6 @@ fn a_killed_daemon_leaves_a_clean_state_and_a_damaged_one_is_repaired() {
     }
     assert_eq!(std::fs::read_to_string(&damaged).unwrap(), changed);
     std::fs::write(&damaged, text).unwrap();
-    let (code, told) = fsck(&world, &[]);
-    assert_eq!(code, Some(0), "{told}");
+    let (code, printed) = fsck(&world, &[]);
+    assert_eq!(code, Some(0), "{printed}");
 }

@@ -70,6 +70,9 @@ fn outputs_reach_later_steps_other_scans_and_people() {
         "everscan",
         &["scan", "dispatch", "net", "find", "-i", "mode=shy"],
     );
-    let told = String::from_utf8(refused.stderr).unwrap();
-    assert!(told.contains("expected one of `quiet`, `loud`"), "{told}");
+    let printed = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        printed.contains("expected one of `quiet`, `loud`"),
+        "{printed}"
+    );
 }

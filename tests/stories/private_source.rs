@@ -82,7 +82,7 @@ impl Scene {
     }
 
     /// Checks that no file has a token and that no process showed one.
-    fn expect_silence(&self) {
+    fn assert_token_is_hidden(&self) {
         let log = self.world.daemon_log();
         for (token, basic) in [OLD, NEW] {
             assert!(!log.contains(token) && !log.contains(basic), "{log}");
@@ -91,9 +91,9 @@ impl Scene {
                 assert_eq!(found, Vec::<String>::new(), "{needle}");
             }
         }
-        let (shown, looked_at) = self.forge.shown();
+        let (shown, checked) = self.forge.shown();
         assert_eq!(shown, Vec::<String>::new());
-        assert!(looked_at > 0, "no process of git was checked");
+        assert!(checked > 0, "no process of git was checked");
     }
 }
 
@@ -168,12 +168,12 @@ fn a_private_repository_is_followed_and_a_new_token_needs_no_restart() {
     // A host with the certificate of another authority gets no token.
     fs::write(scene.world.path("ca.pem"), other_authority()).unwrap();
     let before = scene.forge.opened() + scene.forge.refused();
-    let told = ["the identity of the host", &scene.path("ca.pem")];
-    scene.look().expect("fetch_failed", &told);
+    let expected = ["the identity of the host", &scene.path("ca.pem")];
+    scene.look().expect("fetch_failed", &expected);
     assert_eq!(scene.forge.opened() + scene.forge.refused(), before);
     fs::write(scene.world.path("ca.pem"), "nothing").unwrap();
-    let told = format!("ca_file {} holds no certificate", scene.path("ca.pem"));
-    scene.look().expect("fetch_failed", &[&told]);
+    let expected = format!("ca_file {} holds no certificate", scene.path("ca.pem"));
+    scene.look().expect("fetch_failed", &[&expected]);
     fs::write(scene.world.path("ca.pem"), &scene.forge.authority).unwrap();
     scene.look().expect("fetched", &[]);
 
@@ -186,7 +186,7 @@ fn a_private_repository_is_followed_and_a_new_token_needs_no_restart() {
     assert!(log.contains("has mode 644, so that every user"), "{log}");
 
     scene.world.stop_daemon();
-    scene.expect_silence();
+    scene.assert_token_is_hidden();
 }
 
 #[test]
@@ -218,5 +218,5 @@ fn a_command_may_print_the_token() {
     scene.look().expect("fetched", &[]);
 
     scene.world.stop_daemon();
-    scene.expect_silence();
+    scene.assert_token_is_hidden();
 }

@@ -108,8 +108,8 @@ impl Promises {
     }
 
     /// The artifacts of a job were removed, and must not come back.
-    pub(crate) fn saw_artifacts_gone(&mut self, job: Uuid) {
-        if self.removals.saw_artifacts_gone(job) {
+    pub(crate) fn note_artifacts_removed(&mut self, job: Uuid) {
+        if self.removals.note_artifacts_removed(job) {
             self.acknowledged += 1;
             self.fresh.insert(job);
         }

@@ -62,13 +62,13 @@ fn refused(world: &mut World) -> String {
     world.spawn_daemon();
     assert!(!world.await_daemon(), "it serves: {}", world.daemon_log());
     let ended = world.daemon_ended();
-    let told = lines(&world.path("daemon.log"))[before..].join("\n");
-    assert_eq!(ended.code(), Some(12), "{told}");
-    told
+    let printed = lines(&world.path("daemon.log"))[before..].join("\n");
+    assert_eq!(ended.code(), Some(12), "{printed}");
+    printed
 }
 
 /// Every job is listed, and ends when it is cancelled.
-fn assert_in_hand(world: &World, jobs: &BTreeSet<String>) {
+fn assert_all_jobs_can_be_cancelled(world: &World, jobs: &BTreeSet<String>) {
     let listed: BTreeSet<String> = world.jobs_of("hello", "greet").into_iter().collect();
     assert_eq!(&listed, jobs, "{}", world.daemon_log());
     for job in jobs {
@@ -102,8 +102,8 @@ fn a_start_refuses_an_incomplete_journal_and_no_job_is_lost() {
     let state_dir = state.to_str().unwrap().to_owned();
     for (what, damage) in damages {
         damage(&state);
-        let told = refused(&mut world);
-        assert!(told.contains("fsck"), "{what}: {told}");
+        let printed = refused(&mut world);
+        assert!(printed.contains("fsck"), "{what}: {printed}");
         refused(&mut world);
         let fsck = |more: &[&str]| {
             let arguments = [&["fsck", "--state-dir", &state_dir], more].concat();
@@ -113,13 +113,13 @@ fn a_start_refuses_an_incomplete_journal_and_no_job_is_lost() {
                 String::from_utf8(output.stdout).unwrap(),
             )
         };
-        let (code, told) = fsck(&[]);
-        assert_eq!(code, Some(1), "{what}: {told}");
-        assert!(told.contains("journal_damaged"), "{what}: {told}");
-        let (code, told) = fsck(&["--repair", "--accept-loss"]);
-        assert_eq!(code, Some(0), "{what}: {told}");
+        let (code, printed) = fsck(&[]);
+        assert_eq!(code, Some(1), "{what}: {printed}");
+        assert!(printed.contains("journal_damaged"), "{what}: {printed}");
+        let (code, printed) = fsck(&["--repair", "--accept-loss"]);
+        assert_eq!(code, Some(0), "{what}: {printed}");
         world.start_daemon();
-        assert_in_hand(&world, &jobs);
+        assert_all_jobs_can_be_cancelled(&world, &jobs);
         world.stop_daemon();
         std::fs::remove_dir_all(&state).unwrap();
         copy(&whole, &state);
@@ -128,7 +128,7 @@ fn a_start_refuses_an_incomplete_journal_and_no_job_is_lost() {
     world.start_daemon();
     let var = world.json(&["var", "get", "DEPTH"]);
     assert_eq!(var["value"], "4", "{var}");
-    assert_in_hand(&world, &jobs);
+    assert_all_jobs_can_be_cancelled(&world, &jobs);
 }
 
 /// Asserts that the daemon refuses changes, and ends with the right exit code.
@@ -136,10 +136,10 @@ fn assert_stops(world: &mut World, what: &str) -> String {
     let set = world.output("everscan", &["var", "set", "DEPTH", "9"]);
     assert!(!set.status.success(), "{what}: acknowledged");
     let ended = world.daemon_ended();
-    let told = world.daemon_log();
-    assert_eq!(ended.code(), Some(16), "{what}: {told}");
-    assert!(told.contains("hint: "), "{what}: {told}");
-    told
+    let printed = world.daemon_log();
+    assert_eq!(ended.code(), Some(16), "{what}: {printed}");
+    assert!(printed.contains("hint: "), "{what}: {printed}");
+    printed
 }
 
 /// A second daemon on the same folder; it is killed with the test.
@@ -170,8 +170,8 @@ fn a_daemon_without_its_lock_leaves_the_state_to_the_next_daemon() {
     let output = second.0.stdout.take().unwrap();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut url).unwrap();
     assert!(url.starts_with("http://"), "{url}");
-    let told = assert_stops(&mut world, "LOCK is gone");
-    assert!(told.contains("LOCK"), "{told}");
+    let printed = assert_stops(&mut world, "LOCK is gone");
+    assert!(printed.contains("LOCK"), "{printed}");
     let set = world
         .command("everscan")
         .env("SERVICE_URL", url.trim())
@@ -182,7 +182,7 @@ fn a_daemon_without_its_lock_leaves_the_state_to_the_next_daemon() {
     world.start_daemon();
     let var = world.json(&["var", "get", "DEPTH"]);
     assert_eq!(var["value"], "7", "{var}");
-    assert_in_hand(&world, &jobs);
+    assert_all_jobs_can_be_cancelled(&world, &jobs);
 }
 
 #[test]

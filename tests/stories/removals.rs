@@ -109,7 +109,7 @@ impl Removals {
     }
 
     /// Records that the artifacts of a job were removed. Returns true if this was not known.
-    pub(crate) fn saw_artifacts_gone(&mut self, job: Uuid) -> bool {
+    pub(crate) fn note_artifacts_removed(&mut self, job: Uuid) -> bool {
         self.artifacts.insert(job, true) != Some(true)
     }
 
@@ -124,7 +124,7 @@ impl Removals {
                 "the deletion of the artifacts of job {id}"
             ))),
             (Some(_), true) => {
-                self.saw_artifacts_gone(id);
+                self.note_artifacts_removed(id);
                 None
             }
             (None | Some(_), false) => None,
@@ -189,7 +189,7 @@ pub(crate) async fn delete(client: &Client, promises: &Mutex<Promises>) {
         Some(Deletion::Artifact(job)) => {
             let answer = client.delete_artifact(job, "numbers").await;
             let is_gone = answer.is_ok();
-            is_gone.then(|| promises.lock().unwrap().saw_artifacts_gone(job));
+            is_gone.then(|| promises.lock().unwrap().note_artifacts_removed(job));
         }
         None => {}
     }

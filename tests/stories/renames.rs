@@ -46,8 +46,8 @@ fn a_chain_continues_over_a_rename_and_news_stay_news() {
     let renamed = silent.replace("  lookup:\n", "  lookup:\n    renamed_from: resolve\n");
     world.push(&[("net.yaml", Some(&renamed))]);
     world.sync();
-    let told = world.everscan(&["workflow", "diff", "net"]);
-    assert!(told.contains("keeps its results"), "{told}");
+    let printed = world.everscan(&["workflow", "diff", "net"]);
+    assert!(printed.contains("keeps its results"), "{printed}");
     // The merged data is on disk.
     world.kill_daemon();
     world.start_daemon();

@@ -16,7 +16,7 @@ fn everscand(world: &World, arguments: &[&str]) -> Value {
 }
 
 /// Registers the runner again.
-fn register_anew(world: &World) {
+fn register_again(world: &World) {
     let token = world.everscan(&["runner", "register-token"]);
     let output = world
         .command("everscan-runner")
@@ -99,7 +99,7 @@ fn a_daemon_continues_with_a_restored_state() {
     assert_eq!(old.status.code(), Some(1));
     let said = String::from_utf8(old.stderr).unwrap();
     assert!(said.contains("configure"), "{said}");
-    register_anew(&world);
+    register_again(&world);
     world.run_runner();
     assert_eq!(world.finished(&waited)["state"], "succeeded");
     world.succeed("hello", "greet", &["name=Barbara"]);

@@ -68,11 +68,11 @@ fn retention_keeps_the_configured_jobs_and_frees_the_bytes() {
 
     // Another limit, applied once after a dry run.
     let prune = ["workflow", "prune", "build", "--jobs", "1"];
-    let told = world.json(&[&prune[..], &["--dry-run"]].concat());
-    assert_eq!(told["scans"][0]["removed"]["jobs"], 1, "{told}");
+    let printed = world.json(&[&prune[..], &["--dry-run"]].concat());
+    assert_eq!(printed["scans"][0]["removed"]["jobs"], 1, "{printed}");
     assert_eq!(listed(&world).len(), 3);
     let done = world.json(&prune);
-    assert_eq!(done["scans"][0]["removed"], told["scans"][0]["removed"]);
+    assert_eq!(done["scans"][0]["removed"], printed["scans"][0]["removed"]);
     assert_eq!(listed(&world), kept[..2], "the newest two successes stay");
 
     world.everscan(&["job", "artifact", "delete", "-j", &kept[1], "-a", "out"]);

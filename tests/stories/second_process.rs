@@ -68,18 +68,18 @@ fn a_second_process_is_refused_until_the_first_process_ends() {
 
     let again = world.output("everscan-runner", &["run", "--name", "story"]);
     assert_eq!(again.status.code(), Some(1));
-    let told = String::from_utf8(again.stderr).unwrap();
-    assert!(told.contains("is running already"), "{told}");
-    assert!(told.contains("hint: "), "{told}");
+    let printed = String::from_utf8(again.stderr).unwrap();
+    assert!(printed.contains("is running already"), "{printed}");
+    assert!(printed.contains("hint: "), "{printed}");
 
     let _copy = Copy::run(&world);
-    let told = || lines(&world.path("copy.log")).join("\n");
+    let printed = || lines(&world.path("copy.log")).join("\n");
     eventually("the word about the first process", || {
-        told().contains("another process works under the name of this runner")
+        printed().contains("another process works under the name of this runner")
     });
     std::fs::write(&gate, "").unwrap();
     let shown = world.finished(&job);
-    assert_eq!(shown["state"], "succeeded", "{shown}\n{}", told());
+    assert_eq!(shown["state"], "succeeded", "{shown}\n{}", printed());
 
     // The first process ends, and the second process takes its place.
     world.stop_runner();

@@ -119,7 +119,7 @@ impl Site {
         findings.extend(promises.compare_executions(&self.world.path("ran")));
         let state = self.world.path("state");
         let (past, looked) = if findings.is_empty() {
-            tree::look_beside_daemon(&state)
+            tree::read_while_daemon_runs(&state)
         } else {
             // Waiting does not repair damage.
             tree::look(&state)

@@ -58,15 +58,15 @@ pub(crate) fn check(world: &World, root: &Path) -> Checked {
         };
     };
     let summary = &report["summary"];
-    let beside = match summary["in_use"].as_bool() {
-        Some(true) => "beside a daemon",
+    let condition = match summary["in_use"].as_bool() {
+        Some(true) => "while a daemon runs",
         _ => "without a daemon",
     };
     let found = report["findings"].as_array().unwrap().iter();
     let findings = found
         .filter(|found| found["severity"] != "note")
         .map(|found| {
-            let what = format!("{beside}: {found}");
+            let what = format!("{condition}: {found}");
             match found["code"].as_str() {
                 Some("history_twice") => Finding::Twice(what),
                 _ => Finding::Torn(what),
@@ -79,7 +79,7 @@ pub(crate) fn check(world: &World, root: &Path) -> Checked {
 }
 
 /// Reads the state folder of a running daemon, which may be changing the files: only a finding that stays is an error.
-pub(crate) fn look_beside_daemon(root: &Path) -> (Past, Vec<Finding>) {
+pub(crate) fn read_while_daemon_runs(root: &Path) -> (Past, Vec<Finding>) {
     let until = Instant::now() + SETTLED;
     loop {
         let (past, findings) = look(root);

@@ -14,7 +14,7 @@ const HELLO: &str = include_str!("../../examples/hello/workflows/hello.yaml");
 struct Up {
     child: Child,
     lines: Receiver<String>,
-    told: Vec<String>,
+    printed: Vec<String>,
     url: String,
     token: String,
     /// The path of the sign-in link.
@@ -47,7 +47,7 @@ impl Up {
         let mut up = Self {
             child,
             lines,
-            told: Vec::new(),
+            printed: Vec::new(),
             url: String::new(),
             token: String::new(),
             link: String::new(),
@@ -64,7 +64,7 @@ impl Up {
             .trim()
             .to_owned();
         up.link = up.link.strip_prefix(&up.url).unwrap().to_owned();
-        assert_eq!(up.told.first(), Some(&up.url), "the URL comes first");
+        assert_eq!(up.printed.first(), Some(&up.url), "the URL comes first");
         up
     }
 
@@ -72,8 +72,8 @@ impl Up {
     fn line(&mut self, parts: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(PATIENCE);
-            let line = line.unwrap_or_else(|_| panic!("no `{parts}` in {:#?}", self.told));
-            self.told.push(line.clone());
+            let line = line.unwrap_or_else(|_| panic!("no `{parts}` in {:#?}", self.printed));
+            self.printed.push(line.clone());
             if parts.split('…').all(|part| line.contains(part)) {
                 return line;
             }
@@ -92,7 +92,7 @@ impl Up {
         assert!(
             output.status.success(),
             "everscan {arguments:?}: {said}\n{:#?}",
-            self.told
+            self.printed
         );
         String::from_utf8(output.stdout).unwrap()
     }
@@ -122,7 +122,7 @@ impl Up {
     /// Expects that it ends with success.
     fn ended(mut self) {
         let status = self.child.wait().unwrap();
-        assert!(status.success(), "{status}: {:#?}", self.told);
+        assert!(status.success(), "{status}: {:#?}", self.printed);
     }
 
     fn stop(self) {
@@ -270,9 +270,9 @@ fn its_link_signs_the_owner_in_once_and_a_command_makes_another() {
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut told = lines.map_while(Result::ok);
+    let mut printed = lines.map_while(Result::ok);
     let words = "Open this address in a browser and sign in with an access token.";
-    assert!(told.any(|line| line == words), "no `{words}`");
+    assert!(printed.any(|line| line == words), "no `{words}`");
     signal(child.id(), "INT");
     assert!(child.wait().unwrap().success());
 }
@@ -309,7 +309,7 @@ fn up_without_a_workflow_prints_the_first_step() {
     up.line("no workflow yet: save your first workflow in …laptop/workflows");
     std::fs::write(folder.join("workflows/hello.yaml"), HELLO).unwrap();
     up.line("hello: revision 1 is active");
-    let printed = up.told.join("\n");
+    let printed = up.printed.join("\n");
     assert!(!printed.contains(&up.token), "{printed}");
     assert!(!printed.contains("at the tip"), "{printed}");
     up.stop();
@@ -331,13 +331,13 @@ fn a_second_up_in_the_folder_prints_the_address_of_the_first() {
     let second = world.command("everscand").arg("up").arg(&folder).output();
     let second = second.unwrap();
     assert_eq!(second.status.code(), Some(10));
-    let told = String::from_utf8(second.stderr).unwrap();
+    let printed = String::from_utf8(second.stderr).unwrap();
     let wanted = format!(
         "everscand up runs here already at {} (process {})",
         up.url,
         up.child.id()
     );
-    assert!(told.contains(&wanted), "{told}");
+    assert!(printed.contains(&wanted), "{printed}");
     let url = up.url.clone();
     up.stop();
     let up = Up::start(&world, &folder);

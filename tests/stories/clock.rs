@@ -79,7 +79,7 @@ fn a_minute_of_a_wrong_clock_stops_no_schedule_ends_no_job_and_deletes_no_file()
     });
     let printed = health(&world);
     assert!(
-        printed.contains("clock_jumped") && printed.contains("goes on from now"),
+        printed.contains("clock_jumped") && printed.contains("restarts from now"),
         "{printed}"
     );
     assert!(world.daemon_log().contains("they continue from now"));

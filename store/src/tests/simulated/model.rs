@@ -153,7 +153,7 @@ impl Model {
         let mut chosen = vec![false; self.pending.len()];
         let mut needed: BTreeSet<&Place> = BTreeSet::new();
         for (at, Pending { change, .. }) in self.pending.iter().enumerate().rev() {
-            chosen[at] = is_chosen(at, change);
+            chosen[at] = wanted(at, change);
             if let Change::Name(change) = change {
                 chosen[at] |= change.places().any(|place| needed.contains(place));
                 if chosen[at] {

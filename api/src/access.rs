@@ -199,7 +199,12 @@ pub(crate) fn signed_in(
 }
 
 fn of_bearer(handle: &Handle, headers: &HeaderMap) -> Result<(Principal, Rights), Failure> {
-    let secret = PlainToken::parse(TokenKind::Personal, bearer(headers)?);
+    of_secret(handle, bearer(headers)?)
+}
+
+/// The caller with this personal access token.
+pub(crate) fn of_secret(handle: &Handle, secret: &str) -> Result<(Principal, Rights), Failure> {
+    let secret = PlainToken::parse(TokenKind::Personal, secret);
     let secret = secret.map_err(|_| unauthorized())?.hash();
     valid(handle, |world| {
         let token = world.token_of(&secret)?;

@@ -1,7 +1,11 @@
 //! Converts the domain's types to those of `wire` by hand, so that a renamed field cannot change the contract.
 
+pub(crate) mod diff;
 mod enums;
 mod jobs;
+pub(crate) mod scans;
+pub(crate) mod sources;
+pub(crate) mod why;
 mod workflows;
 
 use model::{

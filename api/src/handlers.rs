@@ -57,7 +57,7 @@ pub(crate) type Answering<'a> =
 /// Answers with what is loaded, as JSON.
 macro_rules! json {
     ($loaded:expr) => {
-        Box::pin(async { Ok::<_, Failure>(reply::ok(&$loaded)) })
+        Box::pin(async move { Ok::<_, Failure>(reply::ok(&$loaded)) })
     };
 }
 
@@ -89,19 +89,24 @@ pub(crate) async fn user(
 ) -> Result<Response, Failure> {
     let query = &request.query;
     let path = |n| request.parameter(n);
+    // These come first in a row: an unknown thing is reported before a wrong query.
+    let scan = || why::key(user, path(0), path(1));
+    let job = || user.job_named(path(0));
     let answer: Answering<'_> = match route {
         UserRoute::ListSources => json!(sources::list(user, &Window::of(query)?)),
         UserRoute::ShowSource => json!(sources::show(user, path(0)).await?),
-        UserRoute::SyncSource => json!(sources::sync(user, path(0), query.flag("wait")?).await?),
+        UserRoute::SyncSource => {
+            json!(sources::sync(user, &sources::name(user, path(0))?, query.flag("wait")?).await?)
+        }
         UserRoute::ApproveSource => Box::pin(sources::approve(user, request)),
         UserRoute::ListProjects => json!(projects::list(user, &Window::of(query)?)),
         UserRoute::ShowProject => json!(projects::show(user, path(0))?),
-        UserRoute::ListVars => json!(projects::list_vars(user, path(0), &Window::of(query)?)?),
+        UserRoute::ListVars => json!(projects::vars(user, path(0))?.list(&Window::of(query)?)),
         UserRoute::ShowVar => return projects::show_var(user, &request),
         UserRoute::SetVar => Box::pin(projects::set_var(user, request)),
         UserRoute::DeleteVar => Box::pin(projects::delete_var(user, &request)),
         UserRoute::ListSecrets => {
-            json!(projects::list_secrets(user, path(0), &Window::of(query)?)?)
+            json!(projects::secrets(user, path(0))?.list(user, &Window::of(query)?))
         }
         UserRoute::SetSecret => Box::pin(projects::set_secret(user, request)),
         UserRoute::SecretMasking => json!(projects::masking(user, path(0), path(1)).await?),
@@ -113,7 +118,8 @@ pub(crate) async fn user(
         )),
         UserRoute::ShowWorkflow => json!(workflows::show(user, path(0))?),
         UserRoute::ListRevisions => {
-            json!(revisions::list(user, path(0), &RevisionsQuery::of(query)?).await?)
+            let all = revisions::all(user, path(0)).await?;
+            json!(revisions::list(user, all, &RevisionsQuery::of(query)?).await?)
         }
         UserRoute::ShowRevision => json!(revisions::show(user, path(0), path(1)).await?),
         UserRoute::DiffRevision => {
@@ -133,12 +139,10 @@ pub(crate) async fn user(
         }
         UserRoute::ShowScan => json!(scans::show(user, path(0), path(1)).await?),
         UserRoute::ScanHistory => {
-            json!(
-                scans::history(user, path(0), path(1), &FilePage::of(query, HISTORY_PAGE)?).await?
-            )
+            json!(scans::history(user, &scan()?, &FilePage::of(query, HISTORY_PAGE)?).await?)
         }
         UserRoute::ScanLedger => {
-            json!(scans::ledger(user, path(0), path(1), &FilePage::of(query, PAGE)?).await?)
+            json!(scans::ledger(user, &scan()?, &FilePage::of(query, PAGE)?).await?)
         }
         UserRoute::Schedule => json!(scans::schedule(
             user,
@@ -147,31 +151,29 @@ pub(crate) async fn user(
             query.limit()?
         )?),
         UserRoute::Why => {
-            json!(why::why(user, path(0), path(1), query.time("at")?, query.limit()?).await?)
+            let found = why::find(user, path(0), path(1))?;
+            json!(why::why(user, &found, query.time("at")?, query.limit()?).await?)
         }
         UserRoute::ListJobs => json!(jobs::list(user, JobsQuery::of(query)?).await?),
         UserRoute::ShowJob => Box::pin(jobs::show(user, &request)),
-        UserRoute::JobContext => json!(jobs::context(user, &user.job_named(path(0)).await?).await?),
+        UserRoute::JobContext => json!(jobs::context(user, &job().await?).await?),
         UserRoute::DeleteJob => done!(jobs::delete(user, path(0))),
         UserRoute::CancelJob => Box::pin(jobs::cancel(user, request)),
         UserRoute::RerunJob => Box::pin(dispatch::rerun(user, request)),
         UserRoute::ReadLog => Box::pin(logs::read(user, &request)),
         UserRoute::SearchLog => {
-            let job = user.job_named(path(0)).await?;
-            let wanted = log_search::wanted(query)?;
-            Box::pin(async move { Ok(reply::ok(&log_search::search(user, &job, wanted).await?)) })
+            json!(log_search::search(user, &job().await?, log_search::wanted(query)?).await?)
         }
         UserRoute::ListArtifacts => {
-            json!(artifacts::list(user, path(0), &Window::of(query)?).await?)
+            json!(artifacts::list(&job().await?, &Window::of(query)?))
         }
         UserRoute::DownloadArtifact => Box::pin(artifacts::download(user, &request)),
         UserRoute::ListEntries => {
-            json!(
-                entries::list(user, path(0), path(1), &Window::up_to(query, ENTRIES_PAGE)?).await?
-            )
+            let window = Window::up_to(query, ENTRIES_PAGE);
+            json!(entries::list(user, &job().await?, path(1), &window?).await?)
         }
         UserRoute::DiffArtifact => {
-            json!(entries::diff(user, path(0), path(1), &DiffQuery::of(query)?).await?)
+            json!(entries::diff(user, &job().await?, path(1), &DiffQuery::of(query)?).await?)
         }
         UserRoute::DeleteArtifact => done!(artifacts::delete(user, path(0), path(1))),
         UserRoute::ListBlobs => json!(blobs::list(user, BlobsQuery::of(query)?).await?),

@@ -9,10 +9,6 @@
 mod access;
 mod body;
 mod convert;
-mod convert_diff;
-mod convert_scan;
-mod convert_source;
-mod convert_why;
 mod events;
 mod failure;
 mod handlers;

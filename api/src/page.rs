@@ -19,12 +19,10 @@ impl Window {
         Self::up_to(query, PAGE)
     }
 
-    /// The first `limit` items.
     pub(crate) const fn first(limit: usize) -> Self {
         Self { after: None, limit }
     }
 
-    /// A page of at most `most` items.
     pub(crate) fn up_to(query: &Query, most: usize) -> Result<Self, Failure> {
         Ok(Self {
             after: query.owned("cursor"),

@@ -35,7 +35,7 @@ pub(crate) use self::sign_in::{link_page, login, login_page};
 
 use self::frame::Frame;
 use self::renewals::Same;
-use crate::failure::{Failure, unauthorized};
+use crate::failure::Failure;
 use crate::handlers::{self, Answering};
 use crate::request::Request;
 use crate::routes::{ActionRoute, PageRoute};
@@ -60,7 +60,7 @@ pub(crate) async fn show(
     let renewed = tokio::select! {
         // Rights may go while the reader waits, also in the very moment in which the page is there.
         biased;
-        () = user.token_ended() => return Err(unauthorized()),
+        failure = user.rights_lost() => return Err(failure),
         renewed = Box::pin(service.renewals.page(same, make)) => renewed,
     };
     match renewed {

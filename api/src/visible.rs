@@ -17,9 +17,10 @@ use model::{
 use reconciler::Handle;
 use state::{AuditFilter, AuditPage, AuditPlace, Seq, State};
 use tokio::sync::watch;
+use wire::ErrorCode;
 
 use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
-use crate::failure::Failure;
+use crate::failure::{Failure, no_such_link, unauthorized};
 use crate::limits::{LISTENER_WAIT, LISTENERS, PROJECT_LISTENERS, TOKEN_CHECK, TOKEN_LISTENERS};
 
 /// The daemon, as far as a caller may see it and act on it.
@@ -27,7 +28,7 @@ use crate::limits::{LISTENER_WAIT, LISTENERS, PROJECT_LISTENERS, TOKEN_CHECK, TO
 pub(crate) struct Visible {
     handle: Handle,
     principal: Arc<Principal>,
-    /// The rights at the beginning of the request.
+    /// The rights at the beginning of the request, with the scope of its route.
     first_rights: Arc<Rights>,
     events: Arc<Hub>,
 }
@@ -51,14 +52,6 @@ impl<T> Deref for Shown<T> {
     }
 }
 
-/// Why nothing more may be sent to a caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dismissed {
-    Stopping,
-    /// The token is revoked, has expired or has another secret.
-    Unauthorized,
-}
-
 pub(crate) type ShownJob = Shown<Arc<Job>>;
 
 impl Visible {
@@ -80,7 +73,7 @@ impl Visible {
     }
 
     /// What the caller may see now. The request that ends its own credential still gets its answer, with the first rights;
-    /// commands and streams check the credential themselves.
+    /// commands and streams use [`Self::check`].
     pub(crate) fn rights(&self) -> Rights {
         self.state().read(|world| self.rights_in(world))
     }
@@ -89,6 +82,21 @@ impl Visible {
     fn rights_in(&self, world: &World) -> Rights {
         let rights = self.principal.rights(world, self.handle.time(world));
         rights.unwrap_or_else(|| Rights::clone(&self.first_rights))
+    }
+
+    /// Checks that the caller still has the rights with which the request began. Bodies, waits and streams may take hours.
+    fn check(&self, world: &World) -> Result<(), Failure> {
+        let first = &self.first_rights;
+        match self.principal.rights(world, self.handle.time(world)) {
+            Some(rights) if rights.cover(&first.scopes, &first.projects) => Ok(()),
+            Some(_) | None if self.principal.link.is_some() => Err(no_such_link()),
+            Some(_) => Err(Failure::new(
+                ErrorCode::Forbidden,
+                "the rights of the caller were reduced during this request",
+            )
+            .hint("send the request again")),
+            None => Err(unauthorized()),
+        }
     }
 
     /// The browsers that are signed in with the caller's token, the oldest session first.
@@ -103,31 +111,23 @@ impl Visible {
         self.principal.actor()
     }
 
-    /// Waits until nothing more may be sent to the caller.
-    pub(crate) async fn dismissed(&self) -> Dismissed {
-        tokio::select! {
-            () = self.handle.stopping() => Dismissed::Stopping,
-            () = self.token_ended() => Dismissed::Unauthorized,
-        }
-    }
-
     pub(crate) async fn stopping(&self) {
         self.handle.stopping().await;
     }
 
-    /// Waits until the token is revoked, has expired or has another secret.
-    pub(crate) async fn token_ended(&self) {
+    /// Waits until the caller has lost rights. A stream ends then.
+    pub(crate) async fn rights_lost(&self) -> Failure {
         let mut changed = self.state().token_changed(self.principal.token);
         loop {
             changed.mark_unchanged();
             let life = self.state().read(|world| {
-                let now = self.handle.time(world);
-                self.principal.rights(world, now)?;
+                self.check(world)?;
                 let end = self.principal.ends_at(world);
-                Some(end.and_then(|end| (end - now).to_std().ok()))
+                Ok::<_, Failure>(end.and_then(|end| (end - self.handle.time(world)).to_std().ok()))
             });
-            let Some(life) = life else {
-                return;
+            let life = match life {
+                Ok(life) => life,
+                Err(failure) => return failure,
             };
             // The clock with which ends are compared may be set, or the machine may sleep meanwhile.
             let life = life.map_or(TOKEN_CHECK, |life| life.min(TOKEN_CHECK));
@@ -144,13 +144,11 @@ impl Visible {
         self.handle.state()
     }
 
-    /// Reads the world as the caller sees it.
     pub(crate) fn read<R>(&self, look: impl FnOnce(Seen<'_>) -> R) -> R {
         self.state()
             .read(|world| look(world.seen_by(&self.rights_in(world))))
     }
 
-    /// Finds the object of a command.
     pub(crate) fn find<T>(
         &self,
         look: impl FnOnce(Seen<'_>) -> Result<T, Failure>,
@@ -225,7 +223,6 @@ impl Visible {
         Ok(self.state().audit(filter, from, limit).await?)
     }
 
-    /// Whether a runner has contacted the daemon recently.
     pub(crate) fn is_connected(&self, runner: &Runner) -> bool {
         self.handle.runners().is_connected(runner.id)
     }

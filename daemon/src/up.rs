@@ -18,10 +18,8 @@ use chrono::Local;
 use model::decide::CreateToken;
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
-use model::{Scope, Scopes, SealingKey, TokenHash};
-use reconciler::{
-    Access, BlobSettings, LOG_LIMIT, LinkedToken, Location, SIGN_IN_LINK, SourceConfig,
-};
+use model::{Principal, Scope, Scopes, SealingKey, TokenHash};
+use reconciler::{Access, BlobSettings, LOG_LIMIT, Location, SIGN_IN_LINK, SourceConfig};
 
 use crate::arguments::UpOptions;
 use crate::configuration::{ConfigurationError, DaemonSettings, INTERVAL};
@@ -305,13 +303,12 @@ fn sign_in_link(home: &Home, serving: &Serving) -> Option<String> {
     let text = std::fs::read_to_string(home.first_token()).ok()?;
     let secret = TokenHash::of(text.trim());
     let handle = &serving.handle;
-    let id = handle.state().read(|world| {
+    let principal = handle.state().read(|world| {
         let token = world.token_of(&secret)?;
-        token
-            .accepts(&secret, handle.time(world))
-            .then_some(token.id)
+        Some(Principal::of_token(token, secret))
     })?;
-    let link = handle.sign_ins().make_link(LinkedToken { id, secret });
+    handle.rights(&principal)?;
+    let link = handle.sign_ins().make_link(principal);
     let path = api::sign_in_path(&link.secret);
     Some(format!("{}{path}", serving.url))
 }

@@ -28,9 +28,9 @@ impl Rights {
         self.projects.contain(project)
     }
 
-    /// True if the token has no further rights. Other tokens do not exist for the caller.
-    pub fn cover(&self, token: &Token) -> bool {
-        self.scopes.cover(&token.scopes) && self.projects.cover(&token.projects)
+    /// True if these scopes in these projects are no further rights.
+    pub fn cover(&self, scopes: &Scopes, projects: &Projects) -> bool {
+        self.scopes.cover(scopes) && self.projects.cover(projects)
     }
 }
 

@@ -239,7 +239,7 @@ impl<'w> Seen<'w> {
 
     /// The tokens that may do no more than the caller.
     pub fn tokens(self) -> impl Iterator<Item = &'w Arc<Token>> {
-        let cover = move |token: &&Arc<Token>| self.rights.cover(token);
+        let cover = move |token: &&Arc<Token>| self.rights.cover(&token.scopes, &token.projects);
         self.world.tokens().filter(cover)
     }
 

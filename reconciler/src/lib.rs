@@ -55,7 +55,7 @@ pub use handle::{Handle, Settings};
 pub use limits::{LOG_LIMIT, SIGN_IN_LINK};
 pub use retention::{Retained, ScanRetained};
 pub use runners::{ArtifactPhase, ArtifactProgress, Instance, Message, RunnerSession, Runners};
-pub use sign_in::{LinkedToken, NewSignInLink, SignIns};
+pub use sign_in::{NewSignInLink, SignIns};
 pub use source::SourceConfig;
 pub use sources::Sources;
 pub use tasks::{Reconciler, Start};

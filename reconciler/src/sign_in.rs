@@ -11,8 +11,8 @@ use model::{Clock, Entropy};
 use state::State;
 use tokio::sync::Notify;
 
+pub use self::links::NewSignInLink;
 use self::links::SignInLinks;
-pub use self::links::{LinkedToken, NewSignInLink};
 use self::refused::RefusedSignIns;
 use self::uses::Uses;
 

@@ -2,8 +2,8 @@
 
 use model::{RevisionRecord, RevisionRef, Seen, Suspension, WorkflowRecord, WorkflowStatus};
 
+use super::sources;
 use super::{Convert, diagnostic, explanation};
-use crate::convert_source;
 
 /// A workflow. Without a readable revision it has no scans.
 pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflow {
@@ -51,7 +51,7 @@ pub(crate) fn workflow(seen: Seen<'_>, record: &WorkflowRecord) -> wire::Workflo
             .into_iter()
             .flat_map(|newest| newest.warnings.iter().map(diagnostic))
             .collect(),
-        stale: stale.map(|stale| convert_source::stale_file(seen, stale)),
+        stale: stale.map(|stale| sources::stale_file(seen, stale)),
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use wire::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent, SuspensionEvent};
 
 use super::topics;
-use crate::{convert, convert_source};
+use crate::convert;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -193,11 +193,11 @@ impl Event<'_> {
             About::Source(source) => self.write(&SourceEvent {
                 name: source.name.to_string(),
                 configured: source.configured,
-                tip: source.tip.as_ref().map(convert_source::tip),
+                tip: source.tip.as_ref().map(convert::sources::tip),
                 conditions: source
                     .conditions
                     .iter()
-                    .map(convert_source::condition)
+                    .map(convert::sources::condition)
                     .collect(),
             }),
             About::Runner(runner) => self.write(&RunnerEvent {

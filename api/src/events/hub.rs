@@ -31,7 +31,6 @@ pub(crate) struct Hub(Mutex<Listeners>);
 pub(super) struct Listeners {
     latest: u64,
     pub(super) all: HashMap<u64, Sender>,
-    /// Listeners to one job.
     pub(super) of_jobs: HashMap<JobId, Vec<u64>>,
     /// Listeners to more than one job.
     pub(super) broad: Vec<u64>,
@@ -136,7 +135,6 @@ impl Hub {
         })
     }
 
-    /// Sends the events of each commit while there are listeners.
     async fn send(&self, handle: Handle, mut commits: Subscription) {
         loop {
             let published = tokio::select! {
@@ -166,7 +164,6 @@ impl Hub {
     }
 }
 
-/// Follows the commits from now on.
 fn follow(handle: &Handle) -> (Seq, Subscription) {
     loop {
         let place = handle.state().seq();

@@ -14,21 +14,16 @@ use crate::failure::Failure;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
-use crate::visible::Visible;
+use crate::visible::{ShownJob, Visible};
 
-pub(super) async fn list(
-    user: &Visible,
-    job: &str,
-    window: &Window,
-) -> Result<Page<wire::Artifact>, Failure> {
-    let job = user.job_named(job).await?;
+pub(super) fn list(job: &ShownJob, window: &Window) -> Page<wire::Artifact> {
     let artifacts = job.state.run().into_iter().flat_map(|run| &run.artifacts);
-    Ok(window.cut(
+    window.cut(
         artifacts.enumerate(),
         // A removed artifact keeps its place.
         |(place, _)| format!("{place:04}"),
         |(_, artifact)| convert::artifact(artifact),
-    ))
+    )
 }
 
 pub(crate) async fn download(user: &Visible, request: &Request) -> Result<Response, Failure> {

@@ -84,7 +84,6 @@ pub(super) async fn revoke(user: &Visible, named: &str) -> Result<(), Failure> {
         .await
 }
 
-/// Reads or stores the blob behind a link.
 pub(crate) async fn follow(
     linked: &Linked,
     route: LinkRoute,

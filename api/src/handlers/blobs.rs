@@ -138,7 +138,6 @@ pub(crate) async fn upload(user: &Visible, request: Request) -> Result<Response,
     receive(user, &new, request).await
 }
 
-/// A new blob with the conditions in the headers of the request.
 pub(super) fn new_blob(
     user: &Visible,
     project: &Shown<ProjectId>,

@@ -75,7 +75,7 @@ impl Content<'_> {
                         pieces.cut_off();
                     }
                 }
-                () = user.token_ended() => pieces.cut_off(),
+                _ = user.rights_lost() => pieces.cut_off(),
             }
         });
         if let Some(range) = range {

@@ -19,16 +19,15 @@ static TURNS: Turns = Turns::new(ZIPS_AT_ONCE, ZIPS_OF_TOKEN);
 
 pub(crate) async fn list(
     user: &Visible,
-    job: &str,
+    job: &ShownJob,
     name: &str,
     window: &Window,
 ) -> Result<Page<ArtifactEntry>, Failure> {
-    let job = user.job_named(job).await?;
-    let artifact = artifact(user, &job, name)?;
+    let artifact = artifact(user, job, name)?;
     let _turn = TURNS.wait(user.principal().share()).await;
     let listed = user
         .artifact_entries(
-            &job,
+            job,
             &artifact.name,
             window.begin(),
             |page, entry: ZipEntry| {
@@ -36,7 +35,7 @@ pub(crate) async fn list(
             },
         )
         .await?;
-    let page = readable(&job, artifact, listed)?;
+    let page = readable(job, artifact, listed)?;
     Ok(page.end(|entry| ArtifactEntry {
         name: entry.name.clone(),
         size: entry.size,
@@ -59,22 +58,20 @@ impl DiffQuery {
     }
 }
 
-/// How an artifact differs from the artifact of the same name of another job.
 pub(crate) async fn diff(
     user: &Visible,
-    job: &str,
+    job: &ShownJob,
     name: &str,
     query: &DiffQuery,
 ) -> Result<ArtifactDiff, Failure> {
-    let job = user.job_named(job).await?;
     let against = query.against.as_deref().ok_or_else(|| {
         Failure::invalid("against", "is missing; it names the job to compare with")
     })?;
     let other = user.job_named(against).await?;
-    let to = artifact(user, &job, name)?;
+    let to = artifact(user, job, name)?;
     let from = artifact(user, &other, &to.name)?;
     let _turn = TURNS.wait(user.principal().share()).await;
-    let after = files(user, &job, to).await?;
+    let after = files(user, job, to).await?;
     let before = files(user, &other, from).await?;
     let (mut added, mut removed, mut changed, mut unchanged) = (0, 0, 0, 0);
     let mut page = query.window.begin();

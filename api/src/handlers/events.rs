@@ -66,7 +66,8 @@ where
         tokio::select! {
             _ = send(listener, &pieces) => {}
             () = extra(user.clone(), pieces.clone()) => {}
-            _ = user.dismissed() => {}
+            _ = user.rights_lost() => {}
+            () = user.stopping() => {}
             () = pieces.closed() => {}
         }
     });

@@ -12,11 +12,11 @@ use workflow::{Context, ScanName};
 
 use super::workflows;
 use crate::convert;
-use crate::failure::{Failure, unauthorized};
+use crate::failure::Failure;
 use crate::limits::WAIT;
 use crate::reply;
 use crate::request::{Query, Request};
-use crate::visible::{Dismissed, ShownJob, Visible};
+use crate::visible::{ShownJob, Visible};
 
 /// Filters that exclude the filter `id`.
 const OTHER_FILTERS: [&str; 8] = [
@@ -216,10 +216,8 @@ pub(super) async fn show(user: &Visible, request: &Request) -> Result<Response, 
         tokio::select! {
             _ = changes.changed() => {}
             () = tokio::time::sleep_until(held_until) => {}
-            why = user.dismissed() => match why {
-                Dismissed::Stopping => return Ok(reply::ok(&wire_job(user, &job).await?)),
-                Dismissed::Unauthorized => return Err(unauthorized()),
-            },
+            () = user.stopping() => return Ok(reply::ok(&wire_job(user, &job).await?)),
+            failure = user.rights_lost() => return Err(failure),
         }
     }
 }

@@ -18,7 +18,6 @@ pub(crate) enum Form {
     Plain,
     /// The same for people, with times, marks and headings.
     Timed(LogText),
-    /// One JSON record on each line.
     JsonLines,
     /// Server-sent events whose ids are record numbers.
     Events,
@@ -54,7 +53,6 @@ impl Form {
         }
     }
 
-    /// Converts stored JSON lines to this format.
     fn write(&mut self, lines: Bytes) -> Bytes {
         if matches!(self, Self::JsonLines) {
             return lines;
@@ -203,7 +201,7 @@ pub(crate) async fn stream(
             let last = pieces.clone();
             tokio::select! {
                 () = produce(user.clone(), job, stream, follow, form, pieces) => {}
-                () = user.token_ended() => last.cut_off(),
+                _ = user.rights_lost() => last.cut_off(),
             }
         },
     ))
@@ -278,7 +276,6 @@ async fn produce(
     }
 }
 
-/// Reports that the last records of a finished job are missing.
 fn missing_end(stream: &LogStream, job: &Job) -> Option<Bytes> {
     let (run, end) = (job.state.run()?, job.state.end()?);
     stream.missing_end(run.log_records, end.at)

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use model::decide::{DeleteSecret, DeleteVar, Precondition, SetVar};
-use model::{ProjectId, SecretValue, Seen, Source, StoredSecret, Uses, Var};
+use model::{
+    ProjectId, ProjectSecrets, ProjectVars, SecretValue, Seen, Source, StoredSecret, Uses, Var,
+};
 use tokio::sync::Semaphore;
 use warp::reply::Response;
 use wire::{Page, SetValue};
 
 use crate::body;
-use crate::convert_source;
+use crate::convert;
 use crate::failure::Failure;
 use crate::limits::MASKING_AT_ONCE;
 use crate::page::Window;
@@ -26,7 +28,7 @@ pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Project> {
         window.cut(
             seen.sources(),
             |source| source.name.to_string(),
-            |source| convert_source::project(seen, source),
+            |source| convert::sources::project(seen, source),
         )
     })
 }
@@ -36,7 +38,7 @@ pub(crate) fn show(user: &Visible, project: &str) -> Result<wire::Project, Failu
     let (mut shown, vars, secrets, workflows) = user.read(|seen| {
         let source = find(seen, project)?;
         let project = source.project;
-        let shown = convert_source::project(seen, source);
+        let shown = convert::sources::project(seen, source);
         let (vars, secrets) = (seen.vars(project).cloned(), seen.secrets(project).cloned());
         Ok::<_, Failure>((shown, vars, secrets, seen.workflows_of(project)))
     })?;
@@ -47,13 +49,13 @@ pub(crate) fn show(user: &Visible, project: &str) -> Result<wire::Project, Failu
             .as_ref()
             .is_some_and(|it| it.secrets.contains_key(name))
     };
-    shown.missing_vars = convert_source::missing(&shown.name, &uses.vars, has_var);
-    shown.missing_secrets = convert_source::missing(&shown.name, &uses.secrets, has_secret);
+    shown.missing_vars = convert::sources::missing(&shown.name, &uses.vars, has_var);
+    shown.missing_secrets = convert::sources::missing(&shown.name, &uses.secrets, has_secret);
     Ok(shown)
 }
 
 /// A record of a project, with what is needed to show the names in it.
-struct Named<R> {
+pub(super) struct Named<R> {
     source: Arc<Source>,
     /// Its vars or secrets, if it ever had any.
     record: Option<R>,
@@ -81,61 +83,62 @@ fn named<R>(
 
 impl<R> Named<R> {
     fn var(&self, name: &str, var: &Var) -> wire::Var {
-        convert_source::var(&self.source, name, var, &self.uses.vars)
+        convert::sources::var(&self.source, name, var, &self.uses.vars)
     }
 
     fn secret(&self, user: &Visible, name: &str, secret: &StoredSecret) -> wire::Secret {
         let key_state = user.key_state(&secret.sealed.key);
-        convert_source::secret(&self.source, name, secret, key_state, &self.uses.secrets)
+        convert::sources::secret(&self.source, name, secret, key_state, &self.uses.secrets)
     }
 }
 
-pub(super) fn list_vars(
+pub(super) fn vars(user: &Visible, project: &str) -> Result<Named<Arc<ProjectVars>>, Failure> {
+    named(user, project, |seen, id| seen.vars(id).cloned())
+}
+
+pub(super) fn secrets(
     user: &Visible,
     project: &str,
-    window: &Window,
-) -> Result<Page<wire::Named>, Failure> {
-    let found = named(user, project, |seen, id| seen.vars(id).cloned())?;
-    let vars = found.record.iter().flat_map(|record| &record.vars);
-    Ok(window.cut(
-        vars,
-        |(name, _)| (*name).clone(),
-        |(name, var)| convert_source::named(&found.source, name, &var.edit, &found.uses.vars),
-    ))
+) -> Result<Named<Arc<ProjectSecrets>>, Failure> {
+    named(user, project, |seen, id| seen.secrets(id).cloned())
+}
+
+impl Named<Arc<ProjectVars>> {
+    pub(super) fn list(&self, window: &Window) -> Page<wire::Named> {
+        window.cut(
+            self.record.iter().flat_map(|record| &record.vars),
+            |(name, _)| (*name).clone(),
+            |(name, var)| convert::sources::named(&self.source, name, &var.edit, &self.uses.vars),
+        )
+    }
+}
+
+impl Named<Arc<ProjectSecrets>> {
+    pub(super) fn list(&self, user: &Visible, window: &Window) -> Page<wire::Secret> {
+        window.cut(
+            self.record.iter().flat_map(|record| &record.secrets),
+            |(name, _)| (*name).clone(),
+            |(name, secret)| self.secret(user, name, secret),
+        )
+    }
 }
 
 pub(crate) fn all_vars(user: &Visible, project: &str) -> Result<Vec<wire::Var>, Failure> {
-    let found = named(user, project, |seen, id| seen.vars(id).cloned())?;
+    let found = vars(user, project)?;
     let vars = found.record.iter().flat_map(|record| &record.vars);
     Ok(vars.map(|(name, var)| found.var(name, var)).collect())
 }
 
 pub(crate) fn all_secrets(user: &Visible, project: &str) -> Result<Vec<wire::Secret>, Failure> {
-    let found = named(user, project, |seen, id| seen.secrets(id).cloned())?;
+    let found = secrets(user, project)?;
     let secrets = found.record.iter().flat_map(|record| &record.secrets);
     let secrets = secrets.map(|(name, secret)| found.secret(user, name, secret));
     Ok(secrets.collect())
 }
 
-pub(super) fn list_secrets(
-    user: &Visible,
-    project: &str,
-    window: &Window,
-) -> Result<Page<wire::Secret>, Failure> {
-    let found = named(user, project, |seen, id| seen.secrets(id).cloned())?;
-    let secrets = found.record.iter().flat_map(|record| &record.secrets);
-    Ok(window.cut(
-        secrets,
-        |(name, _)| (*name).clone(),
-        |(name, secret)| found.secret(user, name, secret),
-    ))
-}
-
 pub(super) fn show_var(user: &Visible, request: &Request) -> Result<Response, Failure> {
     let name = request.parameter(1);
-    let found = named(user, request.parameter(0), |seen, id| {
-        seen.vars(id).cloned()
-    })?;
+    let found = vars(user, request.parameter(0))?;
     let record = found.record.as_ref();
     let var = record.and_then(|record| record.vars.get(name));
     let var = var.ok_or_else(|| Failure::not_found("var", name))?;
@@ -202,7 +205,10 @@ pub(super) async fn masking(
     })?;
     let _room = MASKING.acquire().await;
     let checks = user.check_masking(&secrets, name).await?;
-    Ok(convert_source::masking(name, checks.ok_or_else(no_secret)?))
+    Ok(convert::sources::masking(
+        name,
+        checks.ok_or_else(no_secret)?,
+    ))
 }
 
 pub(super) async fn delete_secret(user: &Visible, request: &Request) -> Result<Response, Failure> {

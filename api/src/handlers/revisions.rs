@@ -7,10 +7,10 @@ use wire::{ErrorCode, Page, RevisionDiff, RevisionText, SlotDifference};
 use workflow::{Diagnostic, Difference, Scan, Triggers, Workflow};
 
 use super::{validate, workflows};
+use crate::convert;
 use crate::failure::{Failure, RESTORE};
 use crate::request::Query;
 use crate::visible::{Shown, Visible};
-use crate::{convert, convert_diff};
 
 const NEWEST: &str = "newest";
 /// The next slots of a schedule in a comparison.
@@ -37,10 +37,9 @@ impl RevisionsQuery {
 
 pub(crate) async fn list(
     user: &Visible,
-    named: &str,
+    (workflow, known): (Shown<WorkflowRef>, Vec<RevisionRef>),
     query: &RevisionsQuery,
 ) -> Result<Page<wire::Revision>, Failure> {
-    let (workflow, known) = revisions(user, named).await?;
     let mut rest = known.into_iter().filter(|revision| {
         let before = query.before;
         before.is_none_or(|before| revision.number < before)
@@ -66,7 +65,7 @@ pub(crate) async fn show(
     named: &str,
     number: &str,
 ) -> Result<RevisionText, Failure> {
-    let (workflow, known) = revisions(user, named).await?;
+    let (workflow, known) = all(user, named).await?;
     let at = find(&known, number)?;
     let StoredRevision { record, text } = read(user, &workflow, &known, at).await?;
     let checked = validate::check(record.file.clone(), text.clone()).await?;
@@ -86,7 +85,7 @@ pub(crate) async fn definition(
     named: &str,
     number: &str,
 ) -> Result<Workflow, Failure> {
-    let (workflow, known) = revisions(user, named).await?;
+    let (workflow, known) = all(user, named).await?;
     let at = find(&known, number)?;
     Ok(defined(user, &workflow, &known, at).await?.definition)
 }
@@ -98,7 +97,7 @@ pub(crate) async fn diff(
     to: &str,
     from: Option<&str>,
 ) -> Result<RevisionDiff, Failure> {
-    let (workflow, known) = revisions(user, named).await?;
+    let (workflow, known) = all(user, named).await?;
     let to = find(&known, to)?;
     let from = match from {
         Some(named) => find(&known, named)?,
@@ -117,21 +116,19 @@ pub(crate) async fn diff(
         from: convert::revision_ref(&from.reference),
         to: convert::revision_ref(&to.reference),
         untouched: untouched(&to.definition, &difference),
-        difference: convert_diff::difference(&difference),
+        difference: convert::diff::difference(&difference),
         next_slots: next_slots(&from.definition, &to.definition, user.now()),
         lines: difference.to_string().lines().map(str::to_owned).collect(),
-        text: convert_diff::text(validate::compare(from.text, to.text).await?),
+        text: convert::diff::text(validate::compare(from.text, to.text).await?),
     })
 }
 
-/// The scans of the newer revision without a difference.
 fn untouched(definition: &Workflow, difference: &Difference) -> Vec<String> {
     let differs = |name: &str| difference.scans.iter().any(|scan| scan.scan == name);
     let names = definition.scans().map(|scan| scan.name.to_string());
     names.filter(|name| !differs(name)).collect()
 }
 
-/// The scans whose next slots after `now` differ.
 fn next_slots(from: &Workflow, to: &Workflow, now: Timestamp) -> Vec<SlotDifference> {
     let removed = from
         .scans()
@@ -158,7 +155,7 @@ fn compared_slots(on: &Triggers, now: Timestamp) -> Vec<DateTime<FixedOffset>> {
 }
 
 /// Finds a workflow with all its revisions, newest first.
-async fn revisions(
+pub(crate) async fn all(
     user: &Visible,
     named: &str,
 ) -> Result<(Shown<WorkflowRef>, Vec<RevisionRef>), Failure> {

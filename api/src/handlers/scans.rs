@@ -5,12 +5,12 @@ use model::{ActiveWorkflow, Job, JobId, ScanKey, Seen, Upcoming, WorkflowStatus,
 use wire::{Page, ScanStatus};
 use workflow::{Scan, ScanName};
 
-use super::{why, workflows};
+use super::workflows;
+use crate::convert;
 use crate::failure::Failure;
 use crate::page::Window;
 use crate::request::Query;
 use crate::visible::{Shown, Visible};
-use crate::{convert, convert_scan, convert_why};
 
 /// The status of a scan, and its newest job if that job's record is on disk.
 struct Found {
@@ -72,7 +72,7 @@ pub(crate) async fn show(
 }
 
 fn stands(seen: Seen<'_>, workflow: &ActiveWorkflow, scan: &Scan) -> Found {
-    let status = convert_scan::status(seen, workflow, scan);
+    let status = convert::scans::status(seen, workflow, scan);
     let head = seen.head(&key(workflow, &scan.name));
     let unfinished = status.last_job.as_ref().map(|line| line.id);
     let is_newest = |latest: &JobId| unfinished.is_none_or(|id| id < latest.uuid());
@@ -83,11 +83,10 @@ fn stands(seen: Seen<'_>, workflow: &ActiveWorkflow, scan: &Scan) -> Found {
 }
 
 impl Found {
-    /// Adds the newest job, if its record is on disk.
     fn with(&self, settled: Option<Job>) -> ScanStatus {
         let mut status = self.status.clone();
         if let Some(job) = settled {
-            status.last_job = Some(convert_scan::job_line(&job));
+            status.last_job = Some(convert::scans::job_line(&job));
         }
         status
     }
@@ -104,7 +103,6 @@ impl FilePage {
         Self { before, limit }
     }
 
-    /// A page of at most `most` items.
     pub(crate) fn of(query: &Query, most: usize) -> Result<Self, Failure> {
         let limit = query.limit_of(most)?;
         let Some(text) = query.get("cursor") else {
@@ -128,18 +126,16 @@ fn cursor(place: Position) -> String {
 /// The lines of a scan's finished jobs, in the order of their ends, newest first.
 pub(crate) async fn history(
     user: &Visible,
-    workflow: &str,
-    scan: &str,
+    scan: &Shown<ScanKey>,
     page: &FilePage,
 ) -> Result<Page<wire::JobLine>, Failure> {
-    let scan = user.find(|seen| Ok(why::scan(seen, workflow, scan)?.1))?;
     let _turn = user.list_turn().await;
-    let page = user.history(&scan, page.before, page.limit).await?;
+    let page = user.history(scan, page.before, page.limit).await?;
     Ok(Page {
         items: page
             .lines
             .into_iter()
-            .map(convert_scan::history_line)
+            .map(convert::scans::history_line)
             .collect(),
         next_cursor: page.next.map(cursor),
         damaged: convert::damaged(page.damaged),
@@ -149,14 +145,12 @@ pub(crate) async fn history(
 /// The records of a scan's ledger, newest first.
 pub(crate) async fn ledger(
     user: &Visible,
-    workflow: &str,
-    scan: &str,
+    scan: &Shown<ScanKey>,
     page: &FilePage,
 ) -> Result<Page<wire::LedgerRecord>, Failure> {
-    let scan = user.find(|seen| Ok(why::scan(seen, workflow, scan)?.1))?;
-    let page = user.ledger(&scan, page.before, page.limit).await?;
+    let page = user.ledger(scan, page.before, page.limit).await?;
     Ok(Page {
-        items: page.records.into_iter().map(convert_why::record).collect(),
+        items: page.records.into_iter().map(convert::why::record).collect(),
         next_cursor: page.next.map(cursor),
         damaged: convert::damaged(page.damaged),
     })
@@ -178,7 +172,7 @@ pub(crate) fn schedule(
         }
     })?;
     let slots = upcoming(first.to_vec(), user.now(), limit);
-    let items = slots.iter().filter_map(convert_scan::slot).collect();
+    let items = slots.iter().filter_map(convert::scans::slot).collect();
     Ok(Page::<wire::Slot>::all(items))
 }
 
@@ -195,7 +189,7 @@ pub(crate) fn next_slots(user: &Visible, limit: usize) -> Result<Vec<wire::Slot>
         .collect();
     slots.sort_by_key(|slot| slot.at);
     slots.truncate(limit);
-    Ok(slots.iter().filter_map(convert_scan::slot).collect())
+    Ok(slots.iter().filter_map(convert::scans::slot).collect())
 }
 
 /// The next slot of each schedule of a workflow, or of the scans of one name.
@@ -230,7 +224,6 @@ fn next_slots_of(
     }
 }
 
-/// The workflow of this name, or all active workflows.
 fn active(seen: Seen<'_>, named: Option<&str>) -> Result<Vec<ActiveWorkflow>, Failure> {
     if let Some(named) = named {
         let workflow = workflows::find_readable(seen, named)?;

@@ -1,23 +1,20 @@
 //! `/v0/sessions`
 
-use std::sync::Arc;
-
 use http::StatusCode;
 use http::header::{HeaderName, SET_COOKIE, USER_AGENT};
 use model::decide::{SignIn, SignedIn};
-use model::{PlainToken, Principal, SessionCookie, SessionId, Token, TokenHash, TokenKind};
-use reconciler::{Handle, LinkedToken};
+use model::{PlainToken, Principal, SessionCookie, SessionId, TokenHash, TokenKind};
+use reconciler::Handle;
 use warp::reply::Response;
 use wire::{CreateSession, CreateSignInLink, ErrorCode, SignInLink};
 
-use crate::access::{SIGN_IN_LINKS, audit_entry, note_refused};
+use crate::access::{SIGN_IN_LINKS, audit_entry, note_refused, of_secret};
 use crate::failure::{Failure, unauthorized};
 use crate::reply;
 use crate::request::Request;
 use crate::session;
 use crate::visible::Visible;
 
-/// Signs a browser in with an access token.
 pub(crate) async fn create(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     check_sign_in(&request)?;
     let asked: CreateSession = request.body.json(&request.headers).await?;
@@ -51,24 +48,8 @@ pub(crate) async fn sign_in(
     token: &str,
 ) -> Result<SignedIn, Failure> {
     check_sign_in(request)?;
-    let (token, secret) = token_of_secret(handle, token).ok_or_else(|| refused(handle, request))?;
-    begin(handle, request, &token, secret).await
-}
-
-fn token_of_secret(handle: &Handle, secret: &str) -> Option<(Arc<Token>, TokenHash)> {
-    let secret = PlainToken::parse(TokenKind::Personal, secret).ok()?.hash();
-    let token = handle.state().read(|world| {
-        let token = world.token_of(&secret)?;
-        token
-            .accepts(&secret, handle.time(world))
-            .then(|| token.clone())
-    });
-    Some((token?, secret))
-}
-
-fn refused(handle: &Handle, request: &Request) -> Failure {
-    note_refused(handle, &request.arrival);
-    unauthorized()
+    let found = of_secret(handle, token).ok();
+    begin(handle, request, found.map(|(principal, _)| principal)).await
 }
 
 /// The same with a link, which is used up.
@@ -79,15 +60,14 @@ pub(crate) async fn sign_in_by_link(
 ) -> Result<SignedIn, Failure> {
     check_sign_in(request)?;
     let linked = hash_of_link(link).and_then(|link| handle.sign_ins().take_link(&link));
-    let found = linked.and_then(|linked| Some((valid_token(handle, linked)?, linked)));
-    let (token, linked) = found.ok_or_else(|| refused(handle, request))?;
-    begin(handle, request, &token, linked.secret).await
+    let valid = linked.filter(|principal| handle.rights(principal).is_some());
+    begin(handle, request, valid).await
 }
 
-/// The token that a link signs in with, if both are good. The link stays.
-pub(crate) fn token_of_link(handle: &Handle, link: &str) -> Option<Arc<Token>> {
+/// Whom a link signs in, if its token is valid. The link is not used up.
+pub(crate) fn principal_of_link(handle: &Handle, link: &str) -> Option<Principal> {
     let linked = handle.sign_ins().link(&hash_of_link(link)?)?;
-    valid_token(handle, linked)
+    handle.rights(&linked).is_some().then_some(linked)
 }
 
 fn hash_of_link(link: &str) -> Option<TokenHash> {
@@ -95,39 +75,34 @@ fn hash_of_link(link: &str) -> Option<TokenHash> {
     Some(secret.hash())
 }
 
-fn valid_token(handle: &Handle, linked: LinkedToken) -> Option<Arc<Token>> {
-    handle.state().read(|world| {
-        let token = world.token(linked.id)?;
-        token
-            .accepts(&linked.secret, handle.time(world))
-            .then(|| token.clone())
-    })
-}
-
 async fn begin(
     handle: &Handle,
     request: &Request,
-    token: &Token,
-    secret: TokenHash,
+    principal: Option<Principal>,
 ) -> Result<SignedIn, Failure> {
-    let arrival = request.arrival.clone();
-    handle.sign_ins().note_use(token);
+    let arrival = &request.arrival;
+    let found = principal.and_then(|principal| {
+        let token = handle
+            .state()
+            .read(|world| world.token(principal.token).cloned());
+        Some((principal, token?))
+    });
+    let Some((principal, token)) = found else {
+        note_refused(handle, arrival);
+        return Err(unauthorized());
+    };
+    handle.sign_ins().note_use(&token);
     let device = request.header(USER_AGENT).unwrap_or("unknown").to_owned();
     let sign_in = SignIn {
         token: token.id,
-        secret,
+        secret: principal.secret,
         device,
         address: arrival.peer.address,
     };
-    let handle = handle.audited(audit_entry(
-        &Principal::of_token(token, secret),
-        &arrival,
-        "",
-    ));
+    let handle = handle.audited(audit_entry(&principal, arrival, ""));
     Ok(handle.state().submit(sign_in).await?)
 }
 
-/// The path of a link that signs a browser in.
 pub fn sign_in_path(secret: &PlainToken) -> String {
     format!("{SIGN_IN_LINKS}{}", secret.reveal())
 }

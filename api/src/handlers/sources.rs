@@ -6,7 +6,7 @@ use model::{Seen, Source, SourceName};
 use warp::reply::Response;
 use wire::Page;
 
-use crate::convert_source;
+use crate::convert;
 use crate::failure::Failure;
 use crate::page::Window;
 use crate::reply;
@@ -18,7 +18,7 @@ pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Source> {
         window.cut(
             seen.sources().filter(|source| source.configured),
             |source| source.name.to_string(),
-            |source| convert_source::source(seen, source, user.poll_status(source)),
+            |source| convert::sources::source(seen, source, user.poll_status(source)),
         )
     })
 }
@@ -26,7 +26,7 @@ pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Source> {
 pub(crate) async fn show(user: &Visible, named: &str) -> Result<wire::Source, Failure> {
     let source = user.find(|seen| Ok(find(seen, named)?.clone()))?;
     let mut shown =
-        user.read(|seen| convert_source::source(seen, &source, user.poll_status(&source)));
+        user.read(|seen| convert::sources::source(seen, &source, user.poll_status(&source)));
     if let (Some(tip), Some(record)) = (&mut shown.tip, user.tip_record(&source).await) {
         tip.passed_over = record.skipped;
         tip.more_passed_over = record.more_skipped;
@@ -35,9 +35,13 @@ pub(crate) async fn show(user: &Visible, named: &str) -> Result<wire::Source, Fa
 }
 
 /// Polls the repository now. With `wait` the answer comes after that.
-pub(crate) async fn sync(user: &Visible, named: &str, wait: bool) -> Result<wire::Source, Failure> {
-    user.sync_source(&name(user, named)?, wait).await?;
-    show(user, named).await
+pub(crate) async fn sync(
+    user: &Visible,
+    name: &Shown<SourceName>,
+    wait: bool,
+) -> Result<wire::Source, Failure> {
+    user.sync_source(name, wait).await?;
+    show(user, name.as_str()).await
 }
 
 pub(super) async fn approve(user: &Visible, mut request: Request) -> Result<Response, Failure> {

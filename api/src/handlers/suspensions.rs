@@ -12,7 +12,6 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::{Shown, Visible};
 
-/// A workflow, or one scan of it, as a caller names it.
 pub(crate) struct Subject<'a> {
     workflow: &'a str,
     scan: Option<&'a str>,

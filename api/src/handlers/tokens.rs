@@ -109,7 +109,6 @@ pub(crate) async fn renew(
     Ok(with_secret(user, &made.await?))
 }
 
-/// Revokes a token. Its open streams end.
 pub(crate) async fn revoke(user: &Visible, named: &str) -> Result<(), Failure> {
     let token = user.read(|seen| find(seen, named))?;
     user.revoke_token(token).await

@@ -3,20 +3,18 @@
 use model::{ActiveWorkflow, ScanKey, Seen, Timestamp};
 
 use super::workflows;
+use crate::convert;
 use crate::failure::Failure;
-use crate::visible::Visible;
-use crate::{convert, convert_why};
+use crate::visible::{Shown, Visible};
 
 /// Why a scan ran or did not, now or at a moment in the past. Lists have at most `limit` items.
 pub(crate) async fn why(
     user: &Visible,
-    workflow: &str,
-    name: &str,
+    scan: &Shown<(ActiveWorkflow, ScanKey)>,
     at: Option<Timestamp>,
     limit: usize,
 ) -> Result<wire::Why, Failure> {
-    let found = user.find(|seen| scan(seen, workflow, name))?;
-    let (workflow, key) = (&found.0, found.map(|(_, key)| key.clone()));
+    let (workflow, key) = (&scan.0, scan.map(|(_, key)| key.clone()));
     let why = user.why(&key, at, limit).await?;
     let waiting: Vec<_> = why
         .unfinished
@@ -24,10 +22,10 @@ pub(crate) async fn why(
         .map(|it| user.why_waiting(it))
         .collect();
     let mut answer = match workflow.scan(&key.scan) {
-        Some(scan) => convert_why::why(workflow, scan, why),
+        Some(scan) => convert::why::why(workflow, scan, why),
         None => {
             let removed_by = user.removed_by(&key).await?;
-            convert_why::of_removed(workflow, &key.scan, removed_by.as_ref(), why)
+            convert::why::of_removed(workflow, &key.scan, removed_by.as_ref(), why)
         }
     };
     user.read(|seen| {
@@ -47,18 +45,26 @@ pub(crate) async fn why(
             let mut own = circles.filter(|circle| {
                 circle.workflow.id == key.workflow && circle.scans.contains(&key.scan)
             });
-            answer.circle = own.next().as_ref().map(convert_why::circle);
+            answer.circle = own.next().as_ref().map(convert::why::circle);
         });
     }
     Ok(answer)
 }
 
 /// Finds a scan that the workflow has, or a removed scan that has had jobs.
-pub(super) fn scan(
-    seen: Seen<'_>,
+pub(crate) fn find(
+    user: &Visible,
     workflow: &str,
     name: &str,
-) -> Result<(ActiveWorkflow, ScanKey), Failure> {
+) -> Result<Shown<(ActiveWorkflow, ScanKey)>, Failure> {
+    user.find(|seen| scan(seen, workflow, name))
+}
+
+pub(crate) fn key(user: &Visible, workflow: &str, name: &str) -> Result<Shown<ScanKey>, Failure> {
+    Ok(find(user, workflow, name)?.map(|(_, key)| key.clone()))
+}
+
+fn scan(seen: Seen<'_>, workflow: &str, name: &str) -> Result<(ActiveWorkflow, ScanKey), Failure> {
     let workflow = workflows::find_readable(seen, workflow)?;
     let key = name.parse().ok().map(|scan| ScanKey {
         workflow: workflow.record.id,

@@ -9,7 +9,6 @@ use crate::page::Window;
 use crate::request::Query;
 use crate::visible::Visible;
 
-/// Whether a list has retired workflows, too.
 pub(crate) fn with_retired(query: &Query) -> Result<bool, Failure> {
     match query.get("state") {
         None | Some("active") => Ok(false),

@@ -9,10 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::limits::VALIDATED_FILE_CHARS;
 use crate::routes::DURATION;
 
-/// A path of a blob: names between slashes.
 const BLOB_PATH: &str = r"^/?[^/\u0000-\u001F\u007F-\u009F]+(/[^/\u0000-\u001F\u007F-\u009F]+)*$";
 
-/// One line of text.
 const LINE: &str = r"^[^\u0000-\u001F\u007F-\u009F]*$";
 
 /// One line of text with a word in it.

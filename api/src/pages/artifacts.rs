@@ -21,7 +21,7 @@ pub(super) async fn entries(frame: &Frame<'_>) -> Result<Response, Failure> {
     let shown = frame.user.job_named(job).await?;
     let found = artifacts::find(&shown, name)?;
     let artifact = crate::convert::artifact(found);
-    let listed = match entries::list(frame.user, job, name, &frame.window()?).await {
+    let listed = match entries::list(frame.user, &shown, name, &frame.window()?).await {
         Ok(listed) => listed,
         // The page says when and why the artifact was removed.
         Err(failure) if failure.code == ErrorCode::Gone => Page::all(Vec::new()),
@@ -36,8 +36,9 @@ pub(super) async fn entries(frame: &Frame<'_>) -> Result<Response, Failure> {
 }
 
 pub(super) async fn diff(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let job = frame.user.job_named(frame.parameter(0)).await?;
     let query = DiffQuery::of(&frame.request.query.trimmed())?;
-    let diff = entries::diff(frame.user, frame.parameter(0), frame.parameter(1), &query).await?;
+    let diff = entries::diff(frame.user, &job, frame.parameter(1), &query).await?;
     Ok(frame.page(pages::artifact_diff(&frame.visit, &diff)))
 }
 

@@ -15,6 +15,7 @@ use wire::{
 use super::frame::Frame;
 use crate::failure::Failure;
 use crate::handlers::scans::{self, FilePage};
+use crate::handlers::why;
 use crate::limits::{HISTORY_PAGE, PAGE};
 
 pub(super) const ROW_BARS: usize = 20;
@@ -65,7 +66,8 @@ pub(super) async fn history_page(
     if !frame.may(Scope::JobRead) {
         return Ok(Page::all(Vec::new()));
     }
-    scans::history(frame.user, workflow, scan, &FilePage::first(limit)).await
+    let scan = why::key(frame.user, workflow, scan)?;
+    scans::history(frame.user, &scan, &FilePage::first(limit)).await
 }
 
 pub(super) async fn ledger(
@@ -73,10 +75,9 @@ pub(super) async fn ledger(
     workflow: &str,
     scan: &str,
 ) -> Result<Vec<LedgerRecord>, Failure> {
+    let scan = why::key(frame.user, workflow, scan)?;
     let page = FilePage::first(PAGE);
-    Ok(scans::ledger(frame.user, workflow, scan, &page)
-        .await?
-        .items)
+    Ok(scans::ledger(frame.user, &scan, &page).await?.items)
 }
 
 /// Slots of a schedule that made no job.

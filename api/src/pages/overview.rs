@@ -14,12 +14,12 @@ use wire::{ErrorCode, Job, JobLine, JobState, Page, Project, Runner, ScanStatus,
 use super::charts;
 use super::frame::Frame;
 use super::runners::server;
+use crate::convert;
 use crate::failure::Failure;
 use crate::handlers::jobs::{self, JobsQuery};
 use crate::handlers::{health, projects, runners, scans, sources};
 use crate::limits::PAGE;
 use crate::page::Window;
-use crate::{convert, convert_why};
 
 const SLOTS: usize = 10;
 
@@ -87,7 +87,10 @@ fn circles(frame: &Frame<'_>) -> Vec<(String, wire::Circle)> {
     }
     let named = |circle: &Circle| {
         let workflow = convert::workflow_ref(&circle.workflow);
-        (links::workflow_name(&workflow), convert_why::circle(circle))
+        (
+            links::workflow_name(&workflow),
+            convert::why::circle(circle),
+        )
     };
     let circles = frame.user.read(|seen| seen.circles());
     circles.iter().map(named).collect()

@@ -27,14 +27,15 @@ const SLOTS: usize = 10;
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let (user, workflow, scan) = (frame.user, frame.parameter(0), frame.parameter(1));
-    let why = why::why(user, workflow, scan, None, DEFAULT_PAGE).await?;
+    let found = why::find(user, workflow, scan)?;
+    let why = why::why(user, &found, None, DEFAULT_PAGE).await?;
     if let Some(heir) = &why.renamed_to {
         return Ok(see_other(&links::scan(workflow, heir)));
     }
     let status = scans::show(user, workflow, scan).await?;
     let history = charts::history_page(frame, workflow, scan, PAGE).await?;
     let page = FilePage::of(&frame.request.query, PAGE)?;
-    let ledger = scans::ledger(user, workflow, scan, &page).await?;
+    let ledger = scans::ledger(user, &found.map(|(_, key)| key.clone()), &page).await?;
     let slots = scans::schedule(user, Some(workflow), Some(scan), SLOTS)?;
     let bars = charts::bars(frame, &history.items);
     let page = ScanPage {

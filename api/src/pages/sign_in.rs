@@ -32,9 +32,9 @@ pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
 /// The page of a sign-in link. The page does not use up the link, because programs fetch it for previews.
 pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
     let link = request.parameter(0);
-    if let Some(token) = sessions::token_of_link(&service.handle, link) {
+    if let Some(principal) = sessions::principal_of_link(&service.handle, link) {
         let page = SignInLink {
-            token: &token.name,
+            token: &principal.name,
             link,
         };
         let page = pages::sign_in_link(&visit(None, service.handle.now()), &page);

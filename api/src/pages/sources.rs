@@ -29,7 +29,7 @@ pub(super) async fn approve(frame: &Frame<'_>, typed: &Typed) -> Result<Response
 
 /// Polls the repository. The form does not wait for the end; the page shows it.
 pub(super) async fn sync(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let name = frame.parameter(0);
-    sources::sync(frame.user, name, false).await?;
-    Ok(see_other(&links::source(name)))
+    let name = sources::name(frame.user, frame.parameter(0))?;
+    sources::sync(frame.user, &name, false).await?;
+    Ok(see_other(&links::source(name.as_str())))
 }

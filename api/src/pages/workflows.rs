@@ -103,7 +103,8 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
         Err(failure) if is_of_the_workflow(&failure) => Vec::new(),
         Err(failure) => return Err(failure),
     };
-    let revisions = revisions::list(frame.user, &name, &RevisionsQuery::first(NEWEST)).await?;
+    let revisions = revisions::all(frame.user, &name).await?;
+    let revisions = revisions::list(frame.user, revisions, &RevisionsQuery::first(NEWEST)).await?;
     let is_week = frame.query("lanes") == "week";
     let most = charts::lane_jobs(scans.len());
     let mut pasts = Vec::with_capacity(scans.len());
@@ -232,8 +233,9 @@ fn lanes(
 
 pub(super) async fn revisions(frame: &Frame<'_>) -> Result<Response, Failure> {
     let name = name(frame)?;
+    let all = revisions::all(frame.user, &name).await?;
     let query = RevisionsQuery::of(&frame.request.query)?;
-    let found = revisions::list(frame.user, &name, &query).await?;
+    let found = revisions::list(frame.user, all, &query).await?;
     Ok(frame.page(pages::revisions(&frame.visit, &name, &found)))
 }
 

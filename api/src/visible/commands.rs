@@ -1,33 +1,47 @@
-//! What the caller changes. Each command asks again whether the caller's token is still valid: a body may have taken hours.
+//! What the caller changes. Each command checks the caller's rights again.
 
 use std::collections::BTreeMap;
 
 use model::decide::{
-    ApproveRemoval, Command, CreateRegistration, NewRegistration, Once, Precondition, RevokeToken,
-    SignOut, SignOutEverywhere,
+    ApproveRemoval, Command, CreateBlobLink, CreateRegistration, DeleteSecret, DeleteVar,
+    NewRegistration, Once, Precondition, Resume, RevokeBlobLink, RevokeToken, SetVar, SignOut,
+    SignOutEverywhere, Suspend,
 };
 use model::retention::RetentionPolicy;
 use model::{
-    ActiveWorkflow, AuditAction, EncodingCheck, IdempotencyKey, KeyId, KeyState, ProjectId,
-    ProjectSecrets, Rights, RunnerId, SecretValue, SessionId, SourceName, StoredSecret, TokenId,
-    WorkflowId, World,
+    ActiveWorkflow, AuditAction, EncodingCheck, IdempotencyKey, KeyId, KeyState, Principal,
+    ProjectId, ProjectSecrets, Rights, RunnerId, SecretValue, SessionId, SourceName, StoredSecret,
+    TokenId, WorkflowId, World,
 };
-use reconciler::{Handle, LinkedToken, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK};
+use reconciler::{Handle, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK};
 use serde_json::Value;
 use state::SubmitError;
 use wire::ErrorCode;
 
 use super::{Shown, ShownJob, Visible};
-use crate::failure::{Failure, no_such_link, unauthorized};
+use crate::failure::Failure;
+
+/// A command for [`Visible::submit`]. Commands about tokens are not among them: they go through [`Visible::create_token`]
+/// and [`Visible::end_secret`], which refuse a replaced secret.
+pub(crate) trait Submitted: Command {}
+
+impl Submitted for ApproveRemoval {}
+impl Submitted for DeleteSecret {}
+impl Submitted for DeleteVar {}
+impl Submitted for Once<CreateBlobLink> {}
+impl Submitted for Once<CreateRegistration> {}
+impl Submitted for Resume {}
+impl Submitted for RevokeBlobLink {}
+impl Submitted for SetVar {}
+impl Submitted for SignOut {}
+impl Submitted for SignOutEverywhere {}
+impl Submitted for Suspend {}
 
 impl Visible {
-    /// The daemon, for a command. The body may have taken hours, and the token may have ended meanwhile.
+    /// The daemon, for a command.
     pub(super) fn acting(&self) -> Result<&Handle, Failure> {
-        match (self.handle.rights(&self.principal), self.principal.link) {
-            (Some(_), _) => Ok(&self.handle),
-            (None, None) => Err(unauthorized()),
-            (None, Some(_)) => Err(no_such_link()),
-        }
+        self.state().read(|world| self.check(world))?;
+        Ok(&self.handle)
     }
 
     /// The daemon, for a command about tokens. A secret that was replaced must not replace the new one.
@@ -43,9 +57,11 @@ impl Visible {
         ))
     }
 
-    /// Submits a command about something that the caller has found. Commands about tokens go through [`Self::create_token`] and
-    /// [`Self::end_secret`] instead, which refuse a replaced secret.
-    pub(crate) async fn submit<C: Command>(&self, command: Shown<C>) -> Result<C::Answer, Failure> {
+    /// Submits a command about something that the caller has found.
+    pub(crate) async fn submit<C: Submitted>(
+        &self,
+        command: Shown<C>,
+    ) -> Result<C::Answer, Failure> {
         Ok(self.acting()?.state().submit(command.0).await?)
     }
 
@@ -77,7 +93,7 @@ impl Visible {
     async fn poll(&self, source: &Shown<SourceName>, wait: bool) -> Result<(), Failure> {
         tokio::select! {
             synced = self.acting()?.sources().sync(source, wait) => Ok(synced?),
-            () = self.token_ended() => Err(unauthorized()),
+            failure = self.rights_lost() => Err(failure),
         }
     }
 
@@ -200,10 +216,8 @@ impl Visible {
         let expires_at = self.handle.now() + SIGN_IN_LINK;
         let created = AuditAction::sign_in_link_created(expires_at);
         self.acting()?.state().note_request(created).await?;
-        Ok(self.acting()?.sign_ins().make_link(LinkedToken {
-            id: self.principal.token,
-            secret: self.principal.secret,
-        }))
+        let sign_ins = self.acting()?.sign_ins();
+        Ok(sign_ins.make_link(Principal::clone(&self.principal)))
     }
 
     pub(crate) async fn remove_runner(&self, runner: &Shown<RunnerId>) -> Result<(), Failure> {

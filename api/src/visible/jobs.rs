@@ -165,7 +165,6 @@ impl Visible {
         Ok(self.state().logs().records(job.id).await?)
     }
 
-    /// The log of a job from a record on.
     pub(crate) fn log(&self, job: &ShownJob, from: u64) -> LogStream {
         self.state().logs().stream(job.id, from)
     }
@@ -199,7 +198,6 @@ impl Visible {
         self.state().logs().mark_damage(log);
     }
 
-    /// Waits until all commits are in their files.
     pub(crate) async fn settled(&self) -> Result<(), Failure> {
         Ok(self.state().settled().await?)
     }

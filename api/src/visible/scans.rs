@@ -8,7 +8,7 @@ use reconciler::Why;
 use state::{HistoryPage, Ledger, ReadError, StoredRevision};
 
 use super::{Shown, Visible};
-use crate::convert_source::PollStatus;
+use crate::convert::sources::PollStatus;
 use crate::failure::Failure;
 
 impl Visible {

@@ -27,7 +27,7 @@ fn upload(method: &str, path: &str, token: &str, length: &str) -> String {
 }
 
 /// Waits until so many uploads have a temporary file.
-async fn until_unfinished(service: &Service, count: usize) {
+pub(crate) async fn until_unfinished(service: &Service, count: usize) {
     in_time(async {
         while unfinished(service).await != count {
             tokio::task::yield_now().await;

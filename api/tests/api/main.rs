@@ -49,6 +49,7 @@ mod renewals;
 mod repository;
 mod rerun;
 mod revisions;
+mod rights;
 mod runners;
 mod scans;
 mod service;

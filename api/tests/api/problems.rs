@@ -309,3 +309,28 @@ fn remove_file_named(name: &str, folder: &Path) {
         }
     }
 }
+
+#[tokio::test]
+async fn an_unknown_thing_is_reported_before_a_wrong_value_of_the_query() {
+    let service = Service::start().await;
+    let job = "/v0/jobs/01939c5e-0000-7000-8000-000000000000";
+    for path in [
+        "/v0/workflows/none/scans/build/why?at=x".to_owned(),
+        "/v0/workflows/main%2Fpipeline/scans/none/why?at=x".to_owned(),
+        "/v0/workflows/main%2Fpipeline/scans/none/history?limit=x".to_owned(),
+        "/v0/workflows/main%2Fpipeline/scans/none/ledger?limit=x".to_owned(),
+        "/v0/workflows/none/revisions?limit=x".to_owned(),
+        "/v0/projects/none/vars?limit=x".to_owned(),
+        "/v0/projects/none/secrets?limit=x".to_owned(),
+        format!("{job}/logs?from=x"),
+        format!("{job}/logs/search?q="),
+        format!("{job}/artifacts?limit=x"),
+        format!("{job}/artifacts/out/entries?limit=x"),
+        format!("{job}/artifacts/out/diff?limit=x"),
+    ] {
+        service.get(&path).await.problem(404, "not_found");
+    }
+    let body = json!({});
+    let sync = service.post("/v0/sources/none/sync?wait=x", &body);
+    sync.await.problem(404, "not_found");
+}

@@ -108,7 +108,9 @@ fn end_of(life: TimeDelta, moment: &Moment<'_>) -> Result<Timestamp, Refusal> {
 
 /// The token, if the caller may manage it: the token may do no more than the caller.
 fn managed<'w>(world: &'w World, id: TokenId, by: &Rights) -> Result<&'w Arc<Token>, Refusal> {
-    let token = world.token(id).filter(|token| by.cover(token));
+    let token = world
+        .token(id)
+        .filter(|token| by.cover(&token.scopes, &token.projects));
     token.ok_or(Refusal::NoSuchToken)
 }
 

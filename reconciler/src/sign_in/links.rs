@@ -3,19 +3,11 @@
 use std::collections::VecDeque;
 
 use chrono::TimeDelta;
-use model::{PlainToken, Timestamp, TokenHash, TokenId, TokenKind};
+use model::{PlainToken, Principal, Timestamp, TokenHash, TokenId, TokenKind};
 
 use super::SignIns;
 use crate::limits::{SIGN_IN_LINK, SIGN_IN_LINKS, SIGN_IN_LINKS_OF_TOKEN};
 use crate::supervise::lock;
-
-/// The token with which a link signs in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinkedToken {
-    pub id: TokenId,
-    /// Hash of the secret that made the link. The link and its session end with this secret.
-    pub secret: TokenHash,
-}
 
 #[derive(Debug, Clone)]
 pub struct NewSignInLink {
@@ -31,15 +23,17 @@ pub(super) struct SignInLinks(VecDeque<Link>);
 #[derive(Debug)]
 struct Link {
     hash: TokenHash,
-    token: LinkedToken,
+    /// Whom the link signs in. The link and its session end with this principal's secret.
+    principal: Principal,
     made_at: Timestamp,
 }
 
 impl SignInLinks {
     /// Adds a link. If there are too many, the oldest link of the same token goes, or else the oldest of all.
-    fn add(&mut self, hash: TokenHash, token: LinkedToken, now: Timestamp) {
+    fn add(&mut self, hash: TokenHash, principal: Principal, now: Timestamp) {
         self.0.retain(|link| link.is_open(now));
-        let of_token = |link: &Link| link.token.id == token.id;
+        let token = principal.token;
+        let of_token = |link: &Link| link.principal.token == token;
         let too_many =
             self.0.iter().filter(|link| of_token(link)).count() >= SIGN_IN_LINKS_OF_TOKEN;
         if too_many && let Some(oldest) = self.0.iter().position(of_token) {
@@ -50,24 +44,24 @@ impl SignInLinks {
         }
         self.0.push_back(Link {
             hash,
-            token,
+            principal,
             made_at: now,
         });
     }
 
-    fn find(&self, hash: &TokenHash, now: Timestamp) -> Option<LinkedToken> {
+    fn find(&self, hash: &TokenHash, now: Timestamp) -> Option<Principal> {
         let mut open = self.0.iter().filter(|link| link.is_open(now));
-        Some(open.find(|link| link.hash == *hash)?.token)
+        Some(open.find(|link| link.hash == *hash)?.principal.clone())
     }
 
-    fn take(&mut self, hash: &TokenHash, now: Timestamp) -> Option<LinkedToken> {
+    fn take(&mut self, hash: &TokenHash, now: Timestamp) -> Option<Principal> {
         let at = self.0.iter().position(|link| link.hash == *hash)?;
         let link = self.0.remove(at)?;
-        link.is_open(now).then_some(link.token)
+        link.is_open(now).then_some(link.principal)
     }
 
     fn end(&mut self, token: TokenId) {
-        self.0.retain(|link| link.token.id != token);
+        self.0.retain(|link| link.principal.token != token);
     }
 }
 
@@ -78,23 +72,23 @@ impl Link {
 }
 
 impl SignIns {
-    /// Makes a link that signs a browser in with this token.
-    pub fn make_link(&self, token: LinkedToken) -> NewSignInLink {
+    /// Makes a link that signs a browser in with the token of the principal.
+    pub fn make_link(&self, principal: Principal) -> NewSignInLink {
         let secret = PlainToken::random(TokenKind::SignInLink, &mut **lock(&self.entropy));
-        lock(&self.links).add(secret.hash(), token, self.clock.steady());
+        lock(&self.links).add(secret.hash(), principal, self.clock.steady());
         NewSignInLink {
             secret,
             expires_at: self.clock.now() + SIGN_IN_LINK,
         }
     }
 
-    /// The token of a link that is still valid. The caller checks the token.
-    pub fn link(&self, hash: &TokenHash) -> Option<LinkedToken> {
+    /// Whom a link signs in, if the link is still valid. The caller checks the rights.
+    pub fn link(&self, hash: &TokenHash) -> Option<Principal> {
         lock(&self.links).find(hash, self.clock.steady())
     }
 
-    /// The same, and uses the link up. Of several callers, one gets the token.
-    pub fn take_link(&self, hash: &TokenHash) -> Option<LinkedToken> {
+    /// The same, and uses the link up. Of several callers, one gets the principal.
+    pub fn take_link(&self, hash: &TokenHash) -> Option<Principal> {
         lock(&self.links).take(hash, self.clock.steady())
     }
 
@@ -109,10 +103,13 @@ mod tests {
 
     use super::*;
 
-    fn token(n: usize) -> LinkedToken {
-        LinkedToken {
-            id: TokenId::from_uuid(Uuid::from_u128(n as u128)),
+    fn token(n: usize) -> Principal {
+        Principal {
+            token: TokenId::from_uuid(Uuid::from_u128(n as u128)),
+            name: n.to_string(),
             secret: TokenHash::of("a secret"),
+            session: None,
+            link: None,
         }
     }
 
@@ -172,7 +169,7 @@ mod tests {
         for n in 0..4 {
             links.add(hash(n), token(n % 2), now);
         }
-        links.end(token(0).id);
+        links.end(token(0).token);
         let found: Vec<bool> = (0..4)
             .map(|n| links.find(&hash(n), now).is_some())
             .collect();

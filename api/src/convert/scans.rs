@@ -86,7 +86,6 @@ pub(crate) fn history_line(line: HistoryLine) -> wire::JobLine {
     }
 }
 
-/// A slot, if its scan still has a schedule.
 pub(crate) fn slot(slot: &Upcoming) -> Option<wire::Slot> {
     let on = &slot.workflow.scan(&slot.scan)?.on;
     Some(wire::Slot {

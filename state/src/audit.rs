@@ -13,11 +13,11 @@ use model::{
     AuditAction, AuditKind, Change, Moment, SessionId, Timestamp, TokenId, World, actions,
 };
 use serde::{Deserialize, Serialize};
-use store::{Key, Prefix};
+use store::Key;
 use uuid::Uuid;
 
 use crate::error::ReadError;
-use crate::layout::{Folders, Layout};
+use crate::layout::{Layout, RecordPlace};
 use crate::limits::{AUDIT_DAYS, AUDIT_PIECES};
 use crate::reader::StoreReader;
 use crate::tail::{DayLedger, Tail, days, lines_before};
@@ -125,13 +125,10 @@ impl Command for NoChange {
 
 impl DayLedger for AuditRecord {
     const DAYS: u64 = AUDIT_DAYS;
+    const PLACE: RecordPlace = RecordPlace::Audit;
 
     fn file(day: NaiveDate) -> Key {
         Layout::audit(day)
-    }
-
-    fn folder() -> Prefix {
-        Folders::audit()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::download::Download;
 use crate::encode::adopt;
 use crate::envelope;
 use crate::error::{ReadError, SubmitError, WriteError};
-use crate::layout::{Folders, Layout, blob_name};
+use crate::layout::{Folders, Layout, blob_name, blob_of_record};
 use crate::reader::StoreReader;
 use crate::state::State;
 
@@ -30,11 +30,12 @@ pub(crate) async fn counted(
     let mut waiting = vec![Folders::blob_records(project, &[])];
     while let Some(folder) = waiting.pop() {
         for name in reader.children(&folder).await? {
-            if !name.ends_with(list::RECORD) {
+            let key = folder.join(&name);
+            let Some(record) = key.filter(|key| blob_of_record(key).is_some()) else {
                 waiting.push(Folders::in_blob_folder(&folder, &name));
                 continue;
-            }
-            let bytes = reader.get(&Layout::in_blob_folder(&folder, &name)).await?;
+            };
+            let bytes = reader.get(&record).await?;
             let blob: Option<Blob> = bytes.and_then(|bytes| envelope::open(&bytes).ok());
             usage = usage.with(None, blob.as_ref());
         }
@@ -98,8 +99,11 @@ impl State {
                 return Ok(Some(Refusal::BlobIsFolder { path }));
             }
             // In the deepest existing folder, a blob may have the name of the next folder of the path.
-            if depth < folders.len() && entries.contains(&list::record_name(&name)) {
-                let path = blob::joined(&folders[..=depth]);
+            if depth < folders.len()
+                && let Ok(folder) = BlobPath::new(folders[..=depth].to_vec())
+                && entries.contains(&Layout::blob_record(project, &folder).name().to_owned())
+            {
+                let path = folder.to_string();
                 return Ok(Some(Refusal::BlobIsNoFolder { path }));
             }
             let full = entries.len() >= BLOB_FOLDER_ENTRIES;

@@ -193,7 +193,7 @@ pub(crate) fn resealed(bytes: &[u8], version: u32) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use model::{Change, Token};
+    use model::Token;
 
     use super::*;
 
@@ -231,10 +231,6 @@ mod tests {
 
                 fn is_live(&self) -> bool {
                     true
-                }
-
-                fn into_change(self) -> Option<Change> {
-                    None
                 }
             }
         )*};

@@ -158,8 +158,7 @@ async fn due_keys(reader: &StoreReader, now: Timestamp) -> Result<Vec<Key>, Read
             {
                 let shard = Folders::expiries(&format!("/{hour}/{shard}"));
                 let names = reader.children(&shard).await?.into_iter();
-                let named =
-                    names.filter_map(|name| Key::new(format!("{}/{name}", shard.as_str())).ok());
+                let named = names.filter_map(|name| shard.join(&name));
                 keys.extend(named.take(EXPIRIES_AT_ONCE - keys.len()));
                 if keys.len() == EXPIRIES_AT_ONCE {
                     return Ok(keys);

@@ -7,9 +7,6 @@ mod story;
 
 use std::path::Path;
 
-use model::{
-    JobId, ProjectId, RegistrationId, RunnerId, SessionId, SourceName, TokenId, WorkflowId,
-};
 use serde::Serialize;
 use serde_json::Value;
 use store::file::OpenError;
@@ -22,7 +19,7 @@ use self::redacted::redacted;
 pub use self::story::{Step, history};
 use crate::envelope;
 use crate::fsck::join;
-use crate::layout::Layout;
+use crate::layout::{Layout, RecordPlace};
 
 /// A requested record. Its path is relative to the state folder.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -78,32 +75,27 @@ pub fn show(root: &Path, name: &str) -> Result<Vec<Shown>, InspectError> {
 /// The keys at which a record with this id or name may be.
 fn places(look: &Look, name: &str) -> Result<Vec<Key>, DiskError> {
     let mut places = Vec::new();
-    places.extend(name.parse::<JobId>().ok().map(Layout::job));
-    places.extend(name.parse::<WorkflowId>().ok().map(Layout::workflow));
-    places.extend(name.parse::<RunnerId>().ok().map(Layout::runner));
-    places.extend(name.parse::<TokenId>().ok().map(Layout::token));
-    places.extend(name.parse::<SessionId>().ok().map(Layout::session));
-    places.extend(
-        name.parse::<RegistrationId>()
-            .ok()
-            .map(Layout::registration),
-    );
-    if let Ok(project) = name.parse::<ProjectId>() {
-        places.extend([Layout::vars(project), Layout::secrets(project)]);
-    }
-    if let Ok(source) = name.parse::<SourceName>() {
-        places.push(Layout::source(&source));
-    }
+    places.extend(name.parse().map(Layout::job));
+    places.extend(name.parse().map(Layout::workflow));
+    places.extend(name.parse().map(Layout::runner));
+    places.extend(name.parse().map(Layout::token));
+    places.extend(name.parse().map(Layout::session));
+    places.extend(name.parse().map(Layout::registration));
+    places.extend(name.parse().map(Layout::vars));
+    places.extend(name.parse().map(Layout::secrets));
+    places.extend(name.parse().map(|source| Layout::source(&source)));
     for workflow in folders(look, "workflows")? {
         let record = record_of(look, &workflow).filter(|record| is_named(record, name));
         places.extend(record.map(|record| Layout::workflow(record.id)));
-        for revision in folders(look, &join(&workflow, "revisions"))? {
-            let key = Key::new(join(&revision, "revision.json")).ok();
-            places.extend(key.filter(|key| is_record_of(look, key, name)));
-        }
-        for scan in folders(look, &join(&workflow, "scans"))? {
-            let key = Key::new(join(&scan, "head.json")).ok();
-            places.extend(key.filter(|key| is_record_of(look, key, name)));
+        let inside = [
+            ("revisions", RecordPlace::Revision),
+            ("scans", RecordPlace::Head),
+        ];
+        for (inside, place) in inside {
+            for folder in folders(look, &join(&workflow, inside))? {
+                let key = Key::new(place.path_in(&folder)).ok();
+                places.extend(key.filter(|key| is_record_of(look, key, name)));
+            }
         }
     }
     Ok(places)
@@ -115,8 +107,14 @@ fn is_record_of(look: &Look, key: &Key, id: &str) -> bool {
     envelope::read(&bytes).is_ok_and(|record| record.id == id)
 }
 
+/// The paths of the folders in a folder.
 fn folders(look: &Look, folder: &str) -> Result<Vec<String>, DiskError> {
+    let names = folder_names(look, folder)?.into_iter();
+    Ok(names.map(|name| join(folder, &name)).collect())
+}
+
+fn folder_names(look: &Look, folder: &str) -> Result<Vec<String>, DiskError> {
     let entries = look.entries(folder)?.into_iter();
     let folders = entries.filter(|entry| entry.role == Role::Folder);
-    Ok(folders.map(|entry| join(folder, &entry.name)).collect())
+    Ok(folders.map(|entry| entry.name).collect())
 }

@@ -74,6 +74,18 @@ impl RecordPlace {
         let has_width = self.pattern().contains(&format!("{{{name}:"));
         (has_width || value.to_string() == word).then_some(value)
     }
+
+    /// The path of the file in a folder of such files. Its name has no words.
+    pub(crate) fn path_in(self, folder: &str) -> String {
+        let name = self.pattern().rsplit('/').next().unwrap_or_default();
+        format!("{folder}/{name}")
+    }
+
+    /// Whether files of some place are below this folder of the state folder.
+    pub(crate) fn is_top_folder(name: &str) -> bool {
+        let top = |place: &Self| place.pattern().split_once('/').map(|(top, _)| top);
+        Self::ALL.iter().any(|place| top(place) == Some(name))
+    }
 }
 
 /// The named values in a text that matches a pattern. Only a `{path}` may contain slashes.
@@ -187,17 +199,12 @@ impl Layout {
         }
     }
 
-    /// The record of the blob with this content.
+    /// The record of the blob with this content. None for a path that no blob has.
     pub(crate) fn record_of_blob(content: &Key) -> Option<Key> {
         let place = RecordPlace::Blob;
         let project: ProjectId = place.word(content, "project")?;
         let path: String = place.word(content, "path")?;
-        Some(key(format!("blob-records/{project}/{path}~.json")))
-    }
-
-    /// The record of a blob, by its name in a folder.
-    pub(crate) fn in_blob_folder(above: &Prefix, name: &str) -> Key {
-        key(format!("{}/{name}", above.as_str()))
+        Key::new(format!("blob-records/{project}/{path}~.json")).ok()
     }
 }
 
@@ -207,10 +214,6 @@ pub(crate) struct Folders;
 impl Folders {
     pub(super) fn tokens() -> Prefix {
         folder("tokens")
-    }
-
-    pub(super) fn audit() -> Prefix {
-        folder("audit")
     }
 
     /// A scan's retention record, as a place in the quarantine.
@@ -323,6 +326,18 @@ pub(crate) fn blob_name(name: &str) -> String {
     } else {
         cut(&plain, name)
     }
+}
+
+/// The name on disk of the blob with this record. None for another file and for a folder.
+pub(crate) fn blob_of_record(record: &Key) -> Option<String> {
+    let path: String = RecordPlace::BlobRecord.word(record, "path")?;
+    path.rsplit('/').next().map(str::to_owned)
+}
+
+/// The names of the folders that lead to a folder of [`Folders::blob_records`]. `None` for a shortened name.
+pub(crate) fn blob_folders_of(records: &Prefix) -> Vec<Option<String>> {
+    let on_disk = records.as_str().split('/').skip(2);
+    on_disk.map(blob_name_of).collect()
 }
 
 /// The name that [`blob_name`] encoded. `None` for a shortened name.

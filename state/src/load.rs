@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use model::{
-    Change, Holder, Revision, RevisionRecord, RevisionRef, ScanKey, Timestamp, WorkflowId,
-    WorkflowRecord, World,
+    Change, Holder, Revision, RevisionRecord, RevisionRef, ScanHead, ScanKey, Timestamp,
+    WorkflowId, WorkflowRecord, World,
 };
 use store::{Key, Seq};
 use workflow::{TemplatePolicy, sha256};
@@ -22,6 +22,7 @@ use crate::layout::Layout;
 use crate::lost_workflows;
 use crate::reader::StoreReader;
 use crate::rebuilt;
+use crate::record::{Load, RepeatsRecord};
 
 /// The world, and facts about the live records that the world does not contain.
 pub(crate) struct Loaded {
@@ -36,6 +37,7 @@ pub(crate) struct Loaded {
 pub(crate) struct Loading {
     revisions: HashMap<Key, u64>,
     changes: Vec<Change>,
+    heads: Vec<Arc<ScanHead>>,
     /// Records that belong to heads.
     scan_records: HashMap<ScanKey, ScanRecords>,
     /// Tokens, sessions, runners, registrations and links, with the keys of their records.
@@ -51,22 +53,17 @@ pub(crate) struct Loading {
 impl Loading {
     pub(crate) fn take(&mut self, key: &Key, bytes: &Bytes) {
         match self.decode(key, bytes) {
-            Ok(Some(
-                change @ (Change::Token(_)
-                | Change::Session(_)
-                | Change::Runner(_)
-                | Change::Registration(_)
-                | Change::BlobLink(_)),
-            )) => self.credentials.push((key.clone(), change)),
-            Ok(Some(Change::Digests(digests))) => {
+            Ok(Load::Nothing) => {}
+            Ok(Load::World(change)) => self.changes.push(change),
+            Ok(Load::Credential(change)) => self.credentials.push((key.clone(), change)),
+            Ok(Load::Head(head)) => self.heads.push(head),
+            Ok(Load::Digests(digests)) => {
                 let scan_records = self.scan_records.entry(digests.key()).or_default();
                 scan_records.digests = Some(digests);
             }
-            Ok(Some(Change::Repeats(scan, repeats))) => {
-                self.scan_records.entry(scan).or_default().repeats = repeats;
+            Ok(Load::Repeats(RepeatsRecord { scan, repeats })) => {
+                self.scan_records.entry(scan).or_default().repeats = Some(repeats);
             }
-            Ok(Some(change)) => self.changes.push(change),
-            Ok(None) => {}
             Err(EnvelopeError::Newer(version)) => {
                 self.newer.get_or_insert_with(|| (key.clone(), version));
             }
@@ -79,7 +76,7 @@ impl Loading {
         }
     }
 
-    fn decode(&mut self, key: &Key, bytes: &[u8]) -> Result<Option<Change>, EnvelopeError> {
+    fn decode(&mut self, key: &Key, bytes: &[u8]) -> Result<Load, EnvelopeError> {
         let record = envelope::read(bytes)?;
         let stamp = record.stamp;
         let typed = record.typed()?;
@@ -87,20 +84,20 @@ impl Loading {
         if place != *key {
             return Err(EnvelopeError::Place(place));
         }
-        let change = typed.into_change();
-        if change.is_none() {
-            return Ok(None);
+        let load = typed.into_load();
+        if let Load::World(change) | Load::Credential(change) = &load {
+            if let Some(workflow) = change.workflow() {
+                self.needed.push((workflow.id, workflow.revision.clone()));
+            }
+            if let Some(job) = change.job() {
+                self.needed.push((job.workflow.id, job.revision.clone()));
+            }
+            self.clocks.extend(Holder::of(change).zip(stamp.clock));
         }
-        if let Some(workflow) = change.as_ref().and_then(Change::workflow) {
-            self.needed.push((workflow.id, workflow.revision.clone()));
+        if !matches!(load, Load::Nothing) {
+            self.revisions.insert(place, stamp.revision);
         }
-        if let Some(job) = change.as_ref().and_then(Change::job) {
-            self.needed.push((job.workflow.id, job.revision.clone()));
-        }
-        self.revisions.insert(place, stamp.revision);
-        let holder = change.as_ref().and_then(Holder::of);
-        self.clocks.extend(holder.zip(stamp.clock));
-        Ok(change)
+        Ok(load)
     }
 
     async fn restore_workflows(&mut self, reader: &StoreReader) {
@@ -165,14 +162,12 @@ impl Loading {
             }
         }
         let mut heads = Vec::new();
-        for change in self.changes {
-            match change {
-                Change::Head(head) => {
-                    let scan_records = self.scan_records.remove(&head.key()).unwrap_or_default();
-                    heads.push(heads::whole(reader, head, scan_records).await);
-                }
-                change => world.apply(&change),
-            }
+        for change in &self.changes {
+            world.apply(change);
+        }
+        for head in self.heads {
+            let scan_records = self.scan_records.remove(&head.key()).unwrap_or_default();
+            heads.push(heads::whole(reader, head, scan_records).await);
         }
         for head in heads::with_ends(reader, heads).await? {
             world.apply(&Change::Head(head));

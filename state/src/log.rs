@@ -457,15 +457,20 @@ impl State {
     /// Syncs logs after appends, at most once per second, while the daemon runs.
     pub async fn keep_logs_durable(&self) {
         loop {
-            self.logs().shared.dirty.notified().await;
-            tokio::time::sleep(LOG_SYNC).await;
-            let logs = self.logs().clone();
-            let now = Instant::now();
-            match on_volume(self.volume(), move |_| logs.sync(now)).await {
-                Ok(true) => {}
-                Ok(false) => self.logs().shared.dirty.notify_one(),
-                Err(error) => tracing::error!(%error, "a log cannot be synced"),
-            }
+            self.sync_appended().await;
+        }
+    }
+
+    /// Waits until a log has grown, and syncs a second later.
+    pub(crate) async fn sync_appended(&self) {
+        self.logs().shared.dirty.notified().await;
+        tokio::time::sleep(LOG_SYNC).await;
+        let logs = self.logs().clone();
+        let now = Instant::now();
+        match on_volume(self.volume(), move |_| logs.sync(now)).await {
+            Ok(true) => {}
+            Ok(false) => self.logs().shared.dirty.notify_one(),
+            Err(error) => tracing::error!(%error, "a log cannot be synced"),
         }
     }
 }

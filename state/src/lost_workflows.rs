@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     ProjectId, RevisionId, RevisionRecord, RevisionRef, WorkflowId, WorkflowRecord, WorkflowStatus,
 };
+use store::Key;
 
 use crate::error::ReadError;
-use crate::layout::{Folders, Layout};
+use crate::layout::{Folders, Layout, RecordPlace};
 use crate::reader::StoreReader;
 
 /// Records for workflows that have revisions and are not `known`.
@@ -37,24 +38,21 @@ pub(crate) async fn revisions_of(
     reader: &StoreReader,
     workflow: WorkflowId,
 ) -> Result<Vec<RevisionRef>, ReadError> {
-    let names = reader.children(&Folders::revisions(workflow)).await?;
-    let mut revisions: Vec<RevisionRef> = names
-        .iter()
-        .filter_map(|name| reference(workflow, name))
-        .collect();
+    let place = RecordPlace::Revision;
+    let folder = Folders::revisions(workflow);
+    let reference = |name: &String| {
+        let record = Key::new(place.path_in(folder.join(name)?.as_str())).ok()?;
+        let number = place.word(&record, "number")?;
+        Some(RevisionRef {
+            id: RevisionId::derive(workflow, number),
+            number,
+            commit: place.word(&record, "commit")?,
+        })
+    };
+    let names = reader.children(&folder).await?;
+    let mut revisions: Vec<_> = names.iter().filter_map(reference).collect();
     revisions.sort_by_key(|revision| std::cmp::Reverse(revision.number));
     Ok(revisions)
-}
-
-/// The reference of a revision according to its folder name; the commit is shortened.
-fn reference(workflow: WorkflowId, folder: &str) -> Option<RevisionRef> {
-    let (number, commit) = folder.split_once('-')?;
-    let number = number.parse().ok()?;
-    Some(RevisionRef {
-        id: RevisionId::derive(workflow, number),
-        number,
-        commit: commit.to_owned(),
-    })
 }
 
 /// A record from the newest readable revision, with the number of the newest revision.

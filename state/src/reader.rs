@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::pin::Pin;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use store::{Key, Length, Piece, Prefix, Reader};
 use crate::ended_jobs::EndedJobs;
 use crate::envelope;
 use crate::error::ReadError;
+use crate::layout::RecordPlace;
 use crate::record::Record;
 use crate::warned::Warned;
 
@@ -74,6 +76,18 @@ impl StoreReader {
 
     pub(crate) const fn ended_jobs(&self) -> &EndedJobs {
         &self.ended_jobs
+    }
+
+    /// The values at `{name}` in the keys of a folder. Other files in it are left out.
+    pub(crate) async fn words<T: FromStr + ToString>(
+        &self,
+        folder: &Prefix,
+        place: RecordPlace,
+        name: &str,
+    ) -> Result<Vec<T>, ReadError> {
+        let entries = self.children(folder).await?.into_iter();
+        let keys = entries.filter_map(|entry| folder.join(&entry));
+        Ok(keys.filter_map(|key| place.word(&key, name)).collect())
     }
 
     /// The record at `key`, if there is one.

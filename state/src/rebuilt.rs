@@ -2,11 +2,10 @@
 
 use model::retention::Retention;
 use model::{JobId, ScanHead, ScanKey, TailEnd, Totals, World};
-use store::Prefix;
 
 use crate::error::ReadError;
 use crate::history::recount;
-use crate::layout::Layout;
+use crate::layout::{Layout, RecordPlace};
 use crate::reader::StoreReader;
 
 /// Rebuilds the heads of scans that have a history but no head, because somebody removed the file or a repair was
@@ -50,8 +49,9 @@ pub(crate) async fn after_loss(
     retention: &Retention,
 ) -> Result<ScanHead, ReadError> {
     let scan = &retention.key();
-    let pages = pages_of(reader, &Layout::history(scan, 0).folder()).await?;
-    let ledger = pages_of(reader, &Layout::ledger(scan, 0).folder()).await?;
+    let pages = history_pages(reader, scan).await?;
+    let folder = Layout::ledger(scan, 0).folder();
+    let ledger = reader.words(&folder, RecordPlace::Ledger, "page").await?;
     let found = recount(reader, retention, &pages).await;
     let mut totals = found.there;
     totals.add(&retention.removed);
@@ -76,7 +76,7 @@ pub(crate) async fn retention_after_loss(
     head: &ScanHead,
 ) -> Result<Retention, ReadError> {
     let everything = Retention::new(head.workflow, head.scan.clone());
-    let pages = pages_of(reader, &Layout::history(&head.key(), 0).folder()).await?;
+    let pages = history_pages(reader, &head.key()).await?;
     let found = recount(reader, &everything, &pages).await;
     recounted(reader, head, &found.there).await
 }
@@ -89,24 +89,21 @@ pub(crate) async fn recounted(
     there: &Totals,
 ) -> Result<Retention, ReadError> {
     let mut retention = Retention::new(head.workflow, head.scan.clone());
-    let pages = pages_of(reader, &Layout::history(&head.key(), 0).folder()).await?;
+    let pages = history_pages(reader, &head.key()).await?;
     retention.from.page = pages.first().copied().unwrap_or(head.history.page);
     retention.removed = head.totals.without(there);
     Ok(retention)
 }
 
-/// The pages in a folder, in order.
-async fn pages_of(reader: &StoreReader, folder: &Prefix) -> Result<Vec<u64>, ReadError> {
-    let names = reader.children(folder).await?;
-    let numbers = names
-        .iter()
-        .filter_map(|name| name.strip_suffix(".jsonl")?.parse::<u64>().ok());
-    let mut pages: Vec<u64> = numbers.collect();
+/// The pages of a history, in order.
+async fn history_pages(reader: &StoreReader, scan: &ScanKey) -> Result<Vec<u64>, ReadError> {
+    let folder = Layout::history(scan, 0).folder();
+    let mut pages = reader.words(&folder, RecordPlace::History, "page").await?;
     pages.sort_unstable();
     Ok(pages)
 }
 
 /// The page after the newest page.
 fn after(pages: &[u64]) -> u64 {
-    pages.last().map_or(0, |newest| newest + 1)
+    pages.iter().max().map_or(0, |newest| newest + 1)
 }

@@ -36,9 +36,19 @@ pub(crate) trait Record: Serialize + DeserializeOwned {
 
     /// Whether decisions may need the record. Live records are in memory.
     fn is_live(&self) -> bool;
+}
 
-    /// The change that adds a live record to the world. `None` for kinds that no decision reads.
-    fn into_change(self) -> Option<Change>;
+/// How a start brings a live record into the world.
+pub(crate) enum Load {
+    /// It does not: no decision reads such records.
+    Nothing,
+    World(Change),
+    /// Into the world, if the file is still there.
+    Credential(Change),
+    /// Into the world, with the records next to it.
+    Head(Arc<ScanHead>),
+    Digests(Arc<Digests>),
+    Repeats(RepeatsRecord),
 }
 
 macro_rules! records {
@@ -46,7 +56,7 @@ macro_rules! records {
         place: $place:expr,
         id: $id:expr,
         live: $live:expr,
-        change: $change:expr,
+        load: $load:expr,
     })*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -76,11 +86,6 @@ macro_rules! records {
                 let $it = self;
                 $live($it)
             }
-
-            fn into_change(self) -> Option<Change> {
-                let $it = self;
-                $change($it)
-            }
         })*
 
         impl Typed {
@@ -109,9 +114,9 @@ macro_rules! records {
                 }
             }
 
-            pub(crate) fn into_change(self) -> Option<Change> {
+            pub(crate) fn into_load(self) -> Load {
                 match self {
-                    $(Self::$kind(record) => record.into_change(),)*
+                    $(Self::$kind(record) => $load(record),)*
                 }
             }
         }
@@ -126,13 +131,16 @@ fn never<R>(_: &R) -> bool {
     false
 }
 
-fn none<R>(_: R) -> Option<Change> {
-    None
+fn nothing<R>(_: R) -> Load {
+    Load::Nothing
 }
 
-/// The change of a record that the world shares.
-fn shared<R>(change: impl FnOnce(Arc<R>) -> Change) -> impl FnOnce(R) -> Option<Change> {
-    |record| Some(change(Arc::new(record)))
+fn world<R>(change: impl FnOnce(Arc<R>) -> Change) -> impl FnOnce(R) -> Load {
+    |record| Load::World(change(Arc::new(record)))
+}
+
+fn credential<R>(change: impl FnOnce(Arc<R>) -> Change) -> impl FnOnce(R) -> Load {
+    |record| Load::Credential(change(Arc::new(record)))
 }
 
 records! {
@@ -140,133 +148,133 @@ records! {
         place: Layout::source(&it.name),
         id: it.name,
         live: always,
-        change: shared(Change::Source),
+        load: world(Change::Source),
     }
     Tip(TipRecord): |it| {
         place: Layout::tip(&it.source, it.tip.number, &it.tip.commit),
         id: it.tip.commit,
         live: never,
-        change: none,
+        load: nothing,
     }
     Workflow(WorkflowRecord): |it| {
         place: Layout::workflow(it.id),
         id: it.id,
         live: always,
-        change: shared(Change::Workflow),
+        load: world(Change::Workflow),
     }
     Revision(RevisionRecord): |it| {
         place: Layout::revision(it.workflow.id, &it.reference),
         id: it.reference.id,
         live: never,
-        change: none,
+        load: nothing,
     }
     ScanHead(ScanHead): |it| {
         place: Layout::head(&it.key()),
         id: it.scan,
         live: always,
-        change: shared(Change::Head),
+        load: |it| Load::Head(Arc::new(it)),
     }
     Digests(Digests): |it| {
         place: Layout::digests(&it.key()),
         id: it.scan,
         live: always,
-        change: shared(Change::Digests),
+        load: |it| Load::Digests(Arc::new(it)),
     }
     Repeats(RepeatsRecord): |it| {
         place: Layout::repeats(&it.scan),
         id: it.scan.scan,
         live: always,
-        change: |it: Self| Some(Change::Repeats(it.scan, Some(it.repeats))),
+        load: Load::Repeats,
     }
     Suspension(Suspension): |it| {
         place: Layout::suspension(it.workflow.id, it.scan.as_ref()),
         id: it.scan.as_ref().map_or_else(|| it.workflow.id.to_string(), ToString::to_string),
         live: always,
-        change: shared(Change::Suspension),
+        load: world(Change::Suspension),
     }
     Job(Job): |it| {
         place: Layout::job(it.id),
         id: it.id,
         live: |it: &Self| !it.state.is_terminal(),
-        change: shared(Change::Job),
+        load: world(Change::Job),
     }
     Runner(Runner): |it| {
         place: Layout::runner(it.id),
         id: it.id,
         live: always,
-        change: shared(Change::Runner),
+        load: credential(Change::Runner),
     }
     Registration(Registration): |it| {
         place: Layout::registration(it.id),
         id: it.id,
         live: always,
-        change: shared(Change::Registration),
+        load: credential(Change::Registration),
     }
     Token(Token): |it| {
         place: Layout::token(it.id),
         id: it.id,
         live: always,
-        change: shared(Change::Token),
+        load: credential(Change::Token),
     }
     Session(BrowserSession): |it| {
         place: Layout::session(it.id),
         id: it.id,
         live: always,
-        change: shared(Change::Session),
+        load: credential(Change::Session),
     }
     Vars(ProjectVars): |it| {
         place: Layout::vars(it.project),
         id: it.project,
         live: always,
-        change: shared(Change::Vars),
+        load: world(Change::Vars),
     }
     Secrets(ProjectSecrets): |it| {
         place: Layout::secrets(it.project),
         id: it.project,
         live: always,
-        change: shared(Change::Secrets),
+        load: world(Change::Secrets),
     }
     Blob(Blob): |it| {
         place: Layout::blob_record(it.project, &it.path),
         id: it.path,
         live: |it: &Self| it.expires_at.is_some(),
-        change: shared(Change::Blob),
+        load: world(Change::Blob),
     }
     BlobLink(BlobLink): |it| {
         place: Layout::blob_link(it.id),
         id: it.id,
         live: always,
-        change: shared(Change::BlobLink),
+        load: credential(Change::BlobLink),
     }
     BlobUsage(BlobUsage): |it| {
         place: Layout::blob_usage(it.project),
         id: it.project,
         live: always,
-        change: shared(Change::BlobUsage),
+        load: world(Change::BlobUsage),
     }
     Idempotency(Idempotency): |it| {
         place: Layout::idempotency(&it.key),
         id: it.key,
         live: always,
-        change: shared(Change::Idempotency),
+        load: world(Change::Idempotency),
     }
     Retention(Retention): |it| {
         place: Layout::retention(&it.key()),
         id: it.scan,
         live: always,
-        change: shared(Change::Retention),
+        load: world(Change::Retention),
     }
     Clock(Clocks): |_it| {
         place: Layout::clock(),
         id: "clock",
         live: always,
-        change: |it| Some(Change::Clocks(Some(Arc::new(it)))),
+        load: |it| Load::World(Change::Clocks(Some(Arc::new(it)))),
     }
     Expiry(Expiry): |it| {
         place: Layout::expiry(it),
         id: it.job,
         live: never,
-        change: none,
+        load: nothing,
     }
 }
 

@@ -14,12 +14,6 @@ use crate::limits::REVISIONS_LOOKED_AT;
 use crate::lost_workflows::revisions_of;
 use crate::reader::StoreReader;
 
-/// The key of the scan head that belongs to the digests at this key.
-pub(crate) fn head_of_digests(digests: &Key) -> Option<Key> {
-    let folder = digests.as_str().strip_suffix("/digests.json")?;
-    Key::new(format!("{folder}/head.json")).ok()
-}
-
 /// The scan whose record belongs at this key; `place` makes the keys of such records. `None` if no readable revision of
 /// the workflow defines the scan.
 pub(crate) async fn scan_at(

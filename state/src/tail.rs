@@ -7,9 +7,10 @@ use bytes::Bytes;
 use chrono::{Days, NaiveDate};
 use model::Timestamp;
 use serde::Serialize;
-use store::{Append, Batch, Key, Piece, Prefix};
+use store::{Append, Batch, Key, Piece};
 
 use crate::error::ReadError;
+use crate::layout::RecordPlace;
 use crate::limits::READ_BYTES;
 use crate::reader::StoreReader;
 
@@ -17,9 +18,9 @@ pub(crate) trait DayLedger: Serialize {
     /// How many days are kept before the newest day.
     const DAYS: u64;
 
-    fn file(day: NaiveDate) -> Key;
+    const PLACE: RecordPlace;
 
-    fn folder() -> Prefix;
+    fn file(day: NaiveDate) -> Key;
 }
 
 #[derive(Debug, Clone)]
@@ -123,9 +124,9 @@ pub(crate) async fn lines_before(
 pub(crate) async fn days<L: DayLedger>(
     reader: &StoreReader,
 ) -> Result<BTreeSet<NaiveDate>, ReadError> {
-    let names = reader.children(&L::folder()).await?;
-    let day = |name: &String| name.strip_suffix(".jsonl")?.parse().ok();
-    Ok(names.iter().filter_map(day).collect())
+    let folder = L::file(NaiveDate::default()).folder();
+    let days = reader.words(&folder, L::PLACE, "day").await?;
+    Ok(days.into_iter().collect())
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ impl Prefix {
     }
 
     /// The key of the entry `name` in this folder. `None` if it is not valid.
-    pub(crate) fn join(&self, name: &str) -> Option<Key> {
+    pub fn join(&self, name: &str) -> Option<Key> {
         Key::new(format!("{}{name}", self.0)).ok()
     }
 

@@ -7,16 +7,9 @@ use store::{Key, Prefix};
 
 use crate::envelope;
 use crate::error::ReadError;
-use crate::layout::{Folders, Layout, blob_name, blob_name_of};
+use crate::layout::{Folders, blob_folders_of, blob_name, blob_name_of, blob_of_record};
 use crate::reader::StoreReader;
 use crate::state::State;
-
-/// The suffix of a blob's record. No name of a blob or folder ends with it.
-pub(super) const RECORD: &str = "~.json";
-
-pub(super) fn record_name(name: &str) -> String {
-    format!("{name}{RECORD}")
-}
 
 #[derive(Debug, Clone)]
 pub struct BlobQuery {
@@ -60,7 +53,8 @@ impl BlobEntry {
 /// A name in a folder, encoded as on disk.
 struct Name {
     encoded: String,
-    is_blob: bool,
+    /// None for a folder.
+    record: Option<Key>,
 }
 
 /// A folder that is being listed.
@@ -123,17 +117,22 @@ impl Listing<'_> {
             if self.entries.len() == self.query.limit {
                 return Ok(false);
             }
-            if name.is_blob {
+            if name.record.is_some() {
                 let left = self.query.limit - self.entries.len();
-                let mut run = vec![name.encoded];
-                while run.len() < left && inner.names.front().is_some_and(|next| next.is_blob) {
-                    run.extend(inner.names.pop_front().map(|next| next.encoded));
+                let mut run = Vec::from_iter(name.record);
+                while run.len() < left
+                    && inner
+                        .names
+                        .front()
+                        .is_some_and(|next| next.record.is_some())
+                {
+                    run.extend(inner.names.pop_front().and_then(|next| next.record));
                 }
-                self.add_blobs(&inner.prefix, run).await?;
+                self.add_blobs(run).await?;
                 open.push(inner);
                 continue;
             }
-            let folder = child(&inner.prefix, &name.encoded);
+            let folder = Folders::in_blob_folder(&inner.prefix, &name.encoded);
             let is_resumed = inner.after.front() == Some(&name.encoded);
             let rest = match is_resumed {
                 true => inner.after.drain(..).skip(1).collect(),
@@ -153,27 +152,23 @@ impl Listing<'_> {
 
     /// Reads the names of a folder that come after `after`.
     async fn open(&self, prefix: Prefix, after: VecDeque<String>) -> Result<Open, ReadError> {
-        let names = self.reader.children(&prefix).await?;
-        let mut names: Vec<Name> = names
-            .into_iter()
-            .map(|name| match name.strip_suffix(RECORD) {
-                Some(blob) => Name {
-                    encoded: blob.to_owned(),
-                    is_blob: true,
-                },
-                None => Name {
-                    encoded: name,
-                    is_blob: false,
-                },
+        let names = self.reader.children(&prefix).await?.into_iter();
+        let names = names.filter_map(|name| {
+            let key = prefix.join(&name)?;
+            let blob = blob_of_record(&key);
+            Some(Name {
+                record: blob.is_some().then_some(key),
+                encoded: blob.unwrap_or(name),
             })
-            .collect();
+        });
+        let mut names: Vec<Name> = names.collect();
         names.sort_unstable_by(|one, other| one.encoded.cmp(&other.encoded));
         if let Some(last) = after.front() {
             // If the last page ended inside a folder, the rest of this folder follows.
             let is_inside = after.len() > 1 && !self.query.is_flat;
             names.retain(|name| match name.encoded.cmp(last) {
                 std::cmp::Ordering::Less => false,
-                std::cmp::Ordering::Equal => is_inside && !name.is_blob,
+                std::cmp::Ordering::Equal => is_inside && name.record.is_none(),
                 std::cmp::Ordering::Greater => true,
             });
         }
@@ -184,9 +179,7 @@ impl Listing<'_> {
         })
     }
 
-    async fn add_blobs(&mut self, folder: &Prefix, names: Vec<String>) -> Result<(), ReadError> {
-        let key = |name: &String| Layout::in_blob_folder(folder, &record_name(name));
-        let keys: Vec<Key> = names.iter().map(key).collect();
+    async fn add_blobs(&mut self, keys: Vec<Key>) -> Result<(), ReadError> {
         let found = self.reader.get_many(keys.clone()).await?;
         let found = keys.iter().zip(found);
         let found = found.filter_map(|(key, bytes)| read(key, &bytes?));
@@ -195,10 +188,9 @@ impl Listing<'_> {
         Ok(())
     }
 
-    async fn blob(&self, folder: &Prefix, name: &str) -> Result<Option<Blob>, ReadError> {
-        let key = Layout::in_blob_folder(folder, &record_name(name));
-        let bytes = self.reader.get(&key).await?;
-        Ok(bytes.and_then(|bytes| read(&key, &bytes)))
+    async fn blob(&self, key: &Key) -> Result<Option<Blob>, ReadError> {
+        let bytes = self.reader.get(key).await?;
+        Ok(bytes.and_then(|bytes| read(key, &bytes)))
     }
 
     /// Whether a name begins with the text of the query.
@@ -207,11 +199,12 @@ impl Listing<'_> {
         if let Some(plain) = blob_name_of(&name.encoded) {
             return Ok(plain.starts_with(begin));
         }
-        let path = if name.is_blob {
-            let blob = self.blob(folder, &name.encoded).await?;
-            blob.map(|blob| blob.path)
-        } else {
-            self.path_of(&child(folder, &name.encoded)).await?
+        let path = match &name.record {
+            Some(record) => self.blob(record).await?.map(|blob| blob.path),
+            None => {
+                self.path_of(&Folders::in_blob_folder(folder, &name.encoded))
+                    .await?
+            }
         };
         Ok(path.is_some_and(|path| path.name().starts_with(begin)))
     }
@@ -219,23 +212,23 @@ impl Listing<'_> {
     /// The path of a folder. A shortened name is restored from a blob in the folder. `None` if the folder is empty by
     /// now.
     async fn path_of(&self, folder: &Prefix) -> Result<Option<BlobPath>, ReadError> {
-        let names = folder.as_str().split('/').skip(2).map(blob_name_of);
-        if let Some(names) = names.collect::<Option<Vec<String>>>() {
+        let names = blob_folders_of(folder);
+        let depth = names.len();
+        if let Some(names) = names.into_iter().collect() {
             return Ok(BlobPath::new(names).ok());
         }
-        let depth = folder.as_str().split('/').count() - 2;
         let mut inside = folder.clone();
         loop {
             let open = self.open(inside.clone(), VecDeque::new()).await?;
             let Some(first) = open.names.front() else {
                 return Ok(None);
             };
-            if first.is_blob {
-                let blob = self.blob(&inside, &first.encoded).await?;
+            if let Some(record) = &first.record {
+                let blob = self.blob(record).await?;
                 let names = blob.and_then(|blob| Some(blob.path.names().get(..depth)?.to_vec()));
                 return Ok(names.and_then(|names| BlobPath::new(names).ok()));
             }
-            inside = child(&inside, &first.encoded);
+            inside = Folders::in_blob_folder(&inside, &first.encoded);
         }
     }
 }
@@ -245,10 +238,6 @@ fn read(key: &Key, bytes: &[u8]) -> Option<Blob> {
     envelope::open_at(key, bytes)
         .inspect_err(|error| tracing::error!(%key, %error, "a record cannot be read"))
         .ok()
-}
-
-fn child(folder: &Prefix, name: &str) -> Prefix {
-    Folders::in_blob_folder(folder, name)
 }
 
 /// Splits a textual prefix into a folder and the beginning of a name. A leading slash is ignored.

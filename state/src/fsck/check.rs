@@ -10,6 +10,7 @@ use workflow::hex;
 use super::facts::{Facts, Known};
 use super::finding::{Code, Finding};
 use crate::envelope::{self, EnvelopeError};
+use crate::layout::RecordPlace;
 use crate::record::Typed;
 
 /// The permission bits of users other than the owner.
@@ -133,8 +134,11 @@ impl Check<'_> {
             );
         }
         // Copies of a blob share one file, which never changes.
-        let is_shared = path.starts_with("blobs/");
-        if details.form == Form::File && details.links > 1 && !is_shared {
+        let is_shared = || {
+            let key = Key::new(path);
+            key.is_ok_and(|key| RecordPlace::parse(&key) == Some(RecordPlace::Blob))
+        };
+        if details.form == Form::File && details.links > 1 && !is_shared() {
             self.find(Code::Links, path, format!("it has {} names", details.links));
         }
     }

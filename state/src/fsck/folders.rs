@@ -86,14 +86,11 @@ pub(crate) fn check_store(check: &mut Check<'_>) {
 pub(crate) fn check_root(check: &mut Check<'_>) {
     for entry in check.entries("") {
         match (&entry.role, entry.name.as_str()) {
-            (Role::Folder, "jobs" | "workflows" | "sources" | "projects" | "expiries")
-            | (Role::Folder, "blobs" | "blob-records" | "blob-links")
-            | (Role::Folder, "idempotency" | "runners" | "registrations" | "tokens" | "sessions") =>
-            {
-                check.facts.folders.push(entry.name);
-            }
             // Nothing refers to the audit log, and its lines refer to nothing.
             (Role::Folder, "audit") => check_audit(check),
+            (Role::Folder, name) if RecordPlace::is_top_folder(name) => {
+                check.facts.folders.push(entry.name);
+            }
             (Role::File(key), name) => match RecordPlace::parse(key) {
                 Some(RecordPlace::InitialAdminToken) => {}
                 Some(RecordPlace::Clock) => drop(check.record(key)),

@@ -12,6 +12,7 @@ use super::check::{Check, join};
 use super::damaged_lines::DamagedLines;
 use super::finding::Code;
 use super::lines::each_line;
+use crate::layout::RecordPlace;
 
 /// The pages of a history or a ledger, by number.
 pub(super) type Pages = BTreeMap<u64, Key>;
@@ -25,14 +26,12 @@ pub(super) struct PageCodes {
 pub(super) fn pages(check: &mut Check<'_>, folder: &str) -> Pages {
     let mut pages = Pages::new();
     for entry in check.entries(folder) {
-        let number = entry
-            .name
-            .strip_suffix(".jsonl")
-            .and_then(|number| number.parse().ok());
-        match (entry.role, number) {
-            (Role::File(key), Some(number)) if entry.name == format!("{number}.jsonl") => {
-                pages.insert(number, key);
-            }
+        let page = match &entry.role {
+            Role::File(key) => RecordPlace::parse(key).and_then(|place| place.word(key, "page")),
+            _ => None,
+        };
+        match (entry.role, page) {
+            (Role::File(key), Some(page)) => drop(pages.insert(page, key)),
             _ => check.unknown(&join(folder, &entry.name)),
         }
     }

@@ -20,7 +20,7 @@ use crate::error::ReadError;
 use crate::layout::{Layout, RecordPlace};
 use crate::reader::StoreReader;
 use crate::rebuilt;
-use crate::scan_places::{head_of_digests, scan_at};
+use crate::scan_places::scan_at;
 use crate::written::{Keys, Written};
 
 /// A step of a repair. Paths are relative to the state folder.
@@ -142,7 +142,8 @@ fn mend_files(root: &Path, report: &mut dyn FnMut(Event)) -> Result<BTreeSet<Key
                 }
                 // The head shows what the lost record contained.
                 Some(RecordPlace::Digests) if finding.code == Code::RecordMissing => {
-                    heads.extend(head_of_digests(&key));
+                    let head = RecordPlace::Head.path_in(key.folder().as_str());
+                    heads.extend(Key::new(head).ok());
                 }
                 Some(_) | None => {}
             }

@@ -50,7 +50,7 @@ pub(super) fn check(check: &mut Check<'_>, folder: &str) {
     }
     let Some(key) = head else {
         if !(history.is_empty() && ledger.is_empty() && records.is_empty()) {
-            let path = join(folder, "head.json");
+            let path = RecordPlace::Head.path_in(folder);
             check.find(Code::RecordMissing, path, "missing, but the scan has files");
         }
         return;

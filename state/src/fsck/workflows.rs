@@ -39,7 +39,7 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
         },
         None => {
             if !revisions.is_empty() {
-                let path = join(folder, "workflow.json");
+                let path = RecordPlace::Workflow.path_in(folder);
                 check.find(Code::RecordMissing, path, "missing, but it has revisions");
             }
             None
@@ -91,7 +91,7 @@ fn check_revision(check: &mut Check<'_>, folder: &str) -> Option<u64> {
         }
     }
     let Some(key) = record else {
-        let path = join(folder, "revision.json");
+        let path = RecordPlace::Revision.path_in(folder);
         check.find(Code::RecordMissing, path, "missing, but its folder exists");
         return None;
     };

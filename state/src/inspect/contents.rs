@@ -7,9 +7,10 @@ use serde::Serialize;
 use store::look::{Look, Role};
 use store::{DiskError, Form, Key};
 
-use super::{InspectError, folders};
+use super::{InspectError, folder_names, folders};
 use crate::envelope;
 use crate::fsck::join;
+use crate::layout::RecordPlace;
 use crate::record::Record;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -69,19 +70,19 @@ pub fn contents(root: &Path) -> Result<Contents, InspectError> {
     for entry in look.entries("")? {
         match (entry.name.as_str(), &entry.role) {
             ("sources", Role::Folder) => {
-                for folder in folders(&look, "sources")? {
-                    let size = size(&look, &folder)?;
-                    contents.sources.push((last(&folder), size));
+                for name in folder_names(&look, "sources")? {
+                    let size = size(&look, &join("sources", &name))?;
+                    contents.sources.push((name, size));
                 }
             }
             ("workflows", Role::Folder) => {
-                for folder in folders(&look, "workflows")? {
-                    contents.workflows.push(workflow(&look, &folder)?);
+                for name in folder_names(&look, "workflows")? {
+                    contents.workflows.push(workflow(&look, name)?);
                 }
             }
             ("jobs", Role::Folder) => {
-                for folder in folders(&look, "jobs")? {
-                    contents.days.push(day(&look, &folder)?);
+                for name in folder_names(&look, "jobs")? {
+                    contents.days.push(day(&look, name)?);
                 }
             }
             (name, _)
@@ -102,7 +103,8 @@ pub fn contents(root: &Path) -> Result<Contents, InspectError> {
     Ok(contents)
 }
 
-fn day(look: &Look, folder: &str) -> Result<Day, DiskError> {
+fn day(look: &Look, day: String) -> Result<Day, DiskError> {
+    let folder = &join("jobs", &day);
     let mut jobs = 0;
     for hour in folders(look, folder)? {
         for shard in folders(look, &hour)? {
@@ -110,22 +112,23 @@ fn day(look: &Look, folder: &str) -> Result<Day, DiskError> {
         }
     }
     Ok(Day {
-        day: last(folder),
-        jobs,
         size: size(look, folder)?,
+        day,
+        jobs,
     })
 }
 
-fn workflow(look: &Look, folder: &str) -> Result<Workflow, DiskError> {
+fn workflow(look: &Look, id: String) -> Result<Workflow, DiskError> {
+    let folder = &join("workflows", &id);
     let record = record_of(look, folder);
     let mut scans = Vec::new();
     for scan in folders(look, &join(folder, "scans"))? {
-        if let Some(head) = record_at::<ScanHead>(look, &join(&scan, "head.json")) {
+        if let Some(head) = record_at::<ScanHead>(look, RecordPlace::Head, &scan) {
             scans.push((head.scan.to_string(), head.totals.jobs()));
         }
     }
     Ok(Workflow {
-        id: last(folder),
+        id,
         name: record.as_ref().map(full_name),
         revisions: folders(look, &join(folder, "revisions"))?.len() as u64,
         scans,
@@ -135,7 +138,7 @@ fn workflow(look: &Look, folder: &str) -> Result<Workflow, DiskError> {
 
 /// The record of the workflow in a folder, if it can be read.
 pub(super) fn record_of(look: &Look, folder: &str) -> Option<WorkflowRecord> {
-    record_at(look, &join(folder, "workflow.json"))
+    record_at(look, RecordPlace::Workflow, folder)
 }
 
 pub(super) fn full_name(workflow: &WorkflowRecord) -> String {
@@ -147,9 +150,9 @@ pub(super) fn is_named(workflow: &WorkflowRecord, name: &str) -> bool {
     workflow.name == name || full_name(workflow) == name
 }
 
-/// The record at a path, if it can be read.
-pub(super) fn record_at<R: Record>(look: &Look, path: &str) -> Option<R> {
-    let key = Key::new(path).ok()?;
+/// The record of a folder, if it can be read.
+pub(super) fn record_at<R: Record>(look: &Look, place: RecordPlace, folder: &str) -> Option<R> {
+    let key = Key::new(place.path_in(folder)).ok()?;
     let bytes = look.get(&key).ok()??;
     envelope::open_at(&key, &bytes).ok()
 }
@@ -179,8 +182,4 @@ impl Size {
         self.bytes += details.map_or(0, |details| details.bytes);
         self.allocated += details.map_or(0, |details| details.allocated);
     }
-}
-
-fn last(path: &str) -> String {
-    path.rsplit('/').next().unwrap_or(path).to_owned()
 }

@@ -10,7 +10,7 @@ use super::contents::{is_named, record_at, record_of};
 use super::{InspectError, folders};
 use crate::envelope;
 use crate::fsck::{each_line, join};
-use crate::layout::Layout;
+use crate::layout::{Layout, RecordPlace};
 
 /// An event in the past of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -40,7 +40,7 @@ pub fn history(root: &Path, name: &str, limit: usize) -> Result<Vec<Step>, Inspe
     for workflow in folders(&look, "workflows")? {
         let is_named_so = record_of(&look, &workflow).is_some_and(|record| is_named(&record, name));
         for scan in folders(&look, &join(&workflow, "scans"))? {
-            let Some(head) = record_at::<ScanHead>(&look, &join(&scan, "head.json")) else {
+            let Some(head) = record_at::<ScanHead>(&look, RecordPlace::Head, &scan) else {
                 continue;
             };
             if is_named_so || head.scan.as_str() == name || head.workflow.to_string() == name {

@@ -170,6 +170,7 @@ fn keys_fit_their_patterns() {
         RecordPlace::History.word(&history, "workflow"),
         Some(workflow)
     );
+    assert_eq!(RecordPlace::Head.path_in("a/b"), "a/b/head.json");
     check(
         Layout::job(job),
         &format!("jobs/2025-08-20/05/a7/{job}/job.json"),

@@ -133,3 +133,50 @@ async fn an_index_that_is_empty_after_a_crash_is_only_a_note() {
     assert_eq!(of_index(&crashed), []);
     opened.close();
 }
+
+#[tokio::test]
+async fn a_file_with_a_wrong_name_is_reported_and_the_state_ignores_it() {
+    let (mut folder, opened, fleet) = Folder::prepared().await;
+    let job = opened.running_job(fleet, "build").await;
+    opened.complete(job).await;
+    let project = opened.set_values().await;
+    opened.close();
+    let scan = fleet.scan("build");
+    let history = Layout::history(&scan, 0).folder();
+    let ledger = Layout::ledger(&scan, 0).folder();
+    let revision = format!("workflows/{}/revisions/01-abc", scan.workflow);
+    let long = "x".repeat(198);
+    let wrong = [
+        (Code::UnknownFile, format!("{}/03.jsonl", history.as_str())),
+        (Code::UnknownFile, format!("{}/x.jsonl", history.as_str())),
+        (Code::UnknownFile, format!("{}/+7.jsonl", ledger.as_str())),
+        (Code::UnknownFile, "audit/2026-1-2.jsonl".to_owned()),
+        (Code::UnknownFile, "blob/a".to_owned()),
+        (Code::Orphan, format!("blobs/{project}/{long}")),
+        (Code::RecordMissing, format!("{revision}/revision.json")),
+    ];
+    for (_, path) in &wrong {
+        let path = folder.root().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if !path.ends_with("revision.json") {
+            std::fs::write(path, "").unwrap();
+        }
+    }
+    let found = findings(&folder).into_iter();
+    let found: Vec<_> = found.map(|finding| (finding.code, finding.path)).collect();
+    for (code, path) in wrong {
+        // A folder with a wrong name is reported as a whole.
+        let path = path.replace("blob/a", "blob");
+        assert!(found.contains(&(code, path.clone())), "{path}: {found:?}");
+    }
+    // The head is counted again from the pages with right names.
+    std::fs::remove_file(folder.path(&Layout::head(&scan))).unwrap();
+    folder.remove_index();
+    let opened = folder.open().await;
+    assert_eq!(opened.head(fleet, "build").history.page, 1);
+    assert_eq!(
+        opened.state.revisions(scan.workflow).await.unwrap().len(),
+        1
+    );
+    opened.close();
+}

@@ -16,7 +16,7 @@ use crate::layout::Layout;
 use crate::limits::LOG_PIECE;
 use crate::{
     CloseError, CompleteError, EncodedRecord, LogError, LogFilter, LogMatches, LogReceipt,
-    LogRecord, LogSearch, NewLogRecord, ReadError, State, Stream,
+    LogRecord, LogSearch, NewLogRecord, ReadError, Stream,
 };
 
 async fn a_running_job() -> (Folder, Opened, Fleet, JobId) {

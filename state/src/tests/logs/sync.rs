@@ -2,49 +2,24 @@
 
 use super::*;
 
-/// Runs `work` together with the task that syncs logs. If `work` panics, nothing keeps the state open.
-async fn with_syncs(state: &State, work: impl Future<Output = ()>) {
-    tokio::select! {
-        () = state.keep_logs_durable() => panic!("the task that syncs logs has ended"),
-        () = work => {}
-    }
-}
-
-/// Polls until the condition is true.
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    let waiting = async {
-        while !is_so().await {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let waited = tokio::time::timeout(Duration::from_secs(120), waiting).await;
-    waited.unwrap_or_else(|_| panic!("timeout: {what}"));
-}
-
 #[tokio::test]
-async fn appended_records_soon_become_durable() {
+async fn appended_records_become_durable_with_the_next_sync() {
     let (_folder, opened, _, job) = a_running_job().await;
     let logs = opened.state.logs();
-    let work = async {
-        logs.append(job, 0, lines(0..2)).await.unwrap();
-        let durable = LogReceipt {
-            received: 2,
-            durable: 2,
-            cut: None,
-        };
-        let is_durable = async || logs.receipt(job).await.unwrap() == durable;
-        until("the log becomes durable", is_durable).await;
-        // The last records of a cancelled job are stored, and then its log is closed.
-        opened.cancel(job).await;
-        logs.append(job, 2, lines(2..3)).await.unwrap();
-        opened.state.settle_log(job, 3).await.unwrap();
-        assert!(
-            !logs.is_open(job),
-            "the log is open although its worker has finished"
-        );
-        assert_eq!(read(&opened, job, 0).await.len(), 3);
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    opened.state.sync_appended().await;
+    let durable = LogReceipt {
+        received: 2,
+        durable: 2,
+        cut: None,
     };
-    with_syncs(&opened.state, work).await;
+    assert_eq!(logs.receipt(job).await.unwrap(), durable);
+    // The log of a cancelled job takes the worker's last lines, and is then closed.
+    opened.cancel(job).await;
+    logs.append(job, 2, lines(2..3)).await.unwrap();
+    opened.state.settle_log(job, 3).await.unwrap();
+    assert!(!logs.is_open(job), "its worker has finished");
+    assert_eq!(read(&opened, job, 0).await.len(), 3);
 }
 
 #[tokio::test]
@@ -124,11 +99,9 @@ async fn a_log_that_cannot_be_synced_ends_the_process() {
     let (folder, opened, _, job) = a_running_job().await;
     refuse_syncs(&folder, job);
     let logs = opened.state.logs();
-    let work = async {
-        logs.append(job, 0, lines(0..2)).await.unwrap();
-        let failed = opened.state.failed().await;
-        assert!(failed.message.contains("log.jsonl"), "{failed}");
-        assert_eq!(logs.receipt(job).await.unwrap().durable, 0);
-    };
-    with_syncs(&opened.state, work).await;
+    logs.append(job, 0, lines(0..2)).await.unwrap();
+    opened.state.sync_appended().await;
+    let failed = opened.state.failed().await;
+    assert!(failed.message.contains("log.jsonl"), "{failed}");
+    assert_eq!(logs.receipt(job).await.unwrap().durable, 0);
 }
